@@ -1,0 +1,343 @@
+"""Numbers into SVG geometry.
+
+Every length is a percentage (0-100) of the plot, with y growing downwards as SVG has it. Percentages let a chart
+stretch with the page while its text keeps its size, and need neither a script nor a style attribute.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+MAX_SLOTS = 62
+MAX_BAR_WIDTH = 5.0
+MIN_SEGMENT_WIDTH = 0.4
+MAX_DATE_LABELS = 5
+
+# Unit and how many of it make one bar; the first that fits into MAX_SLOTS is taken. Dates are what agents wrote,
+# so a span may be thousands of years.
+STEPS = (
+    ("day", 1), ("week", 1), ("month", 1), ("month", 3), ("year", 1), ("year", 10), ("year", 100), ("year", 1000),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DayTokens:
+    """Tokens of one day: still in the context, and folded away under a summary."""
+
+    day: date
+    active: int
+    folded: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    at: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rect:
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar: `slot` is the full-height column to hover, `label` the whole date in words."""
+
+    label: str
+    active: int
+    folded: int
+    slot: Rect
+    active_rect: Rect
+    folded_rect: Rect
+
+
+@dataclass(frozen=True, slots=True)
+class BarChart:
+    """Stacked bars; `unit` is day, week, month or year. No bars means nothing to draw."""
+
+    unit: str
+    bars: tuple[Bar, ...]
+    y_ticks: tuple[Tick, ...]
+    x_ticks: tuple[Tick, ...]
+
+    @property
+    def total(self) -> int:
+        return sum(bar.active + bar.folded for bar in self.bars)
+
+
+@dataclass(frozen=True, slots=True)
+class AreaChart:
+    """A line and the area under it as path data for a 0 0 100 100 view box, and the points for a table."""
+
+    line: str
+    area: str
+    points: tuple[tuple[date, int], ...]
+    y_ticks: tuple[Tick, ...]
+    x_ticks: tuple[Tick, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    key: str
+    label: str
+    value: int
+    x: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class Proportion:
+    """Parts of a whole, left to right; `whole` is their sum, `ratio` original tokens per token in the context."""
+
+    parts: tuple[Part, ...]
+    original: int
+    whole: int
+    ratio: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Entries `first` to `last` (positions, inclusive) in one state: folded, consolidated, live or dropped."""
+
+    kind: str
+    first: int
+    last: int
+    label: str
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A line between entries, drawn before `position`: the pointer or the start of an epoch."""
+
+    kind: str
+    position: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    kind: str
+    label: str
+    href: str
+    start: float
+    width: float
+
+
+@dataclass(frozen=True, slots=True)
+class MinimapMark:
+    kind: str
+    label: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Minimap:
+    segments: tuple[Segment, ...]
+    marks: tuple[MinimapMark, ...]
+    length: int
+
+
+def round_ticks(highest: float, intervals: int = 4) -> list[int]:
+    """Whole numbers from 0 to at least `highest`, evenly spaced by 1, 2 or 5 times a power of ten.
+
+    At most `intervals` + 1 of them; [0, 1] when there is nothing to measure.
+    """
+    rough = max(highest, 1) / intervals
+    power = 10 ** math.floor(math.log10(rough))
+    step = max(1, next(int(power * factor) for factor in (1, 2, 5, 10) if power * factor >= rough))
+    return [step * n for n in range(math.ceil(max(highest, 1) / step) + 1)]
+
+
+def stacked_bars(days: Iterable[DayTokens]) -> BarChart:
+    """Bars per day, or per the smallest longer unit that keeps them at or below 62.
+
+    Days may come in any order and more than once; days without entries leave a gap. Counts are tokens, not negative.
+    """
+    known = list(days)
+    if not known:
+        return BarChart("day", (), (), ())
+    unit, size = _step_for(min(item.day for item in known), max(item.day for item in known))
+    sums: dict[int, tuple[int, int]] = {}
+    for item in known:
+        key = _bucket(item.day, unit, size)
+        active, folded = sums.get(key, (0, 0))
+        sums[key] = (active + item.active, folded + item.folded)
+    first, last = min(sums), max(sums)
+    values = round_ticks(max(active + folded for active, folded in sums.values()))
+    slot_width = 100 / (last - first + 1)
+    bars = tuple(
+        _bar(_bucket_name(key, unit, size), *sums[key], (key - first) * slot_width, slot_width, values[-1])
+        for key in sorted(sums)
+    )
+    x_ticks = tuple(
+        Tick(_fine((key - first + 0.5) * slot_width), _short_date(_bucket_start(key, unit, size), unit))
+        for key in _spread(first, last)
+    )
+    return BarChart(unit, bars, _y_ticks(values), x_ticks)
+
+
+def growth(points: Iterable[tuple[date, int]]) -> AreaChart:
+    """A running total over time, one point per day; values are not negative.
+
+    The last value given for a day counts. A single day is drawn as a level line.
+    """
+    known = sorted(dict(points).items())
+    if not known:
+        return AreaChart("", "", (), (), ())
+    start, end = known[0][0], known[-1][0]
+    span = (end - start).days
+    values = round_ticks(max(value for _, value in known))
+    spots = [
+        (_fine(100 * (day - start).days / span) if span else 0.0, _fine(100 - 100 * value / values[-1]))
+        for day, value in known
+    ]
+    if not span:
+        spots.append((100.0, spots[0][1]))
+    line = "M" + " L".join(f"{x:g},{y:g}" for x, y in spots)
+    unit = _step_for(start, end)[0]
+    x_ticks = tuple(
+        Tick(
+            _fine(100 * (ordinal - start.toordinal()) / span) if span else 0.0,
+            _short_date(date.fromordinal(ordinal), unit),
+        )
+        for ordinal in _spread(start.toordinal(), end.toordinal())
+    )
+    return AreaChart(line, f"{line} V100 H0 Z", tuple(known), _y_ticks(values), x_ticks)
+
+
+def proportion(*, original: int, active: int, summary: int) -> Proportion:
+    """What became of `original` tokens: still active, standing in a summary, saved.
+
+    `active` and `summary` make up the context. When summaries outgrow what they replaced nothing is saved and
+    the whole is longer than the original. Parts of 0 are left out.
+    """
+    saved = max(0, original - active - summary)
+    whole = active + summary + saved
+    parts: list[Part] = []
+    x = 0.0
+    for key, label, value in (
+        ("summary", "in summaries", summary),
+        ("active", "active", active),
+        ("saved", "saved", saved),
+    ):
+        if value:
+            width = 100 * value / whole
+            parts.append(Part(key, label, value, _fine(x), _fine(width)))
+            x += width
+    context = active + summary
+    return Proportion(tuple(parts), original, whole, original / context if context else None)
+
+
+def minimap(stretches: Sequence[Stretch], marks: Sequence[Mark] = (), *, length: int) -> Minimap:
+    """A session of `length` entries from its first (0) to its last (100).
+
+    Short stretches keep a width that can be seen and hit, so neighbours may overlap by a hair; later ones win.
+    Raises ValueError when a stretch or mark lies outside the session.
+    """
+    for stretch in stretches:
+        if not 0 <= stretch.first <= stretch.last < length:
+            raise ValueError(f"stretch {stretch.first}-{stretch.last} is outside a session of {length}")
+    for mark in marks:
+        if not 0 <= mark.position <= length:
+            raise ValueError(f"mark at {mark.position} is outside a session of {length}")
+    return Minimap(
+        tuple(_segment(stretch, length) for stretch in stretches),
+        tuple(MinimapMark(mark.kind, mark.label, _fine(_share(mark.position, length))) for mark in marks),
+        length,
+    )
+
+
+def _segment(stretch: Stretch, length: int) -> Segment:
+    width = max(MIN_SEGMENT_WIDTH, _share(stretch.last - stretch.first + 1, length))
+    start = min(_share(stretch.first, length), 100 - width)
+    return Segment(stretch.kind, stretch.label, stretch.href, _fine(start), _fine(width))
+
+
+def _share(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+def _fine(value: float) -> float:
+    return round(value, 3)
+
+
+def _bar(label: str, active: int, folded: int, x: float, slot_width: float, top: int) -> Bar:
+    width = min(slot_width * 0.72, MAX_BAR_WIDTH)
+    left = x + (slot_width - width) / 2
+    active_height, folded_height = 100 * active / top, 100 * folded / top
+    return Bar(
+        label,
+        active,
+        folded,
+        slot=Rect(_fine(x), 0.0, _fine(slot_width), 100.0),
+        active_rect=Rect(_fine(left), _fine(100 - active_height), _fine(width), _fine(active_height)),
+        folded_rect=Rect(_fine(left), _fine(100 - active_height - folded_height), _fine(width), _fine(folded_height)),
+    )
+
+
+def _y_ticks(values: list[int]) -> tuple[Tick, ...]:
+    return tuple(Tick(_fine(100 - 100 * value / values[-1]), _short_number(value)) for value in values)
+
+
+def _short_number(value: int) -> str:
+    for size, suffix in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
+        if value >= size:
+            return f"{value / size:g}{suffix}"
+    return str(value)
+
+
+def _spread(first: int, last: int) -> list[int]:
+    """Up to MAX_DATE_LABELS whole numbers from first to last, both included, about evenly apart."""
+    gaps = min(MAX_DATE_LABELS - 1, last - first)
+    return [first + round((last - first) * n / gaps) for n in range(gaps + 1)] if gaps else [first]
+
+
+def _step_for(first: date, last: date) -> tuple[str, int]:
+    for unit, size in STEPS:
+        if _bucket(last, unit, size) - _bucket(first, unit, size) < MAX_SLOTS:
+            return unit, size
+    raise AssertionError("a calendar of 9999 years fits into the last step")
+
+
+def _bucket(day: date, unit: str, size: int) -> int:
+    index = {
+        "day": day.toordinal(),
+        "week": (day.toordinal() - 1) // 7,  # ordinal 1 was a Monday
+        "month": day.year * 12 + day.month - 1,
+        "year": day.year,
+    }
+    return index[unit] // size
+
+
+def _bucket_start(bucket: int, unit: str, size: int) -> date:
+    index = bucket * size
+    if unit == "day":
+        return date.fromordinal(index)
+    if unit == "week":
+        return date.fromordinal(index * 7 + 1)
+    if unit == "month":
+        return date(index // 12, index % 12 + 1, 1)
+    return date(max(1, index), 1, 1)
+
+
+def _short_date(day: date, unit: str) -> str:
+    if unit == "year":
+        return str(day.year)
+    if unit == "month":
+        return f"{day:%b} {day.year}"
+    return f"{day.day} {day:%b}"
+
+
+def _bucket_name(bucket: int, unit: str, size: int) -> str:
+    start = _bucket_start(bucket, unit, size)
+    if unit == "day":
+        return f"{start:%a} {start.day} {start:%b} {start.year}"
+    if unit == "week":
+        return f"Week of {start.day} {start:%b} {start.year}"
+    return _short_date(start, unit) if size == 1 else f"{size} {unit}s from {_short_date(start, unit)}"
