@@ -1,0 +1,22 @@
+"""What was learnt: memory documents, facts, history, knowledge, observations, key-values, terms, the cache."""
+
+from knowledge_app.models.documents import Fact, FactSource, HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.models.graph import SemanticGraph, Term, TermRelation
+from knowledge_app.models.history import HistoryEntry
+from knowledge_app.models.knowledge import CachedResponse, KeyValue, KnowledgeEntry, Observation
+
+__all__ = [
+    "CachedResponse",
+    "Fact",
+    "FactSource",
+    "HeldChange",
+    "HistoryEntry",
+    "KeyValue",
+    "KnowledgeEntry",
+    "MemoryDocument",
+    "MemoryRevision",
+    "Observation",
+    "SemanticGraph",
+    "Term",
+    "TermRelation",
+]

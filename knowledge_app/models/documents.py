@@ -1,0 +1,145 @@
+"""Memory documents, their revisions and fact lines, and changes that wait for a person."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from memoryhub.lib.fields import JSONTextField
+from sessions_app.models import AuditRecord, Entry, Run, Workspace
+
+
+class MemoryDocument(models.Model):
+    """MEMORY.md, SOUL.md or USER.md. ``head`` is its text now; ``synced_revision`` what the agent's file held."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="documents")
+    name = models.CharField(max_length=200)
+    path = models.TextField(blank=True, help_text="Relative to the agent's folder.")
+    head = models.ForeignKey("MemoryRevision", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    synced_revision = models.ForeignKey(
+        "MemoryRevision", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "name"], name="document_name_once")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class MemoryRevision(models.Model):
+    """One state of a document, for ever. ``raw`` holds the source bytes where they weren't clean UTF-8 text."""
+
+    document = models.ForeignKey(MemoryDocument, on_delete=models.CASCADE, related_name="revisions")
+    number = models.PositiveIntegerField()
+    content = models.TextField(blank=True)
+    content_hash = models.CharField(max_length=64)
+    raw = models.BinaryField(null=True, blank=True)
+    base = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    author_kind = models.CharField(max_length=16, choices=AuditRecord.ActorKind.choices)
+    author_name = models.CharField(max_length=200)
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="revisions")
+    reason = models.TextField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["document", "number"], name="revision_number_once"),
+            models.CheckConstraint(condition=Q(number__gte=1), name="revision_counts_from_one"),
+        ]
+
+    def __str__(self) -> str:
+        return f"revision {self.number}"
+
+
+class Fact(models.Model):
+    """One bullet line's identity across revisions. The document's text is the truth; facts are kept in step.
+
+    A fact lives from the revision ``born`` on until ``died``; a fact that died stays findable.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="facts")
+    document = models.ForeignKey(MemoryDocument, on_delete=models.CASCADE, related_name="facts")
+    section = models.TextField(blank=True)
+    category = models.CharField(max_length=100, blank=True)
+    text = models.TextField()
+    line = models.PositiveIntegerField()
+    pinned = models.BooleanField(default=False)
+    last_verified_at = models.DateTimeField(null=True, blank=True)
+    review_by = models.DateField(null=True, blank=True)
+    born = models.ForeignKey(MemoryRevision, on_delete=models.CASCADE, related_name="facts_born")
+    died = models.ForeignKey(
+        MemoryRevision, null=True, blank=True, on_delete=models.CASCADE, related_name="facts_died"
+    )
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["document", "died", "line"], name="fact_in_order"),
+            models.Index(fields=["workspace", "category"], name="fact_by_category"),
+        ]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class FactSource(models.Model):
+    """Where a fact came from: a run, and the entry where that is known."""
+
+    fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="sources")
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+    entry = models.ForeignKey(Entry, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(run__isnull=False) | Q(entry__isnull=False), name="fact_source_names_one"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"source of fact {self.fact_id}"
+
+
+class HeldChange(models.Model):
+    """A document's new text that waits in the review inbox: base, ours and theirs stay retrievable."""
+
+    class Status(models.TextChoices):
+        PENDING = "pending"
+        APPROVED = "approved"
+        REJECTED = "rejected"
+        SUPERSEDED = "superseded"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="held_changes")
+    document = models.ForeignKey(MemoryDocument, on_delete=models.CASCADE, related_name="held_changes")
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="held_changes")
+    base = models.ForeignKey(MemoryRevision, null=True, on_delete=models.PROTECT, related_name="+")
+    ours = models.ForeignKey(MemoryRevision, null=True, on_delete=models.PROTECT, related_name="+")
+    proposed = models.TextField(blank=True)
+    proposed_hash = models.CharField(max_length=64)
+    raw = models.BinaryField(null=True, blank=True)
+    flags = JSONTextField(default=list, blank=True)
+    reason = models.TextField()
+    author_kind = models.CharField(max_length=16, choices=AuditRecord.ActorKind.choices)
+    author_name = models.CharField(max_length=200)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.PENDING)
+    created_at = models.DateTimeField(default=timezone.now)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    decision_reason = models.TextField(blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["document", "proposed_hash"], condition=Q(status="pending"), name="held_change_once"
+            ),
+        ]
+        indexes = [models.Index(fields=["workspace", "status", "-id"], name="held_change_inbox")]
+
+    def __str__(self) -> str:
+        return f"held change {self.pk}"

@@ -1,0 +1,117 @@
+"""Rows that people curate one by one; each keeps every earlier state of itself."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+from simple_history.models import HistoricalRecords
+
+from memoryhub.lib.fields import JSONTextField
+from sessions_app.models import Run, Workspace
+from sessions_app.models.conversations import KEY_LENGTH
+
+
+class KnowledgeEntry(models.Model):
+    """A fact of Grip's knowledge base. ``content_id`` is the agent's own: a hash of category and content."""
+
+    class Category(models.TextChoices):
+        USER_PREFERENCE = "user_preference", "User preferences"
+        PROJECT_DECISION = "project_decision", "Project decisions"
+        ERROR_PATTERN = "error_pattern", "Error patterns"
+        SYSTEM_BEHAVIOR = "system_behavior", "System behaviour"
+        LEARNED_FACT = "learned_fact", "Learned facts"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="knowledge_entries")
+    content_id = models.CharField(max_length=KEY_LENGTH)
+    category = models.CharField(max_length=32, choices=Category.choices)
+    content = models.TextField()
+    source = models.TextField(blank=True)
+    tags = JSONTextField(default=list, blank=True)
+    access_count = models.PositiveIntegerField(default=0)
+    accessed_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_reason = models.TextField(blank=True)
+    extra = JSONTextField(default=dict, blank=True)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    history = HistoricalRecords()
+
+    class Meta:
+        verbose_name_plural = "knowledge entries"
+        constraints = [models.UniqueConstraint(fields=["workspace", "content_id"], name="knowledge_id_once")]
+        indexes = [
+            models.Index(fields=["workspace", "category", "-access_count", "-id"], name="knowledge_by_category"),
+        ]
+
+    def __str__(self) -> str:
+        return self.content[:80]
+
+
+class Observation(models.Model):
+    """A finding, insight or lesson. ``uid`` is the agent's own id."""
+
+    class Category(models.TextChoices):
+        FINDING = "finding", "Findings"
+        INSIGHT = "insight", "Insights"
+        LESSON = "lesson", "Lessons"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="observations")
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="observations")
+    uid = models.CharField(max_length=KEY_LENGTH)
+    category = models.CharField(max_length=16, choices=Category.choices)
+    content = models.TextField()
+    source = models.TextField(blank=True)
+    occurred_at = models.DateTimeField(null=True, blank=True)
+    occurred_at_text = models.TextField(blank=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_reason = models.TextField(blank=True)
+    extra = JSONTextField(default=dict, blank=True)
+    recorded_at = models.DateTimeField(default=timezone.now)
+
+    history = HistoricalRecords()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "uid"], name="observation_uid_once")]
+        indexes = [models.Index(fields=["workspace", "category", "-id"], name="observation_by_category")]
+
+    def __str__(self) -> str:
+        return self.content[:80]
+
+
+class KeyValue(models.Model):
+    """An exact value under an exact key. ``is_json``: the source held another type, kept as its JSON text."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="key_values")
+    key = models.CharField(max_length=KEY_LENGTH, blank=True)
+    value = models.TextField(blank=True)
+    is_json = models.BooleanField(default=False)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    history = HistoricalRecords()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "key"], name="key_once")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class CachedResponse(models.Model):
+    """A model's answer kept under the hash of the message and the model's name."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="cached_responses")
+    key = models.CharField(max_length=KEY_LENGTH)
+    model = models.CharField(max_length=200, blank=True)
+    response = models.TextField(blank=True)
+    preview = models.TextField(blank=True)
+    extra = JSONTextField(default=dict, blank=True)
+    created_at = models.DateTimeField(null=True, blank=True)
+    accessed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "key"], name="cached_response_once")]
+        indexes = [models.Index(fields=["workspace", "-accessed_at", "-id"], name="cached_response_recent")]
+
+    def __str__(self) -> str:
+        return self.preview or self.key

@@ -1,0 +1,7 @@
+from django.apps import AppConfig
+
+
+class MemoryHubConfig(AppConfig):
+    name = "memoryhub"
+    default_auto_field = "django.db.models.BigAutoField"
+    verbose_name = "MemoryHub"

@@ -1,0 +1,156 @@
+"""The one gate through which foreign text and JSON enter: hostile values are settled here, not in the database.
+
+What the databases disagree about (NUL, half surrogates, NaN, huge integers) becomes visible text, and each such
+repair is named. Limits keep a hostile value from costing time or memory.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from memoryhub.lib.errors import MemoryHubError
+
+MAX_DEPTH = 64
+MAX_SAFE_DIGITS = 18  # every integer of up to 18 digits fits in 64 bits
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class BadJSON(MemoryHubError):
+    """Text that is not the JSON it should be; ``line`` and ``column`` count from 1."""
+
+    code = "bad_json"
+
+    def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(message, line=line, column=column)
+        self.line = line
+        self.column = column
+
+
+class _Hooks:
+    """What the JSON parser asks about single values; each repair is noted as it happens."""
+
+    def __init__(self) -> None:
+        self.repairs: list[str] = []
+
+    def whole(self, digits: str) -> int | str:
+        if len(digits.lstrip("-")) <= MAX_SAFE_DIGITS:
+            return int(digits)
+        self.repairs.append(f"a number of {len(digits)} digits is kept as text")
+        return digits
+
+    def fraction(self, digits: str) -> float | str:
+        value = float(digits)
+        if math.isfinite(value):
+            return value
+        self.repairs.append("a number too large to store is kept as text")
+        return digits
+
+    def constant(self, name: str) -> str:
+        self.repairs.append(f"{name} is kept as text")
+        return name
+
+    def unique_keys(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            self.repairs.append("a key appears twice; the last value is kept")
+        return result
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """A JSON value and the repairs that storing it takes, in words."""
+
+    value: Any
+    repairs: list[str] = field(default_factory=list)
+
+
+def clean_text(text: str) -> str:
+    """Return the text with NUL and half surrogates as visible escapes such as ``\\u0000``."""
+    return _UNSTORABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def decode_json(text: str) -> Decoded:
+    """Parse JSON and make every value storable on both databases.
+
+    NaN, Infinity and integers beyond 18 digits become text; NUL and half surrogates become escapes; of a
+    repeated key the last value counts. Each is named in ``repairs``. Raises BadJSON, also for nesting beyond 64.
+    """
+    hooks = _Hooks()
+    try:
+        value = json.loads(
+            text,
+            parse_int=hooks.whole,
+            parse_float=hooks.fraction,
+            parse_constant=hooks.constant,
+            object_pairs_hook=hooks.unique_keys,
+        )
+    except json.JSONDecodeError as error:
+        raise BadJSON(f"not JSON: {error.msg}", error.lineno, error.colno) from error
+    except RecursionError as error:
+        raise BadJSON("nested too deeply") from error
+    except ValueError as error:
+        raise BadJSON(f"not JSON: {error}") from error
+    return Decoded(_storable(value, hooks.repairs, MAX_DEPTH), hooks.repairs)
+
+
+def _storable(value: Any, repairs: list[str], depth: int) -> Any:
+    if depth < 0:
+        raise BadJSON(f"nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, str):
+        cleaned = clean_text(value)
+        if cleaned != value:
+            repairs.append("an unstorable character is kept as its escape")
+        return cleaned
+    if isinstance(value, list):
+        return [_storable(item, repairs, depth - 1) for item in value]
+    if isinstance(value, dict):
+        return {
+            _storable(key, repairs, depth - 1): _storable(item, repairs, depth - 1) for key, item in value.items()
+        }
+    return value
+
+
+def canonical_json(value: Any) -> str:
+    """Return the JSON text that equal values share: sorted keys, no spaces, characters as they are."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def json_text(value: Any) -> str:
+    """Return readable JSON text with the keys in their own order, for showing and for keeping."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def decode_utf8(raw: bytes) -> tuple[str, str | None]:
+    """Decode a text file: ``(text, repair)`` with repair None for clean UTF-8.
+
+    A byte order mark is dropped. Bytes that are not UTF-8 are read as Windows-1252, the usual other writer,
+    and where even that has no character as a visible ``\\xNN``; the repair says so.
+    """
+    try:
+        text, repair = raw.decode("utf-8"), None
+    except UnicodeDecodeError as error:
+        text = raw.decode("cp1252", errors="backslashreplace")
+        repair = f"byte {error.start + 1} is not UTF-8; read as Windows-1252"
+    if text.startswith("\ufeff"):
+        text = text[1:]
+    cleaned = clean_text(text)
+    if cleaned != text:
+        repair = repair or "an unstorable character is kept as its escape"
+    return cleaned, repair
+
+
+def walk_strings(value: Any) -> Iterator[str]:
+    """Yield every string inside a JSON value, keys left out, in order."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from walk_strings(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from walk_strings(item)

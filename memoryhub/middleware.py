@@ -1,0 +1,54 @@
+"""Headers that every answer carries, and the one place where expected errors become pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from memoryhub.lib.errors import MemoryHubError
+
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "object-src 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+
+GetResponse = Callable[[HttpRequest], HttpResponse]
+
+
+def content_security_policy(get_response: GetResponse) -> GetResponse:
+    """Forbid inline script and style and every foreign host; keep memory out of caches."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = get_response(request)
+        response.headers.setdefault("Content-Security-Policy", POLICY)
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+    return middleware
+
+
+class explain_expected_errors:  # noqa: N801 (a middleware reads as a function in the settings)
+    """Answer an anticipated error with a page that says what to do; anything else stays an error 500."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, MemoryHubError):
+            return render(request, "error.html", {"message": error.message}, status=422)
+        return None

@@ -1,0 +1,183 @@
+"""All settings. The only reader of the environment: every MEMORYHUB_* knob stands here with unit and default."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import dj_database_url
+import platformdirs
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+def _flag(name: str, *, default: bool) -> bool:
+    return os.environ.get(name, "1" if default else "0").lower() in {"1", "true", "yes", "on"}
+
+
+def _secret_key(home: Path) -> str:
+    """Return the key of this hub, made on first use and kept readable by its owner only."""
+    file = home / "secret_key"
+    if not file.exists():
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w") as out:
+            out.write(secrets.token_urlsafe(64))
+    return file.read_text().strip()
+
+
+# MEMORYHUB_HOME: the one folder that holds all the hub owns. Default: the platform's user data folder.
+MEMORYHUB_HOME = Path(os.environ.get("MEMORYHUB_HOME") or platformdirs.user_data_dir("memoryhub")).expanduser()
+# MEMORYHUB_URL: the address people open. Default: loopback. With https, cookies and redirects become strict.
+MEMORYHUB_URL = os.environ.get("MEMORYHUB_URL", "http://127.0.0.1:8765").rstrip("/")
+# MEMORYHUB_ROOTS: folders (separated like PATH) below which a page may import. Default: home, and the clone's parent.
+MEMORYHUB_ROOTS = [
+    Path(part).expanduser()
+    for part in os.environ.get("MEMORYHUB_ROOTS", f"~{os.pathsep}{BASE_DIR.parent}").split(os.pathsep)
+    if part and Path(part) != Path(part).parent
+]
+# MEMORYHUB_QUIET_SECONDS: a file that changed more recently is waited for. Default: 1 second.
+MEMORYHUB_QUIET_SECONDS = float(os.environ.get("MEMORYHUB_QUIET_SECONDS", "1"))
+# MEMORYHUB_SETUP_MINUTES: how long the one-time setup link holds. Default: 30 minutes.
+MEMORYHUB_SETUP_MINUTES = int(os.environ.get("MEMORYHUB_SETUP_MINUTES", "30"))
+# MEMORYHUB_ADMIN: whether the admin site is served, to operators only. Default: off.
+MEMORYHUB_ADMIN = _flag("MEMORYHUB_ADMIN", default=False)
+
+SECRET_KEY = os.environ.get("MEMORYHUB_SECRET_KEY") or _secret_key(MEMORYHUB_HOME)
+DEBUG = _flag("MEMORYHUB_DEBUG", default=False)
+
+_address = urlsplit(MEMORYHUB_URL)
+_is_https = _address.scheme == "https"
+ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *([_address.hostname] if _address.hostname else [])]
+CSRF_TRUSTED_ORIGINS = [MEMORYHUB_URL] if _is_https else []
+
+INSTALLED_APPS = [
+    "memoryhub",
+    "sessions_app",
+    "knowledge_app",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "django_htmx",
+    "django_tasks",
+    "django_tasks_db",
+    "simple_history",
+    "template_partials",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "memoryhub.middleware.content_security_policy",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "memoryhub.middleware.explain_expected_errors",
+]
+
+ROOT_URLCONF = "memoryhub.urls"
+WSGI_APPLICATION = "memoryhub.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "memoryhub.navigation.navigation",
+            ],
+            "builtins": ["memoryhub.templatetags.memoryhub", "template_partials.templatetags.partials"],
+        },
+    },
+]
+
+# DATABASE_URL: PostgreSQL, or another place for SQLite. Default: a file in MEMORYHUB_HOME.
+DATABASES = {
+    "default": dj_database_url.parse(
+        os.environ.get("DATABASE_URL") or f"sqlite:///{MEMORYHUB_HOME / 'memoryhub.sqlite3'}",
+        conn_max_age=60,
+        conn_health_checks=True,
+    )
+}
+
+
+def database_options(engine: str) -> dict[str, object]:
+    """Return the options that make a database durable and free of lock errors."""
+    if engine.endswith("sqlite3"):
+        return {
+            "timeout": 20,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": (
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; "
+                "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-64000; PRAGMA mmap_size=0"
+            ),
+        }
+    return {"options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000"}
+
+
+DATABASES["default"]["OPTIONS"] = database_options(DATABASES["default"]["ENGINE"])
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en-gb"
+TIME_ZONE = os.environ.get("MEMORYHUB_TIME_ZONE", "UTC")  # the zone in which pages show times
+USE_TZ = True
+USE_I18N = False
+
+STATIC_URL = "static/"
+STATIC_ROOT = MEMORYHUB_HOME / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 2**20
+FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = _is_https
+SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _is_https
+if _is_https:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+else:  # a hub on loopback has no TLS; another host without it is refused by a check of our own
+    SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008", "security.W012", "security.W016"]
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+}

@@ -1,0 +1,22 @@
+"""What was said: workspaces, sessions, entries, summaries, runs, and where they came from."""
+
+from sessions_app.models.audit import AuditRecord, MutationGuard
+from sessions_app.models.conversations import DailyTotal, Entry, Session, Summary
+from sessions_app.models.runs import Run
+from sessions_app.models.sources import ImportProblem, ImportReport, SourceFile
+from sessions_app.models.workspaces import Membership, Workspace
+
+__all__ = [
+    "AuditRecord",
+    "DailyTotal",
+    "Entry",
+    "ImportProblem",
+    "ImportReport",
+    "Membership",
+    "MutationGuard",
+    "Run",
+    "Session",
+    "SourceFile",
+    "Summary",
+    "Workspace",
+]

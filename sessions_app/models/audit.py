@@ -1,0 +1,56 @@
+"""Who changed what, for ever; and the guard that a lawful removal opens."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+from memoryhub.lib.fields import JSONTextField
+from sessions_app.models.workspaces import Workspace
+
+
+class AuditRecord(models.Model):
+    """One state change, written in the transaction that made it. Never updated, never deleted.
+
+    The link to the workspace has no constraint, so that a record outlives what it tells of.
+    """
+
+    class ActorKind(models.TextChoices):
+        PERSON = "person"
+        AGENT = "agent"
+        RUN = "run"
+        SYNC = "sync"
+        COMMAND = "command"
+
+    workspace = models.ForeignKey(
+        Workspace, null=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="audit_records"
+    )
+    actor_kind = models.CharField(max_length=16, choices=ActorKind.choices)
+    actor_name = models.CharField(max_length=200)
+    action = models.CharField(max_length=64)
+    object_kind = models.CharField(max_length=32)
+    object_id = models.CharField(max_length=64)
+    text = models.TextField()
+    before_hash = models.CharField(max_length=64, blank=True)
+    after_hash = models.CharField(max_length=64, blank=True)
+    detail = JSONTextField(default=dict, blank=True)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["workspace", "-id"], name="audit_latest"),
+            models.Index(fields=["object_kind", "object_id"], name="audit_of_object"),
+        ]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class MutationGuard(models.Model):
+    """A row here lets append-only rows be removed. It exists only inside the transaction that removes them."""
+
+    reason = models.TextField()
+    opened_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return self.reason

@@ -1,0 +1,189 @@
+"""Sessions, their entries, the summaries that fold them, and their totals by day."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from memoryhub.lib.fields import JSONTextField
+from sessions_app.models.workspaces import Workspace
+from sessions_app.querysets import EntryQuerySet, SessionQuerySet
+
+KEY_LENGTH = 512  # characters; an index row of PostgreSQL holds that many of any script
+
+
+class Session(models.Model):
+    """One conversation. ``epoch`` is the current one; ``last_consolidated`` is the pointer inside it.
+
+    Totals count all epochs; active ones what the context is built from: entries of the current epoch, from the
+    pointer on, that no summary folds.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="sessions")
+    key = models.CharField(max_length=KEY_LENGTH)
+    channel = models.CharField(max_length=KEY_LENGTH)
+    title = models.TextField(blank=True)
+    summary_text = models.TextField(blank=True)
+    epoch = models.PositiveIntegerField(default=0)
+    last_consolidated = models.PositiveIntegerField(default=0)
+    entry_count = models.PositiveIntegerField(default=0)
+    active_entry_count = models.PositiveIntegerField(default=0)
+    total_tokens = models.PositiveBigIntegerField(default=0)
+    active_tokens = models.PositiveBigIntegerField(default=0)
+    summary_tokens = models.PositiveBigIntegerField(default=0)
+    is_visible_to_agent = models.BooleanField(default=True)
+    note = models.TextField(blank=True)
+    extra = JSONTextField(default=dict, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    objects = SessionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["workspace", "key"], name="session_key_once"),
+            models.CheckConstraint(
+                condition=Q(active_entry_count__lte=F("entry_count")), name="session_active_within_all"
+            ),
+            models.CheckConstraint(
+                condition=Q(last_consolidated__lte=F("entry_count")), name="session_pointer_in_range"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "-updated_at", "-id"], name="session_recent"),
+            models.Index(fields=["workspace", "-entry_count", "-id"], name="session_longest"),
+            models.Index(fields=["workspace", "-total_tokens", "-id"], name="session_heaviest"),
+            models.Index(fields=["workspace", "channel", "-updated_at", "-id"], name="session_by_channel"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or self.key
+
+
+class Summary(models.Model):
+    """A stretch of a session in fewer words. Its entries stay; ``parent`` is a summary that folds this one."""
+
+    class Method(models.TextChoices):
+        LLM = "llm", "by a model"
+        HEURISTIC = "heuristic", "heuristic"
+        IMPORTED = "imported", "imported"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="summaries")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="summaries")
+    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="children")
+    epoch = models.PositiveIntegerField(default=0)
+    content = models.TextField()
+    method = models.CharField(max_length=16, choices=Method.choices)
+    model = models.CharField(max_length=200, blank=True)
+    token_count = models.PositiveIntegerField()
+    original_token_count = models.PositiveBigIntegerField()
+    entry_count = models.PositiveIntegerField()
+    first_position = models.PositiveIntegerField()
+    last_position = models.PositiveIntegerField()
+    starts_at = models.DateTimeField(null=True, blank=True)
+    ends_at = models.DateTimeField(null=True, blank=True)
+    source_id = models.CharField(max_length=KEY_LENGTH, blank=True)
+    extra = JSONTextField(default=dict, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        verbose_name_plural = "summaries"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(first_position__lte=F("last_position")), name="summary_range_in_order"
+            ),
+        ]
+        indexes = [models.Index(fields=["session", "epoch", "first_position"], name="summary_by_place")]
+
+    def __str__(self) -> str:
+        return f"summary of entries {self.first_position} to {self.last_position}"
+
+
+class Entry(models.Model):
+    """One message, tool call, tool result or context, at a gap-free position of its epoch. Append-only.
+
+    Only the link to its summary may change; database triggers refuse the rest. ``extra`` and ``source_fields`` give
+    the source record back exactly: see ``memoryhub.lib.layouts.records``.
+    """
+
+    class Kind(models.TextChoices):
+        MESSAGE = "message", "message"
+        TOOL_CALL = "tool_call", "tool call"
+        TOOL_RESULT = "tool_result", "tool result"
+        CONTEXT = "context", "context"
+        SUMMARY = "summary", "summary"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="entries")
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="entries")
+    epoch = models.PositiveIntegerField(default=0)
+    position = models.PositiveIntegerField()
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    role = models.CharField(max_length=32)
+    content = models.TextField(blank=True)
+    name = models.TextField(blank=True)
+    tool_call_id = models.CharField(max_length=KEY_LENGTH, blank=True)
+    tool_calls = JSONTextField(default=list, blank=True)
+    token_count = models.PositiveIntegerField()
+    occurred_at = models.DateTimeField(null=True, blank=True)
+    occurred_at_text = models.TextField(blank=True)
+    source_id = models.CharField(max_length=KEY_LENGTH, blank=True)
+    source_hash = models.CharField(max_length=64)
+    source_fields = JSONTextField(default=list, blank=True)
+    extra = JSONTextField(default=dict, blank=True)
+    summary = models.ForeignKey(Summary, null=True, blank=True, on_delete=models.PROTECT, related_name="entries")
+    recorded_at = models.DateTimeField(default=timezone.now)
+
+    objects = EntryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "entries"
+        constraints = [
+            models.UniqueConstraint(fields=["session", "epoch", "position"], name="entry_position_once"),
+            models.CheckConstraint(
+                condition=Q(kind__in=["message", "tool_call", "tool_result", "context", "summary"]),
+                name="entry_kind_known",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "-id"], name="entry_latest"),
+            models.Index(fields=["workspace", "occurred_at"], name="entry_by_time"),
+            models.Index(fields=["session", "tool_call_id"], condition=~Q(tool_call_id=""), name="entry_tool_result"),
+        ]
+
+    def __str__(self) -> str:
+        return f"entry {self.position}"
+
+
+class DailyTotal(models.Model):
+    """Entries and tokens of one day and kind, for a session or (session null) the whole workspace.
+
+    Kept in step by the append and fold services, so that charts never scan entries. ``day`` is UTC; entries without
+    a time of their own count on the day when their session was last written.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="daily_totals")
+    session = models.ForeignKey(Session, null=True, blank=True, on_delete=models.CASCADE, related_name="daily_totals")
+    day = models.DateField()
+    kind = models.CharField(max_length=16, choices=Entry.Kind.choices)
+    entry_count = models.PositiveIntegerField()
+    token_count = models.PositiveBigIntegerField()
+    active_token_count = models.PositiveBigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["session", "day", "kind"], condition=Q(session__isnull=False), name="daily_session_once"
+            ),
+            models.UniqueConstraint(
+                fields=["workspace", "day", "kind"],
+                condition=Q(session__isnull=True),
+                name="daily_workspace_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(active_token_count__lte=F("token_count")), name="daily_active_within_all"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.kind}"

@@ -1,0 +1,82 @@
+"""Runs: one execution each of consolidation, compression, compaction or extraction."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from memoryhub.lib.fields import JSONTextField
+from sessions_app.models.conversations import Session
+from sessions_app.models.workspaces import Workspace
+
+LIVE_STATUSES = ("queued", "running")
+
+
+class Run(models.Model):
+    """What was to be done, what came of it, and what it cost.
+
+    The done consolidations of a session's epoch tile ``[0, last_consolidated)`` without gap or overlap. A pointer
+    that the agent itself moved is a run too, with ``origin`` agent.
+    """
+
+    class Kind(models.TextChoices):
+        CONSOLIDATION = "consolidation"
+        COMPRESSION = "compression"
+        COMPACTION = "compaction"
+        EXTRACTION = "extraction"
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        HELD = "held"
+        FAILED = "failed"
+        PARKED = "parked"
+        CANCELLED = "cancelled"
+        UNDONE = "undone"
+
+    class Origin(models.TextChoices):
+        HUB = "hub"
+        AGENT = "agent"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="runs")
+    session = models.ForeignKey(Session, null=True, blank=True, on_delete=models.CASCADE, related_name="runs")
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED)
+    origin = models.CharField(max_length=8, choices=Origin.choices, default=Origin.HUB)
+    epoch = models.PositiveIntegerField(default=0)
+    from_position = models.PositiveIntegerField(default=0)
+    to_position = models.PositiveIntegerField(default=0)
+    base_revision_number = models.PositiveIntegerField(null=True, blank=True)
+    base_hash = models.CharField(max_length=64, blank=True)
+    lease_owner = models.CharField(max_length=100, blank=True)
+    lease_expires_at = models.DateTimeField(null=True, blank=True)
+    fencing_number = models.PositiveBigIntegerField(default=0)
+    attempt_count = models.PositiveIntegerField(default=0)
+    model = models.CharField(max_length=200, blank=True)
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=12, decimal_places=6, null=True, blank=True)
+    requested_by = models.CharField(max_length=200, blank=True)
+    error_code = models.CharField(max_length=64, blank=True)
+    error = models.TextField(blank=True)
+    proposal = JSONTextField(default=dict, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(from_position__lte=F("to_position")), name="run_range_in_order"),
+            models.UniqueConstraint(
+                fields=["session"], condition=Q(status__in=LIVE_STATUSES), name="run_one_live_per_session"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["workspace", "-id"], name="run_latest"),
+            models.Index(fields=["session", "kind", "epoch", "from_position"], name="run_by_place"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"

@@ -1,0 +1,98 @@
+"""Where rows came from: the agents' files, and what each import found in them."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.utils import timezone
+
+from memoryhub.lib.fields import JSONTextField
+from sessions_app.models.conversations import Session
+from sessions_app.models.workspaces import Workspace
+
+
+class SourceFile(models.Model):
+    """One file of an agent's folder as last read. A session's file feeds one epoch of that session."""
+
+    class Status(models.TextChoices):
+        READ = "read", "read"
+        PROBLEMS = "problems", "read with problems"
+        HELD = "held", "held"
+        REJECTED = "rejected", "not readable"
+        MISSING = "missing", "missing"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="source_files")
+    path = models.TextField()
+    path_hash = models.CharField(max_length=64)  # a path may be longer than an index row
+    kind = models.CharField(max_length=16)
+    status = models.CharField(max_length=16, choices=Status.choices)
+    session = models.ForeignKey(Session, null=True, blank=True, on_delete=models.CASCADE, related_name="source_files")
+    epoch = models.PositiveIntegerField(default=0)
+    size = models.PositiveBigIntegerField(default=0)
+    mtime_ns = models.BigIntegerField(default=0)
+    content_hash = models.CharField(max_length=64, blank=True)
+    note = models.TextField(blank=True)
+    extra = JSONTextField(default=dict, blank=True)
+    first_seen_at = models.DateTimeField(default=timezone.now)
+    last_seen_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "path_hash"], name="source_file_once")]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class ImportReport(models.Model):
+    """One import of a folder: progress while it runs, then what was added, changed and found wrong."""
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+
+    workspace = models.ForeignKey(
+        Workspace, null=True, blank=True, on_delete=models.CASCADE, related_name="import_reports"
+    )
+    requested_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    path = models.TextField()
+    name = models.CharField(max_length=200, blank=True)
+    wanted_layout = models.CharField(max_length=16, default="auto")
+    layout = models.CharField(max_length=16, blank=True)
+    layout_version = models.CharField(max_length=100, blank=True)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED)
+    file_count = models.PositiveIntegerField(default=0)
+    files_done = models.PositiveIntegerField(default=0)
+    added = JSONTextField(default=dict, blank=True)
+    updated = JSONTextField(default=dict, blank=True)
+    unchanged = JSONTextField(default=dict, blank=True)
+    problem_count = models.PositiveIntegerField(default=0)
+    error_code = models.CharField(max_length=64, blank=True)
+    error = models.TextField(blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "-id"], name="import_latest")]
+
+    def __str__(self) -> str:
+        return f"import {self.pk}"
+
+
+class ImportProblem(models.Model):
+    """Something that an import could not take as it stood; ``raw`` keeps an excerpt of the source bytes."""
+
+    report = models.ForeignKey(ImportReport, on_delete=models.CASCADE, related_name="problems")
+    file = models.TextField()
+    line = models.PositiveIntegerField(null=True, blank=True)
+    what = models.TextField()
+    action = models.TextField()
+    outcome = models.CharField(max_length=16)
+    raw = models.BinaryField(default=b"")
+
+    def __str__(self) -> str:
+        return self.what

@@ -1,0 +1,90 @@
+"""Workspaces, the unit of tenancy, and who may see them."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from sessions_app.querysets import WorkspaceQuerySet
+
+
+class Workspace(models.Model):
+    """One agent's memory. Every other row belongs to exactly one."""
+
+    class Layout(models.TextChoices):
+        NANOBOT = "nanobot", "nanobot"
+        GRIP = "grip", "Grip"
+        GRID = "grid", "grid"
+        AGTERM = "agterm", "AgTerm"
+        HUB = "hub", "MemoryHub"
+
+    class ConsolidationStyle(models.TextChoices):
+        NANOBOT = "nanobot", "nanobot: rewrite MEMORY.md"
+        GRIP = "grip", "Grip: append facts"
+
+    slug = models.SlugField(max_length=64, unique=True)
+    name = models.CharField(max_length=200)
+    layout = models.CharField(max_length=16, choices=Layout.choices, default=Layout.HUB)
+    layout_version = models.CharField(max_length=100, blank=True)
+    path = models.TextField(blank=True, help_text="The agent's folder, as the hub sees it.")
+    unavailable_since = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
+
+    memory_window = models.PositiveIntegerField(default=100)
+    consolidation_style = models.CharField(
+        max_length=16, choices=ConsolidationStyle.choices, default=ConsolidationStyle.NANOBOT
+    )
+    auto_consolidate = models.BooleanField(default=True)
+    max_tokens = models.PositiveIntegerField(default=50_000)
+    max_entries = models.PositiveIntegerField(default=100)
+    recent_window = models.PositiveIntegerField(default=10)
+    min_entries_to_compress = models.PositiveIntegerField(default=5)
+    compression_ratio = models.FloatField(default=0.3)
+    auto_compress = models.BooleanField(default=True)
+    model = models.CharField(max_length=200, blank=True)
+    consolidation_model = models.CharField(max_length=200, blank=True)
+    recency_decay = models.FloatField(default=0.0, help_text="Per hour; Grip's own rate is 0.001.")
+    daily_token_budget = models.PositiveIntegerField(null=True, blank=True)
+    persist_memory = models.BooleanField(default=True)
+    cache_enabled = models.BooleanField(default=True)
+    cache_ttl_seconds = models.PositiveIntegerField(default=3600)
+    cache_max_entries = models.PositiveIntegerField(default=500)
+
+    objects = WorkspaceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(recent_window__lte=F("max_entries")), name="workspace_recent_window_fits"
+            ),
+            models.CheckConstraint(
+                condition=Q(compression_ratio__gt=0, compression_ratio__lt=1), name="workspace_ratio_is_a_share"
+            ),
+            models.CheckConstraint(condition=Q(recency_decay__gte=0), name="workspace_decay_not_negative"),
+            models.UniqueConstraint(fields=["path"], condition=~Q(path=""), name="workspace_one_per_folder"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Membership(models.Model):
+    """What a person may do in one workspace; superusers are operators of all."""
+
+    class Role(models.TextChoices):
+        OPERATOR = "operator", "Operator"
+        EDITOR = "editor", "Editor"
+        VIEWER = "viewer", "Viewer"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=16, choices=Role.choices)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "user"], name="membership_once")]
+
+    def __str__(self) -> str:
+        return f"{self.user} as {self.role}"

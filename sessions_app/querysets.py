@@ -1,0 +1,44 @@
+"""Filters over conversations. ``visible_to`` is the only way from a request to a row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db import models
+from django.db.models import F, Q
+
+if TYPE_CHECKING:
+    from sessions_app.models import Entry, Session, Workspace
+
+    WorkspaceRows = models.QuerySet[Workspace]
+    SessionRows = models.QuerySet[Session]
+    EntryRows = models.QuerySet[Entry]
+else:
+    WorkspaceRows = SessionRows = EntryRows = models.QuerySet
+
+
+class WorkspaceQuerySet(WorkspaceRows):
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
+        """Workspaces that a person may read: all for an operator of the hub, else those of a membership."""
+        if getattr(user, "is_superuser", False):
+            return self
+        return self.filter(memberships__user_id=user.pk)
+
+
+class SessionQuerySet(SessionRows):
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
+        if getattr(user, "is_superuser", False):
+            return self
+        return self.filter(workspace__memberships__user_id=user.pk)
+
+
+class EntryQuerySet(EntryRows):
+    def in_order(self) -> Self:
+        return self.order_by("epoch", "position")
+
+    def active(self) -> Self:
+        """Entries that the context is built from: current epoch, from the pointer on, folded by no summary."""
+        return self.filter(
+            Q(epoch=F("session__epoch"), position__gte=F("session__last_consolidated"), summary__isnull=True)
+        )

@@ -1,0 +1,23 @@
+"""The hub's settings, made quick and quiet for tests: a fast hasher, immediate tasks, a home of its own."""
+
+import os
+import tempfile
+
+_home = tempfile.mkdtemp(prefix="memoryhub-tests-")
+os.environ["MEMORYHUB_HOME"] = _home
+os.environ["MEMORYHUB_QUIET_SECONDS"] = "0"
+os.environ.pop("DATABASE_URL", None)
+for _name in ("MEMORYHUB_URL", "MEMORYHUB_ROOTS", "MEMORYHUB_ADMIN", "MEMORYHUB_DEBUG", "MEMORYHUB_TIME_ZONE"):
+    os.environ.pop(_name, None)
+if os.environ.get("TEST_DATABASE_URL"):
+    os.environ["DATABASE_URL"] = os.environ["TEST_DATABASE_URL"]
+
+from memoryhub.settings import *  # noqa: E402, F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+TASKS = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend"}}
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+}
+DATABASES["default"]["CONN_MAX_AGE"] = 0  # noqa: F405
