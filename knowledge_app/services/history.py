@@ -1,0 +1,95 @@
+"""The history log: appended to, never merged, never rewritten."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Max
+
+from knowledge_app.models import HistoryEntry
+from memoryhub.lib.align import align
+from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
+from memoryhub.lib.tally import Tally
+from sessions_app.models import Session, Workspace
+
+
+def take_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> Tally:
+    """Append what a log holds beyond the entries kept; taking it again adds nothing.
+
+    An entry's identity is its place and its text: the log is aligned as a whole, so that a rotation, a trimmed
+    journal or the upgrade from HISTORY.md to a journal neither loses nor doubles anything.
+    """
+    kept = _kept(workspace)
+    hashes = [_text_hash(entry) for entry in log.entries]
+    alignment = align([source_hash for _, source_hash, _ in kept], hashes, certain=False)
+    new = log.entries[alignment.append_from :]
+    tally = Tally()
+    tally.added["history"] += len(new)
+    tally.unchanged["history"] += len(log.entries) - len(new)
+    if alignment.verdict in ("restarted", "rewritten", "shorter"):
+        what = {
+            "restarted": f"none of its {len(log.entries)} entries continue the {len(kept)} kept before",
+            "rewritten": f"differs from what was kept after entry {alignment.append_from}",
+            "shorter": f"holds {len(log.entries)} of the {len(kept)} entries that the hub keeps",
+        }[alignment.verdict]
+        action = f"{len(new)} entries appended; nothing is removed from the hub"
+        tally.problems.append(Problem(path, None, what, action, "held" if not new else "noted"))
+    if not dry_run:
+        with transaction.atomic():
+            _mark_archived(kept, log.entries, alignment.offset)
+            append_history(workspace, new, now=now)
+    return tally
+
+
+def append_history(workspace: Workspace, records: Sequence[HistoryRecord], *, now: datetime) -> None:
+    """Write records at the end of the log. Raises IntegrityError when another writer was first."""
+    if not records:
+        return
+    last = HistoryEntry.objects.filter(workspace=workspace).aggregate(last=Max("position"))["last"]
+    first = 0 if last is None else last + 1
+    keys = {entry.session_key for entry in records if entry.session_key}
+    sessions = dict(Session.objects.filter(workspace=workspace, key__in=keys).values_list("key", "pk"))
+    HistoryEntry.objects.bulk_create(
+        (
+            HistoryEntry(
+                workspace=workspace,
+                session_id=sessions.get(entry.session_key),
+                position=position,
+                content=entry.content,
+                occurred_at=entry.occurred_at,
+                occurred_at_text=entry.occurred_at_text,
+                source=entry.file,
+                source_hash=_text_hash(entry),
+                is_archived=entry.is_archived,
+                extra=entry.extra,
+                recorded_at=now,
+            )
+            for position, entry in enumerate(records, first)
+        ),
+        batch_size=500,
+    )
+
+
+def _kept(workspace: Workspace) -> list[tuple[int, str, bool]]:
+    if workspace.pk is None:
+        return []
+    rows = HistoryEntry.objects.filter(workspace=workspace).exclude(source="").order_by("position")
+    return list(rows.values_list("pk", "source_hash", "is_archived"))
+
+
+def _mark_archived(kept: list[tuple[int, str, bool]], entries: Sequence[HistoryRecord], offset: int) -> None:
+    """A rotation moves entries into an archive file; they stay the same entries."""
+    moved = [
+        pk
+        for (pk, _, was_archived), entry in zip(kept[offset:], entries, strict=False)
+        if entry.is_archived and not was_archived
+    ]
+    for start in range(0, len(moved), 500):
+        HistoryEntry.objects.filter(pk__in=moved[start : start + 500]).update(is_archived=True)
+
+
+def _text_hash(entry: HistoryRecord) -> str:
+    return hashlib.sha256(entry.content.strip().encode()).hexdigest()

@@ -1,0 +1,113 @@
+"""Memory documents: every change is a revision, and facts keep in step with the text."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+
+from django.db import transaction
+
+from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.facts import FactLine, fact_lines, match_facts
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor, record
+
+
+class StaleBase(MemoryHubError):
+    """The document changed since the text at hand was read: merge it, or show both."""
+
+    code = "stale_base"
+
+
+def content_hash(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def open_document(workspace: Workspace, name: str, path: str = "") -> MemoryDocument:
+    """Return a document, made empty and without a revision when it isn't there."""
+    document, _ = MemoryDocument.objects.get_or_create(workspace=workspace, name=name, defaults={"path": path})
+    return document
+
+
+def revise_document(
+    document: MemoryDocument,
+    content: str,
+    *,
+    base: MemoryRevision | None,
+    actor: Actor,
+    reason: str,
+    now: datetime,
+    run: Run | None = None,
+    raw: bytes | None = None,
+) -> MemoryRevision:
+    """Make ``content`` the document's head as a new revision, with its facts and an audit record.
+
+    One transaction; the head moves by compare-and-set from ``base``. Raises StaleBase when it isn't the head.
+    """
+    with transaction.atomic():
+        revision = MemoryRevision.objects.create(
+            document=document,
+            number=base.number + 1 if base else 1,
+            content=content,
+            content_hash=content_hash(content),
+            raw=raw,
+            base=base,
+            author_kind=actor.kind,
+            author_name=actor.name,
+            run=run,
+            reason=reason,
+            created_at=now,
+        )
+        moved = MemoryDocument.objects.filter(pk=document.pk, head=base).update(head=revision, updated_at=now)
+        if not moved:
+            raise StaleBase(f"{document.name} was changed by someone else meanwhile. Load it again and merge.")
+        document.head, document.updated_at = revision, now
+        keep_facts_in_step(document, revision)
+        record(
+            actor,
+            "document.revised",
+            "revision",
+            revision.pk,
+            f"{document.name} revised: {reason}",
+            at=now,
+            workspace=document.workspace,
+            before_hash=base.content_hash if base else "",
+            after_hash=revision.content_hash,
+        )
+    return revision
+
+
+def keep_facts_in_step(document: MemoryDocument, revision: MemoryRevision) -> None:
+    """Match the text's bullets with the living facts: reworded ones live on, missing ones die, new ones are born."""
+    living = list(Fact.objects.filter(document=document, died=None).order_by("line", "id"))
+    lines = fact_lines(revision.content)
+    pairs = match_facts([_line(fact) for fact in living], lines)
+    moved = [_move(living[old], lines[new]) for new, old in pairs.items() if _line(living[old]) != lines[new]]
+    Fact.objects.bulk_update(moved, ["section", "category", "text", "line"], batch_size=200)
+    survivors = {living[old].pk for old in pairs.values()}
+    gone = [fact.pk for fact in living if fact.pk not in survivors]
+    for start in range(0, len(gone), 500):
+        Fact.objects.filter(pk__in=gone[start : start + 500]).update(died=revision)
+    Fact.objects.bulk_create(
+        Fact(
+            workspace_id=document.workspace_id,
+            document=document,
+            section=line.section,
+            category=line.category,
+            text=line.text,
+            line=line.line,
+            born=revision,
+        )
+        for index, line in enumerate(lines)
+        if index not in pairs
+    )
+
+
+def _line(fact: Fact) -> FactLine:
+    return FactLine(fact.section, fact.category, fact.text, fact.line)
+
+
+def _move(fact: Fact, line: FactLine) -> Fact:
+    fact.section, fact.category, fact.text, fact.line = line.section, line.category, line.text, line.line
+    return fact

@@ -1,0 +1,1 @@
+"""Agents' folders as dataclasses: one module for each layout, no database."""

@@ -1,0 +1,61 @@
+"""Merging two texts that changed from one base, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+Change = tuple[int, int, list[str]]  # base lines [start, end) become these
+
+
+@dataclass(frozen=True)
+class Merge:
+    """The merged text, or None with the number of places where both sides changed the same lines differently."""
+
+    text: str | None
+    conflict_count: int
+
+
+def merge_texts(base: str, ours: str, theirs: str) -> Merge:
+    """Merge three ways by line (the classic diff3 rule): a change of one side is taken, equal changes count once.
+
+    Changes of both sides that overlap, or touch the same gap, are a conflict: nothing is guessed.
+    """
+    if ours == theirs or theirs == base:
+        return Merge(ours, 0)
+    if ours == base:
+        return Merge(theirs, 0)
+    lines = base.split("\n")
+    left, right = _changes(lines, ours.split("\n")), _changes(lines, theirs.split("\n"))
+    conflicts = sum(_clash(one, other) for one in left for other in right)
+    if conflicts:
+        return Merge(None, conflicts)
+    merged: list[str] = []
+    reached = 0
+    for start, end, new in sorted(_unique(left, right), key=lambda change: change[:2]):
+        merged += lines[reached:start] + new
+        reached = end
+    return Merge("\n".join(merged + lines[reached:]), 0)
+
+
+def _changes(base: Sequence[str], other: Sequence[str]) -> list[Change]:
+    matcher = SequenceMatcher(None, base, other, autojunk=False)
+    return [
+        (start, end, list(other[from_line:to_line]))
+        for tag, start, end, from_line, to_line in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def _clash(one: Change, other: Change) -> bool:
+    if one == other:
+        return False
+    if one[0] == one[1] and other[0] == other[1]:
+        return one[0] == other[0]
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def _unique(left: Sequence[Change], right: Sequence[Change]) -> Iterator[Change]:
+    yield from left
+    yield from (change for change in right if change not in left)

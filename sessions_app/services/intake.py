@@ -1,0 +1,244 @@
+"""Taking a conversation from a file: add what is new, keep all there was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from memoryhub.lib.align import Alignment, align
+from memoryhub.lib.layouts.records import Problem, SessionRecord, SummaryRecord
+from memoryhub.lib.tally import Tally
+from memoryhub.lib.tokens import count_tokens
+from sessions_app.models import Entry, Run, Session, SourceFile, Summary, Workspace
+from sessions_app.models.conversations import KEY_LENGTH
+from sessions_app.services.entries import append_entries, hashes_in_order
+from sessions_app.services.sources import find_source
+from sessions_app.services.totals import recount_session
+
+NEW_EPOCH = ("restarted", "rewritten")
+
+
+@dataclass(frozen=True)
+class SessionPlan:
+    """What taking one record will do: its entries from ``alignment.append_from`` on go to ``epoch``."""
+
+    session: Session | None
+    epoch: int
+    alignment: Alignment
+    first_position: int
+    is_current: bool
+    opens_epoch: bool
+
+
+def take_session(
+    *, workspace: Workspace, record: SessionRecord, path: str, now: datetime, dry_run: bool
+) -> tuple[Tally, SourceFile | None]:
+    """Add one file's conversation to the hub, in one transaction; taking it again adds and changes nothing.
+
+    The file is compared with the epoch that it feeds (reliability: pruned and restarted files delete nothing): a
+    longer file appends, a pruned one is aligned by its overlap, one that begins anew opens an epoch. Returns the
+    tally and the source file's row, unsaved facts left to the caller.
+    """
+    if not record.key or len(record.key) > KEY_LENGTH:
+        problem = f"the session key is {'empty' if not record.key else f'longer than {KEY_LENGTH} characters'}"
+        return Tally(problems=[Problem(path, None, problem, "not taken", "rejected")]), None
+    source = find_source(workspace, path)
+    plan = plan_session(workspace, record, source)
+    tally = _tally(plan, record, path)
+    if dry_run:
+        return tally, None
+    with transaction.atomic():
+        session = apply_session(workspace, record, plan, tally, now)
+        recount_needed = tally.added["entries"] or tally.added["summaries"] or tally.updated["sessions"]
+        if recount_needed or plan.session is None:
+            recount_session(session)
+        source = source or SourceFile(workspace=workspace, path=path)
+        source.session, source.epoch = session, plan.epoch
+    return tally, source
+
+
+def plan_session(workspace: Workspace, record: SessionRecord, source: SourceFile | None) -> SessionPlan:
+    """Decide which epoch a record feeds and where it continues. Reads only."""
+    hashes = [entry.source_hash for entry in record.entries]
+    certain = all(entry.occurred_at_text for entry in record.entries)
+    session = Session.objects.filter(workspace_id=workspace.pk, key=record.key).first() if workspace.pk else None
+    if session is None:
+        return SessionPlan(None, 0, Alignment("grown", 0), 0, is_current=True, opens_epoch=False)
+    epochs = Entry.objects.filter(session=session).order_by("-epoch").values_list("epoch", flat=True).distinct()
+    known = [source.epoch] if source and source.session_id == session.pk else list(epochs)
+    for epoch in known or [session.epoch]:
+        kept = hashes_in_order(session, epoch)
+        alignment = align(kept, hashes, certain=certain)
+        if alignment.verdict not in NEW_EPOCH:
+            return SessionPlan(
+                session, epoch, alignment, len(kept), is_current=epoch == session.epoch, opens_epoch=False
+            )
+    newest = max([session.epoch, *epochs]) + 1
+    takes_over = record.is_visible_to_agent or not session.is_visible_to_agent
+    return SessionPlan(session, newest, Alignment("restarted", 0), 0, is_current=takes_over, opens_epoch=True)
+
+
+def _tally(plan: SessionPlan, record: SessionRecord, path: str) -> Tally:
+    tally = Tally()
+    added = len(record.entries) - plan.alignment.append_from
+    tally.added["entries"] += added
+    tally.unchanged["entries"] += len(record.entries) - added
+    tally.added["sessions"] += plan.session is None
+    if plan.opens_epoch:
+        what = f"begins anew: none of its entries continue the {_entries(plan.session)} kept before"
+        action = f"taken as epoch {plan.epoch} of the session; the earlier entries stay readable"
+        tally.problems.append(Problem(path, None, what, action, "noted"))
+    elif plan.alignment.verdict == "shorter":
+        what = f"holds {len(record.entries)} of the {plan.first_position} entries that the hub keeps"
+        tally.problems.append(Problem(path, None, what, "nothing is removed from the hub", "held"))
+    return tally
+
+
+def _entries(session: Session | None) -> str:
+    return f"{session.entry_count} entries" if session else "entries"
+
+
+def apply_session(
+    workspace: Workspace, record: SessionRecord, plan: SessionPlan, tally: Tally, now: datetime
+) -> Session:
+    """Write what a plan says. Call inside a transaction; raises IntegrityError when another import was first."""
+    session, is_changed = _open(workspace, record, plan, now)
+    summaries = _take_summaries(session, record, plan.epoch, tally, now)
+    append_entries(
+        session,
+        record.entries[plan.alignment.append_from :],
+        epoch=plan.epoch,
+        first_position=plan.first_position,
+        now=now,
+        summaries=summaries,
+    )
+    _link_kept_entries(session, record, plan, summaries)
+    _measure_summaries(summaries.values())
+    session.entry_count = Entry.objects.filter(session=session).count()
+    if plan.is_current:
+        is_changed |= _move_pointer(session, record, plan, now)
+    if plan.session is not None:
+        tally.updated["sessions"] += is_changed
+        tally.unchanged["sessions"] += not is_changed
+    return session
+
+
+def _open(workspace: Workspace, record: SessionRecord, plan: SessionPlan, now: datetime) -> tuple[Session, bool]:
+    """Create the session, or bring its own fields in line with the record; tell whether they changed."""
+    latest = max((entry.occurred_at for entry in record.entries if entry.occurred_at), default=None)
+    updated_at = record.updated_at or latest
+    values: dict[str, Any] = {
+        "title": record.title,
+        "summary_text": record.summary_text,
+        "is_visible_to_agent": record.is_visible_to_agent,
+        "note": record.note,
+        "extra": record.extra,
+        "updated_at": updated_at,
+    }
+    if plan.session is None:
+        values |= {"updated_at": updated_at or now, "created_at": record.created_at or updated_at or now}
+        channel = record.key.split(":", 1)[0]
+        return Session.objects.create(workspace=workspace, key=record.key, channel=channel, **values), False
+    session = plan.session
+    if not plan.is_current:
+        return session, False
+    if updated_at is None:
+        del values["updated_at"]
+    if plan.opens_epoch:
+        values |= {"epoch": plan.epoch, "last_consolidated": 0}
+    changed = [name for name, value in values.items() if getattr(session, name) != value]
+    for name in changed:
+        setattr(session, name, values[name])
+    if changed:
+        session.save(update_fields=changed)
+    return session, bool(changed)
+
+
+def _move_pointer(session: Session, record: SessionRecord, plan: SessionPlan, now: datetime) -> bool:
+    """Follow the agent's pointer, forward only: each step it took is a run of its own."""
+    if plan.alignment.verdict == "shorter":
+        return False
+    target = plan.alignment.offset + record.pointer
+    start = session.last_consolidated
+    if target <= start:
+        return False
+    Run.objects.create(
+        workspace_id=session.workspace_id,
+        session=session,
+        kind=Run.Kind.CONSOLIDATION,
+        status=Run.Status.DONE,
+        origin=Run.Origin.AGENT,
+        epoch=plan.epoch,
+        from_position=start,
+        to_position=target,
+        requested_by="the agent",
+        created_at=now,
+        finished_at=now,
+    )
+    session.last_consolidated = target
+    session.save(update_fields=["last_consolidated", "entry_count"])
+    return True
+
+
+def _take_summaries(
+    session: Session, record: SessionRecord, epoch: int, tally: Tally, now: datetime
+) -> dict[str, Summary]:
+    if not record.summaries:
+        return {}
+    kept = {summary.source_id: summary for summary in Summary.objects.filter(session=session, epoch=epoch)}
+    new = [_summary(session, item, epoch, now) for item in record.summaries if item.source_id not in kept]
+    Summary.objects.bulk_create(new)
+    tally.added["summaries"] += len(new)
+    tally.unchanged["summaries"] += len(record.summaries) - len(new)
+    return kept | {summary.source_id: summary for summary in new}
+
+
+def _summary(session: Session, item: SummaryRecord, epoch: int, now: datetime) -> Summary:
+    tokens = item.token_count if item.token_count is not None else count_tokens(item.content)
+    return Summary(
+        workspace_id=session.workspace_id,
+        session=session,
+        epoch=epoch,
+        content=item.content,
+        method=Summary.Method.IMPORTED,
+        token_count=tokens,
+        original_token_count=item.original_token_count or 0,
+        entry_count=0,
+        first_position=0,
+        last_position=0,
+        starts_at=item.starts_at,
+        ends_at=item.ends_at,
+        source_id=item.source_id,
+        extra=item.extra | {"originalEntryIds": item.entry_source_ids},
+        created_at=item.created_at or now,
+    )
+
+
+def _link_kept_entries(
+    session: Session, record: SessionRecord, plan: SessionPlan, summaries: Mapping[str, Summary]
+) -> None:
+    """An entry that was active at the last import may be folded by now."""
+    for place, item in enumerate(record.entries[: plan.alignment.append_from]):
+        summary = summaries.get(item.summary_source_id)
+        if summary:
+            position = plan.alignment.offset + place
+            Entry.objects.filter(session=session, epoch=plan.epoch, position=position, summary__isnull=True).update(
+                summary=summary
+            )
+
+
+def _measure_summaries(summaries: Iterable[Summary]) -> None:
+    for summary in summaries:
+        positions = list(
+            Entry.objects.filter(summary=summary).order_by("position").values_list("position", "token_count")
+        )
+        if not positions or summary.entry_count == len(positions):
+            continue
+        summary.entry_count = len(positions)
+        summary.first_position, summary.last_position = positions[0][0], positions[-1][0]
+        summary.original_token_count = summary.original_token_count or sum(tokens for _, tokens in positions)
+        summary.save()

@@ -1,0 +1,52 @@
+import pytest
+
+from memoryhub.lib.markdown import MAX_RENDERED_CHARS, render_markdown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<p onclick="window.__xss=1">p</p><script>window.__xss=3</script>',
+        '<div hx-get="/logout" hx-trigger="load">x</div>',
+        '<iframe src="//example.org"></iframe>',
+        '<https://e.org/" onclick=x>',
+    ],
+)
+def test_html_in_memory_stays_text(text):
+    html = render_markdown(text)
+
+    assert "<script" not in html
+    assert "<iframe" not in html
+    assert "<div" not in html
+    assert "<p on" not in html
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "javascript:alert(1)",
+        "JaVaScRiPt:x",
+        "data:text/html,x",
+        "vbscript:x",
+        "/logout",
+        "//e.org",
+        "&#106;avascript:x",
+    ],
+)
+def test_links_elsewhere_than_the_web_or_mail_are_not_live(address):
+    assert "href" not in render_markdown(f"[x]({address})")
+
+
+def test_a_web_link_gives_nothing_away():
+    assert 'rel="noopener noreferrer nofollow"' in render_markdown("[x](https://example.org/)")
+
+
+def test_an_image_becomes_a_link():
+    html = render_markdown("![plan](https://example.org/p.png)")
+
+    assert "<img" not in html
+    assert '<a href="https://example.org/p.png"' in html
+
+
+def test_a_huge_text_is_shown_plain():
+    assert render_markdown("<b>" + "x" * MAX_RENDERED_CHARS).startswith("<pre>&lt;b&gt;")

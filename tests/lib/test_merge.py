@@ -1,0 +1,43 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryhub.lib.merge import merge_texts
+
+BASE = "# Facts\n- one\n- two\n- three"
+
+
+def test_changes_of_different_lines_are_both_taken():
+    merged = merge_texts(BASE, BASE.replace("one", "ONE"), BASE.replace("three", "THREE"))
+
+    assert merged.text == "# Facts\n- ONE\n- two\n- THREE"
+
+
+def test_the_same_line_changed_differently_is_a_conflict():
+    merged = merge_texts(BASE, BASE.replace("two", "2"), BASE.replace("two", "II"))
+
+    assert merged.text is None
+    assert merged.conflict_count == 1
+
+
+def test_the_same_change_of_both_sides_counts_once():
+    changed = BASE + "\n- four"
+
+    assert merge_texts(BASE, changed, changed).text == changed
+
+
+def test_different_lines_added_at_one_place_are_a_conflict():
+    assert merge_texts(BASE, BASE + "\n- four", BASE + "\n- five").text is None
+
+
+texts = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=6).map("\n".join)
+
+
+@given(texts, texts)
+def test_one_unchanged_side_gives_the_other(base, changed):
+    assert merge_texts(base, base, changed).text == changed
+    assert merge_texts(base, changed, base).text == changed
+
+
+@given(texts, texts, texts)
+def test_merging_does_not_depend_on_who_is_ours(base, ours, theirs):
+    assert merge_texts(base, ours, theirs).text == merge_texts(base, theirs, ours).text

@@ -1,0 +1,183 @@
+from datetime import UTC, datetime
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from memoryhub.lib.layouts.records import SummaryRecord
+from sessions_app.models import DailyTotal, Entry, Run, Session, Summary, Workspace
+from sessions_app.services.audit import open_guard
+from sessions_app.services.intake import take_session
+from sessions_app.services.sources import path_hash
+from tests.records import entry_record, session_record
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def workspace() -> Workspace:
+    return Workspace.objects.create(slug="w", name="W")
+
+
+def take(workspace, record, path="sessions/cli.jsonl", *, dry_run=False):
+    tally, source = take_session(workspace=workspace, record=record, path=path, now=NOW, dry_run=dry_run)
+    if source:
+        source.path_hash = path_hash(path)
+        source.kind, source.status = "session", "read"
+        source.save()
+    return tally
+
+
+def contents(epoch: int = 0) -> list[str]:
+    return list(Entry.objects.filter(epoch=epoch).order_by("position").values_list("content", flat=True))
+
+
+def test_a_session_is_taken_once(workspace):
+    record = session_record("a", "b", "c", pointer=1)
+
+    first, second = take(workspace, record), take(workspace, record)
+
+    assert +first.added == {"sessions": 1, "entries": 3}
+    assert not +second.added
+    assert not +second.updated
+    assert contents() == ["a", "b", "c"]
+
+
+def test_a_dry_run_counts_and_changes_nothing(workspace):
+    tally = take(workspace, session_record("a"), dry_run=True)
+
+    assert +tally.added == {"sessions": 1, "entries": 1}
+    assert not Session.objects.exists()
+
+
+def test_a_grown_file_adds_what_is_new_and_moves_the_pointer(workspace):
+    take(workspace, session_record("a", "b", pointer=1))
+
+    tally = take(workspace, session_record("a", "b", "c", "d", pointer=3))
+
+    assert +tally.added == {"entries": 2}
+    assert list(Run.objects.order_by("id").values_list("from_position", "to_position", "origin")) == [
+        (0, 1, "agent"),
+        (1, 3, "agent"),
+    ]
+    assert Session.objects.get().active_entry_count == 1
+
+
+def test_a_pruned_file_keeps_what_was_pruned_and_moves_the_pointer_past_it(workspace):
+    whole = [f"step {i}" for i in range(16)]
+    take(workspace, session_record(*whole, timed=False))
+
+    take(workspace, session_record(*whole[10:], "step 16", timed=False, summary_text="steps 0 to 9 were done"))
+
+    session = Session.objects.get()
+    assert contents() == [*whole, "step 16"]
+    assert (session.last_consolidated, session.summary_text) == (10, "steps 0 to 9 were done")
+    assert session.active_entry_count == 7
+
+
+def test_a_restarted_file_opens_an_epoch_and_keeps_the_old_one(workspace):
+    take(workspace, session_record("a", "b", pointer=2))
+
+    tally = take(workspace, session_record("new talk", "hello again"))
+    again = take(workspace, session_record("new talk", "hello again"))
+
+    session = Session.objects.get()
+    assert contents(0) == ["a", "b"]
+    assert contents(1) == ["new talk", "hello again"]
+    assert (session.epoch, session.last_consolidated, session.entry_count, session.active_entry_count) == (1, 0, 4, 2)
+    assert [problem.outcome for problem in tally.problems] == ["noted"]
+    assert not +again.added
+
+
+def test_a_shorter_file_removes_nothing_and_is_flagged(workspace):
+    take(workspace, session_record("a", "b", "c", pointer=2))
+
+    tally = take(workspace, session_record("a"))
+
+    assert contents() == ["a", "b", "c"]
+    assert [problem.outcome for problem in tally.problems] == ["held"]
+    assert Session.objects.get().last_consolidated == 2
+
+
+def test_equal_messages_are_two_entries(workspace):
+    record = session_record("same", "same", timed=False)
+    record.entries[1] = record.entries[0]
+
+    take(workspace, record)
+    take(workspace, record)
+
+    assert contents() == ["same", "same"]
+
+
+def test_two_files_of_one_key_feed_two_epochs_and_never_mix(workspace):
+    old = session_record("old", "file", is_visible_to_agent=False, note="left behind")
+    new = session_record("new", "file here")
+
+    for _ in range(2):
+        take(workspace, old, "old.jsonl")
+        take(workspace, new, "new.jsonl")
+
+    assert contents(0) == ["old", "file"]
+    assert contents(1) == ["new", "file here"]
+    assert Session.objects.get().is_visible_to_agent
+
+
+def test_keys_that_differ_only_in_case_are_two_sessions(workspace):
+    take(workspace, session_record("a", key="cli:A"), "1")
+    take(workspace, session_record("b", key="cli:a"), "2")
+
+    assert Session.objects.count() == 2
+
+
+@pytest.mark.parametrize("key", ["", "k" * 513])
+def test_an_impossible_key_is_reported(workspace, key):
+    tally = take(workspace, session_record("a", key=key))
+
+    assert [problem.outcome for problem in tally.problems] == ["rejected"]
+    assert not Session.objects.exists()
+
+
+def test_folded_entries_name_their_summary(workspace):
+    record = session_record("a", "b", "c")
+    folded = entry_record("x", minute=0, summary_source_id="s1", source_id="e1")
+    record.entries[0] = folded
+    record.summaries.append(SummaryRecord("s1", "x was said", ["e1"], token_count=2, original_token_count=9))
+
+    take(workspace, record)
+    take(workspace, record)
+
+    summary = Summary.objects.get()
+    assert (summary.entry_count, summary.first_position, summary.original_token_count) == (1, 0, 9)
+    assert Entry.objects.get(summary=summary).content == "x"
+    assert Session.objects.get().active_entry_count == 2
+
+
+def test_daily_totals_add_up(workspace):
+    take(workspace, session_record("four", "eight888", pointer=1))
+
+    session = Session.objects.get()
+    row = DailyTotal.objects.get(session=session)
+    assert (row.entry_count, row.token_count, row.active_token_count) == (2, 3, 2)
+    assert (session.total_tokens, session.active_tokens) == (3, 2)
+
+
+def test_entries_can_be_neither_changed_nor_deleted(workspace):
+    take(workspace, session_record("a"))
+
+    for statement in (
+        "UPDATE sessions_app_entry SET content = 'x'",
+        "UPDATE sessions_app_entry SET position = 7",
+        "DELETE FROM sessions_app_entry",
+    ):
+        with pytest.raises(IntegrityError), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(statement)
+    assert contents() == ["a"]
+
+
+def test_an_open_guard_lets_an_operator_delete(workspace):
+    take(workspace, session_record("a"))
+
+    with open_guard("asked to"):
+        Entry.objects.all().delete()
+
+    assert contents() == []
