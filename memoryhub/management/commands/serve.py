@@ -1,0 +1,189 @@
+"""Start the hub: bring the database up to date, collect the static files, run a worker, serve the pages."""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+import os
+import signal
+import socket
+import sys
+import webbrowser
+from argparse import ArgumentParser, ArgumentTypeError
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import uvicorn
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
+
+from memoryhub.flows.setup import issue_setup_token, operator_exists
+from memoryhub.management.supervisor import keep_running
+
+WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes"]
+SHUTDOWN_SECONDS = 5  # for answers that are under way when the hub is told to stop
+
+
+class Command(BaseCommand):
+    help = "Starts MemoryHub: database, static files, worker and pages."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+        parser.add_argument("--port", default=8765, type=_port, help="port to listen on (default: %(default)s)")
+        parser.add_argument("--no-worker", action="store_true", help="run no background jobs beside the pages")
+        parser.add_argument("--open", action="store_true", help="open the hub in a browser")
+
+    def handle(self, *, host: str, port: int, no_worker: bool, open: bool, **_options: Any) -> None:  # noqa: A002
+        os.umask(0o077)  # what the hub writes is its owner's alone
+        signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again after its own end; by default that is death
+        with _listen(host, port) as listener:
+            applied = _migrate()
+            _collect_static_files()
+            address = _address(listener)
+            start_page = address if operator_exists() else f"{address}/setup/{issue_setup_token(timezone.now())}/"
+            connection.close()
+            self._announce(applied, address, start_page, no_worker=no_worker)
+            if open:
+                webbrowser.open(start_page)
+            with nullcontext() if no_worker else keep_running(WORKER, folder=settings.BASE_DIR):
+                _serve(listener)
+        self.stdout.write("MemoryHub has stopped.")
+
+    def _announce(self, applied: int, address: str, start_page: str, *, no_worker: bool) -> None:
+        lines = [
+            f"MemoryHub is at {address}",
+            f"  database  {_database_name()}, {f'{applied} migrations applied' if applied else 'up to date'}",
+            f"  worker    {'not here (--no-worker)' if no_worker else 'beside the pages'}",
+        ]
+        if start_page != address:
+            minutes = settings.MEMORYHUB_SETUP_MINUTES
+            lines.append(
+                f"  set up    {start_page}\n            (makes the first account; works once, for {minutes} minutes)"
+            )
+        lines.append("Ctrl-C stops it.")
+        self.stdout.write("\n".join(lines))
+        self.stdout.flush()
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise ArgumentTypeError(f"{port} is no port: choose one from 1 to 65535 (0 takes any that is free)")
+    return port
+
+
+def _leave(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; raises CommandError where that is impossible, or unsafe.
+
+    Done first of all: a second start on the same port ends here, before it touches the database.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except (OSError, UnicodeError) as problem:
+        raise CommandError(f"{host} port {port} is no address to listen on: {problem}.") from None
+    if not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
+        _refuse_unsafe_exposure(host)
+    try:
+        return socket.create_server(address[:2], family=family, backlog=512)
+    except PermissionError:
+        raise CommandError(f"This user may not listen on port {port}: choose one above 1023 with --port.") from None
+    except OSError as problem:
+        raise CommandError(_why_not(host, port, problem)) from None
+
+
+def _refuse_unsafe_exposure(host: str) -> None:
+    if settings.DEBUG:
+        raise CommandError(
+            f"MEMORYHUB_DEBUG is on, which shows the inside of the hub to whoever reaches {host}: "
+            "turn it off, or listen on 127.0.0.1."
+        )
+    if urlsplit(settings.MEMORYHUB_URL).scheme != "https":
+        raise CommandError(
+            f"Other machines could reach {host}, and passwords and memory would travel unencrypted: put a proxy with "
+            "TLS in front and set MEMORYHUB_URL to its https:// address (docs/install.md), or listen on 127.0.0.1."
+        )
+
+
+def _why_not(host: str, port: int, problem: OSError) -> str:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        taken = probe.connect_ex(("127.0.0.1", port)) == 0
+    if taken:
+        return f"Port {port} is in use: is MemoryHub running already? Choose another one with --port."
+    return f"Cannot listen on {host} port {port}: {problem.strerror or problem}."
+
+
+def _migrate() -> int:
+    """Bring the database up to date; return how many migrations that took."""
+    try:
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        if plan:
+            call_command("migrate", interactive=False, verbosity=0)
+    except DatabaseError as problem:
+        first_line = str(problem).strip().partition("\n")[0]
+        raise CommandError(f"The database ({_database_name()}) cannot be used: {first_line}") from problem
+    return len(plan)
+
+
+def _collect_static_files() -> None:
+    """Collect the static files if any of them changed; in debug mode they are served from where they are."""
+    if settings.DEBUG:
+        return
+    mark = Path(settings.STATIC_ROOT).with_suffix(".collected")
+    fingerprint = _static_fingerprint()
+    if not mark.exists() or mark.read_text() != fingerprint:
+        call_command("collectstatic", interactive=False, verbosity=0)
+        mark.write_text(fingerprint)
+
+
+def _static_fingerprint() -> str:
+    digest = hashlib.sha256()
+    for finder in get_finders():
+        for name, storage in finder.list([]):
+            facts = Path(storage.path(name)).stat()
+            digest.update(f"{name}\0{facts.st_size}\0{facts.st_mtime_ns}\0".encode())
+    return digest.hexdigest()
+
+
+def _address(listener: socket.socket) -> str:
+    """Return the address to open: MEMORYHUB_URL where that names another machine, else where we really listen."""
+    public = urlsplit(settings.MEMORYHUB_URL)
+    if public.hostname not in {"127.0.0.1", "localhost", "::1"}:
+        return str(settings.MEMORYHUB_URL)
+    host, port = listener.getsockname()[:2]
+    return f"{public.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _database_name() -> str:
+    values = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"SQLite, {values['NAME']}"
+    return f"PostgreSQL, {values['NAME']} on {values['HOST'] or 'this machine'}"
+
+
+def _serve(listener: socket.socket) -> None:
+    config = uvicorn.Config(
+        "memoryhub.asgi:application",
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=settings.MEMORYHUB_URL.startswith("https:"),
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+    )
+    with suppress(KeyboardInterrupt):  # how Ctrl-C and SIGTERM arrive here, once the pages have ended in order
+        uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,50 @@
+"""Run background jobs. `serve` starts one; start more on a busy hub."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+import threading
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+
+PATIENCE_SECONDS = 8.0  # for the job at hand, once the worker is told to end
+
+
+class Command(BaseCommand):
+    help = "Runs background jobs until it is told to end."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--until-stdin-closes",
+            action="store_true",
+            help="end when standard input closes, which it does when the process that holds its other end is gone",
+        )
+
+    def handle(self, *, until_stdin_closes: bool, **_options: Any) -> None:
+        if until_stdin_closes:
+            threading.Thread(target=_end_with_stdin, daemon=True).start()
+        logging.disable(logging.INFO)  # a line for each job is noise; failures are still told
+        logging.getLogger("django_tasks_db").addFilter(_is_no_farewell)
+        call_command("db_worker", queue_name="*", reload=False)
+
+
+def _is_no_farewell(record: logging.LogRecord) -> bool:
+    return not str(record.msg).startswith("Received")
+
+
+def _end_with_stdin() -> None:
+    """Wait for the end of standard input, then end this process: kindly at first, then in the middle of a job.
+
+    The starter may have been killed without a word. Its end of the pipe closes all the same, on every system.
+    """
+    sys.stdin.buffer.read()
+    main_thread = threading.main_thread().ident or 0
+    signal.pthread_kill(main_thread, signal.SIGTERM)  # sent to that thread, it also wakes it from its sleep
+    time.sleep(PATIENCE_SECONDS)
+    signal.pthread_kill(main_thread, signal.SIGTERM)

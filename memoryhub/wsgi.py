@@ -1,0 +1,10 @@
+"""Django as WSGI, for any WSGI server; `manage.py serve` reaches it through memoryhub.asgi."""
+
+from __future__ import annotations
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memoryhub.settings")
+application = get_wsgi_application()

@@ -1,0 +1,353 @@
+"""The first seconds of MemoryHub: manage.py makes its environment, serve starts and ends all its processes."""
+
+import ast
+import http.client
+import importlib.util
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from django.core.management.base import CommandError
+
+from memoryhub.management import supervisor
+from memoryhub.management.commands import serve
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
+
+ROOT = Path(__file__).resolve().parent.parent
+SERVE_LOCK = ROOT / "requirements" / "serve.txt"
+DEV_LOCK = ROOT / "requirements" / "dev.txt"
+
+
+@pytest.fixture
+def manage(tmp_path, monkeypatch):
+    """manage.py as a module over an empty clone, with installation steps that are written down instead of run."""
+    spec = importlib.util.spec_from_file_location("manage_in_clone", ROOT / "manage.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (tmp_path / "requirements").mkdir()
+    for name in ("serve.txt", "dev.txt"):
+        (tmp_path / "requirements" / name).write_text(f"# {name}\n")
+    monkeypatch.setattr(module, "HERE", tmp_path)
+    monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(module, "PYTHON", tmp_path / ".venv" / "bin" / "python")
+    monkeypatch.setattr(module, "STAMP", tmp_path / ".venv" / "memoryhub.lock")
+    module.steps = []
+
+    def write_down(command):
+        module.steps.append(command)
+        if "venv" in command:
+            module.PYTHON.parent.mkdir(parents=True)
+            module.PYTHON.touch()
+
+    monkeypatch.setattr(module, "run", write_down)
+    return module
+
+
+def kinds(manage):
+    return ["venv" if "venv" in step else Path(step[-1]).name for step in manage.steps]
+
+
+def test_an_old_python_is_told_so_in_one_sentence():
+    program = "import sys; sys.version_info = (3, 8, 2); exec(open('manage.py').read())"
+    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=30)
+    assert result.returncode == 1
+    assert re.fullmatch(r"MemoryHub needs Python 3\.11 or newer; this is [\d.]+\.\n", result.stderr)
+
+
+def test_manage_is_written_in_a_syntax_that_an_old_python_can_read():
+    ast.parse((ROOT / "manage.py").read_text(), feature_version=(3, 7))
+
+
+def test_first_start_makes_the_environment_and_the_second_does_nothing(manage):
+    manage.prepare("serve")
+    manage.prepare("serve")
+    assert kinds(manage) == ["venv", "serve.txt"]
+    assert "--require-hashes" in manage.steps[1]
+
+
+def test_changed_lock_is_installed_into_the_same_environment(manage):
+    manage.prepare("serve")
+    (manage.HERE / "requirements" / "serve.txt").write_text("# changed\n")
+    manage.prepare("serve")
+    assert kinds(manage) == ["venv", "serve.txt", "serve.txt"]
+
+
+def test_environment_for_tests_serves_too(manage):
+    manage.prepare("dev")
+    manage.prepare("serve")
+    assert kinds(manage) == ["venv", "dev.txt"]
+
+
+def test_interrupted_installation_is_made_anew(manage, monkeypatch):
+    write_down = manage.run
+
+    def interrupted(command):
+        write_down(command)
+        if "install" in command:
+            (manage.VENV / "half_a_package.py").touch()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(manage, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        manage.prepare("serve")
+    monkeypatch.setattr(manage, "run", write_down)
+    manage.prepare("serve")
+    assert kinds(manage) == ["venv", "serve.txt", "venv", "serve.txt"]
+    assert not (manage.VENV / "half_a_package.py").exists()
+
+
+def test_two_starts_at_once_install_once(manage, monkeypatch):
+    write_down, installing, may_finish = manage.run, threading.Event(), threading.Event()
+
+    def slow(command):
+        write_down(command)
+        installing.set()
+        assert may_finish.wait(10)
+
+    monkeypatch.setattr(manage, "run", slow)
+    starts = [threading.Thread(target=manage.prepare, args=("serve",)) for _ in range(2)]
+    starts[0].start()
+    assert installing.wait(10)
+    starts[1].start()
+    may_finish.set()
+    for start in starts:
+        start.join(10)
+    assert kinds(manage) == ["venv", "serve.txt"]
+
+
+def test_environment_of_somebody_else_is_left_alone(manage):
+    (manage.VENV / "bin").mkdir(parents=True)
+    with pytest.raises(manage.Stop, match="was not made by MemoryHub"):
+        manage.prepare("serve")
+    assert [path.name for path in manage.VENV.iterdir()] == ["bin"]
+
+
+def without(manage, monkeypatch, *modules):
+    monkeypatch.setattr(manage.importlib.util, "find_spec", lambda name: None if name in modules else object())
+
+
+def test_without_ensurepip_the_systems_pip_fills_the_environment(manage, monkeypatch):
+    without(manage, monkeypatch, "ensurepip")
+    monkeypatch.setattr(manage, "outer_python_has_pip", lambda: True)
+    manage.prepare("serve")
+    make, install = manage.steps
+    assert "--without-pip" in make
+    assert install[:5] == [manage.outer_python(), "-m", "pip", "--python", str(manage.PYTHON)]
+
+
+def test_without_venv_and_pip_the_debian_package_is_named(manage, monkeypatch):
+    without(manage, monkeypatch, "ensurepip")
+    monkeypatch.setattr(manage, "outer_python_has_pip", lambda: False)
+    with pytest.raises(manage.Stop, match="apt install python3-venv"):
+        manage.prepare("serve")
+
+
+def test_folder_that_cannot_be_written_is_one_sentence(manage):
+    (manage.HERE / ".venv").write_text("a file")
+    with pytest.raises(manage.Stop, match="cannot prepare"):
+        manage.prepare("serve")
+
+
+def test_failed_step_shows_the_installers_last_words(manage, monkeypatch):
+    monkeypatch.undo()
+    program = "print('noise\\nERROR: [Errno 28] No space left on device'); raise SystemExit(1)"
+    with pytest.raises(manage.Stop) as stopped:
+        manage.run([sys.executable, "-c", program])
+    assert "The disk is full." in str(stopped.value)
+    assert "noise" not in str(stopped.value)
+
+
+def test_each_dependency_is_looked_for_before_running_in_this_python(manage):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = {plain_name(re.match(r"[\w-]+", text)[0]) for text in project["dependencies"]}
+    distributions = packages_distributions()
+    looked_for = {plain_name(name) for module in manage.SERVE_MODULES for name in distributions[module]}
+    assert wanted <= looked_for
+
+
+def plain_name(name):
+    return name.lower().replace("_", "-")
+
+
+def pins(lock):
+    return dict(re.findall(r"^([\w.-]+(?:\[\w+\])?)==(\S+)", lock.read_text(), re.MULTILINE))
+
+
+def test_locks_pin_every_dependency_and_agree():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    serve_pins, dev_pins = pins(SERVE_LOCK), pins(DEV_LOCK)
+    assert {re.match(r"[\w-]+", text)[0] for text in project["dependencies"]} <= serve_pins.keys()
+    assert {re.match(r"[\w-]+", text)[0] for text in project["optional-dependencies"]["dev"]} <= dev_pins.keys()
+    assert serve_pins.items() <= dev_pins.items()
+
+
+@pytest.mark.parametrize("lock", [SERVE_LOCK, DEV_LOCK], ids=lambda lock: lock.name)
+def test_lock_is_hashed_and_names_no_host(lock):
+    text = lock.read_text()
+    assert "://" not in text
+    assert "--index-url" not in text
+    requirements = re.split(r"\n(?=\S)", text.strip())
+    assert [requirement for requirement in requirements if "--hash=sha256:" not in requirement] == []
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.7", "::"])  # noqa: S104
+def test_hub_without_tls_listens_on_loopback_only(host, settings):
+    settings.MEMORYHUB_URL = "http://192.0.2.7:8765"
+    with pytest.raises(CommandError, match="set MEMORYHUB_URL"):
+        serve._listen(host, 0)
+
+
+def test_hub_in_debug_mode_listens_on_loopback_only(settings):
+    settings.DEBUG, settings.MEMORYHUB_URL = True, "https://hub.example.org"
+    with pytest.raises(CommandError, match="MEMORYHUB_DEBUG"):
+        serve._listen("0.0.0.0", 0)  # noqa: S104
+
+
+def test_port_in_use_is_said_plainly():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(CommandError, match=f"Port {port} is in use"):
+            serve._listen("127.0.0.1", port)
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [("https://hub.example.org", "https://hub.example.org"), ("http://127.0.0.1:8765", "http://127.0.0.1:{port}")],
+)
+def test_address_is_the_public_one_or_where_it_really_listens(url, address, settings):
+    settings.MEMORYHUB_URL = url
+    with serve._listen("127.0.0.1", 0) as listener:
+        assert serve._address(listener) == address.format(port=listener.getsockname()[1])
+
+
+WAITING_CHILD = "import os, sys; open(sys.argv[1], 'a').write(f'{os.getpid()}\\n'); sys.stdin.read()"
+FAILING_CHILD = "import sys; open(sys.argv[1], 'a').write('x\\n')"
+
+
+def wait_until(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if found := condition():
+            return found
+        time.sleep(0.05)
+    pytest.fail(f"nothing after {seconds} s")
+
+
+def lines(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def stat_fields(pid):
+    """Return the state of a process and its parent's id, as the kernel tells them."""
+    text = Path(f"/proc/{pid}/stat").read_text()
+    state, parent = text.rpartition(")")[2].split()[:2]
+    return state, int(parent)
+
+
+def is_gone(pid):
+    """Tell whether a process has ended, even if nobody has asked for its status yet."""
+    try:
+        return stat_fields(pid)[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+@linux_only
+def test_child_ends_with_the_block(tmp_path):
+    started = tmp_path / "started"
+    with supervisor.keep_running([sys.executable, "-c", WAITING_CHILD, str(started)], folder=tmp_path):
+        (pid,) = wait_until(lambda: lines(started))
+    assert is_gone(pid)
+
+
+def test_child_that_ends_is_started_again(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.05)
+    started = tmp_path / "started"
+    with supervisor.keep_running([sys.executable, "-c", FAILING_CHILD, str(started)], folder=tmp_path):
+        wait_until(lambda: len(lines(started)) >= 2)
+    assert "The worker ended (status 0)" in caplog.text
+
+
+def test_child_that_cannot_start_is_told_and_tried_again(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.05)
+    with supervisor.keep_running([str(tmp_path / "nothing")], folder=tmp_path):
+        wait_until(lambda: caplog.text.count("The worker ended") >= 2)
+    assert "No such file" in caplog.text
+
+
+@pytest.fixture(scope="module")
+def hub_home(tmp_path_factory):
+    """A home that the hubs of this module share: the first one makes its database."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def hub(hub_home):
+    """A real hub on a free port; gives its process and its lines of greeting."""
+    left_out = ("DJANGO_SETTINGS_MODULE", "DATABASE_URL", "TEST_DATABASE_URL", "MEMORYHUB_URL")
+    environment = {name: value for name, value in os.environ.items() if name not in left_out}
+    environment |= {"MEMORYHUB_HOME": str(hub_home), "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "manage.py", "serve", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        watchdog = threading.Timer(60, process.kill)
+        watchdog.start()
+        try:
+            greeting = read_greeting(process)
+            assert "Ctrl-C stops it." in greeting
+            yield process, greeting
+        finally:
+            watchdog.cancel()
+            process.kill()
+
+
+def read_greeting(process):
+    greeting = []
+    for line in process.stdout:
+        greeting.append(line)
+        if line.startswith("Ctrl-C"):
+            break
+    return "".join(greeting)
+
+
+def children_of(process):
+    pids = [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+    return [pid for pid in pids if not is_gone(pid) and stat_fields(pid)[1] == process.pid]
+
+
+@linux_only
+@pytest.mark.slow
+def test_hub_greets_with_address_and_setup_link_answers_and_ends_in_order(hub):
+    process, greeting = hub
+    address, port = re.search(r"MemoryHub is at (http://127\.0\.0\.1:(\d+))", greeting).groups()
+    assert re.search(rf"set up +{re.escape(address)}/setup/[\w-]{{20,}}/\n", greeting)
+    connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
+    connection.request("GET", "/static/css/main.css")
+    assert connection.getresponse().status == 200
+    connection.close()
+    (worker,) = wait_until(lambda: children_of(process))
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0
+    assert process.stdout.read() == "MemoryHub has stopped.\n"
+    assert is_gone(worker)
+
+
+@linux_only
+@pytest.mark.slow
+def test_worker_ends_when_the_hub_is_killed_without_a_word(hub):
+    process, _ = hub
+    (worker,) = wait_until(lambda: children_of(process))
+    process.kill()
+    process.wait(10)
+    wait_until(lambda: is_gone(worker))
