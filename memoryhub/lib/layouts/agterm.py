@@ -1,0 +1,168 @@
+"""AgTerm's session exports (formats.md section 5): one file is one session."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+from typing import Any, get_args
+
+from memoryhub.lib.folder import Folder, UnreadableFile
+from memoryhub.lib.gate import BadJSON, canonical_json, json_text
+from memoryhub.lib.layouts.documents import unreadable
+from memoryhub.lib.layouts.grip import broken, load_json
+from memoryhub.lib.layouts.nanobot import below
+from memoryhub.lib.layouts.records import (
+    EntryKind,
+    EntryRecord,
+    FileRead,
+    Found,
+    Problem,
+    SessionRecord,
+    SummaryRecord,
+)
+from memoryhub.lib.layouts.times import read_time
+
+KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
+COLUMNS = ("id", "type", "role", "content", "timestamp", "tokenCount", "summaryId")
+SUMMARY_FIELDS = ("id", "content", "originalEntryIds", "tokenCount", "originalTokenCount", "createdAt", "timeRange")
+MAX_COUNT = 2**31
+
+
+def read(folder: Folder, found: Found, zone: tzinfo = UTC) -> Iterator[FileRead]:
+    """Yield each export of a folder."""
+    for path in export_files(folder, found.home):
+        yield read_export(folder, path, zone)
+
+
+def export_files(folder: Folder, place: str) -> list[str]:
+    return [below(place, name) for name in folder.names(place) if name.endswith(".json")]
+
+
+def read_export(folder: Folder, path: str, zone: tzinfo) -> FileRead:
+    """Read one export. Links to entries or summaries that it lacks are problems; the entries stay visible."""
+    try:
+        decoded, facts = load_json(folder, path)
+    except UnreadableFile as error:
+        return unreadable(path, "session", error)
+    except BadJSON as error:
+        return FileRead(path, "session", None, problems=[broken(path, error)])
+    value = decoded.value
+    if not isinstance(value, dict) or not isinstance(value.get("entries"), list):
+        problem = Problem(path, 1, "is no session export: it has no list of entries", "not taken", "rejected")
+        return FileRead(path, "session", facts, problems=[problem])
+    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
+    return FileRead(path, "session", facts, [_session(path, value, zone, problems)], problems)
+
+
+def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Problem]) -> SessionRecord:
+    key = value.get("sessionId")
+    if not isinstance(key, str) or not key:
+        key = path.rpartition("/")[2].removesuffix(".json")
+        problems.append(Problem(path, None, "has no sessionId", f"taken as {key}, the file's name", "repaired"))
+    rows = value.get("summaries")
+    summaries = _summaries(path, rows if isinstance(rows, list) else [], zone, problems)
+    known = {summary.source_id for summary in summaries}
+    entries: list[EntryRecord] = []
+    for index, row in enumerate(value["entries"]):
+        entry = _entry(path, index, row, known, zone, problems)
+        if entry:
+            entries.append(entry)
+    present = {entry.source_id for entry in entries}
+    for summary in summaries:
+        for missing in [name for name in summary.entry_source_ids if name not in present]:
+            what = f"the summary {summary.source_id} names the entry {missing}, which is not in the file"
+            problems.append(Problem(path, None, what, "the link is left out", "repaired"))
+    extra = {name: item for name, item in value.items() if name not in ("sessionId", "entries", "summaries")}
+    times = [entry.occurred_at for entry in entries if entry.occurred_at]
+    return SessionRecord(
+        key=key,
+        entries=entries,
+        summaries=summaries,
+        created_at=min(times, default=None),
+        updated_at=max(times, default=None),
+        extra=extra,
+    )
+
+
+def _entry(
+    path: str, index: int, row: Any, summaries: set[str], zone: tzinfo, problems: list[Problem]
+) -> EntryRecord | None:
+    if not isinstance(row, dict) or not isinstance(row.get("content"), str) or row.get("type") not in KINDS:
+        what = f"entries[{index}] has no content or no known type"
+        problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
+        return None
+    role = row.get("role")
+    extra = {name: item for name, item in row.items() if name not in COLUMNS}
+    folder_of = row.get("summaryId")
+    if folder_of is not None and folder_of not in summaries:
+        what = f"entries[{index}] names the summary {folder_of}, which is not in the file"
+        problems.append(Problem(path, None, what, "the entry stays in the context", "repaired"))
+        extra["summaryId"], folder_of = folder_of, None
+    for name in ("id", "role", "timestamp", "tokenCount"):
+        if name in row and not _fits(name, row[name]):
+            extra[name] = row[name]
+    metadata = row.get("metadata")
+    author = metadata.get("author") if isinstance(metadata, dict) else None
+    text = row.get("timestamp")
+    return EntryRecord(
+        kind=row["type"],
+        role=role if _fits("role", role) else "system",
+        content=row["content"],
+        source_hash=_identity(row),
+        name=author if isinstance(author, str) else "",
+        occurred_at=read_time(text, zone),
+        occurred_at_text=text if isinstance(text, str) else "",
+        token_count=row["tokenCount"] if _fits("tokenCount", row.get("tokenCount")) else None,
+        source_id=row["id"] if _fits("id", row.get("id")) else "",
+        summary_source_id=folder_of or "",
+        extra=extra,
+        source_fields=list(row),
+    )
+
+
+def _identity(row: dict[str, Any]) -> str:
+    """Hash what doesn't change when an entry is folded later."""
+    lasting = {name: item for name, item in row.items() if name not in ("compressed", "summaryId")}
+    return hashlib.sha256(canonical_json(lasting).encode()).hexdigest()
+
+
+def _fits(name: str, value: Any) -> bool:
+    if name == "tokenCount":
+        return type(value) is int and 0 <= value < MAX_COUNT
+    return isinstance(value, str) and 0 < len(value) <= (32 if name == "role" else 512)
+
+
+def _summaries(path: str, rows: list[Any], zone: tzinfo, problems: list[Problem]) -> list[SummaryRecord]:
+    found: dict[str, SummaryRecord] = {}
+    for index, row in enumerate(rows):
+        is_whole = isinstance(row, dict) and isinstance(row.get("content"), str) and _fits("id", row.get("id"))
+        if not is_whole or row["id"] in found:
+            what = f"summaries[{index}] has no content, or no id of its own"
+            problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
+            continue
+        found[row["id"]] = _summary(row, zone)
+    return list(found.values())
+
+
+def _summary(row: dict[str, Any], zone: tzinfo) -> SummaryRecord:
+    ids = row.get("originalEntryIds")
+    span = row.get("timeRange")
+    between: dict[str, Any] = span if isinstance(span, dict) else {}
+
+    def time(text: Any) -> datetime | None:
+        return read_time(text, zone)
+
+    return SummaryRecord(
+        source_id=row["id"],
+        content=row["content"],
+        entry_source_ids=[name for name in ids if isinstance(name, str)] if isinstance(ids, list) else [],
+        token_count=row["tokenCount"] if _fits("tokenCount", row.get("tokenCount")) else None,
+        original_token_count=row["originalTokenCount"]
+        if _fits("tokenCount", row.get("originalTokenCount"))
+        else None,
+        created_at=time(row.get("createdAt")),
+        starts_at=time(between.get("start")),
+        ends_at=time(between.get("end")),
+        extra={name: item for name, item in row.items() if name not in SUMMARY_FIELDS},
+    )

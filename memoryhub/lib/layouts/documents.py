@@ -1,0 +1,69 @@
+"""Memory documents and history files, which several agents share."""
+
+from __future__ import annotations
+
+import re
+from datetime import tzinfo
+
+from memoryhub.lib.folder import FileFacts, Folder, UnreadableFile
+from memoryhub.lib.gate import decode_utf8
+from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, HistoryRecord, Problem
+from memoryhub.lib.layouts.times import split_prefix
+
+_DATED = re.compile(r"\[\d{4}-\d\d-\d\d")
+EXCERPT_BYTES = 2000
+
+
+def unreadable(path: str, kind: FileKind, error: UnreadableFile) -> FileRead:
+    """Return the report of a file that was not read."""
+    return FileRead(path, kind, None, problems=[Problem(path, None, error.message, "not read", "rejected")])
+
+
+def empty(path: str, kind: FileKind, facts: FileFacts) -> FileRead:
+    """Return the report of a file that holds nothing where there should be something."""
+    problem = Problem(path, None, "is empty", "what the hub has is kept", "held")
+    return FileRead(path, kind, facts, problems=[problem], is_empty=True)
+
+
+def read_document(folder: Folder, path: str) -> FileRead:
+    """Read a memory document. Line ends become ``\\n``; the bytes are kept where the text isn't them."""
+    try:
+        raw, facts = folder.read_bytes(path)
+    except UnreadableFile as error:
+        return unreadable(path, "document", error)
+    text, repair = decode_utf8(raw)
+    content = text.replace("\r\n", "\n")
+    problems = [Problem(path, None, repair, "taken; the bytes are kept", "repaired")] if repair else []
+    record = DocumentRecord(path.rpartition("/")[2], content, None if content.encode() == raw else raw)
+    return FileRead(path, "document", facts, [record], problems)
+
+
+def split_history(text: str) -> list[str]:
+    """Cut HISTORY.md as nanobot's own upgrade does: at blank lines, and at lines that begin with a date."""
+    chunks: list[list[str]] = [[]]
+    for line in text.replace("\r\n", "\n").split("\n"):
+        if not line.strip() or _DATED.match(line):
+            chunks.append([])
+        if line.strip():
+            chunks[-1].append(line)
+    return ["\n".join(chunk) for chunk in chunks if chunk]
+
+
+def history_record(text: str, path: str, zone: tzinfo, *, is_archived: bool = False) -> HistoryRecord:
+    """Return one history entry, its time prefix set apart."""
+    prefix, occurred_at, content = split_prefix(text, zone)
+    return HistoryRecord(
+        content=content.rstrip(),
+        source_hash="",
+        occurred_at=occurred_at,
+        occurred_at_text=prefix,
+        is_archived=is_archived,
+        file=path,
+    )
+
+
+def time_problem(record: HistoryRecord, path: str) -> list[Problem]:
+    if record.occurred_at is None and record.occurred_at_text:
+        what = f"the time {record.occurred_at_text} can't be read"
+        return [Problem(path, None, what, "taken; the text of the time is kept", "noted")]
+    return []

@@ -1,0 +1,137 @@
+"""Messages of nanobot and Grip as entry records: what the two formats share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime, tzinfo
+from typing import Any
+
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import canonical_json, json_text
+from memoryhub.lib.layouts.records import EntryKind, EntryRecord, ToolCall
+from memoryhub.lib.layouts.times import read_time
+
+MAX_ID_LENGTH = 512
+ROLE_LENGTH = 32
+KNOWN = ("role", "content", "tool_calls", "tool_call_id", "name", "timestamp")
+
+
+class NoEntry(MemoryHubError):
+    """A record that is no message; the message says why."""
+
+    code = "no_entry"
+
+
+def read_message(raw: Any, zone: tzinfo) -> tuple[EntryRecord, list[str]]:
+    """Return a message as an entry and the repairs it took, in words. Raises NoEntry.
+
+    Fields of another type than the column's are kept in ``extra`` as they are; what is shown is their JSON text.
+    """
+    if not isinstance(raw, dict):
+        raise NoEntry("is no object")
+    role = raw.get("role")
+    if not isinstance(role, str) or not role or len(role) > ROLE_LENGTH:
+        raise NoEntry("has no role")
+    repairs: list[str] = []
+    extra = {key: value for key, value in raw.items() if key not in KNOWN}
+    content = _content(raw, extra, repairs)
+    calls = _tool_calls(raw, extra, repairs)
+    occurred_at, time_text = _time(raw, extra, zone, repairs)
+    record = EntryRecord(
+        kind=_kind(role, calls),
+        role=role,
+        content=content,
+        source_hash=hashlib.sha256(canonical_json(raw).encode()).hexdigest(),
+        name=_text(raw, "name", extra, repairs),
+        tool_call_id=_text(raw, "tool_call_id", extra, repairs),
+        tool_calls=calls,
+        occurred_at=occurred_at,
+        occurred_at_text=time_text,
+        extra=extra,
+        source_fields=list(raw),
+    )
+    return record, repairs
+
+
+def _kind(role: str, calls: list[ToolCall]) -> EntryKind:
+    if role == "tool":
+        return "tool_result"
+    return "tool_call" if calls else "message"
+
+
+def _content(raw: Mapping[str, Any], extra: dict[str, Any], repairs: list[str]) -> str:
+    content = raw.get("content")
+    if isinstance(content, str):
+        return content
+    if "content" in raw:
+        extra["content"] = content
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        return "\n".join(_part_text(part) for part in content)
+    repairs.append("the content is no text; its JSON is shown")
+    return json_text(content)
+
+
+def _part_text(part: Any) -> str:
+    if isinstance(part, dict) and isinstance(part.get("text"), str):
+        return str(part["text"])
+    return part if isinstance(part, str) else json_text(part)
+
+
+def _tool_calls(raw: Mapping[str, Any], extra: dict[str, Any], repairs: list[str]) -> list[ToolCall]:
+    calls = raw.get("tool_calls")
+    if calls in (None, []):
+        if "tool_calls" in raw:
+            extra["tool_calls"] = calls
+        return []
+    found = [_tool_call(call) for call in calls] if isinstance(calls, list) else []
+    normal = [call for call in found if call]
+    if not isinstance(calls, list) or len(normal) < len(calls):
+        repairs.append("a tool call has another shape; it is kept among the further fields")
+    if normal != calls:
+        extra["tool_calls"] = calls
+    return normal
+
+
+def _tool_call(call: Any) -> ToolCall | None:
+    """Read the OpenAI shape and Grip's; arguments become JSON text."""
+    if not isinstance(call, dict) or not isinstance(call.get("id"), str) or len(call["id"]) > MAX_ID_LENGTH:
+        return None
+    function = call.get("function")
+    name, arguments = (
+        (function.get("name"), function.get("arguments"))
+        if isinstance(function, dict)
+        else (call.get("function_name"), call.get("arguments"))
+    )
+    if not isinstance(name, str):
+        return None
+    text = arguments if isinstance(arguments, str) else json_text({} if arguments is None else arguments)
+    return {"id": call["id"], "type": "function", "function": {"name": name, "arguments": text}}
+
+
+def _text(raw: Mapping[str, Any], name: str, extra: dict[str, Any], repairs: list[str]) -> str:
+    value = raw.get(name, "")
+    if isinstance(value, str) and len(value) <= MAX_ID_LENGTH:
+        return value
+    extra[name] = value
+    if value is not None:
+        repairs.append(f"{name} is no short text; it is kept among the further fields")
+    return ""
+
+
+def _time(
+    raw: Mapping[str, Any], extra: dict[str, Any], zone: tzinfo, repairs: list[str]
+) -> tuple[datetime | None, str]:
+    text = raw.get("timestamp")
+    if text is None:
+        if "timestamp" in raw:
+            extra["timestamp"] = None
+        return None, ""
+    occurred_at = read_time(text, zone)
+    if occurred_at is None:
+        repairs.append("the timestamp can't be read; its text is kept")
+    if not isinstance(text, str):
+        extra["timestamp"] = text
+    return occurred_at, text if isinstance(text, str) else json_text(text)

@@ -1,0 +1,235 @@
+"""grid's folders (formats.md section 4). Never written to: its program rewrites kv.json from memory."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import UTC, tzinfo
+from typing import Any
+
+from memoryhub.lib.folder import Folder, UnreadableFile
+from memoryhub.lib.gate import BadJSON, decode_utf8, json_text
+from memoryhub.lib.layouts.documents import unreadable
+from memoryhub.lib.layouts.grip import broken, load_json
+from memoryhub.lib.layouts.nanobot import below
+from memoryhub.lib.layouts.records import (
+    FileRead,
+    Found,
+    GraphRecord,
+    KeyValueRecord,
+    ObservationRecord,
+    Problem,
+    TermRecord,
+)
+from memoryhub.lib.layouts.times import read_time
+
+CATEGORIES = ("finding", "insight", "lesson")
+OBSERVATION_FIELDS = ("id", "content", "category", "source", "created_at")
+BLEVE = (
+    "is a binary index that only grid's own library reads; put an export of its observations as "
+    "observations-export.json, or the output of `agentmem list` as a .txt file, into this folder"
+)
+_LIST_HEAD = re.compile(r"=== (Finding|Insight|Lesson)s \(\d+\) ===")
+_LIST_ROW = re.compile(r"\d+\. \[([0-9a-f]{8})\] (.*)")
+
+
+def read(folder: Folder, found: Found, zone: tzinfo = UTC) -> Iterator[FileRead]:
+    """Yield each source file of a grid folder; exports before lists, which know less."""
+    place = found.home
+    if folder.exists(below(place, "kv.json")):
+        yield _read_key_values(folder, below(place, "kv.json"))
+    if folder.exists(below(place, "semantic_graph.json")):
+        yield _read_graph(folder, below(place, "semantic_graph.json"), zone)
+    for path in observation_exports(folder, place):
+        yield _read_export(folder, path, zone)
+    for path in observation_lists(folder, place):
+        yield _read_list(folder, path)
+    bleve = below(place, "observations.bleve")
+    if folder.exists(below(bleve, "index_meta.json")):
+        yield FileRead(bleve, "other", None, problems=[Problem(bleve, None, BLEVE, "left alone", "ignored")])
+
+
+def observation_exports(folder: Folder, place: str) -> list[str]:
+    names = [name for name in folder.names(place) if re.fullmatch(r"observations.*\.json", name)]
+    return [below(place, name) for name in names]
+
+
+def observation_lists(folder: Folder, place: str) -> list[str]:
+    """Return the text files that begin as the output of ``agentmem list`` does."""
+    return [
+        below(place, name)
+        for name in folder.names(place)
+        if name.endswith(".txt") and _begins_as_list(folder, below(place, name))
+    ]
+
+
+def _begins_as_list(folder: Folder, path: str) -> bool:
+    try:
+        raw, _ = folder.read_bytes(path)
+    except UnreadableFile:
+        return False
+    return bool(_LIST_HEAD.match(raw[:200].decode("utf-8", errors="replace").lstrip()))
+
+
+def _read_key_values(folder: Folder, path: str) -> FileRead:
+    try:
+        decoded, facts = load_json(folder, path)
+    except UnreadableFile as error:
+        return unreadable(path, "key_values", error)
+    except BadJSON as error:
+        return FileRead(path, "key_values", None, problems=[broken(path, error)])
+    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
+    if not isinstance(decoded.value, dict):
+        problems.append(Problem(path, 1, "is no object of keys and values", "not taken", "rejected"))
+        return FileRead(path, "key_values", facts, problems=problems)
+    records = [
+        KeyValueRecord(key, value, is_json=False)
+        if isinstance(value, str)
+        else KeyValueRecord(key, json_text(value), is_json=True)
+        for key, value in decoded.value.items()
+    ]
+    return FileRead(path, "key_values", facts, list(records), problems)
+
+
+def _read_graph(folder: Folder, path: str, zone: tzinfo) -> FileRead:
+    try:
+        decoded, facts = load_json(folder, path)
+    except UnreadableFile as error:
+        return unreadable(path, "graph", error)
+    except BadJSON as error:
+        return FileRead(path, "graph", None, problems=[broken(path, error)])
+    value = decoded.value if isinstance(decoded.value, dict) else {}
+    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
+    terms = value.get("terms")
+    if not isinstance(terms, dict):
+        problems.append(Problem(path, 1, "has no terms", "not taken", "rejected"))
+        return FileRead(path, "graph", facts, problems=problems)
+    found = value.get("meta")
+    meta: dict[str, Any] = found if isinstance(found, dict) else {}
+    size = meta.get("dimensions")
+    dimensions = size if type(size) is int and 0 <= size < 2**31 else 0
+    records = [_term(path, text, term, dimensions, problems) for text, term in terms.items()]
+    built = meta.get("built_at")
+    known = ("provider", "model", "base_url", "dimensions", "built_at")
+    graph = GraphRecord(
+        provider=_short(meta.get("provider"), 100),
+        model=_short(meta.get("model"), 200),
+        base_url=_short(meta.get("base_url"), 2000),
+        dimensions=dimensions,
+        built_at=read_time(built, zone),
+        built_at_text=built if isinstance(built, str) else "",
+        terms=[record for record in records if record],
+        extra={name: item for name, item in meta.items() if name not in known},
+    )
+    return FileRead(path, "graph", facts, [graph], problems)
+
+
+def _short(value: Any, length: int) -> str:
+    return value[:length] if isinstance(value, str) else ""
+
+
+def _term(path: str, text: str, term: Any, dimensions: int, problems: list[Problem]) -> TermRecord | None:
+    if not isinstance(term, dict):
+        problems.append(Problem(path, None, f"the term {text!r} is no object", "not taken", "rejected"))
+        return None
+    repairs: list[str] = []
+    extra = {name: item for name, item in term.items() if name not in ("embedding", "related")}
+    embedding = term.get("embedding", [])
+    if not isinstance(embedding, list) or not all(map(_is_number, embedding)):
+        repairs.append("the embedding is no list of numbers")
+        extra["embedding"], embedding = embedding, []
+    elif len(embedding) != dimensions:
+        repairs.append(f"the embedding has {len(embedding)} of {dimensions} numbers; it is never compared")
+    related = term.get("related", [])
+    words = [word for word in related if isinstance(word, str)] if isinstance(related, list) else []
+    neighbours = [word for word in dict.fromkeys(words) if word != text]
+    if neighbours != (related or []):
+        repairs.append("its relations name itself, a word twice or something that is no word; those are left out")
+        extra["related"] = related
+    if repairs:
+        problems.append(Problem(path, None, f"the term {text!r}: {'; '.join(repairs)}", "taken so", "repaired"))
+    return TermRecord(text, [float(number) for number in embedding], neighbours, extra)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _read_export(folder: Folder, path: str, zone: tzinfo) -> FileRead:
+    try:
+        decoded, facts = load_json(folder, path)
+    except UnreadableFile as error:
+        return unreadable(path, "observations", error)
+    except BadJSON as error:
+        return FileRead(path, "observations", None, problems=[broken(path, error)])
+    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
+    if not isinstance(decoded.value, list):
+        problems.append(Problem(path, 1, "is no list of observations", "not taken", "rejected"))
+        return FileRead(path, "observations", facts, problems=problems)
+    records: dict[str, ObservationRecord] = {}
+    for index, row in enumerate(decoded.value):
+        record = _observation(row, zone)
+        if isinstance(record, str) or record.uid in records:
+            what = record if isinstance(record, str) else f"has the id {record.uid} of an earlier one"
+            excerpt = json_text(row).encode()[:2000]
+            problems.append(Problem(path, None, f"[{index}] {what}", "not taken", "rejected", excerpt))
+            continue
+        records[record.uid] = record
+        if record.occurred_at is None and record.occurred_at_text:
+            what = f"[{index}]: the time can't be read"
+            problems.append(Problem(path, None, what, "taken; its text is kept", "noted"))
+    return FileRead(path, "observations", facts, list(records.values()), problems)
+
+
+def _observation(row: Any, zone: tzinfo) -> ObservationRecord | str:
+    """Return an observation, or in words why this is none."""
+    if not isinstance(row, dict) or not isinstance(row.get("content"), str):
+        return "has no content"
+    if not isinstance(row.get("id"), str) or not row["id"]:
+        return "has no id"
+    if row.get("category") not in CATEGORIES:
+        return f"has the category {row.get('category')!r}, which is none of {', '.join(CATEGORIES)}"
+    source, time = row.get("source", ""), row.get("created_at", "")
+    extra = {name: item for name, item in row.items() if name not in OBSERVATION_FIELDS}
+    if not isinstance(source, str):
+        extra["source"], source = source, ""
+    return ObservationRecord(
+        uid=row["id"],
+        category=row["category"],
+        content=row["content"],
+        source=source,
+        occurred_at=read_time(time, zone),
+        occurred_at_text=time if isinstance(time, str) else json_text(time),
+        extra=extra,
+    )
+
+
+def _read_list(folder: Folder, path: str) -> FileRead:
+    """Read the output of ``agentmem list``: eight characters of the id, no source, no time."""
+    try:
+        raw, facts = folder.read_bytes(path)
+    except UnreadableFile as error:
+        return unreadable(path, "observations", error)
+    text, repair = decode_utf8(raw)
+    problems = [Problem(path, None, repair, "taken", "repaired")] if repair else []
+    records: list[ObservationRecord] = []
+    category = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if head := _LIST_HEAD.match(line):
+            category = head.group(1).lower()
+        elif row := _LIST_ROW.match(line):
+            records.append(ObservationRecord(row.group(1), category, row.group(2), is_partial=True))
+        elif line.strip() and not _continue(records, line):
+            problems.append(Problem(path, number, "is no observation", "not taken", "rejected", line.encode()[:2000]))
+    return FileRead(path, "observations", facts, list(records), problems)
+
+
+def _continue(records: list[ObservationRecord], line: str) -> bool:
+    """Add a further line to the observation above it: a content may have several."""
+    if not records:
+        return False
+    last = records.pop()
+    content = f"{last.content}\n{line}"
+    records.append(ObservationRecord(last.uid, last.category, content, is_partial=True))
+    return True

@@ -1,0 +1,294 @@
+"""Grip's folders (formats.md section 3)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from memoryhub.lib.folder import Folder, UnreadableFile
+from memoryhub.lib.gate import BadJSON, Decoded, decode_json, decode_utf8, json_text
+from memoryhub.lib.layouts.documents import empty, history_record, read_document, time_problem, unreadable
+from memoryhub.lib.layouts.entries import NoEntry, read_message
+from memoryhub.lib.layouts.nanobot import below
+from memoryhub.lib.layouts.records import (
+    CachedResponseRecord,
+    EntryRecord,
+    FileRead,
+    Found,
+    HistoryLog,
+    KnowledgeRecord,
+    Problem,
+    SessionRecord,
+)
+from memoryhub.lib.layouts.times import read_epoch
+
+CATEGORIES = ("user_preference", "project_decision", "system_behavior", "learned_fact", "error_pattern")
+SESSION_FIELDS = {"key", "messages", "summary", "created_at", "updated_at"}
+_ENTRY_START = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?\]")
+
+
+def read(folder: Folder, found: Found, zone: tzinfo = UTC) -> Iterator[FileRead]:
+    """Yield each source file of a Grip folder."""
+    sessions = below(found.workspace, "sessions")
+    for name in folder.names(sessions):
+        path = below(sessions, name)
+        if name.endswith(".json"):
+            yield read_session(folder, path, zone)
+        elif name.endswith(".tmp") and folder.is_file(path):
+            yield _left_over(folder, path)
+    memory = below(found.workspace, "memory")
+    if folder.exists(below(memory, "MEMORY.md")):
+        yield read_document(folder, below(memory, "MEMORY.md"))
+    if archives_and_log(folder, memory):
+        yield _read_history(folder, memory, zone)
+    if folder.exists(below(memory, "knowledge.json")):
+        yield _read_knowledge(folder, below(memory, "knowledge.json"))
+    cache = below(found.workspace, "state/semantic_cache.json")
+    if folder.exists(cache):
+        yield _read_cache(folder, cache)
+
+
+def load_json(folder: Folder, path: str) -> tuple[Decoded, Any]:
+    """Read a whole JSON file: ``(decoded, facts)``. Raises UnreadableFile, BadJSON; an empty file is BadJSON."""
+    raw, facts = folder.read_bytes(path)
+    text, repair = decode_utf8(raw)
+    decoded = decode_json(text)
+    if repair:
+        decoded.repairs.append(repair)
+    return decoded, facts
+
+
+def broken(path: str, error: BadJSON) -> Problem:
+    return Problem(path, error.line, f"column {error.column}: {error.message}", "the file is not taken", "rejected")
+
+
+def read_session(folder: Folder, path: str, zone: tzinfo) -> FileRead:
+    """Read one session: all of it, or (where it is no JSON) none, with line and column."""
+    try:
+        decoded, facts = load_json(folder, path)
+    except UnreadableFile as error:
+        return unreadable(path, "session", error)
+    except BadJSON as error:
+        return FileRead(path, "session", None, problems=[broken(path, error)])
+    value = decoded.value
+    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
+        problem = Problem(path, 1, "is no session: it has no list of messages", "not taken", "rejected")
+        return FileRead(path, "session", facts, problems=[problem])
+    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
+    return FileRead(path, "session", facts, [_session(path, value, zone, problems)], problems)
+
+
+def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Problem]) -> SessionRecord:
+    def repaired(what: str, action: str) -> None:
+        problems.append(Problem(path, None, what, action, "repaired"))
+
+    key = value.get("key")
+    if not isinstance(key, str) or not key:
+        key = path.rpartition("/")[2].removesuffix(".json").replace("_", ":", 1)
+        repaired("has no key", f"taken as {key}, from the file's name")
+    extra = {name: item for name, item in value.items() if name not in SESSION_FIELDS}
+    summary = value.get("summary")
+    if summary is not None and not isinstance(summary, str):
+        repaired("the summary is no text", "its JSON is kept as the text")
+        extra["summary"] = summary
+        summary = json_text(summary)
+    return SessionRecord(
+        key=key,
+        entries=_messages(path, value["messages"], zone, problems),
+        summary_text=summary or "",
+        created_at=_time(path, value, "created_at", extra, problems),
+        updated_at=_time(path, value, "updated_at", extra, problems),
+        extra=extra,
+    )
+
+
+def _messages(path: str, messages: list[Any], zone: tzinfo, problems: list[Problem]) -> list[EntryRecord]:
+    entries: list[EntryRecord] = []
+    for index, message in enumerate(messages):
+        try:
+            entry, repairs = read_message(message, zone)
+        except NoEntry as error:
+            what = f"messages[{index}] {error.message}"
+            problems.append(Problem(path, None, what, "not taken", "rejected", json_text(message).encode()[:2000]))
+            continue
+        entries.append(entry)
+        if repairs:
+            what = f"messages[{index}]: {'; '.join(repairs)}"
+            problems.append(Problem(path, None, what, "taken so", "repaired"))
+    return entries
+
+
+def _time(
+    path: str, value: dict[str, Any], name: str, extra: dict[str, Any], problems: list[Problem]
+) -> datetime | None:
+    """Read seconds since 1970. A repaired value stays among the further fields as it was."""
+    moment, repair = read_epoch(value.get(name))
+    if repair:
+        extra[name] = value[name]
+        action = "its value is kept" if moment is None else "taken so"
+        problems.append(Problem(path, None, f"{name} {repair}", action, "repaired"))
+    return moment
+
+
+def _left_over(folder: Folder, path: str) -> FileRead:
+    size = len(folder.read_bytes(path)[0])
+    what = f"is what an interrupted save left behind ({size} bytes); the .json beside it is the whole state"
+    return FileRead(path, "other", None, problems=[Problem(path, None, what, "left alone", "ignored")])
+
+
+def archives_and_log(folder: Folder, memory: str) -> list[str]:
+    """Return the history files in the order in which they were written: archives by their time, then the log."""
+    names = [name for name in folder.names(memory) if re.fullmatch(r"HISTORY\.archive\.\d+\.md", name)]
+    log = ["HISTORY.md"] if folder.exists(below(memory, "HISTORY.md")) else []
+    return [below(memory, name) for name in [*names, *log]]
+
+
+def _read_history(folder: Folder, memory: str, zone: tzinfo) -> FileRead:
+    """Read archives and log as one text: an entry that a rotation cut in two is whole again."""
+    main = below(memory, "HISTORY.md")
+    problems: list[Problem] = []
+    lines: list[tuple[str, str]] = []
+    facts = None
+    for path in archives_and_log(folder, memory):
+        try:
+            raw, facts = folder.read_bytes(path)
+        except UnreadableFile as error:
+            problems.append(Problem(path, None, error.message, "not read", "rejected"))
+            continue
+        text, repair = decode_utf8(raw)
+        if repair:
+            problems.append(Problem(path, None, repair, "taken", "repaired"))
+        lines += [(line.removesuffix("\r"), path) for line in text.removesuffix("\n").split("\n")]
+    if problems and not lines:
+        return FileRead(main, "history", None, problems=problems)
+    log = _history_log(lines, main, zone)
+    if not log.entries and facts:
+        return empty(main, "history", facts)
+    problems += [problem for entry in log.entries for problem in time_problem(entry, entry.file)]
+    return FileRead(main, "history", facts, [log], problems)
+
+
+def _history_log(lines: list[tuple[str, str]], main: str, zone: tzinfo) -> HistoryLog:
+    preamble: list[str] = []
+    entries: list[tuple[list[str], str]] = []
+    for line, path in lines:
+        if _ENTRY_START.match(line):
+            entries.append(([line], path))
+        elif entries:
+            entries[-1][0].append(line)
+        else:
+            preamble.append(line)
+    records = [history_record("\n".join(text), path, zone, is_archived=path != main) for text, path in entries]
+    return HistoryLog(records, {"preamble": "\n".join(preamble)} if preamble else {})
+
+
+def content_id(category: str, content: str) -> str:
+    """Return Grip's id of a knowledge entry: 16 hex digits of the SHA-256 of ``category:content`` in lower case."""
+    return hashlib.sha256(f"{category}:{content.strip().lower()}".encode()).hexdigest()[:16]
+
+
+def _read_knowledge(folder: Folder, path: str) -> FileRead:
+    try:
+        decoded, facts = load_json(folder, path)
+    except UnreadableFile as error:
+        return unreadable(path, "knowledge", error)
+    except BadJSON as error:
+        return FileRead(path, "knowledge", None, problems=[broken(path, error)])
+    value = decoded.value
+    rows = value.get("entries") if isinstance(value, dict) else value
+    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
+    if not isinstance(rows, list):
+        problems.append(Problem(path, 1, "has no list of entries", "not taken", "rejected"))
+        return FileRead(path, "knowledge", facts, problems=problems)
+    records: dict[str, KnowledgeRecord] = {}
+    for index, row in enumerate(rows):
+        record = _knowledge(path, index, row, problems)
+        if record and record.content_id in records:
+            what = f"entries[{index}] has the id {record.content_id} of an earlier one"
+            problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
+        elif record:
+            records[record.content_id] = record
+    return FileRead(path, "knowledge", facts, list(records.values()), problems)
+
+
+def _knowledge(path: str, index: int, row: Any, problems: list[Problem]) -> KnowledgeRecord | None:
+    if not isinstance(row, dict) or not isinstance(row.get("content"), str):
+        what = f"entries[{index}] has no content"
+        problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
+        return None
+    repairs: list[str] = []
+    extra = {
+        name: item
+        for name, item in row.items()
+        if name not in ("id", "category", "content", "source", "tags", "created_at", "accessed_at", "access_count")
+    }
+    category = row.get("category")
+    if category not in CATEGORIES:
+        repairs.append(f"the category {category!r} is unknown; taken as learned_fact")
+        extra["category"], category = category, "learned_fact"
+    tags = row.get("tags", [])
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        repairs.append("the tags are no list of words; taken word by word")
+        extra["tags"], tags = tags, str(tags).replace(",", " ").split() if tags else []
+    identity = row.get("id")
+    if not isinstance(identity, str) or not identity:
+        identity = content_id(category, row["content"])
+        repairs.append(f"has no id; taken as {identity}")
+    count = row.get("access_count", 0)
+    if type(count) is not int or not 0 <= count < 2**31:
+        repairs.append("access_count is no count; taken as 0")
+        extra["access_count"], count = count, 0
+    source = row.get("source", "")
+    if not isinstance(source, str):
+        extra["source"], source = source, ""
+    if repairs:
+        problems.append(Problem(path, None, f"entries[{index}]: {'; '.join(repairs)}", "taken so", "repaired"))
+    return KnowledgeRecord(
+        content_id=identity,
+        category=category,
+        content=row["content"],
+        source=source,
+        tags=tags,
+        access_count=count,
+        created_at=_time(path, row, "created_at", extra, problems),
+        accessed_at=_time(path, row, "accessed_at", extra, problems),
+        extra=extra,
+    )
+
+
+def _read_cache(folder: Folder, path: str) -> FileRead:
+    try:
+        decoded, facts = load_json(folder, path)
+    except UnreadableFile as error:
+        return unreadable(path, "cache", error)
+    except BadJSON as error:
+        return FileRead(path, "cache", None, problems=[broken(path, error)])
+    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
+    rows = decoded.value if isinstance(decoded.value, dict) else {}
+    records = [_cached(path, key, row, problems) for key, row in rows.items()]
+    return FileRead(path, "cache", facts, [record for record in records if record], problems)
+
+
+def _cached(path: str, key: str, row: Any, problems: list[Problem]) -> CachedResponseRecord | None:
+    if not isinstance(row, dict) or not isinstance(row.get("response"), str):
+        what = f"the entry {key[:16]} has no response"
+        problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
+        return None
+    known = ("response", "model", "created_at", "accessed_at", "message_preview")
+    extra = {name: item for name, item in row.items() if name not in known}
+    texts = {name: row.get(name, "") for name in ("model", "message_preview")}
+    for name, text in texts.items():
+        if not isinstance(text, str) or (name == "model" and len(text) > 200):
+            extra[name], texts[name] = text, ""
+    return CachedResponseRecord(
+        key=key,
+        model=texts["model"],
+        response=row["response"],
+        preview=texts["message_preview"],
+        created_at=_time(path, row, "created_at", extra, problems),
+        accessed_at=_time(path, row, "accessed_at", extra, problems),
+        extra=extra,
+    )
