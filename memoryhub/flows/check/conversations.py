@@ -1,0 +1,194 @@
+"""What must hold of sessions, entries, summaries and runs. Aggregates only: no loop over entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from django.db.models import (
+    BigIntegerField,
+    Case,
+    Count,
+    Exists,
+    F,
+    IntegerField,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce
+
+from memoryhub.lib.tokens import count_tokens
+from sessions_app.models import DailyTotal, Entry, Run, Session, SourceFile, Summary
+from sessions_app.models.runs import LIVE_STATUSES
+
+Finding = tuple[str, str]
+
+
+def check_positions() -> tuple[int, Iterable[Finding]]:
+    """Positions of each epoch are 0 to n - 1."""
+    epochs = Entry.objects.values("session_id", "epoch").annotate(
+        n=Count("id"), first=Min("position"), last=Max("position")
+    )
+    gaps = epochs.exclude(first=0, last=F("n") - 1).order_by("session_id", "epoch")
+    found = (
+        (f"{row['n']} entries at positions {row['first']} to {row['last']}", _epoch(row["session_id"], row["epoch"]))
+        for row in gaps
+    )
+    return Entry.objects.count(), found
+
+
+def _epoch(session: int, epoch: int) -> str:
+    return f"session {session}, epoch {epoch}"
+
+
+def _of_current_epoch() -> QuerySet[Entry, Any]:
+    return Entry.objects.filter(session=OuterRef("pk"), epoch=OuterRef("epoch")).order_by().values("session")
+
+
+def check_pointers() -> tuple[int, Iterable[Finding]]:
+    """A pointer lies between 0 and the number of entries of its epoch."""
+    counted = Subquery(_of_current_epoch().annotate(n=Count("id")).values("n"), output_field=IntegerField())
+    beyond = Session.objects.annotate(n=Coalesce(counted, 0)).filter(last_consolidated__gt=F("n"))
+    found = (
+        (f"the pointer {pointer} lies past {n} entries", f"session {pk}")
+        for pk, pointer, n in beyond.values_list("pk", "last_consolidated", "n")
+    )
+    return Session.objects.count(), found
+
+
+def check_totals() -> tuple[int, Iterable[Finding]]:
+    """A session's totals are the sums of its entries and of what stands for those folded."""
+    return Session.objects.count(), _wrong_totals()
+
+
+def _wrong_totals() -> Iterator[Finding]:
+    is_active = Q(epoch=F("session__epoch"), position__gte=F("session__last_consolidated"), summary__isnull=True)
+    sums = {
+        row["session_id"]: row
+        for row in Entry.objects.values("session_id").annotate(
+            entry_count=Count("id"),
+            active_entry_count=Count("id", filter=is_active),
+            total_tokens=Sum("token_count"),
+            active_tokens=Sum(
+                Case(When(is_active, then=F("token_count")), default=Value(0), output_field=BigIntegerField())
+            ),
+        )
+    }
+    summaries = dict(
+        Summary.objects.filter(parent=None, epoch=F("session__epoch"))
+        .values("session_id")
+        .annotate(tokens=Sum("token_count"))
+        .values_list("session_id", "tokens")
+    )
+    names = ("entry_count", "active_entry_count", "total_tokens", "active_tokens")
+    for session in Session.objects.only("summary_text", "summary_tokens", *names).iterator(chunk_size=500):
+        row = sums.get(session.pk, {})
+        wrong = [name for name in names if getattr(session, name) != (row.get(name) or 0)]
+        if session.summary_tokens != summaries.get(session.pk, 0) + count_tokens(session.summary_text):
+            wrong.append("summary_tokens")
+        if wrong:
+            yield f"{', '.join(wrong)} differ from the entries", f"session {session.pk}"
+
+
+def check_sources() -> tuple[int, Iterable[Finding]]:
+    """No two files feed one epoch of a session; each epoch that a file feeds is there."""
+    fed = SourceFile.objects.filter(session__isnull=False)
+    doubled = fed.values("session_id", "epoch").annotate(n=Count("id")).filter(n__gt=1)
+    found = [(f"{row['n']} files feed it", _epoch(row["session_id"], row["epoch"])) for row in doubled]
+    return fed.count(), found
+
+
+def check_days() -> tuple[int, Iterable[Finding]]:
+    """A session's days add up to its totals."""
+    days = DailyTotal.objects.filter(session=OuterRef("pk")).order_by().values("session")
+
+    def added(name: str) -> Coalesce:
+        return Coalesce(
+            Subquery(days.annotate(n=Sum(name)).values("n"), output_field=BigIntegerField()),
+            Value(0),
+            output_field=BigIntegerField(),
+        )
+
+    wrong = Session.objects.annotate(
+        n=added("entry_count"), tokens=added("token_count"), active=added("active_token_count")
+    ).exclude(n=F("entry_count"), tokens=F("total_tokens"), active=F("active_tokens"))
+    found = (("its days do not add up to its totals", f"session {pk}") for pk in wrong.values_list("pk", flat=True))
+    return DailyTotal.objects.filter(session__isnull=False).count(), found
+
+
+def check_workspace_days() -> tuple[int, Iterable[Finding]]:
+    """A workspace's days are the sums of its sessions' days."""
+    names = ("workspace_id", "day", "kind")
+    kept = DailyTotal.objects.filter(session__isnull=True).values_list(
+        *names, "entry_count", "token_count", "active_token_count"
+    )
+    added = (
+        DailyTotal.objects.filter(session__isnull=False)
+        .values_list(*names)
+        .annotate(n=Sum("entry_count"), tokens=Sum("token_count"), active=Sum("active_token_count"))
+    )
+    differing = set(kept) ^ set(added)
+    places = sorted({(workspace, str(day)) for workspace, day, *_ in differing})
+    return len(kept), [
+        ("its sum differs from the sessions'", f"workspace {workspace}, {day}") for workspace, day in places
+    ]
+
+
+def check_runs() -> tuple[int, Iterable[Finding]]:
+    """The done consolidations of the current epoch tile what lies before the pointer, without gap or overlap."""
+    runs = Run.objects.filter(
+        kind=Run.Kind.CONSOLIDATION, status=Run.Status.DONE, epoch=F("session__epoch"), session__isnull=False
+    ).exclude(from_position=F("to_position"))
+    return runs.count(), _untiled(runs)
+
+
+def _untiled(runs: QuerySet[Run]) -> Iterator[Finding]:
+    steps = runs.order_by("session_id", "from_position", "id").values_list(
+        "session_id", "from_position", "to_position", "session__last_consolidated"
+    )
+    for session, group in groupby(steps.iterator(chunk_size=500), key=lambda step: step[0]):
+        reached, pointer = 0, 0
+        for _, start, end, pointer in group:  # noqa: B007  the last one is compared below
+            if start != reached:
+                yield f"a run begins at {start} where {reached} was reached", f"session {session}"
+            reached = end
+        if reached != pointer:
+            yield f"the runs reach {reached}, the pointer {pointer}", f"session {session}"
+    tiled = runs.filter(session=OuterRef("pk"))
+    alone = Session.objects.filter(last_consolidated__gt=0).exclude(Exists(tiled))
+    for pk in alone.values_list("pk", flat=True):
+        yield "the pointer moved without a run", f"session {pk}"
+
+
+def check_live_runs() -> tuple[int, Iterable[Finding]]:
+    """At most one run of a session is live."""
+    live = Run.objects.filter(status__in=LIVE_STATUSES, session__isnull=False)
+    doubled = live.values("session_id").annotate(n=Count("id")).filter(n__gt=1)
+    return live.count(), [(f"{row['n']} live runs at once", f"session {row['session_id']}") for row in doubled]
+
+
+def check_summaries() -> tuple[int, Iterable[Finding]]:
+    """A folded entry lies within the summary that it names, and a summary counts its entries."""
+    stray = Entry.objects.filter(summary__isnull=False).exclude(
+        summary__session=F("session_id"),
+        summary__epoch=F("epoch"),
+        summary__first_position__lte=F("position"),
+        summary__last_position__gte=F("position"),
+    )
+    found: list[Finding] = [
+        ("it names a summary that doesn't span it", f"entry {pk}") for pk in stray.values_list("pk", flat=True)[:100]
+    ]
+    counted = Summary.objects.annotate(n=Count("entries")).exclude(n=F("entry_count"))
+    found += [
+        (f"it counts {kept} entries and has {n}", f"summary {pk}")
+        for pk, kept, n in counted.values_list("pk", "entry_count", "n")[:100]
+    ]
+    return Summary.objects.count(), found

@@ -1,0 +1,98 @@
+"""What the database itself must hold: its integrity, the triggers, and one workspace for each row."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+
+from django.apps import apps
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.models import F, ForeignKey, Model
+
+from memoryhub.lib.append_only import Protect, Protection, installed_triggers, trigger_names
+from sessions_app.models import MutationGuard, Workspace
+
+Finding = tuple[str, str]
+FIXED_SQLITE = (3, 51, 3)
+
+
+def warnings() -> list[str]:
+    """Say what an operator should know of the database's version."""
+    if connection.vendor == "sqlite" and sqlite3.sqlite_version_info < FIXED_SQLITE:
+        return [
+            f"SQLite {sqlite3.sqlite_version} has a rare fault that can damage a database which several processes "
+            "write at once (fixed in 3.51.3). Keep backups, or use PostgreSQL."
+        ]
+    return []
+
+
+def check_integrity() -> tuple[int, Iterable[Finding]]:
+    """SQLite's own checks; on PostgreSQL, that no constraint is left unvalidated."""
+    found: list[Finding] = []
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("PRAGMA integrity_check")
+            found += [("the database file is damaged", row[0]) for row in cursor.fetchall() if row[0] != "ok"]
+            cursor.execute("PRAGMA foreign_key_check")
+            found += [("a row names one that isn't there", f"{row[0]} row {row[1]}") for row in cursor.fetchall()]
+        else:
+            cursor.execute("SELECT conname, conrelid::regclass::text FROM pg_constraint WHERE NOT convalidated")
+            found += [("a constraint is not validated", f"{row[1]} {row[0]}") for row in cursor.fetchall()]
+        tables = connection.introspection.table_names(cursor)
+    return len(tables), found
+
+
+def protections() -> list[Protection]:
+    """Return the tables that the migrations make append-only."""
+    loader = MigrationLoader(connection)
+    return [
+        operation.protection
+        for key in sorted(loader.disk_migrations)
+        for operation in loader.disk_migrations[key].operations
+        if isinstance(operation, Protect)
+    ]
+
+
+def check_triggers() -> tuple[int, Iterable[Finding]]:
+    """Every protected table has both triggers."""
+    installed = installed_triggers(connection)
+    names = [(name, protection.table) for protection in protections() for name in trigger_names(protection.table)]
+    missing = [("a trigger is missing: rows could be changed", f"{table} {name}") for name, table in names]
+    return len(names), [finding for finding, (name, _) in zip(missing, names, strict=True) if name not in installed]
+
+
+def check_guard() -> tuple[int, Iterable[Finding]]:
+    """No guard is left open."""
+    guards = list(MutationGuard.objects.values_list("pk", "reason")[:10])
+    return len(guards), [("append-only rows can be removed", f"guard {pk}: {reason}") for pk, reason in guards]
+
+
+def _parents(model: type[Model]) -> Iterator[ForeignKey[Model, Model]]:
+    for field in model._meta.get_fields():
+        if isinstance(field, ForeignKey) and _has_workspace(field.related_model):
+            yield field
+
+
+def _has_workspace(model: object) -> bool:
+    return (
+        isinstance(model, type)
+        and issubclass(model, Model)
+        and any(field.name == "workspace" for field in model._meta.get_fields())
+    )
+
+
+def check_tenancy() -> tuple[int, Iterable[Finding]]:
+    """A row and all that it links to belong to one workspace."""
+    found: list[Finding] = []
+    count = Workspace.objects.count()
+    for label in ("sessions_app", "knowledge_app"):
+        for model in apps.get_app_config(label).get_models():
+            if not _has_workspace(model):
+                continue
+            for parent in _parents(model):
+                foreign = model._default_manager.exclude(**{f"{parent.name}__workspace_id": F("workspace_id")})
+                rows = foreign.filter(**{f"{parent.name}__isnull": False}).values_list("pk", flat=True)[:10]
+                words = f"its {parent.name} is of another workspace"
+                found += [(words, f"{model._meta.verbose_name} {pk}") for pk in rows]
+    return count, found

@@ -1,0 +1,48 @@
+"""Import requests of pages: kept as a report, carried out by the worker."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable
+from datetime import date
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from memoryhub.demo import write_demo
+from sessions_app.models import ImportReport, Workspace
+
+KNOWN_HOMES = ("~/.nanobot", "~/.grip", "~/.local/grid")
+
+
+def request_import(*, path: str, user: User, name: str = "", layout: str = "auto") -> ImportReport:
+    """Keep an import request; the caller enqueues it."""
+    workspace = Workspace.objects.filter(path=path).first()
+    return ImportReport.objects.create(
+        path=path, requested_by=user, name=name, wanted_layout=layout or "auto", workspace=workspace
+    )
+
+
+def store_upload(name: str, chunks: Iterable[bytes]) -> Path:
+    """Keep an uploaded file in a folder of its own in the hub's home; its name is made harmless."""
+    folder = settings.MEMORYHUB_HOME / "agents" / "uploads" / uuid.uuid4().hex
+    folder.mkdir(parents=True, mode=0o700)
+    file = folder / (re.sub(r"[^\w.-]", "_", name).lstrip(".")[-100:] or "upload")
+    with file.open("wb") as out:
+        for chunk in chunks:
+            out.write(chunk)
+    return file
+
+
+def prepare_demo(today: date) -> dict[str, Path]:
+    """Write the demo agents' folders into the hub's home, once; return each by its workspace's name."""
+    folder = settings.MEMORYHUB_HOME / "agents" / "demo"
+    folder.mkdir(parents=True, exist_ok=True)
+    return write_demo(folder, today=today)
+
+
+def known_folders() -> list[str]:
+    """Return the usual homes of the agents that are on this machine."""
+    return [home for home in KNOWN_HOMES if Path(home).expanduser().is_dir()]

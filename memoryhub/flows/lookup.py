@@ -1,0 +1,36 @@
+"""Finding rows by the names that commands use."""
+
+from __future__ import annotations
+
+from knowledge_app.models import MemoryDocument
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.models import Session, Workspace
+
+
+class NotFound(MemoryHubError):
+    code = "not_found"
+
+
+def find_workspace(name: str) -> Workspace:
+    """Return a workspace by its slug, else by its name when only one has it. Raises NotFound."""
+    found = list(Workspace.objects.filter(slug=name)[:1]) or list(Workspace.objects.filter(name=name)[:2])
+    if len(found) == 1:
+        return found[0]
+    known = ", ".join(Workspace.objects.order_by("slug").values_list("slug", flat=True)[:20]) or "none"
+    raise NotFound(f"There is no workspace {name!r}. Known: {known}.")
+
+
+def find_session(workspace: Workspace, key: str) -> Session:
+    """Return a session by its key. Raises NotFound."""
+    session = Session.objects.select_related("workspace").filter(workspace=workspace, key=key).first()
+    if session is None:
+        raise NotFound(f"{workspace.slug} has no session {key!r}.")
+    return session
+
+
+def find_document(workspace: Workspace, name: str) -> MemoryDocument:
+    """Return a memory document by its name. Raises NotFound."""
+    document = MemoryDocument.objects.select_related("head").filter(workspace=workspace, name=name).first()
+    if document is None or document.head is None:
+        raise NotFound(f"{workspace.slug} has no {name}.")
+    return document

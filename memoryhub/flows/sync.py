@@ -1,0 +1,332 @@
+"""Importing an agent's folder: from files to rows, one source file at a time, safe to repeat."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import OperationalError, transaction
+from django.utils import timezone
+from django.utils.text import slugify
+from filelock import FileLock, Timeout
+
+from knowledge_app.services.graph import take_graph
+from knowledge_app.services.history import take_history
+from knowledge_app.services.outside import take_document
+from knowledge_app.services.rows import take_cached, take_key_values, take_knowledge, take_observations
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.folder import Folder, FolderMissing
+from memoryhub.lib.layouts.archive import extract_archive
+from memoryhub.lib.layouts.detect import detect
+from memoryhub.lib.layouts.read import count_files, read_folder
+from memoryhub.lib.layouts.records import (
+    CachedResponseRecord,
+    DocumentRecord,
+    FileRead,
+    Found,
+    GraphRecord,
+    HistoryLog,
+    KeyValueRecord,
+    KnowledgeRecord,
+    ObservationRecord,
+    SessionRecord,
+)
+from memoryhub.lib.tally import Tally
+from sessions_app.models import ImportReport, SourceFile, Workspace
+from sessions_app.services.audit import Actor, record
+from sessions_app.services.intake import take_session
+from sessions_app.services.sources import mark_missing, note_source, store_problems
+from sessions_app.services.totals import recount_workspace_days
+
+Progress = Callable[[int, int], None]
+ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
+
+
+class ImportRefused(MemoryHubError):
+    """The folder may not, or can't now, be imported; the message says why and what to do."""
+
+    code = "import_refused"
+
+
+@dataclass
+class ImportResult:
+    """What an import came to. ``workspace`` has no primary key after a dry run of a new folder."""
+
+    workspace: Workspace
+    found: Found
+    tally: Tally = field(default_factory=Tally)
+
+
+def import_workspace(
+    path: Path,
+    *,
+    actor: Actor,
+    now: datetime,
+    name: str = "",
+    layout: str = "auto",
+    dry_run: bool = False,
+    progress: Progress = lambda _done, _all: None,
+) -> ImportResult:
+    """Import an agent's folder, an AgTerm export or an archive of either into its workspace.
+
+    The workspace is the one that was imported from the same path before, else a new one. Each source file is one
+    transaction. Nothing in the hub is ever deleted for what a file lacks; a second import adds and changes nothing.
+    ``progress`` is called with (files done, files in all). Raises FolderMissing (and marks a known workspace as
+    unavailable), UnknownLayout, BadArchive, ImportRefused.
+    """
+    path = _own_path(path)
+    with _one_at_a_time(path), _opened(path, now) as (folder, only):
+        found = detect(folder, layout, only=only)
+        workspace = _workspace_for(path, name, found, now, dry_run=dry_run)
+        result = ImportResult(workspace, found)
+        file_count = count_files(folder, found, only=only)
+        zone = ZoneInfo(settings.TIME_ZONE)
+        for done, read in enumerate(read_folder(folder, found, zone=zone, only=only), 1):
+            result.tally.include(_take_file(workspace, read, now, dry_run=dry_run))
+            progress(done, max(file_count, done))
+        if not dry_run:
+            _finish(result, actor, now)
+    return result
+
+
+def run_import(
+    report: ImportReport, *, actor: Actor, now: datetime, progress: Progress | None = None
+) -> ImportResult:
+    """Carry out a stored import request and keep its outcome, problems included, with the report.
+
+    Raises what ``import_workspace`` raises, after the report says so.
+    """
+    ImportReport.objects.filter(pk=report.pk).update(status=ImportReport.Status.RUNNING, started_at=now)
+
+    def keep_progress(done: int, file_count: int) -> None:
+        ImportReport.objects.filter(pk=report.pk).update(files_done=done, file_count=file_count)
+        if progress:
+            progress(done, file_count)
+
+    try:
+        result = import_workspace(
+            Path(report.path),
+            actor=actor,
+            now=now,
+            name=report.name,
+            layout=report.wanted_layout,
+            progress=keep_progress,
+        )
+    except MemoryHubError as error:
+        _keep_failure(report, error, now)
+        raise
+    except OperationalError:
+        _keep_failure(report, ImportRefused("The database was busy or full. Nothing is lost: import again."), now)
+        raise
+    _keep_outcome(report, result)
+    return result
+
+
+def is_below_roots(path: Path) -> bool:
+    """Tell whether a page may import this path: below a configured root, after links are resolved."""
+    resolved = path.expanduser().resolve()
+    roots = [root.resolve() for root in settings.MEMORYHUB_ROOTS]
+    return any(resolved.is_relative_to(root) for root in roots) and not _is_ours(resolved)
+
+
+def _own_path(path: Path) -> Path:
+    resolved = path.expanduser().resolve()
+    if _is_ours(resolved):
+        raise ImportRefused("This is MemoryHub's own data folder, not an agent's.")
+    return resolved
+
+
+def _is_ours(resolved: Path) -> bool:
+    home = settings.MEMORYHUB_HOME.resolve()
+    return resolved.is_relative_to(home) and not resolved.is_relative_to(home / "agents")
+
+
+@contextmanager
+def _one_at_a_time(path: Path) -> Iterator[None]:
+    locks = settings.MEMORYHUB_HOME / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(locks / f"import-{slugify(str(path))[-100:]}.lock", timeout=0)
+    try:
+        with lock:
+            yield
+    except Timeout as error:
+        raise ImportRefused("This folder is being imported already. Wait until that import is done.") from error
+
+
+@contextmanager
+def _opened(path: Path, now: datetime) -> Iterator[tuple[Folder, str]]:
+    """Open a folder, a single file's folder with the file's name, or an archive unpacked to a private place."""
+    quiet = settings.MEMORYHUB_QUIET_SECONDS
+    if path.is_file() and path.name.lower().endswith(ARCHIVE_SUFFIXES):
+        unpacked = Path(tempfile.mkdtemp(prefix="memoryhub-archive-"))
+        try:
+            extract_archive(path, unpacked / "contents")
+            with Folder(_only_folder(unpacked / "contents"), quiet_seconds=0) as folder:
+                yield folder, ""
+        finally:
+            shutil.rmtree(unpacked, ignore_errors=True)
+    elif path.is_file():
+        with Folder(path.parent, quiet_seconds=quiet) as folder:
+            yield folder, path.name
+    else:
+        try:
+            folder = Folder(path, quiet_seconds=quiet)
+        except FolderMissing:
+            Workspace.objects.filter(path=str(path), unavailable_since=None).update(unavailable_since=now)
+            raise
+        with folder:
+            yield folder, ""
+
+
+def _only_folder(unpacked: Path) -> Path:
+    """An archive usually holds one folder, and that is the agent's."""
+    children = list(unpacked.iterdir())
+    return children[0] if len(children) == 1 and children[0].is_dir() else unpacked
+
+
+def _workspace_for(path: Path, name: str, found: Found, now: datetime, *, dry_run: bool) -> Workspace:
+    known = Workspace.objects.filter(path=str(path)).first()
+    name = name or (known.name if known else _name_of(path))
+    facts = {"layout": found.layout, "layout_version": found.version, "unavailable_since": None}
+    if known:
+        changed = [key for key, value in facts.items() if getattr(known, key) != value]
+        for key in changed:
+            setattr(known, key, facts[key])
+        if changed and not dry_run:
+            known.save(update_fields=changed)
+        return known
+    workspace = Workspace(name=name, path=str(path), created_at=now, updated_at=now, **facts)
+    workspace.consolidation_style = "grip" if found.layout == "grip" else "nanobot"
+    for key, value in found.settings.items():
+        setattr(workspace, key, value)
+    if not dry_run:
+        with transaction.atomic():
+            workspace.slug = _free_slug(name)
+            workspace.save()
+    return workspace
+
+
+def _name_of(path: Path) -> str:
+    names = [part for part in path.parts if part != "workspace"]
+    return names[-1].lstrip(".") or "workspace"
+
+
+def _free_slug(name: str) -> str:
+    wish = slugify(name)[:50] or "workspace"
+    taken = set(Workspace.objects.filter(slug__startswith=wish).values_list("slug", flat=True))
+    if wish not in taken:
+        return wish
+    return next(slug for number in range(2, len(taken) + 3) if (slug := f"{wish}-{number}") not in taken)
+
+
+def _take_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
+    """Take all items of one source file, and note the file: one transaction."""
+    tally = Tally(problems=list(read.problems))
+    if dry_run:
+        _take_items(workspace, read, tally, now, dry_run=True)
+        return tally
+    with transaction.atomic():
+        source = _take_items(workspace, read, tally, now, dry_run=False)
+        note_source(workspace, read, source, tally.problems, now)
+    return tally
+
+
+def _take_items(
+    workspace: Workspace, read: FileRead, tally: Tally, now: datetime, *, dry_run: bool
+) -> SourceFile | None:
+    source = None
+    for item in read.items:
+        if isinstance(item, SessionRecord):
+            taken, source = take_session(workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run)
+            tally.include(taken)
+        elif isinstance(item, DocumentRecord):
+            tally.include(take_document(workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run))
+        elif isinstance(item, HistoryLog):
+            tally.include(take_history(workspace=workspace, log=item, path=read.path, now=now, dry_run=dry_run))
+        elif isinstance(item, GraphRecord):
+            tally.include(take_graph(workspace=workspace, graph=item, path=read.path, now=now, dry_run=dry_run))
+    tally.include(_take_rows(workspace, read, now, dry_run=dry_run))
+    return source
+
+
+def _take_rows(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
+    """Take the items that are rows of their own, all of one kind at once."""
+    tally = Tally()
+    knowledge = [item for item in read.items if isinstance(item, KnowledgeRecord)]
+    observations = [item for item in read.items if isinstance(item, ObservationRecord)]
+    key_values = [item for item in read.items if isinstance(item, KeyValueRecord)]
+    cached = [item for item in read.items if isinstance(item, CachedResponseRecord)]
+    if knowledge:
+        tally.include(take_knowledge(workspace, knowledge, path=read.path, now=now, dry_run=dry_run))
+    if observations:
+        tally.include(take_observations(workspace, observations, path=read.path, now=now, dry_run=dry_run))
+    if key_values:
+        tally.include(take_key_values(workspace, key_values, path=read.path, now=now, dry_run=dry_run))
+    if cached:
+        tally.include(take_cached(workspace, cached, path=read.path, now=now, dry_run=dry_run))
+    return tally
+
+
+def _finish(result: ImportResult, actor: Actor, now: datetime) -> None:
+    workspace, tally = result.workspace, result.tally
+    with transaction.atomic():
+        if not workspace.path.lower().endswith(ARCHIVE_SUFFIXES):
+            tally.problems += mark_missing(workspace, now)
+        if tally.added or tally.updated:
+            recount_workspace_days(workspace)
+            Workspace.objects.filter(pk=workspace.pk).update(updated_at=now)
+        record(
+            actor,
+            "workspace.imported",
+            "workspace",
+            workspace.pk,
+            _sentence(tally),
+            at=now,
+            workspace=workspace,
+            detail={"added": dict(tally.added), "updated": dict(tally.updated), "problems": len(tally.problems)},
+        )
+
+
+def _sentence(tally: Tally) -> str:
+    def listed(counts: dict[str, int]) -> str:
+        return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in counts.items() if count)
+
+    parts = [
+        f"{word} {listed(counts)}"
+        for word, counts in (("added", tally.added), ("updated", tally.updated))
+        if listed(counts)
+    ]
+    parts += [f"{len(tally.problems)} problems"] if tally.problems else []
+    return f"Imported: {'; '.join(parts) or 'nothing new'}"
+
+
+def _keep_outcome(report: ImportReport, result: ImportResult) -> None:
+    tally = result.tally
+    with transaction.atomic():
+        report.refresh_from_db()
+        report.workspace = result.workspace
+        report.layout, report.layout_version = result.found.layout, result.found.version
+        report.added, report.updated = dict(+tally.added), dict(+tally.updated)
+        report.unchanged = dict(+tally.unchanged)
+        report.problem_count = store_problems(report, tally.problems)
+        report.status = ImportReport.Status.DONE
+        report.finished_at = timezone.now()
+        report.save()
+
+
+def _keep_failure(report: ImportReport, error: MemoryHubError, now: datetime) -> None:
+    workspace = Workspace.objects.filter(path=report.path).first()
+    ImportReport.objects.filter(pk=report.pk).update(
+        status=ImportReport.Status.FAILED,
+        workspace=workspace,
+        error_code=error.code,
+        error=error.message,
+        finished_at=now,
+    )

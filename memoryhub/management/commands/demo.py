@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.imports import prepare_demo
+from memoryhub.flows.sync import run_import
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.models import ImportReport
+from sessions_app.services.audit import Actor
+
+
+class Command(JsonCommand):
+    help = "Write the demo agents' folders into the hub's home and import them."
+
+    def run(self, **_options: Any) -> dict[str, Any]:
+        now = timezone.now()
+        workspaces = []
+        for name, path in prepare_demo(timezone.localdate()).items():
+            report = ImportReport.objects.create(path=str(path), name=name)
+            result = run_import(report, actor=Actor("command", "demo"), now=now)
+            workspaces.append({"workspace": result.workspace.slug, "added": dict(+result.tally.added)})
+        return {"workspaces": workspaces}
+
+    def show(self, result: dict[str, Any]) -> None:
+        for row in result["workspaces"]:
+            counts = ", ".join(f"{count:,} {kind}" for kind, count in row["added"].items())
+            self.line(f"{row['workspace']}: {counts or 'nothing new'}")

@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from memoryhub.flows.lookup import NotFound, find_document, find_workspace
+from memoryhub.management.json_command import JsonCommand
+
+
+class Command(JsonCommand):
+    help = "Print a memory document, as it is or as one of its revisions was."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace")
+        parser.add_argument("name", nargs="?", default="MEMORY.md")
+        parser.add_argument("--revision", type=int, help="number of an earlier revision")
+
+    def run(self, *, workspace: str, name: str, revision: int | None, **_options: Any) -> dict[str, Any]:
+        document = find_document(find_workspace(workspace), name)
+        shown = document.head if revision is None else document.revisions.filter(number=revision).first()
+        if shown is None:
+            raise NotFound(f"{name} has no revision {revision}.")
+        return {
+            "name": document.name,
+            "revision": shown.number,
+            "content": shown.content,
+            "revisions": [
+                {
+                    "number": row.number,
+                    "author": row.author_name,
+                    "reason": row.reason,
+                    "created_at": row.created_at.isoformat(),
+                    "hash": row.content_hash,
+                }
+                for row in document.revisions.order_by("number")
+            ],
+        }
+
+    def show(self, result: dict[str, Any]) -> None:
+        self.line(result["content"])

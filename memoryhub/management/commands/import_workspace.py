@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.sync import ImportResult, import_workspace, run_import
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.models import ImportReport
+from sessions_app.services.audit import Actor
+
+LAYOUTS = ("auto", "nanobot", "grip", "grid", "agterm")
+COMMAND = Actor("command", "import_workspace")
+BAR_WIDTH = 30
+
+
+class Command(JsonCommand):
+    help = "Import an agent's folder, an AgTerm export or an archive. Safe to repeat; nothing is ever deleted."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("path", help="the folder, file or archive")
+        parser.add_argument("--layout", choices=LAYOUTS, default="auto", help="which program wrote it")
+        parser.add_argument("--name", default="", help="what to call a new workspace")
+        parser.add_argument("--dry-run", action="store_true", help="say what would happen and change nothing")
+
+    def run(self, *, path: str, layout: str, name: str, dry_run: bool, **_options: Any) -> dict[str, Any]:
+        folder = Path(path).expanduser().resolve()
+        now = timezone.now()
+        if dry_run:
+            result = import_workspace(
+                folder, actor=COMMAND, now=now, name=name, layout=layout, dry_run=True, progress=_draw
+            )
+        else:
+            report = ImportReport.objects.create(path=str(folder), name=name, wanted_layout=layout)
+            result = run_import(report, actor=COMMAND, now=now, progress=_draw)
+        _draw(0, 0)
+        return _document(result) | {"dry_run": dry_run}
+
+    def show(self, result: dict[str, Any]) -> None:
+        words = "Would import" if result["dry_run"] else "Imported"
+        self.line(f"{words} {result['workspace']} ({result['layout']} {result['version']})")
+        for word in ("added", "updated", "unchanged"):
+            counts = ", ".join(f"{count:,} {kind}" for kind, count in result[word].items())
+            self.line(f"  {word}: {counts or 'nothing'}")
+        for problem in result["problems"]:
+            place = problem["file"] + (f", line {problem['line']}" if problem["line"] else "")
+            self.line(f"  {problem['outcome']}: {place}: {problem['what']}: {problem['action']}")
+
+
+def _document(result: ImportResult) -> dict[str, Any]:
+    tally = result.tally
+    return {
+        "workspace": result.workspace.slug or result.workspace.name,
+        "name": result.workspace.name,
+        "layout": result.found.layout,
+        "version": result.found.version,
+        "added": dict(+tally.added),
+        "updated": dict(+tally.updated),
+        "unchanged": dict(+tally.unchanged),
+        "problems": [
+            {
+                "file": problem.file,
+                "line": problem.line,
+                "what": problem.what,
+                "action": problem.action,
+                "outcome": problem.outcome,
+            }
+            for problem in tally.problems
+        ],
+    }
+
+
+def _draw(done: int, file_count: int) -> None:
+    """Draw a progress bar on a terminal's standard error; (0, 0) wipes it away."""
+    if not sys.stderr.isatty():
+        return
+    filled = BAR_WIDTH * done // file_count if file_count else 0
+    bar = f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {done}/{file_count} files" if file_count else ""
+    sys.stderr.write(f"\r{bar:<{BAR_WIDTH + 24}}" + ("" if file_count else "\r"))
+    sys.stderr.flush()

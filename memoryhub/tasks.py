@@ -1,0 +1,28 @@
+"""Long work, done by the worker. Tasks take ids, read again, and may run twice without harm."""
+
+from __future__ import annotations
+
+import logging
+
+from django.utils import timezone
+from django_tasks import task
+
+from memoryhub.flows.sync import run_import
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.models import ImportReport
+from sessions_app.services.audit import Actor
+
+logger = logging.getLogger(__name__)
+
+
+@task()
+def import_folder(report_id: int) -> None:
+    """Carry out an import that a page asked for; the report says how it went."""
+    report = ImportReport.objects.select_related("requested_by").get(pk=report_id)
+    if report.status not in (ImportReport.Status.QUEUED, ImportReport.Status.RUNNING):
+        return
+    actor = Actor("person", report.requested_by.get_username() if report.requested_by else "unknown")
+    try:
+        run_import(report, actor=actor, now=timezone.now())
+    except MemoryHubError as error:
+        logger.warning("import %s failed: %s", report_id, error.code)
