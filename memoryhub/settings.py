@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
+import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import dj_database_url
 import platformdirs
+from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -18,13 +21,24 @@ def _flag(name: str, *, default: bool) -> bool:
 
 
 def _secret_key(home: Path) -> str:
-    """Return the key of this hub, made on first use and kept readable by its owner only."""
+    """Return the key of this hub, made on first use and kept readable by its owner only.
+
+    Two first starts at once agree on one key: it is written aside and linked into place, which only one can do.
+    """
     file = home / "secret_key"
     if not file.exists():
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "w") as out:
-            out.write(secrets.token_urlsafe(64))
+        try:
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, draft = tempfile.mkstemp(dir=home, prefix="secret_key.")
+            with os.fdopen(handle, "w") as out:
+                out.write(secrets.token_urlsafe(64))
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, file)
+            Path(draft).unlink()
+        except OSError as error:
+            raise ImproperlyConfigured(
+                f"MemoryHub can't write into {home}: {error.strerror}. Set MEMORYHUB_HOME to another folder."
+            ) from error
     return file.read_text().strip()
 
 
@@ -116,21 +130,19 @@ DATABASES = {
 }
 
 
-def database_options(engine: str) -> dict[str, object]:
-    """Return the options that make a database durable and free of lock errors."""
-    if engine.endswith("sqlite3"):
-        return {
-            "timeout": 20,
-            "transaction_mode": "IMMEDIATE",
-            "init_command": (
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; "
-                "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-64000; PRAGMA mmap_size=0"
-            ),
-        }
-    return {"options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000"}
-
-
-DATABASES["default"]["OPTIONS"] = database_options(DATABASES["default"]["ENGINE"])
+_database = DATABASES["default"]
+if _database["ENGINE"].endswith("sqlite3"):  # durable, one writer at a time that is waited for
+    _own_options: dict[str, object] = {
+        "timeout": 20,
+        "transaction_mode": "IMMEDIATE",
+        "init_command": (
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; "
+            "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-64000; PRAGMA mmap_size=0"
+        ),
+    }
+else:
+    _own_options = {"options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000"}
+_database["OPTIONS"] = _own_options | _database.get("OPTIONS", {})
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}

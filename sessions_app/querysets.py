@@ -9,16 +9,10 @@ from django.db import models
 from django.db.models import F, Q
 
 if TYPE_CHECKING:
-    from sessions_app.models import Entry, Session, Workspace
-
-    WorkspaceRows = models.QuerySet[Workspace]
-    SessionRows = models.QuerySet[Session]
-    EntryRows = models.QuerySet[Entry]
-else:
-    WorkspaceRows = SessionRows = EntryRows = models.QuerySet
+    from sessions_app.models import Entry, Session, Workspace  # noqa: F401  named in quotes below
 
 
-class WorkspaceQuerySet(WorkspaceRows):
+class WorkspaceQuerySet(models.QuerySet["Workspace"]):
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         """Workspaces that a person may read: all for an operator of the hub, else those of a membership."""
         if getattr(user, "is_superuser", False):
@@ -26,14 +20,14 @@ class WorkspaceQuerySet(WorkspaceRows):
         return self.filter(memberships__user_id=user.pk)
 
 
-class SessionQuerySet(SessionRows):
+class SessionQuerySet(models.QuerySet["Session"]):
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
         if getattr(user, "is_superuser", False):
             return self
         return self.filter(workspace__memberships__user_id=user.pk)
 
 
-class EntryQuerySet(EntryRows):
+class EntryQuerySet(models.QuerySet["Entry"]):
     def in_order(self) -> Self:
         return self.order_by("epoch", "position")
 

@@ -12,8 +12,9 @@ for _name in ("MEMORYHUB_URL", "MEMORYHUB_ROOTS", "MEMORYHUB_ADMIN", "MEMORYHUB_
 if os.environ.get("TEST_DATABASE_URL"):
     os.environ["DATABASE_URL"] = os.environ["TEST_DATABASE_URL"]
 
-from memoryhub.settings import *  # noqa: E402, F403
+from memoryhub.settings import *  # noqa: E402
 
+STATIC_ROOT.mkdir()  # noqa: F405  where whitenoise looks
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 TASKS = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend"}}
 STORAGES = {

@@ -79,16 +79,16 @@ def take_document(*, workspace: Workspace, record: DocumentRecord, path: str, no
     head = document.head if document else None
     base = document.synced_revision if document else None
     edit = plan_outside_edit(base.content if base else None, head.content if head else None, record.content)
-    _count(tally, edit, record, path, is_new=head is None)
+    _count(tally, edit, path, is_new=head is None)
     if dry_run or edit.verdict == "unchanged":
         return tally
     with transaction.atomic():
         document = document or open_document(workspace, record.name, path)
-        _apply(document, edit, record, now, tally, path)
+        _apply(document, edit, record, now)
     return tally
 
 
-def _count(tally: Tally, edit: OutsideEdit, item: DocumentRecord, path: str, *, is_new: bool) -> None:
+def _count(tally: Tally, edit: OutsideEdit, path: str, *, is_new: bool) -> None:
     kind = tally.unchanged
     if edit.verdict in ("take", "merge"):
         kind = tally.added if is_new else tally.updated
@@ -104,9 +104,7 @@ def _count(tally: Tally, edit: OutsideEdit, item: DocumentRecord, path: str, *, 
         tally.problems.append(Problem(path, None, what, "merged", "noted"))
 
 
-def _apply(
-    document: MemoryDocument, edit: OutsideEdit, item: DocumentRecord, now: datetime, tally: Tally, path: str
-) -> None:
+def _apply(document: MemoryDocument, edit: OutsideEdit, item: DocumentRecord, now: datetime) -> None:
     head = document.head
     if edit.verdict == "agreed":
         document.synced_revision = head

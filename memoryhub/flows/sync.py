@@ -219,7 +219,7 @@ def _name_of(path: Path) -> str:
 
 
 def _free_slug(name: str) -> str:
-    wish = slugify(name)[:50] or "workspace"
+    wish = slugify(name.replace(".", "-"))[:50] or "workspace"
     taken = set(Workspace.objects.filter(slug__startswith=wish).values_list("slug", flat=True))
     if wish not in taken:
         return wish

@@ -46,7 +46,7 @@ def align(kept: Sequence[str], new: Sequence[str], *, certain: bool) -> Alignmen
 
 
 def _overlap(kept: Sequence[str], new: Sequence[str]) -> int:
-    """Return the length of the longest tail of kept that begins new, by the prefix function of Knuth, Morris, Pratt."""
+    """Return the length of the longest tail of kept that begins new (prefix function of Knuth, Morris, Pratt)."""
     tail = kept[-len(new) :]
     return _prefix_function([*new, "", *tail])[-1]
 

@@ -15,6 +15,9 @@ class JSONTextField(models.TextField[Any, Any]):
     inside the database, so text loses nothing.
     """
 
+    _pyi_private_set_type: Any  # what django-stubs reads: any JSON value goes in and comes out
+    _pyi_private_get_type: Any
+
     def get_prep_value(self, value: Any) -> str:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 
 import nh3
@@ -23,16 +24,16 @@ _LIVE_ADDRESS = re.compile(r"(https?|mailto):", re.IGNORECASE)  # a link elsewhe
 class _Renderer(RendererHTML):
     """Images become links: nothing remote is fetched because a memory names it."""
 
-    def image(self, tokens: list[Token], idx: int, _options: object, _env: object) -> str:
+    def image(self, tokens: Sequence[Token], idx: int, _options: object, _env: object) -> str:
         token = tokens[idx]
         address = html.escape(str(token.attrs.get("src", "")))
         return f'<a href="{address}">image: {html.escape(token.content or "without a name")}</a>'
 
 
 _markdown = MarkdownIt(
-    "commonmark", {"html": False, "linkify": False, "maxNesting": 20}, renderer_cls=_Renderer
+    "commonmark", {"html": False, "linkify": False, "breaks": True, "maxNesting": 20}, renderer_cls=_Renderer
 ).enable(["table", "strikethrough"])
-_markdown.validateLink = lambda address: bool(_LIVE_ADDRESS.match(address))  # type: ignore[method-assign]
+_markdown.validateLink = lambda url: bool(_LIVE_ADDRESS.match(url))  # type: ignore[method-assign]
 
 
 @lru_cache(maxsize=256)

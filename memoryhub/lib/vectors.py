@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 
@@ -14,6 +15,12 @@ def pack(values: Sequence[float]) -> bytes:
 def unpack(data: bytes) -> list[float]:
     """Return the numbers of ``pack``, each as the shortest decimal that float32 can't tell from it."""
     return [_shortest(value) for value in struct.unpack(f"<{len(data) // 4}f", data)]
+
+
+def cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    """Return the cosine of two vectors of one length; 0 where either is all zeros."""
+    lengths = math.sqrt(sum(x * x for x in one)) * math.sqrt(sum(x * x for x in other))
+    return sum(x * y for x, y in zip(one, other, strict=True)) / lengths if lengths else 0.0
 
 
 def _shortest(value: float) -> float:

@@ -29,6 +29,7 @@ class _Parser(CommandParser):
             sys.stdout.write(json.dumps({"error": {"code": "wrong_arguments", "message": message}}) + "\n")
             self.exit(2)
         super().error(message)
+        raise SystemExit(2)
 
 
 class JsonCommand(BaseCommand):
@@ -62,7 +63,7 @@ class JsonCommand(BaseCommand):
             sys.exit(self.exit_status)
 
     @abstractmethod
-    def run(self, **options: Any) -> dict[str, Any]:
+    def run(self, *args: Any, **options: Any) -> dict[str, Any]:
         """Do the work and return the document."""
 
     @abstractmethod

@@ -90,7 +90,7 @@ def _tally(plan: SessionPlan, record: SessionRecord, path: str) -> Tally:
     tally.added["sessions"] += plan.session is None
     if plan.opens_epoch:
         what = f"begins anew: none of its entries continue the {_entries(plan.session)} kept before"
-        action = f"taken as epoch {plan.epoch} of the session; the earlier entries stay readable"
+        action = f"taken as epoch {plan.epoch + 1} of the session; the earlier entries stay readable"
         tally.problems.append(Problem(path, None, what, action, "noted"))
     elif plan.alignment.verdict == "shorter":
         what = f"holds {len(record.entries)} of the {plan.first_position} entries that the hub keeps"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC
+from typing import Any
 
 from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Coalesce, TruncDate
@@ -79,10 +80,10 @@ def recount_workspace_days(workspace: Workspace) -> None:
     DailyTotal.objects.bulk_create(totals)
 
 
-def _days_of(session: Session) -> list[dict[str, object]]:
+def _days_of(session: Session) -> list[dict[str, Any]]:
     is_active = Q(epoch=session.epoch, position__gte=session.last_consolidated, summary__isnull=True)
-    entries: QuerySet[Entry] = Entry.objects.filter(session=session)
-    return list(
+    entries = Entry.objects.filter(session=session)
+    days: QuerySet[Any, Any] = (
         entries.values("kind", day=Coalesce(TruncDate("occurred_at", tzinfo=UTC), Value(session.updated_at.date())))
         .annotate(
             entries=Count("id"),
@@ -96,3 +97,4 @@ def _days_of(session: Session) -> list[dict[str, object]]:
         )
         .order_by("day", "kind")
     )
+    return list(days)

@@ -71,8 +71,8 @@ def check_totals() -> tuple[int, Iterable[Finding]]:
 
 def _wrong_totals() -> Iterator[Finding]:
     is_active = Q(epoch=F("session__epoch"), position__gte=F("session__last_consolidated"), summary__isnull=True)
-    sums = {
-        row["session_id"]: row
+    sums: dict[int, dict[str, Any]] = {
+        row["session_id"]: {**row}
         for row in Entry.objects.values("session_id").annotate(
             entry_count=Count("id"),
             active_entry_count=Count("id", filter=is_active),
@@ -90,7 +90,7 @@ def _wrong_totals() -> Iterator[Finding]:
     )
     names = ("entry_count", "active_entry_count", "total_tokens", "active_tokens")
     for session in Session.objects.only("summary_text", "summary_tokens", *names).iterator(chunk_size=500):
-        row = sums.get(session.pk, {})
+        row: dict[str, Any] = sums.get(session.pk, {})
         wrong = [name for name in names if getattr(session, name) != (row.get(name) or 0)]
         if session.summary_tokens != summaries.get(session.pk, 0) + count_tokens(session.summary_text):
             wrong.append("summary_tokens")

@@ -92,7 +92,6 @@ def _entry(
         what = f"entries[{index}] has no content or no known type"
         problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
         return None
-    role = row.get("role")
     extra = {name: item for name, item in row.items() if name not in COLUMNS}
     folder_of = row.get("summaryId")
     if folder_of is not None and folder_of not in summaries:
@@ -107,7 +106,7 @@ def _entry(
     text = row.get("timestamp")
     return EntryRecord(
         kind=row["type"],
-        role=role if _fits("role", role) else "system",
+        role=row["role"] if _fits("role", row.get("role")) else "system",
         content=row["content"],
         source_hash=_identity(row),
         name=author if isinstance(author, str) else "",

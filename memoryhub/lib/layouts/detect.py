@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from memoryhub.lib.errors import MemoryHubError
@@ -30,7 +31,7 @@ def detect(folder: Folder, wanted: str = "auto", *, only: str = "") -> Found:
 
     ``wanted`` names a layout to be taken for granted. A damaged file never hides the layout that others show.
     """
-    candidates = [
+    candidates: list[tuple[str, Callable[[], Found | None]]] = [
         ("agterm", lambda: _agterm(folder, only, is_certain=wanted == "agterm")),
         ("grid", lambda: _grid(folder, is_certain=wanted == "grid")),
         ("grip", lambda: _grip(folder, is_certain=wanted == "grip")),

@@ -9,7 +9,7 @@ from memoryhub.management.json_command import JsonCommand
 class Command(JsonCommand):
     help = "Verify the hub's promises on this database. Exit status 1 when one is broken."
 
-    def run(self, **_options: Any) -> dict[str, Any]:
+    def run(self, *_args: Any, **_options: Any) -> dict[str, Any]:
         result = check_memory()
         self.exit_status = 1 if result.broken else 0
         return {

@@ -14,7 +14,7 @@ from sessions_app.services.audit import Actor
 class Command(JsonCommand):
     help = "Write the demo agents' folders into the hub's home and import them."
 
-    def run(self, **_options: Any) -> dict[str, Any]:
+    def run(self, *_args: Any, **_options: Any) -> dict[str, Any]:
         now = timezone.now()
         workspaces = []
         for name, path in prepare_demo(timezone.localdate()).items():

@@ -42,7 +42,7 @@ class Command(JsonCommand):
 
     def show(self, result: dict[str, Any]) -> None:
         words = "Would import" if result["dry_run"] else "Imported"
-        self.line(f"{words} {result['workspace']} ({result['layout']} {result['version']})")
+        self.line(f"{words} {result['workspace']} ({' '.join([result['layout'], result['version']]).strip()})")
         for word in ("added", "updated", "unchanged"):
             counts = ", ".join(f"{count:,} {kind}" for kind, count in result[word].items())
             self.line(f"  {word}: {counts or 'nothing'}")

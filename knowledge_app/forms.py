@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from django import forms
+
+from knowledge_app.models import KnowledgeEntry, Observation
+
+
+def search_field(label: str) -> forms.CharField:
+    widget = forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": label})
+    return forms.CharField(required=False, max_length=200, label=label, widget=widget)
+
+
+class HistoryFilterForm(forms.Form):
+    q = search_field("Text")
+    kept = forms.ChoiceField(
+        required=False,
+        label="Where",
+        choices=[("", "Log and archives"), ("log", "Log only"), ("archive", "Archives only")],
+    )
+
+
+class KnowledgeFilterForm(forms.Form):
+    q = search_field("Text, tag or source")
+    category = forms.ChoiceField(required=False, choices=[("", "All categories"), *KnowledgeEntry.Category.choices])
+
+
+class ObservationFilterForm(forms.Form):
+    q = search_field("Text or source")
+    category = forms.ChoiceField(required=False, choices=[("", "All kinds"), *Observation.Category.choices])
+
+
+class KeyValueFilterForm(forms.Form):
+    prefix = search_field("Key begins with")
+    q = forms.CharField(required=False, max_length=200, label="Key or value contains")
+
+
+class TermFilterForm(forms.Form):
+    prefix = search_field("Term begins with")

@@ -1,0 +1,23 @@
+from django.urls import path
+
+from knowledge_app import views
+
+app_name = "knowledge"
+
+urlpatterns = [
+    path("memory/", views.documents, name="documents"),
+    path("memory/<int:pk>/", views.document, name="document"),
+    path("memory/held/<int:pk>/", views.held_change, name="held-change"),
+    path("memory/held/<int:pk>/approve/", views.approve_held_change, name="approve-held-change"),
+    path("memory/held/<int:pk>/reject/", views.reject_held_change, name="reject-held-change"),
+    path("history/", views.history, name="history"),
+    path("knowledge/", views.knowledge, name="knowledge"),
+    path("observations/", views.observations, name="observations"),
+    path("key-values/", views.key_values, name="key-values"),
+    path("key-values/<int:pk>/", views.key_value, name="key-value"),
+    path("key-values/<int:pk>/reveal/", views.reveal_key_value, name="reveal-key-value"),
+    path("terms/", views.terms, name="terms"),
+    path("terms/<int:pk>/", views.term, name="term"),
+    path("cached-responses/", views.cached_responses, name="cached-responses"),
+    path("cached-responses/<int:pk>/", views.cached_response, name="cached-response"),
+]

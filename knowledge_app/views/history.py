@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from itertools import groupby
+
+from django.http import HttpRequest, HttpResponse
+
+from knowledge_app.forms import HistoryFilterForm
+from knowledge_app.models import HistoryEntry
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page
+from sessions_app.access import get_workspace
+
+
+def history(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    form = HistoryFilterForm(request.GET)
+    wishes = form.cleaned_data if form.is_valid() else {}
+    entries = HistoryEntry.objects.filter(workspace=workspace).select_related("session")
+    if text := wishes.get("q"):
+        entries = entries.filter(content__icontains=text)
+    if kept := wishes.get("kept"):
+        entries = entries.filter(is_archived=kept == "archive")
+    page = keyset_page(entries, order=("-position",), params=request.GET)
+    context = {
+        "workspace": workspace,
+        "form": form,
+        "page": page,
+        "days": _by_day(page.rows),
+        "count": entries.count(),
+        "is_filtered": any(wishes.values()),
+    }
+    return render_page(request, "knowledge_app/history.html", context, fragment="history-list")
+
+
+def _by_day(entries: Sequence[HistoryEntry]) -> list[tuple[date | None, list[HistoryEntry]]]:
+    """Set neighbours of one day together. The order is that of writing: a day may come twice."""
+
+    def day(entry: HistoryEntry) -> date | None:
+        return entry.occurred_at.date() if entry.occurred_at else None
+
+    return [(key, list(group)) for key, group in groupby(entries, key=day)]

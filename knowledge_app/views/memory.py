@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils.safestring import SafeString
+from django.utils.text import slugify
+
+from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
+from memoryhub.lib.diff import diff_lines
+from memoryhub.lib.facts import Section, fact_lines, split_sections
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.markdown import MAX_RENDERED_CHARS, render_markdown
+from sessions_app.access import get_workspace
+
+SHOWN_REVISIONS = 20
+SHOWN_REMOVED = 50
+MAX_SECTIONS = 200  # beyond it a document is shown as one text
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+
+
+@dataclass(frozen=True)
+class ShownSection:
+    anchor: str
+    title: str
+    html: SafeString
+    source: str
+    fact_count: int
+
+
+def show_invisible(text: str) -> str:
+    """Make characters that hide or turn text visible, as their code in brackets."""
+    return _INVISIBLE.sub(lambda found: f"⟦U+{ord(found.group()):04X}⟧", text)
+
+
+def documents(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    rows = (
+        MemoryDocument.objects.filter(workspace=workspace, head__isnull=False)
+        .select_related("head")
+        .annotate(
+            fact_count=Count("facts", filter=Q(facts__died=None), distinct=True),
+            revision_count=Count("revisions", distinct=True),
+        )
+        .order_by("name")
+    )
+    held = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
+    context = {
+        "workspace": workspace,
+        "documents": rows,
+        "held": held.select_related("document").order_by("-id"),
+    }
+    return render_page(request, "knowledge_app/documents.html", context)
+
+
+def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    found = get_object_or_404(MemoryDocument.objects.select_related("head"), workspace=workspace, pk=pk)
+    number = request.GET.get("revision", "")
+    is_number = number.isascii() and number.isdigit() and len(number) < 9
+    shown: MemoryRevision | None = found.head
+    if number:
+        shown = get_object_or_404(found.revisions, number=int(number) if is_number else 0)
+    text = show_invisible(shown.content) if shown else ""
+    before = found.revisions.filter(number=shown.number - 1).first() if shown and shown.number > 1 else None
+    wants_diff = "diff" in request.GET and before is not None
+    removed = Fact.objects.filter(document=found, died__isnull=False).select_related("died")
+    context = {
+        "workspace": workspace,
+        "document": found,
+        "siblings": MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).order_by("name"),
+        "shown": shown,
+        "is_head": shown == found.head,
+        "before": before,
+        "diff": diff_lines(before.content, shown.content) if wants_diff and before and shown else None,
+        "sections": [] if wants_diff else _sections(text),
+        "text": text,
+        "has_raw": bool(shown and shown.raw is not None),
+        "revisions": found.revisions.order_by("-number")[:SHOWN_REVISIONS],
+        "removed": removed.order_by("-died__number", "line")[:SHOWN_REMOVED],
+        "held": found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id"),
+    }
+    return render_page(request, "knowledge_app/document.html", context, fragment="document")
+
+
+def _sections(text: str) -> list[ShownSection]:
+    """Cut a text into the parts that are shown beside their source; none for one that is too large."""
+    sections = split_sections(text)
+    if len(text) > MAX_RENDERED_CHARS or len(sections) > MAX_SECTIONS:
+        return []
+    lines = text.split("\n")
+    facts = [fact.line for fact in fact_lines(text)]
+    shown = [_shown(section, number, lines, facts) for number, section in enumerate(sections)]
+    return [section for section in shown if section.source.strip()]
+
+
+def _shown(section: Section, number: int, lines: list[str], facts: list[int]) -> ShownSection:
+    source = "\n".join(lines[section.start - 1 : section.end - 1])
+    count = sum(section.start <= line < section.end for line in facts)
+    anchor = f"section-{number}-{slugify(section.title, allow_unicode=True)}".rstrip("-")
+    return ShownSection(anchor, section.title, render_markdown(source), source.strip("\n"), count)

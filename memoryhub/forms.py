@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.forms import BaseUserCreationForm
+from django.contrib.auth.models import User
+
+from memoryhub.flows.sync import is_below_roots
+from sessions_app.models import Workspace
+
+LAYOUTS = [("auto", "Find out"), *((layout.value, layout.label) for layout in Workspace.Layout if layout != "hub")]
+UPLOAD_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".json")
+MAX_UPLOAD_BYTES = 100 * 2**20
+
+
+class OperatorForm(BaseUserCreationForm[User]):
+    """The first account: a name and a password, twice."""
+
+    class Meta:
+        model = User
+        fields = ("username",)
+
+
+class ImportForm(forms.Form):
+    """A folder on the hub's machine, or an uploaded archive or export."""
+
+    path = forms.CharField(
+        required=False,
+        max_length=4000,
+        label="Folder",
+        help_text="Where the agent keeps its memory, for example ~/.nanobot. It is only read.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "~/.nanobot"}),
+    )
+    upload = forms.FileField(
+        required=False,
+        label="or a file",
+        help_text="A .zip or .tar.gz of such a folder, or an AgTerm export (.json), up to 100 MB.",
+    )
+    name = forms.CharField(
+        required=False, max_length=200, help_text="What to call this workspace. Empty: the folder's name."
+    )
+    layout = forms.ChoiceField(choices=LAYOUTS, initial="auto", required=False, help_text="Which program wrote it.")
+
+    def clean_path(self) -> str:
+        text = str(self.cleaned_data["path"]).strip()
+        if not text:
+            return ""
+        path = Path(text).expanduser()
+        if "\x00" in text or not path.is_absolute():
+            raise forms.ValidationError("Give the whole path, from / or ~ on.")
+        if not is_below_roots(path):
+            roots = ", ".join(str(root) for root in settings.MEMORYHUB_ROOTS) or "no folder at all"
+            raise forms.ValidationError(
+                f"Pages may import below {roots} only. To allow another folder, name it in MEMORYHUB_ROOTS, "
+                "or import it with the command import_workspace."
+            )
+        if not path.exists():
+            raise forms.ValidationError("There is nothing at this path, or the hub may not look into it.")
+        return str(path.resolve())
+
+    def clean_upload(self) -> Any:
+        upload = self.cleaned_data["upload"]
+        if upload and not upload.name.lower().endswith(UPLOAD_SUFFIXES):
+            raise forms.ValidationError("This is neither a .zip, a .tar.gz nor a .json file.")
+        if upload and upload.size > MAX_UPLOAD_BYTES:
+            raise forms.ValidationError("This file is larger than 100 MB. Import the folder by its path instead.")
+        return upload
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if not self.errors and bool(values.get("path")) == bool(values.get("upload")):
+            raise forms.ValidationError("Give a folder or a file, one of the two.")
+        return values

@@ -1,0 +1,100 @@
+"""What every page's frame shows: the workspaces of this person and the parts of the one at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.urls import reverse
+
+from knowledge_app.models import (
+    CachedResponse,
+    HeldChange,
+    HistoryEntry,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryDocument,
+    Observation,
+    Term,
+)
+from sessions_app.models import Session, Workspace
+
+PARTS = [  # label, url name, icon, count
+    ("Overview", "workspace", "overview", None),
+    ("Sessions", "sessions:list", "sessions", "session_total"),
+    ("Memory", "knowledge:documents", "memory", "document_total"),
+    ("History", "knowledge:history", "history", "history_total"),
+    ("Knowledge", "knowledge:knowledge", "knowledge", "knowledge_total"),
+    ("Observations", "knowledge:observations", "observations", "observation_total"),
+    ("Key-values", "knowledge:key-values", "keyvalues", "key_value_total"),
+    ("Terms", "knowledge:terms", "terms", "term_total"),
+    ("Cached responses", "knowledge:cached-responses", "cache", "cached_total"),
+    ("Statistics", "sessions:statistics", "statistics", None),
+    ("Imports", "workspace-imports", "imports", None),
+]
+PART_OF = {  # pages below a part
+    "sessions:detail": "sessions:list",
+    "session-context": "sessions:list",
+    "import-report": "workspace-imports",
+    "knowledge:document": "knowledge:documents",
+    "knowledge:held-change": "knowledge:documents",
+    "knowledge:key-value": "knowledge:key-values",
+    "knowledge:term": "knowledge:terms",
+    "knowledge:cached-response": "knowledge:cached-responses",
+}
+
+
+def navigation(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: ``nav`` for base.html, None for someone who isn't logged in. Two queries, always."""
+    if not request.user.is_authenticated:
+        return {"nav": None}
+    at_hand: Workspace | None = getattr(request, "memory_workspace", None)
+    workspaces = [
+        {"name": name, "slug": slug, "url": reverse("workspace", args=[slug])}
+        for name, slug in Workspace.objects.visible_to(request.user)
+        .order_by("name", "id")
+        .values_list("name", "slug")[:100]
+    ]
+    items = _items(request, at_hand) if at_hand else []
+    return {"nav": {"workspace": at_hand, "workspaces": workspaces, "items": items}}
+
+
+def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
+    counts = count_parts(workspace)
+    here = request.resolver_match.view_name if request.resolver_match else ""
+    part = PART_OF.get(here, here)
+    return [
+        {
+            "label": label,
+            "url": reverse(name, args=[workspace.slug]),
+            "icon": icon,
+            "count": counts[count] if count else None,
+            "current": part == name,
+        }
+        for label, name, icon, count in PARTS
+    ]
+
+
+def count_parts(workspace: Workspace) -> dict[str, int]:
+    """Count the rows of each part of a workspace, in one query."""
+    tables: dict[str, QuerySet[Any]] = {
+        "session_total": Session.objects.all(),
+        "document_total": MemoryDocument.objects.all(),
+        "history_total": HistoryEntry.objects.all(),
+        "knowledge_total": KnowledgeEntry.objects.filter(withdrawn_at=None),
+        "observation_total": Observation.objects.filter(withdrawn_at=None),
+        "key_value_total": KeyValue.objects.all(),
+        "term_total": Term.objects.all(),
+        "cached_total": CachedResponse.objects.all(),
+        "held_total": HeldChange.objects.filter(status=HeldChange.Status.PENDING),
+    }
+    counts = [_count(rows) for rows in tables.values()]
+    counted = Workspace.objects.filter(pk=workspace.pk).values_list(*counts).get()
+    return dict(zip(tables, counted, strict=True))
+
+
+def _count(rows: QuerySet[Any]) -> Coalesce:
+    of_workspace = rows.filter(workspace=OuterRef("pk")).order_by().annotate(one=F("workspace")).values("one")
+    return Coalesce(Subquery(of_workspace.annotate(n=Count("pk")).values("n"), output_field=IntegerField()), 0)

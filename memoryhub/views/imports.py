@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from django.db import transaction
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseStopPolling
+
+from memoryhub.flows.imports import known_folders, request_import, store_upload
+from memoryhub.forms import ImportForm
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page
+from memoryhub.tasks import import_folder
+from sessions_app.access import get_workspace
+from sessions_app.models import ImportReport, Membership
+
+
+def new_import(request: HttpRequest) -> HttpResponse:
+    if not getattr(request.user, "is_superuser", False):
+        raise Http404
+    is_sent = request.method == "POST"
+    sent = (request.POST, request.FILES) if is_sent else (None, None)
+    form = ImportForm(*sent, initial={"path": request.GET.get("path", "")})
+    if is_sent and form.is_valid():
+        wishes = form.cleaned_data
+        path = wishes["path"]
+        if upload := wishes["upload"]:
+            path = str(store_upload(upload.name, upload.chunks()))
+        name = wishes["name"] or (upload.name.split(".")[0] if upload else "")
+        return _start(request, path=path, name=name, layout=wishes["layout"])
+    context = {"form": form, "known_folders": known_folders()}
+    return render_page(request, "memoryhub/import.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def import_again(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=Membership.Role.OPERATOR)
+    if not workspace.path:
+        raise Http404
+    return _start(request, path=workspace.path)
+
+
+def _start(request: HttpRequest, *, path: str, name: str = "", layout: str = "auto") -> HttpResponse:
+    with transaction.atomic():
+        report = request_import(path=path, user=request.user, name=name, layout=layout)  # type: ignore[arg-type]
+        transaction.on_commit(lambda: import_folder.enqueue(report.pk))
+    return redirect("import-report", pk=report.pk)
+
+
+def import_report(request: HttpRequest, pk: int) -> HttpResponse:
+    report = get_object_or_404(_visible_reports(request), pk=pk)
+    if report.workspace:
+        request.memory_workspace = report.workspace  # type: ignore[attr-defined]
+    is_over = report.status in (ImportReport.Status.DONE, ImportReport.Status.FAILED)
+    context = {
+        "report": report,
+        "is_over": is_over,
+        "counts": _counts(report),
+        "page": keyset_page(report.problems.all(), order=("id",), params=request.GET),
+    }
+    response = render_page(request, "memoryhub/import_report.html", context, fragment="import-report")
+    if is_over and request.GET.get("poll"):
+        return HttpResponseStopPolling(response.content)
+    return response
+
+
+def workspace_imports(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    page = keyset_page(workspace.import_reports.select_related("requested_by"), order=("-id",), params=request.GET)
+    context = {
+        "workspace": workspace,
+        "page": page,
+        "sources": keyset_page(workspace.source_files.all(), order=("path", "id"), params=request.GET, size=200)
+        if "after" not in request.GET and "before" not in request.GET
+        else None,
+    }
+    return render_page(request, "memoryhub/imports.html", context, fragment="imports")
+
+
+def _visible_reports(request: HttpRequest):  # type: ignore[no-untyped-def]
+    reports = ImportReport.objects.select_related("workspace", "requested_by")
+    if getattr(request.user, "is_superuser", False):
+        return reports
+    return reports.filter(Q(workspace__memberships__user_id=request.user.pk))
+
+
+def _counts(report: ImportReport) -> list[tuple[str, int, int, int]]:
+    kinds = dict.fromkeys([*report.added, *report.updated, *report.unchanged])
+    return [
+        (kind, report.added.get(kind, 0), report.updated.get(kind, 0), report.unchanged.get(kind, 0))
+        for kind in kinds
+    ]

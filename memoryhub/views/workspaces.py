@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+
+from knowledge_app.models import HeldChange, MemoryDocument
+from memoryhub.flows.context import build_context
+from memoryhub.lib.charts import growth, proportion
+from memoryhub.lib.gate import json_text
+from memoryhub.lib.htmx import render_page
+from memoryhub.navigation import count_parts
+from sessions_app.access import get_workspace, has_role
+from sessions_app.models import AuditRecord, Membership, Session
+from sessions_app.services.stats import (
+    count_tokens_of,
+    daily_totals,
+    entries_over_time,
+    latest_import,
+)
+from sessions_app.services.windows import DEFAULT_MAX_MESSAGES
+
+
+def overview(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    sessions = Session.objects.filter(workspace=workspace)
+    figures = count_tokens_of(sessions)
+    report = latest_import(workspace)
+    held = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
+    context = {
+        "workspace": workspace,
+        "figures": figures,
+        "parts": count_parts(workspace),
+        "share": proportion(
+            original=figures.original_tokens, active=figures.active_tokens, summary=figures.summary_tokens
+        ),
+        "growth": growth(entries_over_time(daily_totals(workspace))),
+        "sessions": sessions.order_by("-updated_at", "-id")[:6],
+        "documents": MemoryDocument.objects.filter(workspace=workspace).select_related("head").order_by("name"),
+        "changes": AuditRecord.objects.filter(workspace=workspace).order_by("-id")[:8],
+        "held": held.select_related("document").order_by("-id")[:5],
+        "report": report,
+        "problems": report.problems.exclude(outcome="noted").order_by("id")[:5] if report else [],
+        "may_import": bool(workspace.path) and has_role(request.user, workspace, Membership.Role.OPERATOR),
+    }
+    return render_page(request, "memoryhub/workspace.html", context)
+
+
+def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    wish = request.GET.get("max_messages", "")
+    max_messages = int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 6 else DEFAULT_MAX_MESSAGES
+    built = build_context(session, max_messages=max_messages)
+    shown = built.parts
+    context = {
+        "workspace": workspace,
+        "session": session,
+        "max_messages": max_messages,
+        "context": built,
+        "system_parts": [part for part in shown if part.source != "entry"],
+        "entry_parts": [
+            (part, json_text(part.message["tool_calls"]) if "tool_calls" in part.message else "")
+            for part in shown
+            if part.source == "entry"
+        ],
+    }
+    return render_page(request, "memoryhub/context.html", context, fragment="context")

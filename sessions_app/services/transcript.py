@@ -1,0 +1,212 @@
+"""One page of a conversation as people read it: turns, tool calls with their results, what is folded where."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from memoryhub.lib.layouts.records import ToolCall
+from memoryhub.lib.markdown import render_markdown
+from memoryhub.lib.tokens import count_tokens
+from sessions_app.models import Entry, Session, Summary
+
+PAGE_ENTRIES = 100
+OPEN_RESULT_CHARS = 1_500  # a longer call and result starts folded
+BRIEF_CHARS = 160
+ERROR_STARTS = ("error", "traceback", "exception", "failed")
+
+
+@dataclass(frozen=True)
+class Result:
+    pk: int
+    position: int
+    url: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call and, where there is one, its result."""
+
+    name: str
+    brief: str
+    arguments: str
+    token_count: int
+    open: bool
+    state: str
+    result: Result | None
+
+
+@dataclass(frozen=True)
+class Turn:
+    entry: Entry
+    url: str
+    html: SafeString | None
+    calls: list[Call] = field(default_factory=list)
+    is_consolidated: bool = False
+
+
+@dataclass
+class Stretch:
+    """Neighbouring turns of one day under one summary, or under none."""
+
+    summary: Summary | None
+    turns: list[Turn]
+    day: date | None = None
+    follows_pointer: bool = False  # the pointer lies right before its first turn
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """A page of one epoch. ``start`` and ``end`` are positions, end exclusive; ``length`` is the epoch's."""
+
+    stretches: list[Stretch]
+    epoch: int
+    start: int
+    end: int
+    length: int
+
+    @property
+    def place(self) -> str:
+        return f"#{self.start:,} to #{max(self.start, self.end - 1):,} of {self.length:,}"
+
+    @property
+    def previous(self) -> int | None:
+        return max(0, self.start - PAGE_ENTRIES) if self.start else None
+
+    @property
+    def next(self) -> int | None:
+        return self.end if self.end < self.length else None
+
+
+def read_transcript(session: Session, *, epoch: int, start: int | None) -> Transcript:
+    """Return up to 100 entries of an epoch from a position on; without one, the last page.
+
+    Four queries, whatever the length: the length, the page, results that lie beyond its end, summaries.
+    """
+    entries = Entry.objects.filter(session=session, epoch=epoch)
+    last = entries.order_by("-position").values_list("position", flat=True).first()
+    length = 0 if last is None else last + 1
+    start = max(0, length - PAGE_ENTRIES) if start is None else max(0, min(start, length - 1))
+    page = list(entries.filter(position__gte=start, position__lt=start + PAGE_ENTRIES).order_by("position"))
+    results = _results(session, epoch, page)
+    summaries = {summary.pk: summary for summary in _summaries_of(page)}
+    slug = session.workspace.slug
+    turns = _turns(session, page, results, slug)
+    return Transcript(_stretches(turns, summaries, session), epoch, start, start + len(page), length)
+
+
+def _summaries_of(page: Iterable[Entry]) -> Iterable[Summary]:
+    return Summary.objects.filter(pk__in={entry.summary_id for entry in page if entry.summary_id})
+
+
+def _results(session: Session, epoch: int, page: Sequence[Entry]) -> list[Entry]:
+    """Return the page's tool results, and those after its end that answer one of its calls."""
+    here = [entry for entry in page if entry.tool_call_id]
+    wanted = {call["id"] for entry in page for call in entry.tool_calls} - {entry.tool_call_id for entry in here}
+    end = page[-1].position if page else 0
+    beyond = Entry.objects.filter(
+        session=session, epoch=epoch, tool_call_id__in=wanted, position__gt=end, position__lte=end + PAGE_ENTRIES
+    )
+    return [*here, *beyond.order_by("position")]
+
+
+def _turns(session: Session, page: Sequence[Entry], results: Sequence[Entry], slug: str) -> list[Turn]:
+    waiting = list(results)
+    used: set[int] = set()
+    turns: list[Turn] = []
+    is_current = bool(page) and page[0].epoch == session.epoch
+    for entry in page:
+        if entry.pk in used:
+            continue
+        calls = []
+        for call in entry.tool_calls:
+            result = _answer(call, entry, waiting, used)
+            if result:
+                used.add(result.pk)
+            calls.append(_call(call, result, slug))
+        consolidated = is_current and entry.position < session.last_consolidated
+        turns.append(Turn(entry, _url(slug, entry.pk), _html(entry), calls, consolidated))
+    return turns
+
+
+def _answer(call: ToolCall, entry: Entry, waiting: Sequence[Entry], used: set[int]) -> Entry | None:
+    """Return the first unused result after a call: agents may use an id twice."""
+    return next(
+        (
+            result
+            for result in waiting
+            if result.tool_call_id == call["id"] and result.position > entry.position and result.pk not in used
+        ),
+        None,
+    )
+
+
+def _call(call: ToolCall, entry: Entry | None, slug: str) -> Call:
+    arguments = call["function"]["arguments"]
+    content = entry.content if entry else ""
+    return Call(
+        name=call["function"]["name"],
+        brief=_brief(arguments),
+        arguments=_pretty(arguments),
+        token_count=count_tokens(arguments) + (entry.token_count if entry else 0),
+        open=bool(entry) and len(content) + len(arguments) <= OPEN_RESULT_CHARS // 4,
+        state="error" if content.lower().startswith(ERROR_STARTS) else "",
+        result=Result(entry.pk, entry.position, _url(slug, entry.pk), content) if entry else None,
+    )
+
+
+def _parsed(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return None
+
+
+def _brief(arguments: str) -> str:
+    values = _parsed(arguments)
+    if isinstance(values, dict) and values:
+        arguments = " · ".join(str(value) for value in values.values())
+    line = " ".join(arguments.split())
+    return line if len(line) <= BRIEF_CHARS else f"{line[:BRIEF_CHARS]}…"
+
+
+def _pretty(arguments: str) -> str:
+    values = _parsed(arguments)
+    return arguments if values is None else json.dumps(values, ensure_ascii=False, indent=2)
+
+
+def _html(entry: Entry) -> SafeString | None:
+    """Render what people and models write; tool output and context stay verbatim."""
+    return render_markdown(entry.content) if entry.role in ("user", "assistant") and entry.content else None
+
+
+def _url(slug: str, pk: int) -> str:
+    return reverse("sessions:entry", args=[slug, pk])
+
+
+def _stretches(turns: Sequence[Turn], summaries: dict[int, Summary], session: Session) -> list[Stretch]:
+    """Cut the turns where the day, the summary or the side of the pointer changes.
+
+    The pointer may cut a tool call from its result, which shows with its call: the line comes before the next turn.
+    """
+    stretches: list[Stretch] = []
+    before: Turn | None = None
+    day: date | None = None
+    for turn in turns:
+        entry = turn.entry
+        summary = summaries.get(entry.summary_id) if entry.summary_id else None
+        crosses = before.is_consolidated if before else entry.position == session.last_consolidated > 0
+        at_pointer = crosses and not turn.is_consolidated and entry.epoch == session.epoch
+        new_day = entry.occurred_at.date() if entry.occurred_at else day
+        if not stretches or stretches[-1].summary != summary or at_pointer or new_day != day:
+            stretches.append(Stretch(summary, [], new_day if new_day != day else None, at_pointer))
+        stretches[-1].turns.append(turn)
+        before, day = turn, new_day
+    return stretches

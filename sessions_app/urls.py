@@ -1,0 +1,12 @@
+from django.urls import path
+
+from sessions_app import views
+
+app_name = "sessions"
+
+urlpatterns = [
+    path("sessions/", views.session_list, name="list"),
+    path("sessions/<int:pk>/", views.detail, name="detail"),
+    path("entries/<int:pk>/", views.entry, name="entry"),
+    path("statistics/", views.statistics, name="statistics"),
+]

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+
+from memoryhub.lib.charts import Mark, Minimap, Stretch, minimap
+from memoryhub.lib.gate import json_text
+from memoryhub.lib.htmx import render_page
+from sessions_app.access import get_workspace
+from sessions_app.models import Entry, Session, Summary
+from sessions_app.services.stats import figures_of
+from sessions_app.services.transcript import PAGE_ENTRIES, Transcript, read_transcript
+
+MAX_MAPPED_SUMMARIES = 200
+
+
+def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    epochs = list(
+        Entry.objects.filter(session=session).values("epoch").annotate(entries=Count("id")).order_by("epoch")
+    )
+    epoch = _number(request.GET.get("epoch"))
+    transcript = read_transcript(
+        session, epoch=session.epoch if epoch is None else epoch, start=_number(request.GET.get("from"))
+    )
+    context = {
+        "workspace": workspace,
+        "session": session,
+        "figures": figures_of(session),
+        "epochs": epochs if len(epochs) > 1 else [],
+        "transcript": transcript,
+        "map": _map(session, transcript),
+        "pages": _pages(transcript),
+        "sources": session.source_files.order_by("path"),
+        "extra": {name: json_text(value) for name, value in session.extra.items() if name != "checkpoint"},
+        "checkpoint": json_text(session.extra["checkpoint"]) if "checkpoint" in session.extra else "",
+    }
+    return render_page(request, "sessions_app/detail.html", context, fragment="transcript")
+
+
+def entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The address of one entry for ever: it leads to the entry's place in its conversation."""
+    workspace = get_workspace(request, slug)
+    found = get_object_or_404(Entry, workspace=workspace, pk=pk)
+    start = found.position - found.position % PAGE_ENTRIES
+    page = reverse("sessions:detail", args=[slug, found.session_id])
+    return redirect(f"{page}?epoch={found.epoch}&from={start}#entry-{found.pk}")
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _pages(transcript: Transcript) -> dict[str, str]:
+    """Return the addresses for includes/pagination.html: pages begin at multiples of their size."""
+
+    def url(start: int | None) -> str:
+        return "" if start is None else f"?epoch={transcript.epoch}&from={start}"
+
+    last = max(0, (transcript.length - 1) // PAGE_ENTRIES * PAGE_ENTRIES)
+    return {
+        "previous_url": url(transcript.previous),
+        "next_url": url(transcript.next),
+        "first_url": url(0) if transcript.start else "",
+        "last_url": url(last) if transcript.next is not None else "",
+    }
+
+
+def _map(session: Session, transcript: Transcript) -> Minimap:
+    """Draw where the pointer and the summaries lie in the epoch at hand."""
+    length = transcript.length
+    pointer = session.last_consolidated if transcript.epoch == session.epoch else length
+    kind, words = (
+        ("consolidated", "consolidated") if transcript.epoch == session.epoch else ("dropped", "earlier epoch")
+    )
+    stretches = [Stretch(kind, 0, pointer - 1, f"{pointer:,} entries {words}", _at(transcript, 0))] if pointer else []
+    if pointer < length:
+        href = _at(transcript, pointer)
+        stretches.append(Stretch("live", pointer, length - 1, f"{length - pointer:,} entries in the context", href))
+    summaries = Summary.objects.filter(session=session, epoch=transcript.epoch, entry_count__gt=0)
+    for summary in summaries.order_by("first_position")[:MAX_MAPPED_SUMMARIES]:
+        words = f"entries {summary.first_position} to {summary.last_position} folded"
+        href = _at(transcript, summary.first_position)
+        stretches.append(Stretch("folded", summary.first_position, summary.last_position, words, href))
+    marks = [Mark("pointer", pointer, f"pointer at {pointer:,}")] if 0 < pointer < length else []
+    return minimap(stretches, marks, length=max(length, 1))
+
+
+def _at(transcript: Transcript, position: int) -> str:
+    return f"?epoch={transcript.epoch}&from={position - position % PAGE_ENTRIES}"

@@ -1,0 +1,140 @@
+import io
+import json
+import zipfile
+
+import pytest
+from django.urls import reverse
+
+from knowledge_app.models import KeyValue
+from sessions_app.models import ImportReport, Session, Workspace
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def root(settings, tmp_path):
+    settings.MEMORYHUB_ROOTS = [tmp_path]
+    return tmp_path
+
+
+@pytest.fixture
+def agent(root):
+    folder = root / "agent"
+    folder.mkdir()
+    (folder / "kv.json").write_text(json.dumps({"theme": "dark"}))
+    return folder
+
+
+def post(client, on_commit, **values):
+    """Ask for an import, let the worker do it, and return the report's page."""
+    with on_commit(execute=True):
+        response = client.post(reverse("import"), values)
+    assert response.status_code == 302
+    return client.get(response["Location"])
+
+
+def test_a_folder_is_imported_and_reported(admin_client, agent, django_capture_on_commit_callbacks):
+    response = post(admin_client, django_capture_on_commit_callbacks, path=str(agent), name="Forge")
+
+    report = ImportReport.objects.get()
+    assert report.status == "done"
+    assert report.added == {"key_values": 1}
+    assert "Open Forge" in response.content.decode()
+    assert KeyValue.objects.get().workspace.name == "Forge"
+
+
+def test_importing_again_goes_to_the_same_workspace(admin_client, agent, django_capture_on_commit_callbacks):
+    post(admin_client, django_capture_on_commit_callbacks, path=str(agent))
+
+    with django_capture_on_commit_callbacks(execute=True):
+        admin_client.post(reverse("import-again", args=[Workspace.objects.get().slug]))
+
+    assert ImportReport.objects.latest("id").unchanged == {"key_values": 1}
+    assert Workspace.objects.count() == 1
+
+
+@pytest.mark.parametrize("path", ["/etc", "relative", "/", "../..", "~root/x\x00y"])
+def test_a_path_outside_the_roots_is_refused(admin_client, root, path):
+    response = admin_client.post(reverse("import"), {"path": path})
+
+    assert response.status_code == 422
+    assert not ImportReport.objects.exists()
+
+
+def test_a_link_out_of_the_roots_is_refused(admin_client, root):
+    (root / "way-out").symlink_to("/etc")
+
+    assert admin_client.post(reverse("import"), {"path": str(root / "way-out")}).status_code == 422
+
+
+def test_the_hubs_own_folder_is_refused(admin_client, settings):
+    settings.MEMORYHUB_ROOTS = [settings.MEMORYHUB_HOME.parent]
+
+    assert admin_client.post(reverse("import"), {"path": str(settings.MEMORYHUB_HOME)}).status_code == 422
+
+
+def test_a_folder_without_memory_says_what_was_looked_for(admin_client, root, django_capture_on_commit_callbacks):
+    response = post(admin_client, django_capture_on_commit_callbacks, path=str(root))
+
+    assert "It looked for" in response.content.decode()
+    assert ImportReport.objects.get().error_code == "unknown_layout"
+
+
+def test_an_uploaded_export_is_imported(admin_client, django_capture_on_commit_callbacks):
+    export = {"sessionId": "s-1", "entries": [{"id": "a", "type": "message", "role": "user", "content": "hi"}]}
+    upload = io.BytesIO(json.dumps(export).encode())
+    upload.name = "../../desk.json"
+
+    post(admin_client, django_capture_on_commit_callbacks, upload=upload)
+
+    assert Session.objects.get().key == "s-1"
+    assert Workspace.objects.get().name == "desk"
+
+
+def test_an_uploaded_archive_is_imported(admin_client, django_capture_on_commit_callbacks):
+    upload = io.BytesIO()
+    with zipfile.ZipFile(upload, "w") as archive:
+        archive.writestr("forge/kv.json", '{"a": "1"}')
+    upload.seek(0)
+    upload.name = "forge.zip"
+
+    post(admin_client, django_capture_on_commit_callbacks, upload=upload)
+
+    assert KeyValue.objects.get().key == "a"
+
+
+def test_an_archive_that_climbs_is_refused_in_words(admin_client, django_capture_on_commit_callbacks):
+    upload = io.BytesIO()
+    with zipfile.ZipFile(upload, "w") as archive:
+        archive.writestr("../outside.md", "x")
+    upload.seek(0)
+    upload.name = "bad.zip"
+
+    response = post(admin_client, django_capture_on_commit_callbacks, upload=upload)
+
+    assert "leads outside the folder" in response.content.decode()
+    assert not Workspace.objects.exists()
+
+
+@pytest.mark.parametrize("values", [{}, {"path": "", "upload": ""}])
+def test_a_form_without_one_source_is_refused(admin_client, values):
+    assert admin_client.post(reverse("import"), values).status_code == 422
+
+
+def test_polling_ends_when_the_import_is_over(admin_client, agent, django_capture_on_commit_callbacks):
+    post(admin_client, django_capture_on_commit_callbacks, path=str(agent))
+    url = reverse("import-report", args=[ImportReport.objects.get().pk])
+
+    response = admin_client.get(f"{url}?poll=1", headers={"HX-Request": "true"})
+
+    assert response.status_code == 286
+    assert b'hx-trigger="every' not in response.content
+
+
+def test_a_report_is_for_those_who_see_its_workspace(
+    admin_client, agent, stranger_client, django_capture_on_commit_callbacks
+):
+    post(admin_client, django_capture_on_commit_callbacks, path=str(agent))
+    url = reverse("import-report", args=[ImportReport.objects.get().pk])
+
+    assert stranger_client.get(url).status_code == 404

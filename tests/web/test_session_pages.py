@@ -1,0 +1,225 @@
+from datetime import UTC, datetime
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
+from sessions_app.models import Entry, Session, Workspace
+from sessions_app.services.intake import take_session
+from sessions_app.services.totals import recount_workspace_days
+from tests.records import entry_record, session_record
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+
+
+def take(workspace: Workspace, record: SessionRecord, path: str = "file") -> Session:
+    take_session(workspace=workspace, record=record, path=path, now=NOW, dry_run=False)
+    recount_workspace_days(workspace)
+    return Session.objects.get(workspace=workspace, key=record.key)
+
+
+def call(identity: str, minute: int, arguments: str = '{"path": "a.txt"}'):
+    function = {"name": "read_file", "arguments": arguments}
+    calls = [{"id": identity, "type": "function", "function": function}]
+    return entry_record("", minute=minute, role="assistant", kind="tool_call", tool_calls=calls)
+
+
+def result(identity: str, minute: int, content: str):
+    return entry_record(
+        content, minute=minute, role="tool", kind="tool_result", tool_call_id=identity, name="read_file"
+    )
+
+
+PAGES = ["workspace", "workspace-imports", "sessions:list", "sessions:statistics"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_of_a_workspace_works_when_it_is_empty(name, workspace, viewer_client):
+    assert viewer_client.get(reverse(name, args=[workspace.slug])).status_code == 200
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_needs_a_login(name, workspace):
+    response = Client().get(reverse(name, args=[workspace.slug]))
+
+    assert response.status_code == 302
+    assert response["Location"].startswith("/login/")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_another_persons_workspace_is_not_found(name, workspace, stranger_client):
+    assert stranger_client.get(reverse(name, args=[workspace.slug])).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["sessions:detail", "session-context", "sessions:entry"])
+def test_a_foreign_id_answers_like_a_missing_one(name, workspace, viewer_client):
+    other = Workspace.objects.create(slug="other", name="Other")
+    session = take(other, session_record("secret"))
+    pk = Entry.objects.get().pk if name == "sessions:entry" else session.pk
+
+    for number in (pk, 10_000_000):
+        assert viewer_client.get(reverse(name, args=[workspace.slug, number])).status_code == 404
+    assert viewer_client.get(reverse(name, args=["other", pk])).status_code == 404
+
+
+def count_queries(client: Client, url: str) -> int:
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        assert client.get(url).status_code == 200
+    return len(queries)
+
+
+def test_lists_make_the_same_queries_for_few_rows_and_many(workspace, viewer_client):
+    urls = [reverse(name, args=[workspace.slug]) for name in PAGES]
+    for number in range(3):
+        take(workspace, session_record("a", "b", key=f"cli:{number}"), f"file {number}")
+    few = [count_queries(viewer_client, url) for url in urls]
+
+    for number in range(3, 40):
+        take(workspace, session_record("a", "b", key=f"cli:{number}"), f"file {number}")
+
+    assert [count_queries(viewer_client, url) for url in urls] == few
+
+
+def test_a_long_transcript_makes_no_more_queries_than_a_short_one(workspace, viewer_client):
+    short = take(workspace, session_record(*["a"] * 5, key="cli:short"), "1")
+    long = take(workspace, session_record(*["a"] * 250, key="cli:long"), "2")
+    urls = [reverse("sessions:detail", args=[workspace.slug, session.pk]) for session in (short, long)]
+
+    assert count_queries(viewer_client, urls[0]) == count_queries(viewer_client, urls[1])
+
+
+def page(client: Client, session: Session, query: str = "") -> str:
+    response = client.get(reverse("sessions:detail", args=[session.workspace.slug, session.pk]) + query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def test_a_tool_call_stands_with_its_result(workspace, viewer_client):
+    record = SessionRecord(
+        "cli:x", [entry_record("read it", minute=0), call("c1", 1), result("c1", 2, "the file's text")]
+    )
+
+    html = page(viewer_client, take(workspace, record))
+
+    assert html.count('class="turn"') == 2
+    assert "the file&#x27;s text" in html
+    assert "read_file" in html
+
+
+def test_a_result_past_the_pages_end_stands_with_its_call(workspace, viewer_client):
+    entries = [entry_record(str(i), minute=i) for i in range(99)]
+    record = SessionRecord("cli:x", [*entries, call("c1", 99), result("c1", 100, "beyond the end")])
+
+    html = page(viewer_client, take(workspace, record), "?from=0")
+
+    assert "beyond the end" in html
+
+
+def test_a_call_without_a_result_says_so(workspace, viewer_client):
+    assert "No result" in page(viewer_client, take(workspace, SessionRecord("cli:x", [call("c1", 0)])))
+
+
+def test_the_pointer_is_drawn_where_it_lies(workspace, viewer_client):
+    html = page(viewer_client, take(workspace, session_record("one", "two", "three", pointer=2)))
+
+    assert html.index("two") < html.index("Consolidated up to here") < html.index("three")
+
+
+def test_a_pointer_between_a_call_and_its_result_is_drawn_before_the_next_turn(workspace, viewer_client):
+    record = SessionRecord(
+        "cli:x",
+        [entry_record("q", minute=0), call("c1", 1), result("c1", 2, "r"), entry_record("end", minute=3)],
+        pointer=2,
+    )
+
+    html = page(viewer_client, take(workspace, record))
+
+    assert html.count("Consolidated up to here") == 1
+    assert html.index("read_file") < html.index("Consolidated up to here") < html.index("<p>end</p>")
+
+
+def test_epochs_are_apart_and_both_readable(workspace, viewer_client):
+    take(workspace, session_record("old words"))
+    session = take(workspace, session_record("new words"))
+
+    assert "new words" in page(viewer_client, session)
+    assert "old words" in page(viewer_client, session, "?epoch=0")
+    assert "The session begins anew" in page(viewer_client, session)
+
+
+def test_folded_entries_lie_under_their_summary(workspace, viewer_client):
+    record = SessionRecord(
+        "s",
+        [entry_record("long ago", minute=0, source_id="e", summary_source_id="s1"), entry_record("now", minute=1)],
+        [SummaryRecord("s1", "what was said", ["e"], token_count=3, original_token_count=30)],
+    )
+
+    html = page(viewer_client, take(workspace, record))
+
+    assert html.index("what was said") < html.index("Show 1 turn") < html.index("long ago") < html.index("<p>now</p>")
+
+
+def test_an_entrys_address_leads_to_its_place(workspace, viewer_client):
+    session = take(workspace, session_record(*[f"line {i}" for i in range(250)]))
+    entry = Entry.objects.get(position=120)
+
+    response = viewer_client.get(reverse("sessions:entry", args=[workspace.slug, entry.pk]))
+
+    assert response["Location"] == f"/w/atlas/sessions/{session.pk}/?epoch=0&from=100#entry-{entry.pk}"
+    assert f'id="entry-{entry.pk}"' in page(viewer_client, session, "?epoch=0&from=100")
+
+
+@pytest.mark.parametrize("query", ["?from=-1", "?from=x", "?from=99999999999", "?epoch=7", "?epoch=%00"])
+def test_odd_addresses_of_a_transcript_work(query, workspace, viewer_client):
+    page(viewer_client, take(workspace, session_record("a")), query)
+
+
+def test_the_list_filters_and_pages_by_key(workspace, viewer_client):
+    for number in range(60):
+        channel = "mail" if number == 7 else "cli"
+        take(workspace, session_record("a", key=f"{channel}:{number:02}"), f"file {number}")
+    url = reverse("sessions:list", args=[workspace.slug])
+
+    first = viewer_client.get(url, {"sort": "key"}).content.decode()
+    filtered = viewer_client.get(url, {"q": "mail"}).content.decode()
+
+    assert "cli:00" in first
+    assert "cli:55" not in first
+    assert "mail:07" in filtered
+    assert "cli:00" not in filtered
+
+
+def test_htmx_gets_the_list_alone(workspace, viewer_client):
+    response = viewer_client.get(reverse("sessions:list", args=[workspace.slug]), headers={"HX-Request": "true"})
+
+    assert response.content.decode().lstrip().startswith('<div id="session-list"')
+    assert "HX-Request" in response["Vary"]
+
+
+def test_the_context_page_shows_what_was_left_out(workspace, viewer_client):
+    session = take(workspace, SessionRecord("cli:x", [entry_record("q", minute=0), call("c1", 1)]))
+
+    html = viewer_client.get(reverse("session-context", args=[workspace.slug, session.pk])).content.decode()
+
+    assert "a tool call without all its results" in html
+
+
+HOSTILE = "</title><script>window.__xss=1</script><img src=x onerror=alert(1)>"
+
+
+def test_stored_markup_is_text_everywhere(workspace, viewer_client):
+    record = session_record(HOSTILE, HOSTILE, key=f"cli:{HOSTILE}", title=HOSTILE, summary_text=HOSTILE)
+    session = take(workspace, record)
+    urls = [reverse(name, args=[workspace.slug]) for name in PAGES]
+    urls += [reverse(name, args=[workspace.slug, session.pk]) for name in ("sessions:detail", "session-context")]
+
+    for url in urls:
+        html = viewer_client.get(url).content.decode()
+        assert "<script>window" not in html
+        assert "<img src=x" not in html
