@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright runs a loop in this thread
+PASSWORD = "a calm sea 42"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+
+
+def chromium_path() -> str | None:
+    found = [os.environ.get("CHROMIUM", ""), shutil.which("chromium"), shutil.which("chromium-browser")]
+    return next((path for path in [*found, shutil.which("google-chrome")] if path), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    path = chromium_path()
+    if path is None:
+        if os.environ.get("MEMORYHUB_REQUIRE_BROWSER"):
+            pytest.fail("no Chromium on this machine, and MEMORYHUB_REQUIRE_BROWSER is set")
+        pytest.skip("no Chromium on this machine")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium: Browser, live_server, settings, tmp_path: Path) -> Iterator[BrowserContext]:
+    """A browser whose pages are the live server's; whatever they complain of or fetch elsewhere fails the test."""
+    settings.MEMORYHUB_ROOTS = [tmp_path]
+    settings.ALLOWED_HOSTS = ["*"]
+    complaints: list[str] = []
+    context = chromium.new_context(base_url=live_server.url)
+    context.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    context.on("weberror", lambda error: complaints.append(str(error.error)))
+    context.on(
+        "request",
+        lambda request: None if request.url.startswith(live_server.url) else complaints.append(request.url),
+    )
+    yield context
+    context.close()
+    assert complaints == []
+
+
+@pytest.fixture
+def page(visit: BrowserContext, transactional_db: None) -> Page:
+    """A page of a logged-in operator."""
+    User.objects.create_superuser("olga", password=PASSWORD)
+    page = visit.new_page()
+    page.goto("/login/")
+    page.fill("[name=username]", "olga")
+    page.fill("[name=password]", PASSWORD)
+    page.click("main button[type=submit]")
+    page.wait_for_url("**/")
+    return page

@@ -1,0 +1,131 @@
+"""What people do, in a real browser: no script error, no request elsewhere, nothing that a policy forbids."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.utils import timezone
+from playwright.sync_api import BrowserContext, Page, expect
+
+from memoryhub.flows.setup import issue_setup_token
+from memoryhub.flows.sync import import_workspace
+from sessions_app.models import Session, Workspace
+from sessions_app.services.audit import Actor
+from tests.shared import BADINPUT, FIXTURES, badinput_cases, packlib
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PASSWORD = "a calm sea 42"
+
+
+def jsonl(*records: dict) -> str:
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+@pytest.fixture
+def agent(tmp_path: Path) -> Path:
+    """A small nanobot folder."""
+    folder = tmp_path / "atlas"
+    (folder / "sessions").mkdir(parents=True)
+    (folder / "memory").mkdir()
+    (folder / "memory" / "MEMORY.md").write_text("# Team\n- Ana leads\n- Deploys go out on Tuesdays\n")
+    (folder / "memory" / "HISTORY.md").write_text("[2026-03-01 09:00] Ana joined.\n\n")
+    call = {"id": "c1", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "plan.md"}'}}
+    (folder / "sessions" / "cli_main.jsonl").write_text(
+        jsonl(
+            {"_type": "metadata", "key": "cli:main", "last_consolidated": 2},
+            {"role": "user", "content": "Who leads?", "timestamp": "2026-03-01T08:00:00"},
+            {"role": "assistant", "content": "Ana.", "timestamp": "2026-03-01T08:00:01"},
+            {"role": "user", "content": "And the plan?", "timestamp": "2026-03-01T08:05:00"},
+            {"role": "assistant", "content": None, "tool_calls": [call], "timestamp": "2026-03-01T08:05:01"},
+            {
+                "role": "tool",
+                "tool_call_id": "c1",
+                "name": "read_file",
+                "content": "Ship it.",
+                "timestamp": "2026-03-01T08:05:02",
+            },
+        )
+    )
+    return folder
+
+
+def test_a_newcomer_sets_up_imports_and_reads(visit: BrowserContext, agent: Path):
+    page = visit.new_page()
+    page.goto(f"/setup/{issue_setup_token(timezone.now())}/")
+    page.fill("[name=username]", "olga")
+    page.fill("[name=password1]", PASSWORD)
+    page.fill("[name=password2]", PASSWORD)
+    page.click("main button[type=submit]")
+    page.click("text=Import a folder")
+    page.fill("[name=path]", str(agent))
+    page.click("main form button.primary")
+    expect(page.locator("#import-report")).to_contain_text("Imported")
+    page.click("text=Open atlas")
+    expect(page.locator("h1")).to_have_text("atlas")
+    page.click("nav.sidenav >> text=Sessions")
+    page.click("text=cli:main")
+    expect(page.locator(".transcript")).to_contain_text("Consolidated up to here")
+    expect(page.locator(".tool")).to_contain_text("Ship it.")
+    page.click("nav.tabs >> text=Context")
+    expect(page.locator("#context")).to_contain_text("Deploys go out on Tuesdays")
+
+
+def test_filtering_keeps_the_address_and_works_without_a_reload(page: Page, agent: Path):
+    import_workspace(agent, actor=Actor("command", "test"), now=timezone.now())
+    page.goto("/w/atlas/sessions/")
+    page.fill("#id_q", "nothing like it")
+    expect(page.locator("#session-list")).to_contain_text("No session fits")
+    page.wait_for_url("**q=nothing*")
+    page.fill("#id_q", "main")
+    expect(page.locator("#session-list")).to_contain_text("cli:main")
+
+
+def test_the_keyboard_leads_everywhere(page: Page, agent: Path):
+    import_workspace(agent, actor=Actor("command", "test"), now=timezone.now())
+    page.goto("/w/atlas/")
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    page.wait_for_url("**/sessions/")
+    page.keyboard.press("j")
+    expect(page.locator("[data-row] a").first).to_be_focused()
+    page.keyboard.press("?")
+    expect(page.locator("dialog[open]")).to_be_visible()
+
+
+PAGES = ["", "sessions/", "statistics/", "memory/", "history/", "knowledge/", "observations/"]
+PAGES += ["key-values/", "terms/", "cached-responses/", "imports/"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.skipif(not FIXTURES.exists(), reason="the fixtures aren't beside the clone")
+def test_pages_are_accessible_and_fit_every_screen(page: Page, scheme: str):
+    for name in ("nanobot-current", "grip", "grid"):
+        import_workspace(FIXTURES / name, actor=Actor("command", "test"), now=timezone.now())
+    page.emulate_media(color_scheme=scheme)
+    session = Session.objects.get(key="telegram:482913377", workspace__slug="nanobot-current")
+    addresses = ["/", "/import/", f"/w/nanobot-current/sessions/{session.pk}/"]
+    addresses += [f"/w/nanobot-current/sessions/{session.pk}/context/"]
+    addresses += [f"/w/{slug}/{part}" for slug in ("nanobot-current", "grip", "grid") for part in PAGES]
+    for address in addresses:
+        for width in (1440, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.goto(address)
+            overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+            assert overflow <= 0, f"{address} is too wide at {width}"
+        violations = [row["id"] for row in Axe().run(page).response["violations"]]
+        assert violations == [], f"{address}: {violations}"
+
+
+@pytest.mark.skipif(not BADINPUT.exists(), reason="the bad-input pack isn't beside the clone")
+@pytest.mark.parametrize("case", badinput_cases("memory_md"), ids=lambda case: case["id"])
+def test_hostile_memory_runs_nothing(page: Page, tmp_path: Path, case: dict):
+    packlib().layout(case, tmp_path / "ws", 1, BADINPUT)
+    import_workspace(tmp_path / "ws", actor=Actor("command", "test"), now=timezone.now())
+    workspace = Workspace.objects.get()
+    for address in (f"/w/{workspace.slug}/memory/", f"/w/{workspace.slug}/memory/{workspace.documents.get().pk}/"):
+        page.goto(address)
+        page.wait_for_timeout(100)
+        assert page.evaluate("window.__xss") is None
