@@ -30,9 +30,9 @@ class ObservationFilterForm(forms.Form):
 
 
 class KeyValueFilterForm(forms.Form):
-    prefix = search_field("Key begins with")
+    begin = search_field("Key begins with")
     q = forms.CharField(required=False, max_length=200, label="Key or value contains")
 
 
 class TermFilterForm(forms.Form):
-    prefix = search_field("Term begins with")
+    begin = search_field("Term begins with")

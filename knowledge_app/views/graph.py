@@ -31,8 +31,8 @@ def terms(request: HttpRequest, slug: str) -> HttpResponse:
     form = TermFilterForm(request.GET)
     wishes = form.cleaned_data if form.is_valid() else {}
     rows = Term.objects.filter(workspace=workspace)
-    if prefix := wishes.get("prefix"):
-        rows = rows.filter(text__istartswith=prefix)
+    if begin := wishes.get("begin"):
+        rows = rows.filter(text__istartswith=begin)
     living = Q(relations__is_removed=False)
     page = keyset_page(
         rows.annotate(neighbour_count=Count("relations", filter=living)),

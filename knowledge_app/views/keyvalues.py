@@ -39,8 +39,8 @@ def key_values(request: HttpRequest, slug: str) -> HttpResponse:
     form = KeyValueFilterForm(request.GET)
     wishes = form.cleaned_data if form.is_valid() else {}
     rows = KeyValue.objects.filter(workspace=workspace)
-    if prefix := wishes.get("prefix"):
-        rows = rows.filter(key__startswith=prefix)
+    if begin := wishes.get("begin"):
+        rows = rows.filter(key__startswith=begin)
     if text := wishes.get("q"):
         rows = rows.filter(Q(key__icontains=text) | Q(value__icontains=text))
     page = keyset_page(rows, order=("key",), params=request.GET)

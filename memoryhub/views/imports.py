@@ -19,10 +19,10 @@ from sessions_app.models import ImportReport, Membership
 def new_import(request: HttpRequest) -> HttpResponse:
     if not getattr(request.user, "is_superuser", False):
         raise Http404
-    is_sent = request.method == "POST"
-    sent = (request.POST, request.FILES) if is_sent else (None, None)
-    form = ImportForm(*sent, initial={"path": request.GET.get("path", "")})
-    if is_sent and form.is_valid():
+    form = ImportForm(initial={"path": request.GET.get("path", "")})
+    if request.method == "POST":
+        form = ImportForm(request.POST, request.FILES)
+    if form.is_bound and form.is_valid():
         wishes = form.cleaned_data
         path = wishes["path"]
         if upload := wishes["upload"]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
 from memoryhub.lib.charts import DayTokens
@@ -53,6 +53,7 @@ class KindFigures:
 def count_tokens_of(sessions: QuerySet[Session]) -> TokenFigures:
     """Add up the totals of some sessions, in one query."""
     sums = sessions.order_by().aggregate(
+        sessions=Count("id"),
         entries=Coalesce(Sum("entry_count"), 0),
         active_entries=Coalesce(Sum("active_entry_count"), 0),
         original=Coalesce(Sum("total_tokens"), 0),
@@ -60,7 +61,7 @@ def count_tokens_of(sessions: QuerySet[Session]) -> TokenFigures:
         summary=Coalesce(Sum("summary_tokens"), 0),
     )
     return TokenFigures(
-        sessions=sessions.count(),
+        sessions=sums["sessions"],
         entries=sums["entries"],
         active_entries=sums["active_entries"],
         original_tokens=sums["original"],

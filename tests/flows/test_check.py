@@ -1,0 +1,244 @@
+"""Each promise is broken behind the services' back, and the check names it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from knowledge_app.models import Fact, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
+from knowledge_app.services.history import take_history
+from knowledge_app.services.outside import take_document
+from memoryhub.flows import check
+from memoryhub.flows.check import CHECKS, check_memory, database
+from memoryhub.flows.check.database import protections
+from memoryhub.lib.append_only import remove_sql
+from memoryhub.lib.layouts.records import DocumentRecord, HistoryLog, HistoryRecord, SummaryRecord
+from sessions_app.models import (
+    AuditRecord,
+    DailyTotal,
+    Entry,
+    MutationGuard,
+    Run,
+    Session,
+    SourceFile,
+    Summary,
+    Workspace,
+)
+from sessions_app.services.intake import take_session
+from sessions_app.services.sources import path_hash
+from sessions_app.services.totals import recount_workspace_days
+from tests.records import entry_record, session_record
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+FACTS = "# Team\n" + "\n".join(f"- fact {i} of the team" for i in range(20))
+
+
+@pytest.fixture
+def healthy(workspace: Workspace) -> Workspace:
+    fill(workspace, "cli:main")
+    entries = [HistoryRecord(word, "", file="HISTORY.md") for word in ("first", "second", "third")]
+    take_history(workspace=workspace, log=HistoryLog(entries), path="HISTORY.md", now=NOW, dry_run=False)
+    for content in (FACTS, FACTS + "\n- one more", "\n".join(FACTS.split("\n")[:8])):
+        record = DocumentRecord("MEMORY.md", content)
+        take_document(workspace=workspace, record=record, path="MEMORY.md", now=NOW, dry_run=False)
+    return workspace
+
+
+def fill(workspace: Workspace, key: str) -> None:
+    record = session_record("a", "b", "c", "d", key=key, pointer=2)
+    record.entries[3] = entry_record("folded", minute=3, summary_source_id="s", source_id="e")
+    record.summaries.append(SummaryRecord("s", "d was said", ["e"], token_count=2, original_token_count=9))
+    _, source = take_session(workspace=workspace, record=record, path=key, now=NOW, dry_run=False)
+    assert source is not None
+    source.path_hash, source.kind, source.status = path_hash(key), "session", "read"
+    source.save()
+    recount_workspace_days(workspace)
+
+
+def execute(*statements: str) -> None:
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def unprotect(table: str) -> None:
+    [protection] = [row for row in protections() if row.table == table]
+    execute(*remove_sql(connection, protection))
+
+
+def remove_one_entry() -> None:
+    unprotect("sessions_app_entry")
+    Entry.objects.filter(position=1).delete()
+
+
+def move_entry_to_another_workspace() -> None:
+    unprotect("sessions_app_entry")
+    other = Workspace.objects.create(slug="other", name="Other")
+    Entry.objects.filter(position=0).update(workspace=other)
+
+
+def rewrite_revision() -> None:
+    unprotect("knowledge_app_memoryrevision")
+    MemoryRevision.objects.filter(number=1).update(content="forged")
+
+
+def renumber_revision() -> None:
+    unprotect("knowledge_app_memoryrevision")
+    MemoryRevision.objects.filter(number=2).update(number=7)
+
+
+def remove_one_history_entry() -> None:
+    unprotect("knowledge_app_historyentry")
+    HistoryEntry.objects.filter(position=1).delete()
+
+
+def forget_audit() -> None:
+    unprotect("sessions_app_auditrecord")
+    AuditRecord.objects.filter(object_kind="revision").delete()
+
+
+def feed_an_epoch_twice() -> None:
+    source = SourceFile.objects.get()
+    source.pk, source.path, source.path_hash = None, "copy", path_hash("copy")
+    source.save()
+
+
+def start_two_runs() -> None:
+    execute("DROP INDEX run_one_live_per_session")
+    for _ in range(2):
+        session = Session.objects.get()
+        Run.objects.create(workspace=session.workspace, session=session, kind="compression", status="running")
+
+
+def compare_with_another_document() -> None:
+    change = HeldChange.objects.get()
+    other = MemoryDocument.objects.create(workspace=change.workspace, name="USER.md")
+    HeldChange.objects.update(document=other)
+
+
+def add_to(model: type, **amounts: int) -> Callable[[], None]:
+    def change() -> None:
+        row = model.objects.order_by("pk").first()
+        model.objects.filter(pk=row.pk).update(**{name: getattr(row, name) + n for name, n in amounts.items()})
+
+    return change
+
+
+BREAKING: dict[str, Callable[[], None]] = {
+    "append_only.triggers": lambda: unprotect("sessions_app_entry"),
+    "append_only.guard": lambda: MutationGuard.objects.create(reason="left open"),
+    "tenancy": move_entry_to_another_workspace,
+    "entries.positions": remove_one_entry,
+    "sessions.pointer": lambda: Session.objects.update(entry_count=99, last_consolidated=50),
+    "sessions.totals": add_to(Session, total_tokens=1),
+    "sessions.sources": feed_an_epoch_twice,
+    "daily.totals": lambda: DailyTotal.objects.filter(session__isnull=False).delete(),
+    "daily.workspace": lambda: DailyTotal.objects.filter(session__isnull=True).delete(),
+    "runs.tile": lambda: Run.objects.update(from_position=1),
+    "runs.one_live": start_two_runs,
+    "summaries.links": add_to(Summary, entry_count=1),
+    "revisions.chain": renumber_revision,
+    "revisions.hash": rewrite_revision,
+    "documents.head": lambda: MemoryDocument.objects.update(head=MemoryRevision.objects.get(number=1)),
+    "facts.in_step": lambda: Fact.objects.filter(line=3).update(text="forged"),
+    "held.bases": compare_with_another_document,
+    "history.positions": remove_one_history_entry,
+    "audit.revisions": forget_audit,
+}
+
+
+def test_a_healthy_workspace_breaks_nothing(healthy):
+    result = check_memory()
+
+    assert result.broken == []
+    assert result.checked.keys() == CHECKS.keys()
+    assert result.checked["entries.positions"] == 4
+
+
+def test_every_promise_has_a_case():
+    assert CHECKS.keys() - BREAKING.keys() == {"database.integrity"}
+
+
+@pytest.mark.parametrize("name", BREAKING)
+def test_a_broken_promise_is_named_with_its_place(name, healthy):
+    BREAKING[name]()
+
+    found = [row for row in check_memory().broken if row.invariant == name]
+
+    assert found
+    assert all(row.what and row.where for row in found)
+
+
+def test_a_row_that_names_a_missing_one_is_found(healthy):
+    """PostgreSQL refuses such a row outright; SQLite does so only at the end of the transaction."""
+    if connection.vendor != "sqlite":
+        execute(
+            "SET CONSTRAINTS ALL IMMEDIATE",
+            "ALTER TABLE sessions_app_summary ADD CONSTRAINT odd CHECK (token_count < 0) NOT VALID",
+        )
+    else:
+        execute("UPDATE sessions_app_run SET session_id = 999")
+
+    broken = [row.where for row in check_memory().broken if row.invariant == "database.integrity"]
+    execute(
+        "UPDATE sessions_app_run SET session_id = (SELECT id FROM sessions_app_session)"
+        if connection.vendor == "sqlite"
+        else "ALTER TABLE sessions_app_summary DROP CONSTRAINT odd"
+    )
+
+    assert broken
+
+
+def test_the_pointer_without_a_run_is_found(healthy):
+    Run.objects.all().delete()
+
+    assert ("runs.tile", "the pointer moved without a run") in [
+        (row.invariant, row.what) for row in check_memory().broken
+    ]
+
+
+def test_the_command_tells_good_from_bad_by_its_exit_status(healthy, capsys):
+    call_command("check_memory", "--json")
+    assert json.loads(capsys.readouterr().out)["broken"] == []
+
+    add_to(Session, total_tokens=1)()
+    with pytest.raises(SystemExit) as status:
+        call_command("check_memory", "--json")
+
+    broken = json.loads(capsys.readouterr().out)["broken"]
+    assert status.value.code == 1
+    assert broken[0].keys() == {"invariant", "what", "where"}
+
+
+def test_one_promise_lists_a_bounded_number_of_places(healthy, monkeypatch):
+    monkeypatch.setattr(check, "MAX_FINDINGS", 2)
+    for number in range(5):
+        fill(healthy, f"cli:{number}")
+    Session.objects.update(summary_tokens=77)
+
+    assert len([row for row in check_memory().broken if row.invariant == "sessions.totals"]) == 2
+
+
+def test_more_rows_take_no_more_queries(healthy):
+    with CaptureQueriesContext(connection) as few:
+        check_memory()
+    for number in range(20):
+        fill(healthy, f"cli:{number}")
+
+    with CaptureQueriesContext(connection) as many:
+        check_memory()
+
+    assert len(many) == len(few)
+
+
+def test_an_old_sqlite_is_mentioned(monkeypatch):
+    monkeypatch.setattr(database.sqlite3, "sqlite_version_info", (3, 40, 1))
+
+    assert bool(database.warnings()) == (connection.vendor == "sqlite")
