@@ -37,10 +37,16 @@ def store_upload(name: str, chunks: Iterable[bytes]) -> Path:
 
 
 def prepare_demo(today: date) -> dict[str, Path]:
-    """Write the demo agents' folders into the hub's home, once; return each by its workspace's name."""
+    """Write the demo agents' folders into the hub's home; return each by its workspace's name.
+
+    The story's last day is that of the first time, so that opening the demo again changes nothing.
+    """
     folder = settings.MEMORYHUB_HOME / "agents" / "demo"
     folder.mkdir(parents=True, exist_ok=True)
-    return write_demo(folder, today=today)
+    last_day = folder / "last-day"
+    if not last_day.exists():
+        last_day.write_text(today.isoformat())
+    return write_demo(folder, today=date.fromisoformat(last_day.read_text()))
 
 
 def known_folders() -> list[str]:

@@ -1,0 +1,72 @@
+"""Forge, the research agent, as grid keeps it (formats.md section 4)."""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+from memoryhub.demo.script import blocks, moment, pair, put
+from memoryhub.lib.vectors import cosine, unpack
+from memoryhub.lib.vectors import pack as pack_floats
+
+NEAR = 0.7
+KINDS = {"findings": "finding", "insights": "insight", "lessons": "lesson"}
+
+
+def write(folder: Path, today: date) -> None:
+    """Write the store: exact keys, the graph, an export of the observations with one row that says nothing."""
+    story = blocks("forge.txt")
+    pairs = dict(pair(line) for line in story["keys"])
+    values = {key: value.replace("\\n", "\n") for key, value in sorted(pairs.items())}
+    text = json.dumps(values, ensure_ascii=False, indent=2)
+    put(folder / "kv.json", text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"))
+    put(folder / "semantic_graph.json", json.dumps(_graph(story["topics"], today), ensure_ascii=False, indent=2))
+    rows: list[dict[str, Any]] = []
+    for heading, category in KINDS.items():
+        for line in story[heading]:
+            source, content = pair(line)
+            at = moment(today, -40, "04:00") + timedelta(hours=29 * len(rows))
+            identity = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{source} {content}"))
+            rows.append(
+                {
+                    "category": category,
+                    "content": content,
+                    "created_at": f"{at:%Y-%m-%dT%H:%M:%SZ}",
+                    "id": identity,
+                    "source": source,
+                }
+            )
+    rows.append({"category": "finding", "id": "0", "source": "GOAL:interrupted"})
+    put(folder / "observations-export.json", json.dumps(rows, ensure_ascii=False, indent=2) + "\n")
+    put(folder / "observations.bleve" / "index_meta.json", '{"storage":"boltdb","index_type":"scorch"}')
+
+
+def _graph(topics: list[str], today: date) -> dict[str, Any]:
+    """Place each word by the topics that name it, so that words of one topic are near each other."""
+    members = [pair(line)[1].split() for line in topics]
+    words = sorted({word for topic in members for word in topic})
+    vectors = {word: _embedding(word, members) for word in words}
+    terms = {}
+    for word in words:
+        near = [(cosine(vectors[word], vectors[other]), other) for other in words if other != word]
+        related = [other for likeness, other in sorted(near, reverse=True) if likeness >= NEAR]
+        terms[word] = {"embedding": vectors[word], "related": related[:8]}
+    meta = {
+        "provider": "openai",
+        "model": "text-embedding-3-small",
+        "base_url": "https://api.openai.com/v1",
+        "dimensions": 8,
+        "built_at": f"{moment(today, -1, '04:00'):%Y-%m-%dT%H:%M:%SZ}",
+    }
+    return {"meta": meta, "terms": terms}
+
+
+def _embedding(word: str, members: list[list[str]]) -> list[float]:
+    noise = [(math.sin(sum(map(ord, word)) * (axis + 1)) + 1) / 4 for axis in range(8)]
+    raw = [noise[axis] + (word in members[axis] if axis < len(members) else 0) for axis in range(8)]
+    length = math.sqrt(sum(value * value for value in raw))
+    return unpack(pack_floats([round(value / length, 5) for value in raw]))

@@ -1,0 +1,107 @@
+"""The story's scripts: sessions as people would note them down.
+
+``= key | title | directive`` opens a session, ``@ -3 09:30`` sets day and time. Then one line for each turn: U user,
+A assistant, T a tool call with its JSON arguments (and ``| text`` beside it), R its result, C a file as context, S a
+summary of all that came before. Lines that begin with two spaces continue the one above.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+
+STORY = Path(__file__).parent / "story"
+TURN_SECONDS = 40
+
+
+@dataclass
+class Turn:
+    mark: str
+    text: str
+    at: datetime
+
+
+@dataclass
+class Script:
+    key: str
+    title: str
+    directive: str
+    turns: list[Turn] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ToolUse:
+    """A tool call of a T line: name, JSON arguments, and what the assistant says beside it."""
+
+    name: str
+    arguments: str
+    text: str
+
+
+def moment(today: date, offset: int, clock: str) -> datetime:
+    """Return a time that lies so many days before (-) today."""
+    return datetime.combine(today + timedelta(days=offset), time.fromisoformat(clock), UTC)
+
+
+def read_scripts(name: str, today: date) -> list[Script]:
+    """Parse one script of the story."""
+    scripts: list[Script] = []
+    at = moment(today, 0, "08:00")
+    for mark, text in _lines((STORY / name).read_text()):
+        if mark == "=":
+            key, title, directive = [*(part.strip() for part in text.split("|")), "", ""][:3]
+            scripts.append(Script(key, title, directive))
+        elif mark == "@":
+            offset, clock = text.split()
+            at = moment(today, int(offset), clock)
+        else:
+            scripts[-1].turns.append(Turn(mark, text, at))
+            at += timedelta(seconds=TURN_SECONDS)
+    return scripts
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    current: list[str] = []
+    for line in [*text.split("\n"), "= end"]:
+        if re.match(r"[=@UATRCS] ", line):
+            if current:
+                yield current[0][0], "\n".join([current[0][2:], *current[1:]]).rstrip()
+            current = [line]
+        else:
+            current.append(line[2:])
+
+
+def tool_use(text: str) -> ToolUse:
+    name, _, rest = text.partition(" ")
+    end = rest.rindex("}") + 1
+    return ToolUse(name, rest[:end], rest[end:].lstrip(" |"))
+
+
+def blocks(name: str) -> dict[str, list[str]]:
+    """Return the parts of a file that ``== title`` lines open, each as its lines."""
+    found: dict[str, list[str]] = {}
+    for line in (STORY / name).read_text().rstrip("\n").split("\n"):
+        if line.startswith("== "):
+            found[line[3:]] = []
+        else:
+            list(found.values())[-1].append(line)
+    return found
+
+
+def pair(line: str) -> tuple[str, str]:
+    """Split ``left | right``."""
+    left, _, right = line.partition("|")
+    return left.strip(), right.strip()
+
+
+def dated(text: str, today: date) -> str:
+    """Replace ``{-30}`` by the date so many days ago."""
+    return re.sub(r"\{(-?\d+)\}", lambda found: str(today + timedelta(days=int(found.group(1)))), text)
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
