@@ -303,7 +303,8 @@ def _sentence(tally: Tally) -> str:
         for word, counts in (("added", tally.added), ("updated", tally.updated))
         if listed(counts)
     ]
-    parts += [f"{len(tally.problems)} problems"] if tally.problems else []
+    count = len(tally.problems)
+    parts += [f"{count} {'thing' if count == 1 else 'things'} to look at"] if count else []
     return f"Imported: {'; '.join(parts) or 'nothing new'}"
 
 

@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.db import connection
-from django.db.models import Count, Q, Sum
+from django.db.models import Sum
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -17,6 +17,7 @@ from memoryhub.flows.setup import create_first_operator, is_valid, operator_exis
 from memoryhub.forms import OperatorForm
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
+from memoryhub.navigation import count_parts
 from memoryhub.tasks import import_folder
 from sessions_app.models import Workspace
 
@@ -24,26 +25,17 @@ from sessions_app.models import Workspace
 def home(request: HttpRequest) -> HttpResponse:
     workspaces = Workspace.objects.visible_to(request.user)
     page = keyset_page(workspaces, order=("name", "id"), params=request.GET)
-    figures = {
-        row["pk"]: row
-        for row in Workspace.objects.filter(pk__in=[workspace.pk for workspace in page.rows])
-        .order_by()
-        .values("pk")
-        .annotate(
-            session_count=Count("sessions"),
-            entry_count=Coalesce(Sum("sessions__entry_count"), 0),
-            tokens=Coalesce(Sum("sessions__total_tokens"), 0),
-            context=Coalesce(Sum("sessions__active_tokens"), 0) + Coalesce(Sum("sessions__summary_tokens"), 0),
-        )
-    }
-    held = dict(
-        Workspace.objects.filter(pk__in=figures)
-        .annotate(held=Count("held_changes", filter=Q(held_changes__status="pending")))
-        .values_list("pk", "held")
+    shown = Workspace.objects.filter(pk__in=[workspace.pk for workspace in page.rows])
+    sums = shown.order_by().annotate(
+        entry_count=Coalesce(Sum("sessions__entry_count"), 0),
+        tokens=Coalesce(Sum("sessions__total_tokens"), 0),
+        context=Coalesce(Sum("sessions__active_tokens"), 0) + Coalesce(Sum("sessions__summary_tokens"), 0),
     )
+    figures = {row["pk"]: row for row in sums.values("pk", "entry_count", "tokens", "context")}
+    parts = count_parts(shown)
     context = {
         "page": page,
-        "rows": [(workspace, figures[workspace.pk], held[workspace.pk]) for workspace in page.rows],
+        "rows": [(workspace, figures[workspace.pk], parts[workspace.pk]) for workspace in page.rows],
         "may_import": getattr(request.user, "is_superuser", False),
         "known_folders": known_folders(),
     }

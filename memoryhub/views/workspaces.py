@@ -10,7 +10,7 @@ from memoryhub.lib.gate import json_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.navigation import count_parts
 from sessions_app.access import get_workspace, has_role
-from sessions_app.models import AuditRecord, Membership, Session
+from sessions_app.models import AuditRecord, Membership, Session, Workspace
 from sessions_app.services.stats import (
     count_tokens_of,
     daily_totals,
@@ -29,7 +29,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "workspace": workspace,
         "figures": figures,
-        "parts": count_parts(workspace),
+        "parts": count_parts(Workspace.objects.filter(pk=workspace.pk))[workspace.pk],
         "share": proportion(
             original=figures.original_tokens, active=figures.active_tokens, summary=figures.summary_tokens
         ),

@@ -141,8 +141,10 @@ def _open(workspace: Workspace, record: SessionRecord, plan: SessionPlan, now: d
     }
     if plan.session is None:
         values |= {"updated_at": updated_at or now, "created_at": record.created_at or updated_at or now}
-        channel = record.key.split(":", 1)[0]
-        return Session.objects.create(workspace=workspace, key=record.key, channel=channel, **values), False
+        channel, colon, _ = record.key.partition(":")
+        return Session.objects.create(
+            workspace=workspace, key=record.key, channel=channel if colon else "", **values
+        ), False
     session = plan.session
     if not plan.is_current:
         return session, False

@@ -183,8 +183,9 @@ def _pretty(arguments: str) -> str:
 
 
 def _html(entry: Entry) -> SafeString | None:
-    """Render what people and models write; tool output and context stay verbatim."""
-    return render_markdown(entry.content) if entry.role in ("user", "assistant") and entry.content else None
+    """Render what people and models write; tool calls, their output and context stay verbatim."""
+    is_prose = entry.role in ("user", "assistant") and (entry.kind == Entry.Kind.MESSAGE or entry.tool_calls)
+    return render_markdown(entry.content) if is_prose and entry.content else None
 
 
 def _url(slug: str, pk: int) -> str:

@@ -43,8 +43,8 @@ def session_list(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _channels(workspace: Workspace) -> list[str]:
-    found = Session.objects.filter(workspace=workspace).order_by("channel").values_list("channel", flat=True)
-    return list(found.distinct()[:200])
+    found = Session.objects.filter(workspace=workspace).exclude(channel="").order_by("channel")
+    return list(found.values_list("channel", flat=True).distinct()[:200])
 
 
 def _filtered(sessions: QuerySet[Session], wishes: dict[str, str]) -> QuerySet[Session]:

@@ -151,7 +151,8 @@ def test_an_error_message_is_shown_as_a_problem():
 
 def test_stored_text_in_a_turn_is_escaped_and_shut_off_from_htmx():
     hostile = '<img src=x onerror=alert(1)><div hx-get="/x" hx-trigger="load">'
-    entry = {"pk": 7, "position": 3, "role": "user", "content": hostile, "token_count": 9, "occurred_at": None}
+    entry = {"pk": 7, "position": 3, "kind": "message", "role": "user", "content": hostile}
+    entry |= {"token_count": 9, "occurred_at": None}
     call = {"name": hostile, "brief": hostile, "arguments": hostile, "token_count": 1, "result": None}
     html = render_to_string("includes/turn.html", {"entry": entry, "calls": [call], "url": "#entry-7"})
     assert "<img" not in html
