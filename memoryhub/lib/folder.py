@@ -143,6 +143,8 @@ class Folder:
     @contextmanager
     def _open(self, path: str, flags: int) -> Iterator[int]:
         *parents, name = path.split("/") if path else ["."]
+        if ".." in (*parents, name):
+            raise OSError(errno.EPERM, "the path leads out of the folder")
         opened: list[int] = []
         current = self._root
         try:

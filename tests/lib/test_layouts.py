@@ -1,0 +1,367 @@
+"""The readers on small samples of our own."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.folder import Folder
+from memoryhub.lib.gate import canonical_json
+from memoryhub.lib.layouts.detect import UnknownLayout, detect
+from memoryhub.lib.layouts.grip import content_id
+from memoryhub.lib.layouts.nanobot import decoded_key
+from memoryhub.lib.layouts.read import read_folder
+from memoryhub.lib.layouts.records import (
+    EntryRecord,
+    FileRead,
+    GraphRecord,
+    HistoryLog,
+    KeyValueRecord,
+    KnowledgeRecord,
+    ObservationRecord,
+    SessionRecord,
+)
+
+SAMPLES = Path(__file__).resolve().parent.parent / "samples"
+
+
+def read(path: Path, **options) -> dict[str, FileRead]:
+    with Folder(path) as folder:
+        return {item.path: item for item in read_folder(folder, detect(folder), **options)}
+
+
+def session(reads: dict[str, FileRead], path: str) -> SessionRecord:
+    [found] = reads[path].items
+    assert isinstance(found, SessionRecord)
+    return found
+
+
+def source_record(entry: EntryRecord) -> dict:
+    """Put an entry's source record together again, as records.py promises."""
+    known = {
+        "role": entry.role,
+        "content": entry.content,
+        "tool_calls": entry.tool_calls,
+        "tool_call_id": entry.tool_call_id,
+        "name": entry.name,
+        "timestamp": entry.occurred_at_text,
+    } | entry.extra
+    return {name: known[name] for name in entry.source_fields}
+
+
+@pytest.fixture(scope="module")
+def classic() -> dict[str, FileRead]:
+    return read(SAMPLES / "nanobot-0.1")
+
+
+DIRECT = "workspace/sessions/cli_direct.jsonl"
+
+
+def test_an_older_file_has_its_key_from_its_name(classic):
+    old = session(classic, "sessions/cli_old.jsonl")
+
+    assert old.key == "cli:old"
+    assert old.entries[0].content == "grüß dich"
+    assert old.is_visible_to_agent
+
+
+def test_every_entry_gives_its_source_record_back(classic):
+    lines = (SAMPLES / "nanobot-0.1" / DIRECT).read_text().split("\n")[1:6]
+
+    rebuilt = [source_record(entry) for entry in session(classic, DIRECT).entries]
+
+    assert rebuilt == [json.loads(line) for line in lines]
+    assert [list(record) for record in rebuilt] == [list(json.loads(line)) for line in lines]
+
+
+def test_content_kinds_and_times_are_read(classic):
+    entries = session(classic, DIRECT).entries
+
+    assert [entry.kind for entry in entries] == ["message", "tool_call", "tool_result", "message", "message"]
+    assert entries[0].content == "what is on this\n[image]"
+    assert entries[0].occurred_at == datetime(2026, 1, 3, 10, tzinfo=UTC)
+    assert (entries[4].occurred_at, entries[4].occurred_at_text) == (None, "no time at all")
+
+
+def test_a_time_without_a_zone_is_read_in_the_one_given():
+    reads = read(SAMPLES / "nanobot-0.1", zone=ZoneInfo("Europe/Berlin"))
+
+    assert session(reads, DIRECT).entries[0].occurred_at == datetime(2026, 1, 3, 9, tzinfo=UTC)
+
+
+def test_the_cut_line_is_rejected_and_kept_as_an_excerpt(classic):
+    problems = classic[DIRECT].problems
+
+    assert [(problem.line, problem.outcome) for problem in problems] == [(6, "repaired"), (7, "rejected")]
+    assert problems[1].raw == b'{"role": "assistant", "con'
+
+
+def test_history_is_cut_at_blank_lines_and_dates(classic):
+    [log] = classic["workspace/memory/HISTORY.md"].items
+
+    assert isinstance(log, HistoryLog)
+    assert [entry.content for entry in log.entries] == [
+        "Ana showed a plan.\nIt has boxes.",
+        "Nobody dated this one.",
+        "An impossible day.",
+    ]
+    assert log.entries[2].occurred_at is None
+    assert log.entries[2].occurred_at_text == "[2026-13-40 10:00]"
+
+
+def test_only_numbers_come_out_of_a_configuration():
+    with Folder(SAMPLES / "nanobot-0.1") as folder:
+        assert detect(folder).settings == {"memory_window": 20}
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("Y2xpOmRpcmVjdA", "cli:direct"), ("aGVhcnRiZWF0", "heartbeat"), ("cli_direct", None), ("heartbeat", None)],
+)
+def test_an_encoded_name_is_told_from_a_readable_one(name, key):
+    assert decoded_key(name) == key
+
+
+@pytest.mark.parametrize(
+    ("value", "messages", "pointer"),
+    [(2, 3, 2), (3, 3, 3), (4, 3, 0), (-1, 3, 0), ("2", 3, 0), (True, 3, 0), (None, 3, 0), (1.5, 3, 0)],
+)
+def test_a_pointer_out_of_range_is_zero_and_reported(value, messages, pointer, tmp_path):
+    (tmp_path / "sessions").mkdir()
+    lines = [{"_type": "metadata", "key": "a:b", "last_consolidated": value}]
+    lines += [{"role": "user", "content": str(i)} for i in range(messages)]
+    (tmp_path / "sessions" / "a_b.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
+
+    found = read(tmp_path)["sessions/a_b.jsonl"]
+
+    assert found.items[0].pointer == pointer
+    assert bool(found.problems) == (value != pointer or isinstance(value, bool))
+
+
+def test_a_rejected_line_before_the_pointer_moves_it(tmp_path):
+    (tmp_path / "sessions").mkdir()
+    good = '{"role": "user", "content": "x"}\n'
+    text = '{"_type": "metadata", "key": "a:b", "last_consolidated": 2}\n' + good + "broken\n" + good
+    (tmp_path / "sessions" / "a_b.jsonl").write_text(text)
+
+    assert session(read(tmp_path), "sessions/a_b.jsonl").pointer == 1
+
+
+def write(folder: Path, **files: object) -> Path:
+    for name, value in files.items():
+        path = folder / name.replace("__", "/").replace("_json", ".json")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return folder
+
+
+def test_both_shapes_of_grips_tool_calls_are_read(tmp_path):
+    calls = [{"id": "a", "function_name": "run", "arguments": {"b": 1, "a": 2}}]
+    text = [{"id": "b", "function_name": "run", "arguments": '{"x": 1}'}]
+    messages = [{"role": "assistant", "tool_calls": calls}, {"role": "assistant", "tool_calls": text}]
+    value = {"key": "cli:x", "messages": messages, "summary": None, "created_at": 1.0, "updated_at": 2.0}
+
+    found = session(
+        read(write(tmp_path, sessions__cli_x_json=value)), "sessions/cli.x.json".replace("cli.x", "cli_x")
+    )
+
+    assert [entry.tool_calls[0]["function"]["arguments"] for entry in found.entries] == [
+        '{"b": 1, "a": 2}',
+        '{"x": 1}',
+    ]
+    assert [source_record(entry) for entry in found.entries] == messages
+
+
+def test_an_entry_that_a_rotation_cut_in_two_is_whole(tmp_path):
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    (memory / "HISTORY.archive.20260101000000.md").write_text("# Log\n[2026-01-01 10:00:00 UTC] User: one\n")
+    (memory / "HISTORY.md").write_text("two\n[2026-01-02 10:00:00 UTC] Assistant: three\n")
+    (memory / "knowledge.json").write_text('{"version": 1, "entries": []}')
+
+    [log] = read(tmp_path)["memory/HISTORY.md"].items
+
+    assert [(entry.content, entry.is_archived) for entry in log.entries] == [
+        ("User: one\ntwo", True),
+        ("Assistant: three", False),
+    ]
+    assert log.extra == {"preamble": "# Log"}
+
+
+def test_a_knowledge_id_is_grips_own():
+    assert content_id("user_preference", "bullet points over paragraphs ") == "d0381f79a9868d63"
+
+
+def test_odd_knowledge_is_repaired_or_rejected_by_name(tmp_path):
+    rows = [
+        {"id": "1", "category": "hunch", "content": "c", "tags": "a, b"},
+        {"content": "d"},
+        {"id": "1", "content": "e"},
+        5,
+    ]
+
+    found = read(write(tmp_path, memory__knowledge_json={"version": 1, "entries": rows}))["memory/knowledge.json"]
+
+    first, second = found.items
+    assert isinstance(first, KnowledgeRecord)
+    assert (first.category, first.tags, first.extra) == (
+        "learned_fact",
+        ["a", "b"],
+        {"category": "hunch", "tags": "a, b"},
+    )
+    assert second.content_id == content_id("learned_fact", "d")
+    assert [problem.outcome for problem in found.problems] == [
+        "repaired",
+        "repaired",
+        "repaired",
+        "rejected",
+        "rejected",
+    ]
+
+
+def test_values_of_other_types_keep_their_json(tmp_path):
+    found = read(write(tmp_path, kv_json='{"a": true, "b": {"y": 1, "x": [2]}, "c": "text", "d": 90071992547409931}'))
+
+    assert found["kv.json"].items == [
+        KeyValueRecord("a", "true", is_json=True),
+        KeyValueRecord("b", '{"y": 1, "x": [2]}', is_json=True),
+        KeyValueRecord("c", "text"),
+        KeyValueRecord("d", "90071992547409931", is_json=True),
+    ]
+
+
+def test_a_graph_that_runs_in_circles_is_read(tmp_path):
+    terms = {
+        "a": {"embedding": [1, 0], "related": ["b", "a", "b"]},
+        "b": {"embedding": [1], "related": ["a"]},
+        "c": 1,
+    }
+
+    found = read(
+        write(tmp_path, semantic_graph_json={"meta": {"dimensions": 2}, "terms": terms}),
+    )
+
+    read_file = next(iter(found.values()))
+    [graph] = read_file.items
+    assert isinstance(graph, GraphRecord)
+    assert [(term.text, term.related) for term in graph.terms] == [("a", ["b"]), ("b", ["a"])]
+    assert [problem.outcome for problem in read_file.problems] == ["repaired", "repaired", "rejected"]
+
+
+def test_a_list_of_observations_shows_part_of_each(tmp_path):
+    (tmp_path / "list.txt").write_text(
+        "=== Findings (1) ===\n1. [18819c87] one\nmore\n\n=== Lessons (1) ===\n1. [2ca58dfd] two\n"
+    )
+
+    assert read(tmp_path)["list.txt"].items == [
+        ObservationRecord("18819c87", "finding", "one\nmore", is_partial=True),
+        ObservationRecord("2ca58dfd", "lesson", "two", is_partial=True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "layout"),
+    [
+        ({"kv_json": {}}, "grid"),
+        ({"semantic_graph_json": "broken"}, "grid"),
+        ({"sessions__a_json": {"key": "a", "messages": []}}, "grip"),
+        ({"sessions__a_json": '{"key": "a", "messages": [{"ro'}, "grip"),
+        ({"memory__MEMORY.md": "- x"}, "nanobot"),
+        ({"one_json": {"sessionId": "s", "entries": []}}, "agterm"),
+    ],
+)
+def test_a_folder_is_told_by_what_is_in_it(files, layout, tmp_path):
+    with Folder(write(tmp_path, **files)) as folder:
+        assert detect(folder).layout == layout
+
+
+def test_a_strange_folder_is_refused_in_words(tmp_path):
+    (tmp_path / "photo.jpg").write_bytes(b"\xff")
+
+    with Folder(tmp_path) as folder, pytest.raises(UnknownLayout, match="It looked for"):
+        detect(folder)
+
+
+ATLAS = (SAMPLES / "nanobot-0.1" / DIRECT).read_bytes()
+mutations = st.lists(st.tuples(st.integers(0, len(ATLAS) - 1), st.binary(max_size=6)), max_size=8)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@given(mutations)
+def test_no_damage_escapes_and_every_record_is_taken_or_reported(tmp_path, changes):
+    data = bytearray(ATLAS)
+    for place, piece in changes:
+        data[place : place + len(piece)] = piece
+    (tmp_path / "sessions").mkdir(exist_ok=True)
+    (tmp_path / "memory").mkdir(exist_ok=True)
+    (tmp_path / "memory" / "MEMORY.md").write_text("- x")
+    (tmp_path / "sessions" / "cli_direct.jsonl").write_bytes(data)
+
+    found = read(tmp_path)["sessions/cli_direct.jsonl"]
+
+    present = sum(bool(line.strip()) for line in bytes(data).split(b"\n"))
+    rejected = sum(problem.outcome == "rejected" for problem in found.problems)
+    taken = sum(len(item.entries) for item in found.items)
+    has_metadata = not any("metadata line" in problem.what for problem in found.problems)
+    skipped = b'"_type": "provider_state"' in data
+    assert taken + rejected + has_metadata == present - skipped
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = ["sessions/a.json", "memory/knowledge.json", "state/semantic_cache.json", "kv.json", "semantic_graph.json"]
+NAMES += ["observations-1.json", "export.json"]
+WRAPPERS = [
+    lambda value: value,
+    lambda value: {
+        "key": value,
+        "messages": [value, {"role": "user", "content": value, "tool_calls": value}],
+        "summary": value,
+    },
+    lambda value: {
+        "version": 1,
+        "entries": [value, {"content": "x", "category": value, "tags": value, "access_count": value}],
+    },
+    lambda value: {"meta": value, "terms": {"a": value, "b": {"embedding": value, "related": value}}},
+    lambda value: {
+        "sessionId": value,
+        "entries": [{"content": "x", "type": "message", "timestamp": value, "id": value}],
+        "summaries": [value, {"id": "s", "content": "x", "originalEntryIds": value}],
+    },
+    lambda value: [value, {"id": value, "content": "x", "category": "finding", "created_at": value}],
+]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
+@given(st.sampled_from(NAMES), st.sampled_from(WRAPPERS), values, st.sampled_from(["grip", "grid", "agterm"]))
+def test_no_value_of_any_type_escapes(tmp_path, name, wrap, value, layout):
+    for leftover in tmp_path.rglob("*.json"):
+        leftover.unlink()
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(wrap(value)))
+
+    with Folder(tmp_path) as folder:
+        for item in read_folder(folder, detect(folder, layout)):
+            canonical_json([problem.what for problem in item.problems]).encode()
+
+
+@settings(deadline=None, max_examples=200)
+@given(st.text(max_size=40))
+def test_any_text_is_json_or_a_named_error(text):
+    from memoryhub.lib.gate import decode_json
+
+    try:
+        decode_json(text).value  # noqa: B018
+    except MemoryHubError as error:
+        assert error.message  # noqa: PT017
