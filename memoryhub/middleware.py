@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django_htmx.http import reswap, retarget
 
 from memoryhub.lib.errors import MemoryHubError
 
@@ -49,6 +50,10 @@ class explain_expected_errors:  # noqa: N801 (a middleware reads as a function i
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if isinstance(error, MemoryHubError):
-            return render(request, "error.html", {"message": error.message}, status=422)
-        return None
+        if not isinstance(error, MemoryHubError):
+            return None
+        if getattr(request, "htmx", False):  # into the messages, whatever the page meant to swap
+            context = {"level": "problem", "title": error.message}
+            response = render(request, "includes/notice.html", context, status=422)
+            return reswap(retarget(response, "#messages"), "innerHTML")
+        return render(request, "error.html", {"message": error.message}, status=422)

@@ -279,9 +279,10 @@ def _finish(result: ImportResult, actor: Actor, now: datetime) -> None:
     with transaction.atomic():
         if not workspace.path.lower().endswith(ARCHIVE_SUFFIXES):
             tally.problems += mark_missing(workspace, now)
-        if tally.added or tally.updated:
-            recount_workspace_days(workspace)
-            Workspace.objects.filter(pk=workspace.pk).update(updated_at=now)
+        if not (+tally.added or +tally.updated):
+            return
+        recount_workspace_days(workspace)
+        Workspace.objects.filter(pk=workspace.pk).update(updated_at=now)
         record(
             actor,
             "workspace.imported",

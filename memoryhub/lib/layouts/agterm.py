@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Any, get_args
 
-from memoryhub.lib.folder import Folder, UnreadableFile
-from memoryhub.lib.gate import BadJSON, canonical_json, json_text
-from memoryhub.lib.layouts.documents import unreadable
-from memoryhub.lib.layouts.grip import broken, load_json
+from memoryhub.lib.folder import Folder
+from memoryhub.lib.gate import canonical_json, json_text
+from memoryhub.lib.layouts.jsonfile import open_json
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import (
     EntryKind,
@@ -41,18 +40,12 @@ def export_files(folder: Folder, place: str) -> list[str]:
 
 def read_export(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     """Read one export. Links to entries or summaries that it lacks are problems; the entries stay visible."""
-    try:
-        decoded, facts = load_json(folder, path)
-    except UnreadableFile as error:
-        return unreadable(path, "session", error)
-    except BadJSON as error:
-        return FileRead(path, "session", None, problems=[broken(path, error)])
-    value = decoded.value
-    if not isinstance(value, dict) or not isinstance(value.get("entries"), list):
-        problem = Problem(path, 1, "is no session export: it has no list of entries", "not taken", "rejected")
-        return FileRead(path, "session", facts, problems=[problem])
-    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
-    return FileRead(path, "session", facts, [_session(path, value, zone, problems)], problems)
+    file = open_json(folder, path, "session")
+    if isinstance(file, FileRead):
+        return file
+    if not isinstance(file.value, dict) or not isinstance(file.value.get("entries"), list):
+        return file.rejected("is no session export: it has no list of entries")
+    return file.read([_session(path, file.value, zone, file.problems)])
 
 
 def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Problem]) -> SessionRecord:

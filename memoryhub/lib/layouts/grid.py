@@ -9,9 +9,9 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from memoryhub.lib.folder import Folder, UnreadableFile
-from memoryhub.lib.gate import BadJSON, decode_utf8, json_text
+from memoryhub.lib.gate import decode_utf8, json_text
 from memoryhub.lib.layouts.documents import unreadable
-from memoryhub.lib.layouts.grip import broken, load_json
+from memoryhub.lib.layouts.jsonfile import open_json
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import (
     FileRead,
@@ -73,43 +73,33 @@ def _begins_as_list(folder: Folder, path: str) -> bool:
 
 
 def _read_key_values(folder: Folder, path: str) -> FileRead:
-    try:
-        decoded, facts = load_json(folder, path)
-    except UnreadableFile as error:
-        return unreadable(path, "key_values", error)
-    except BadJSON as error:
-        return FileRead(path, "key_values", None, problems=[broken(path, error)])
-    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
-    if not isinstance(decoded.value, dict):
-        problems.append(Problem(path, 1, "is no object of keys and values", "not taken", "rejected"))
-        return FileRead(path, "key_values", facts, problems=problems)
-    records = [
-        KeyValueRecord(key, value, is_json=False)
-        if isinstance(value, str)
-        else KeyValueRecord(key, json_text(value), is_json=True)
-        for key, value in decoded.value.items()
-    ]
-    return FileRead(path, "key_values", facts, list(records), problems)
+    file = open_json(folder, path, "key_values")
+    if isinstance(file, FileRead):
+        return file
+    if not isinstance(file.value, dict):
+        return file.rejected("is no object of keys and values")
+    return file.read(
+        [
+            KeyValueRecord(key, value)
+            if isinstance(value, str)
+            else KeyValueRecord(key, json_text(value), is_json=True)
+            for key, value in file.value.items()
+        ]
+    )
 
 
 def _read_graph(folder: Folder, path: str, zone: tzinfo) -> FileRead:
-    try:
-        decoded, facts = load_json(folder, path)
-    except UnreadableFile as error:
-        return unreadable(path, "graph", error)
-    except BadJSON as error:
-        return FileRead(path, "graph", None, problems=[broken(path, error)])
-    value = decoded.value if isinstance(decoded.value, dict) else {}
-    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
-    terms = value.get("terms")
+    file = open_json(folder, path, "graph")
+    if isinstance(file, FileRead):
+        return file
+    terms = file.value.get("terms") if isinstance(file.value, dict) else None
     if not isinstance(terms, dict):
-        problems.append(Problem(path, 1, "has no terms", "not taken", "rejected"))
-        return FileRead(path, "graph", facts, problems=problems)
-    found = value.get("meta")
+        return file.rejected("has no terms")
+    found = file.value.get("meta")
     meta: dict[str, Any] = found if isinstance(found, dict) else {}
     size = meta.get("dimensions")
     dimensions = size if type(size) is int and 0 <= size < 2**31 else 0
-    records = [_term(path, text, term, dimensions, problems) for text, term in terms.items()]
+    records = [_term(path, text, term, dimensions, file.problems) for text, term in terms.items()]
     built = meta.get("built_at")
     known = ("provider", "model", "base_url", "dimensions", "built_at")
     graph = GraphRecord(
@@ -122,7 +112,7 @@ def _read_graph(folder: Folder, path: str, zone: tzinfo) -> FileRead:
         terms=[record for record in records if record],
         extra={name: item for name, item in meta.items() if name not in known},
     )
-    return FileRead(path, "graph", facts, [graph], problems)
+    return file.read([graph])
 
 
 def _short(value: Any, length: int) -> str:
@@ -157,29 +147,24 @@ def _is_number(value: Any) -> bool:
 
 
 def _read_export(folder: Folder, path: str, zone: tzinfo) -> FileRead:
-    try:
-        decoded, facts = load_json(folder, path)
-    except UnreadableFile as error:
-        return unreadable(path, "observations", error)
-    except BadJSON as error:
-        return FileRead(path, "observations", None, problems=[broken(path, error)])
-    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
-    if not isinstance(decoded.value, list):
-        problems.append(Problem(path, 1, "is no list of observations", "not taken", "rejected"))
-        return FileRead(path, "observations", facts, problems=problems)
+    file = open_json(folder, path, "observations")
+    if isinstance(file, FileRead):
+        return file
+    if not isinstance(file.value, list):
+        return file.rejected("is no list of observations")
     records: dict[str, ObservationRecord] = {}
-    for index, row in enumerate(decoded.value):
+    for index, row in enumerate(file.value):
         record = _observation(row, zone)
         if isinstance(record, str) or record.uid in records:
             what = record if isinstance(record, str) else f"has the id {record.uid} of an earlier one"
             excerpt = json_text(row).encode()[:2000]
-            problems.append(Problem(path, None, f"[{index}] {what}", "not taken", "rejected", excerpt))
+            file.problems.append(Problem(path, None, f"[{index}] {what}", "not taken", "rejected", excerpt))
             continue
         records[record.uid] = record
         if record.occurred_at is None and record.occurred_at_text:
             what = f"[{index}]: the time can't be read"
-            problems.append(Problem(path, None, what, "taken; its text is kept", "noted"))
-    return FileRead(path, "observations", facts, list(records.values()), problems)
+            file.problems.append(Problem(path, None, what, "taken; its text is kept", "noted"))
+    return file.read(list(records.values()))
 
 
 def _observation(row: Any, zone: tzinfo) -> ObservationRecord | str:

@@ -9,9 +9,10 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from memoryhub.lib.folder import Folder, UnreadableFile
-from memoryhub.lib.gate import BadJSON, Decoded, decode_json, decode_utf8, json_text
-from memoryhub.lib.layouts.documents import empty, history_record, read_document, time_problem, unreadable
+from memoryhub.lib.gate import decode_utf8, json_text
+from memoryhub.lib.layouts.documents import empty, history_record, read_document, time_problem
 from memoryhub.lib.layouts.entries import NoEntry, read_message
+from memoryhub.lib.layouts.jsonfile import open_json
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
@@ -51,34 +52,14 @@ def read(folder: Folder, found: Found, zone: tzinfo = UTC) -> Iterator[FileRead]
         yield _read_cache(folder, cache)
 
 
-def load_json(folder: Folder, path: str) -> tuple[Decoded, Any]:
-    """Read a whole JSON file: ``(decoded, facts)``. Raises UnreadableFile, BadJSON; an empty file is BadJSON."""
-    raw, facts = folder.read_bytes(path)
-    text, repair = decode_utf8(raw)
-    decoded = decode_json(text)
-    if repair:
-        decoded.repairs.append(repair)
-    return decoded, facts
-
-
-def broken(path: str, error: BadJSON) -> Problem:
-    return Problem(path, error.line, f"column {error.column}: {error.message}", "the file is not taken", "rejected")
-
-
 def read_session(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     """Read one session: all of it, or (where it is no JSON) none, with line and column."""
-    try:
-        decoded, facts = load_json(folder, path)
-    except UnreadableFile as error:
-        return unreadable(path, "session", error)
-    except BadJSON as error:
-        return FileRead(path, "session", None, problems=[broken(path, error)])
-    value = decoded.value
-    if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
-        problem = Problem(path, 1, "is no session: it has no list of messages", "not taken", "rejected")
-        return FileRead(path, "session", facts, problems=[problem])
-    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
-    return FileRead(path, "session", facts, [_session(path, value, zone, problems)], problems)
+    file = open_json(folder, path, "session")
+    if isinstance(file, FileRead):
+        return file
+    if not isinstance(file.value, dict) or not isinstance(file.value.get("messages"), list):
+        return file.rejected("is no session: it has no list of messages")
+    return file.read([_session(path, file.value, zone, file.problems)])
 
 
 def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Problem]) -> SessionRecord:
@@ -191,27 +172,21 @@ def content_id(category: str, content: str) -> str:
 
 
 def _read_knowledge(folder: Folder, path: str) -> FileRead:
-    try:
-        decoded, facts = load_json(folder, path)
-    except UnreadableFile as error:
-        return unreadable(path, "knowledge", error)
-    except BadJSON as error:
-        return FileRead(path, "knowledge", None, problems=[broken(path, error)])
-    value = decoded.value
-    rows = value.get("entries") if isinstance(value, dict) else value
-    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
+    file = open_json(folder, path, "knowledge")
+    if isinstance(file, FileRead):
+        return file
+    rows = file.value.get("entries") if isinstance(file.value, dict) else file.value
     if not isinstance(rows, list):
-        problems.append(Problem(path, 1, "has no list of entries", "not taken", "rejected"))
-        return FileRead(path, "knowledge", facts, problems=problems)
+        return file.rejected("has no list of entries")
     records: dict[str, KnowledgeRecord] = {}
     for index, row in enumerate(rows):
-        record = _knowledge(path, index, row, problems)
+        record = _knowledge(path, index, row, file.problems)
         if record and record.content_id in records:
             what = f"entries[{index}] has the id {record.content_id} of an earlier one"
-            problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
+            file.problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
         elif record:
             records[record.content_id] = record
-    return FileRead(path, "knowledge", facts, list(records.values()), problems)
+    return file.read(list(records.values()))
 
 
 def _knowledge(path: str, index: int, row: Any, problems: list[Problem]) -> KnowledgeRecord | None:
@@ -260,16 +235,13 @@ def _knowledge(path: str, index: int, row: Any, problems: list[Problem]) -> Know
 
 
 def _read_cache(folder: Folder, path: str) -> FileRead:
-    try:
-        decoded, facts = load_json(folder, path)
-    except UnreadableFile as error:
-        return unreadable(path, "cache", error)
-    except BadJSON as error:
-        return FileRead(path, "cache", None, problems=[broken(path, error)])
-    problems = [Problem(path, None, repair, "taken so", "repaired") for repair in dict.fromkeys(decoded.repairs)]
-    rows = decoded.value if isinstance(decoded.value, dict) else {}
-    records = [_cached(path, key, row, problems) for key, row in rows.items()]
-    return FileRead(path, "cache", facts, [record for record in records if record], problems)
+    file = open_json(folder, path, "cache")
+    if isinstance(file, FileRead):
+        return file
+    if not isinstance(file.value, dict):
+        return file.rejected("is no object of cached responses")
+    records = [_cached(path, key, row, file.problems) for key, row in file.value.items()]
+    return file.read([record for record in records if record])
 
 
 def _cached(path: str, key: str, row: Any, problems: list[Problem]) -> CachedResponseRecord | None:
