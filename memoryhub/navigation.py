@@ -36,6 +36,7 @@ PARTS = [  # label, url name, icon, count
 ]
 PART_OF = {  # pages below a part
     "sessions:detail": "sessions:list",
+    "sessions:session-statistics": "sessions:list",
     "session-context": "sessions:list",
     "import-report": "workspace-imports",
     "knowledge:document": "knowledge:documents",

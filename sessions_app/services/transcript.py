@@ -206,7 +206,8 @@ def _stretches(turns: Sequence[Turn], summaries: dict[int, Summary], session: Se
         crosses = before.is_consolidated if before else entry.position == session.last_consolidated > 0
         at_pointer = crosses and not turn.is_consolidated and entry.epoch == session.epoch
         new_day = entry.occurred_at.date() if entry.occurred_at else day
-        if not stretches or stretches[-1].summary != summary or at_pointer or new_day != day:
+        is_new_day = new_day != day and summary is None  # a fold may span days
+        if not stretches or stretches[-1].summary != summary or at_pointer or is_new_day:
             stretches.append(Stretch(summary, [], new_day if new_day != day else None, at_pointer))
         stretches[-1].turns.append(turn)
         before, day = turn, new_day

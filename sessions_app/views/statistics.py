@@ -1,17 +1,22 @@
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from typing import Any
 
-from memoryhub.lib.charts import growth, proportion, stacked_bars
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+
+from memoryhub.lib.charts import Proportion, growth, proportion, stacked_bars
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from sessions_app.access import get_workspace
-from sessions_app.models import Session
+from sessions_app.models import DailyTotal, Session
 from sessions_app.services.stats import (
+    TokenFigures,
     count_tokens_of,
     daily_totals,
     entries_over_time,
     figures_by_kind,
+    figures_of,
     tokens_by_day,
 )
 
@@ -19,27 +24,33 @@ from sessions_app.services.stats import (
 def statistics(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     sessions = Session.objects.filter(workspace=workspace)
-    figures = count_tokens_of(sessions)
-    days = daily_totals(workspace)
     page = keyset_page(sessions, order=("-total_tokens", "-id"), params=request.GET, size=25)
     context = {
         "workspace": workspace,
+        "page": page,
+        "rows": [(session, _share(figures_of(session))) for session in page.rows],
+    } | _figures(count_tokens_of(sessions), daily_totals(workspace))
+    return render_page(request, "sessions_app/statistics.html", context, fragment="session-figures")
+
+
+def session_statistics(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    session: Session = get_object_or_404(Session, workspace=workspace, pk=pk)
+    context = {"workspace": workspace, "session": session}
+    context |= _figures(figures_of(session), daily_totals(workspace, session))
+    return render_page(request, "sessions_app/session_statistics.html", context)
+
+
+def _figures(figures: TokenFigures, days: list[DailyTotal]) -> dict[str, Any]:
+    """Return what sessions_app/figures.html shows."""
+    return {
         "figures": figures,
         "kinds": figures_by_kind(days),
         "bars": stacked_bars(tokens_by_day(days)),
         "growth": growth(entries_over_time(days)),
-        "share": proportion(
-            original=figures.original_tokens, active=figures.active_tokens, summary=figures.summary_tokens
-        ),
-        "page": page,
-        "rows": [
-            (
-                session,
-                proportion(
-                    original=session.total_tokens, active=session.active_tokens, summary=session.summary_tokens
-                ),
-            )
-            for session in page.rows
-        ],
+        "share": _share(figures),
     }
-    return render_page(request, "sessions_app/statistics.html", context, fragment="session-figures")
+
+
+def _share(figures: TokenFigures) -> Proportion:
+    return proportion(original=figures.original_tokens, active=figures.active_tokens, summary=figures.summary_tokens)

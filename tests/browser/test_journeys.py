@@ -107,7 +107,7 @@ def test_pages_are_accessible_and_fit_every_screen(page: Page, scheme: str):
     page.emulate_media(color_scheme=scheme)
     session = Session.objects.get(key="telegram:482913377", workspace__slug="nanobot-current")
     addresses = ["/", "/import/", f"/w/nanobot-current/sessions/{session.pk}/"]
-    addresses += [f"/w/nanobot-current/sessions/{session.pk}/context/"]
+    addresses += [f"/w/nanobot-current/sessions/{session.pk}/{part}/" for part in ("context", "statistics")]
     addresses += [f"/w/{slug}/{part}" for slug in ("nanobot-current", "grip", "grid") for part in PAGES]
     for address in addresses:
         for width in (1440, 390):

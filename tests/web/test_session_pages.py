@@ -55,7 +55,9 @@ def test_another_persons_workspace_is_not_found(name, workspace, stranger_client
     assert stranger_client.get(reverse(name, args=[workspace.slug])).status_code == 404
 
 
-@pytest.mark.parametrize("name", ["sessions:detail", "session-context", "sessions:entry"])
+@pytest.mark.parametrize(
+    "name", ["sessions:detail", "session-context", "sessions:session-statistics", "sessions:entry"]
+)
 def test_a_foreign_id_answers_like_a_missing_one(name, workspace, viewer_client):
     other = Workspace.objects.create(slug="other", name="Other")
     session = take(other, session_record("secret"))
@@ -217,9 +219,22 @@ def test_stored_markup_is_text_everywhere(workspace, viewer_client):
     record = session_record(HOSTILE, HOSTILE, key=f"cli:{HOSTILE}", title=HOSTILE, summary_text=HOSTILE)
     session = take(workspace, record)
     urls = [reverse(name, args=[workspace.slug]) for name in PAGES]
-    urls += [reverse(name, args=[workspace.slug, session.pk]) for name in ("sessions:detail", "session-context")]
+    urls += [
+        reverse(name, args=[workspace.slug, session.pk])
+        for name in ("sessions:detail", "session-context", "sessions:session-statistics")
+    ]
 
     for url in urls:
         html = viewer_client.get(url).content.decode()
         assert "<script>window" not in html
         assert "<img src=x" not in html
+
+
+def test_a_fold_that_spans_days_is_shown_once(workspace, viewer_client):
+    entries = [entry_record(str(i), minute=i * 1440, source_id=f"e{i}", summary_source_id="s1") for i in range(3)]
+    summary = SummaryRecord("s1", "three days in short", ["e0", "e1", "e2"], token_count=3, original_token_count=30)
+
+    html = page(viewer_client, take(workspace, SessionRecord("s", entries, [summary])))
+
+    assert html.count("three days in short") == 1
+    assert "Show 3 turns" in html
