@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 from django.conf import settings
@@ -47,6 +47,20 @@ def prepare_demo(today: date) -> dict[str, Path]:
     if not last_day.exists():
         last_day.write_text(today.isoformat())
     return write_demo(folder, today=date.fromisoformat(last_day.read_text()))
+
+
+def close_interrupted_imports(now: datetime) -> int:
+    """Mark imports that a stopped hub left half-done as failed; return how many. What they took stays.
+
+    For the one embedded worker, before it starts: with several workers another one may be at it.
+    """
+    left = ImportReport.objects.filter(status=ImportReport.Status.RUNNING)
+    return left.update(
+        status=ImportReport.Status.FAILED,
+        error_code="interrupted",
+        error="The hub stopped during this import. What was taken stays; import again for the rest.",
+        finished_at=now,
+    )
 
 
 def known_folders() -> list[str]:

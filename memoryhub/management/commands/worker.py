@@ -12,6 +12,10 @@ from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
+from django.db import connection
+from django.utils import timezone
+
+from memoryhub.flows.imports import close_interrupted_imports
 
 PATIENCE_SECONDS = 8.0  # for the job at hand, once the worker is told to end
 
@@ -27,6 +31,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, until_stdin_closes: bool, **_options: Any) -> None:
+        if connection.vendor == "sqlite":  # the one worker there is; on PostgreSQL another may be at it
+            close_interrupted_imports(timezone.now())
         if until_stdin_closes:
             threading.Thread(target=_end_with_stdin, daemon=True).start()
         logging.disable(logging.INFO)  # a line for each job is noise; failures are still told

@@ -1,0 +1,203 @@
+import json
+import tarfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from knowledge_app.models import KeyValue
+from memoryhub.flows.imports import close_interrupted_imports
+from memoryhub.flows.sync import ImportRefused, import_workspace, run_import
+from memoryhub.lib.folder import FolderMissing
+from sessions_app.models import AuditRecord, ImportReport, Session, SourceFile, Workspace
+from sessions_app.services.audit import Actor
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+ACTOR = Actor("command", "test")
+SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "nanobot-0.1"
+
+
+def take(path: Path, **options):
+    return import_workspace(path, actor=ACTOR, now=options.pop("now", NOW), **options)
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> Path:
+    folder = tmp_path / "forge.v1"
+    folder.mkdir()
+    (folder / "kv.json").write_text('{"theme": "dark"}')
+    return folder
+
+
+def test_a_dry_run_tells_all_and_changes_nothing():
+    tally = take(SAMPLE, dry_run=True).tally
+
+    assert (tally.added["entries"], tally.added["sessions"], tally.added["history"]) == (7, 2, 3)
+    assert [problem.outcome for problem in tally.problems].count("rejected") == 1
+    assert not Workspace.objects.exists()
+    assert not AuditRecord.objects.exists()
+
+
+def test_a_dry_run_of_a_known_folder_counts_what_is_new(forge):
+    take(forge)
+    (forge / "kv.json").write_text('{"theme": "light", "new": "1"}')
+
+    tally = take(forge, dry_run=True).tally
+
+    assert (+tally.added, +tally.updated) == ({"key_values": 1}, {"key_values": 1})
+    assert KeyValue.objects.get().value == "dark"
+
+
+def test_the_path_is_the_identity_and_names_make_a_slug(forge, tmp_path):
+    first = take(forge).workspace
+    again = take(forge, name="Another name").workspace
+    other = tmp_path / "x" / "forge.v1"
+    other.mkdir(parents=True)
+    (other / "kv.json").write_text("{}")
+
+    assert (first.slug, first.name) == ("forge-v1", "forge.v1")
+    assert again == first
+    assert take(other).workspace.slug == "forge-v1-2"
+    assert take(SAMPLE, name="工具").workspace.slug == "workspace"
+
+
+def test_settings_come_from_the_agents_own_configuration():
+    workspace = take(SAMPLE).workspace
+
+    assert (workspace.layout, workspace.layout_version, workspace.memory_window) == ("nanobot", "0.1", 20)
+
+
+def test_a_folder_that_is_gone_is_flagged_and_nothing_is_lost(forge):
+    take(forge)
+    (forge / "kv.json").rename(forge.parent / "kv.json")
+    forge.rmdir()
+
+    with pytest.raises(FolderMissing):
+        take(forge)
+
+    assert Workspace.objects.get().unavailable_since == NOW
+    assert KeyValue.objects.count() == 1
+
+
+def test_a_folder_that_comes_back_is_available_again(forge):
+    take(forge)
+    Workspace.objects.update(unavailable_since=NOW)
+
+    take(forge)
+
+    assert Workspace.objects.get().unavailable_since is None
+
+
+def test_a_missing_file_is_reported_and_kept(forge):
+    (forge / "semantic_graph.json").write_text('{"meta": {}, "terms": {}}')
+    take(forge)
+    (forge / "kv.json").unlink()
+
+    tally = take(forge, now=NOW + timedelta(hours=1)).tally
+
+    assert [(problem.file, problem.outcome) for problem in tally.problems] == [("kv.json", "held")]
+    assert SourceFile.objects.get(path="kv.json").status == "missing"
+    assert KeyValue.objects.count() == 1
+
+
+def test_the_hubs_own_folder_is_refused(settings):
+    with pytest.raises(ImportRefused):
+        take(settings.MEMORYHUB_HOME)
+
+
+def test_a_packed_folder_is_imported(forge, tmp_path):
+    with tarfile.open(tmp_path / "forge.tar.gz", "w:gz") as archive:
+        archive.add(forge, "forge")
+
+    assert +take(tmp_path / "forge.tar.gz").tally.added == {"key_values": 1}
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE])
+def test_an_archive_with_links_or_devices_is_refused(kind, tmp_path):
+    with tarfile.open(tmp_path / "bad.tar.gz", "w:gz") as archive:
+        item = tarfile.TarInfo("kv.json")
+        item.type, item.linkname = kind, "/etc/passwd"
+        archive.addfile(item)
+
+    with pytest.raises(Exception, match="link or a device"):
+        take(tmp_path / "bad.tar.gz")
+
+
+def test_progress_counts_files():
+    seen = []
+
+    take(SAMPLE, progress=lambda done, count: seen.append((done, count)))
+
+    assert seen[-1] == (4, 4)
+
+
+def test_a_report_keeps_the_outcome_and_its_problems():
+    report = ImportReport.objects.create(path=str(SAMPLE))
+
+    run_import(report, actor=ACTOR, now=NOW)
+
+    report.refresh_from_db()
+    assert (report.status, report.added["entries"], report.problem_count) == ("done", 7, 3)
+    assert bytes(report.problems.get(outcome="rejected").raw) == b'{"role": "assistant", "con'
+
+
+def test_a_failed_report_says_why(tmp_path):
+    report = ImportReport.objects.create(path=str(tmp_path / "gone"))
+
+    with pytest.raises(FolderMissing):
+        run_import(report, actor=ACTOR, now=NOW)
+
+    report.refresh_from_db()
+    assert (report.status, report.error_code) == ("failed", "folder_missing")
+
+
+def test_an_import_that_a_stop_cut_short_is_closed():
+    report = ImportReport.objects.create(path="x", status="running")
+
+    assert close_interrupted_imports(NOW) == 1
+    report.refresh_from_db()
+    assert report.error_code == "interrupted"
+
+
+def test_the_command_prints_one_document_or_one_error(capsys, tmp_path):
+    call_command("import_workspace", str(SAMPLE), "--json")
+    document = json.loads(capsys.readouterr().out)
+
+    with pytest.raises(SystemExit) as status:
+        call_command("import_workspace", str(tmp_path), "--json")
+    error = json.loads(capsys.readouterr().out)
+
+    assert document["added"]["entries"] == 7
+    assert document["problems"][0].keys() >= {"file", "line", "what", "action"}
+    assert status.value.code == 1
+    assert error["error"]["code"] == "unknown_layout"
+
+
+def test_commands_show_control_characters(capsys, tmp_path):
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "sessions" / "a_b.jsonl").write_text(
+        '{"_type": "metadata", "key": "a:b"}\n{"role": "user", "content": "\\u001b[31mred"}\n'
+    )
+    take(tmp_path, name="w")
+
+    call_command("context", "w", "a:b")
+
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_commands_read_what_pages_show(capsys):
+    take(SAMPLE, name="Sample")
+
+    call_command("document", "sample", "--json")
+    document = json.loads(capsys.readouterr().out)
+    call_command("context", "Sample", "cli:direct", "--max-messages", "1", "--json")
+    context = json.loads(capsys.readouterr().out)
+    call_command("stats", "--json")
+    [stats] = json.loads(capsys.readouterr().out)["workspaces"]
+
+    assert document["revisions"][0].keys() == {"number", "author", "reason", "created_at", "hash"}
+    assert "Ana leads" in document["content"]
+    assert [message["role"] for message in context["messages"]] == ["system", "user"]
+    assert stats["entries"] == sum(Session.objects.values_list("entry_count", flat=True))

@@ -1,0 +1,84 @@
+"""The house rules that a tool can keep."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.template.loader import get_template
+
+from memoryhub.flows.check.database import protections
+from memoryhub.lib.append_only import installed_triggers, trigger_names
+from tests.web.test_access import routes
+
+ROOT = Path(__file__).resolve().parent.parent
+CODE = [*ROOT.glob("memoryhub/**/*.py"), *ROOT.glob("sessions_app/**/*.py"), *ROOT.glob("knowledge_app/**/*.py")]
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
+
+
+@pytest.mark.django_db
+def test_migrations_are_complete():
+    call_command("makemigrations", "--check", "--dry-run", verbosity=0)
+
+
+@pytest.mark.django_db
+def test_append_only_tables_are_protected_after_all_migrations():
+    wanted = {name for protection in protections() for name in trigger_names(protection.table)}
+
+    assert len(wanted) == 8
+    assert wanted <= installed_triggers(connection)
+
+
+def test_one_module_alone_marks_text_as_safe():
+    marking = [
+        path.relative_to(ROOT).as_posix() for path in CODE if re.search(r"\bmark_safe\(|\|safe\b", path.read_text())
+    ]
+
+    assert marking == ["memoryhub/lib/markdown.py"]
+    assert [
+        path.name for path in TEMPLATES if "|safe" in path.read_text() or "autoescape off" in path.read_text()
+    ] == []
+
+
+def test_templates_hold_no_inline_script_style_or_handler():
+    inline = re.compile(r"<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=|hx-on", re.IGNORECASE)
+
+    assert [path.name for path in TEMPLATES if inline.search(path.read_text())] == []
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.relative_to(ROOT / "templates").as_posix())
+def test_every_template_compiles(path):
+    get_template(path.relative_to(ROOT / "templates").as_posix())
+
+
+def test_every_setting_is_documented():
+    names = set(re.findall(r'"(MEMORYHUB_\w+|DATABASE_URL)"', (ROOT / "memoryhub" / "settings.py").read_text()))
+    headings = set(re.findall(r"^## (\w+)$", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
+
+    assert names == headings
+
+
+def test_only_the_settings_read_the_environment():
+    readers = [path.relative_to(ROOT).as_posix() for path in CODE if "os.environ" in path.read_text()]
+
+    assert set(readers) <= {"memoryhub/settings.py", "memoryhub/wsgi.py", "memoryhub/asgi.py"}
+
+
+def test_every_page_is_documented():
+    text = (ROOT / "docs" / "pages.md").read_text()
+    parts = {re.sub(r"<[^>]+>", "", str(pattern.pattern)).split("/")[0] for _, pattern in routes()}
+
+    assert {part for part in parts if part and f"/{part}" not in text} == set()
+
+
+def test_files_stay_small():
+    long = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text().split("\n"))
+        for path in CODE
+        if "migrations" not in path.parts
+    }
+
+    assert {name: count for name, count in long.items() if count > 400} == {}
