@@ -40,14 +40,17 @@ START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 TEXT = "the label service scaled to four replicas before the carrier cut over and nobody noticed the queue"
 WORDS = TEXT.split()
 ROUNDS = 15
+DAYS = 240
 GOAL = 1.5  # a big page takes at most so many times as long as a small one
 
 
 def write_session(folder: Path, key: str, count: int) -> None:
+    """Write one session whose entries spread over the same months, however many there are."""
+    step = timedelta(days=DAYS) / count
     lines = [{"_type": "metadata", "key": key, "metadata": {}, "last_consolidated": count // 2}]
     for place in range(count):
         words = " ".join(WORDS[(place + step) % len(WORDS)] for step in range(6 + place % 20))
-        moment = (START + timedelta(minutes=7 * place)).isoformat()
+        moment = (START + step * place).isoformat()
         role = "user" if place % 2 == 0 else "assistant"
         lines.append({"role": role, "content": f"{place}: {words}", "timestamp": moment})
     text = "".join(json.dumps(line) + "\n" for line in lines)

@@ -43,7 +43,6 @@ from sessions_app.models import ImportReport, SourceFile, Workspace
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.intake import take_session
 from sessions_app.services.sources import mark_missing, note_source, store_problems
-from sessions_app.services.totals import recount_workspace_days
 
 Progress = Callable[[int, int], None]
 ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
@@ -281,7 +280,6 @@ def _finish(result: ImportResult, actor: Actor, now: datetime) -> None:
             tally.problems += mark_missing(workspace, now)
         if not (+tally.added or +tally.updated):
             return
-        recount_workspace_days(workspace)
         Workspace.objects.filter(pk=workspace.pk).update(updated_at=now)
         record(
             actor,

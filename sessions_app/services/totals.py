@@ -2,48 +2,68 @@
 
 from __future__ import annotations
 
-from datetime import UTC
+from collections.abc import Sequence
+from datetime import UTC, date
 from typing import Any
 
+from django.db import IntegrityError, transaction
 from django.db.models import BigIntegerField, Case, Count, F, Q, QuerySet, Sum, Value, When
 from django.db.models.functions import Coalesce, TruncDate
 
 from memoryhub.lib.tokens import count_tokens
-from sessions_app.models import DailyTotal, Entry, Session, Summary, Workspace
+from sessions_app.models import DailyTotal, Entry, Session, Summary
+
+AMOUNTS = ("entry_count", "token_count", "active_token_count")
 
 
 def recount_session(session: Session) -> None:
-    """Set a session's totals and its days from its entries. Call inside the transaction that changed them."""
+    """Set a session's totals and days from its entries, and move its workspace's days by as much.
+
+    Call inside the transaction that changed the entries.
+    """
+    before = DailyTotal.objects.filter(session=session).values_list("day", "kind", *AMOUNTS)
+    old = {(day, kind): amounts for day, kind, *amounts in before}
     days = _days_of(session)
+    new = {(row["day"], row["kind"]): [row["entries"], row["tokens"], row["active_tokens"]] for row in days}
     DailyTotal.objects.filter(session=session).delete()
     DailyTotal.objects.bulk_create(
-        [
-            DailyTotal(
-                workspace_id=session.workspace_id,
-                session=session,
-                day=row["day"],
-                kind=row["kind"],
-                entry_count=row["entries"],
-                token_count=row["tokens"],
-                active_token_count=row["active_tokens"],
-            )
-            for row in days
-        ]
+        DailyTotal(
+            workspace_id=session.workspace_id,
+            session=session,
+            day=day,
+            kind=kind,
+            **dict(zip(AMOUNTS, amounts, strict=True)),
+        )
+        for (day, kind), amounts in new.items()
     )
+    for day, kind in sorted(old.keys() | new.keys()):
+        nothing = [0, 0, 0]
+        change = [n - o for n, o in zip(new.get((day, kind), nothing), old.get((day, kind), nothing), strict=True)]
+        if any(change):
+            _move_workspace_day(session.workspace_id, day, kind, change)
     session.entry_count = sum(row["entries"] for row in days)
     session.total_tokens = sum(row["tokens"] for row in days)
     session.active_entry_count = sum(row["active_entries"] for row in days)
     session.active_tokens = sum(row["active_tokens"] for row in days)
     session.summary_tokens = count_summary_tokens(session)
     session.save(
-        update_fields=[
-            "entry_count",
-            "total_tokens",
-            "active_entry_count",
-            "active_tokens",
-            "summary_tokens",
-        ]
+        update_fields=["entry_count", "total_tokens", "active_entry_count", "active_tokens", "summary_tokens"]
     )
+
+
+def _move_workspace_day(workspace_id: int, day: date, kind: str, change: Sequence[int]) -> None:
+    """Add to a workspace's row of a day, made when it isn't there and removed when nothing is left of it."""
+    row = DailyTotal.objects.filter(workspace_id=workspace_id, session=None, day=day, kind=kind)
+    moved = {name: F(name) + amount for name, amount in zip(AMOUNTS, change, strict=True)}
+    if row.update(**moved):
+        row.filter(entry_count=0).delete()
+        return
+    amounts = dict(zip(AMOUNTS, change, strict=True))
+    try:
+        with transaction.atomic():
+            DailyTotal.objects.create(workspace_id=workspace_id, day=day, kind=kind, **amounts)
+    except IntegrityError:  # another session's first entry of that day was quicker
+        row.update(**moved)
 
 
 def count_summary_tokens(session: Session) -> int:
@@ -51,33 +71,6 @@ def count_summary_tokens(session: Session) -> int:
     summaries = Summary.objects.filter(session=session, epoch=session.epoch, parent=None)
     tokens: int = summaries.aggregate(tokens=Coalesce(Sum("token_count"), 0))["tokens"]
     return tokens + count_tokens(session.summary_text)
-
-
-def recount_workspace_days(workspace: Workspace) -> None:
-    """Set a workspace's days from those of its sessions."""
-    rows = (
-        DailyTotal.objects.filter(workspace=workspace, session__isnull=False)
-        .values("day", "kind")
-        .annotate(
-            entries=Sum("entry_count"),
-            tokens=Sum("token_count"),
-            active=Sum("active_token_count"),
-        )
-        .order_by("day", "kind")
-    )
-    totals = [
-        DailyTotal(
-            workspace=workspace,
-            day=row["day"],
-            kind=row["kind"],
-            entry_count=row["entries"],
-            token_count=row["tokens"],
-            active_token_count=row["active"],
-        )
-        for row in rows
-    ]
-    DailyTotal.objects.filter(workspace=workspace, session__isnull=True).delete()
-    DailyTotal.objects.bulk_create(totals)
 
 
 def _days_of(session: Session) -> list[dict[str, Any]]:

@@ -32,7 +32,6 @@ from sessions_app.models import (
 )
 from sessions_app.services.intake import take_session
 from sessions_app.services.sources import path_hash
-from sessions_app.services.totals import recount_workspace_days
 from tests.records import entry_record, session_record
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +58,6 @@ def fill(workspace: Workspace, key: str) -> None:
     assert source is not None
     source.path_hash, source.kind, source.status = path_hash(key), "session", "read"
     source.save()
-    recount_workspace_days(workspace)
 
 
 def execute(*statements: str) -> None:

@@ -9,7 +9,6 @@ from django.urls import reverse
 from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
 from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.intake import take_session
-from sessions_app.services.totals import recount_workspace_days
 from tests.records import entry_record, session_record
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +17,6 @@ NOW = datetime(2026, 4, 1, tzinfo=UTC)
 
 def take(workspace: Workspace, record: SessionRecord, path: str = "file") -> Session:
     take_session(workspace=workspace, record=record, path=path, now=NOW, dry_run=False)
-    recount_workspace_days(workspace)
     return Session.objects.get(workspace=workspace, key=record.key)
 
 
