@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -142,15 +141,3 @@ def decode_utf8(raw: bytes) -> tuple[str, str | None]:
     if cleaned != text:
         repair = repair or "an unstorable character is kept as its escape"
     return cleaned, repair
-
-
-def walk_strings(value: Any) -> Iterator[str]:
-    """Yield every string inside a JSON value, keys left out, in order."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from walk_strings(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from walk_strings(item)

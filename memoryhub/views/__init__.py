@@ -1,4 +1,4 @@
-from memoryhub.views.home import health, home, open_demo, setup
+from memoryhub.views.front import health, home, open_demo, setup
 from memoryhub.views.imports import import_again, import_report, new_import, workspace_imports
 from memoryhub.views.workspaces import overview, session_context
 

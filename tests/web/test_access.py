@@ -7,7 +7,7 @@ from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLPattern, URLResolver
 from django.utils import timezone
 
-from memoryhub.flows.setup import issue_setup_token
+from memoryhub.flows.setup import SetupLinkInvalid, issue_setup_token
 from sessions_app.models import AuditRecord, ImportReport, Membership, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -136,3 +136,26 @@ def test_roles_rank(workspace, viewer, viewer_client, tmp_path):
     Membership.objects.update(role=Membership.Role.OPERATOR)
 
     assert viewer_client.post(reverse("import-again", args=[workspace.slug])).status_code == 302
+
+
+def test_the_demo_opens_from_the_first_page(admin_client, settings, tmp_path):
+    settings.MEMORYHUB_HOME = tmp_path
+
+    response = admin_client.post(reverse("demo"), follow=True)
+
+    assert "on their way" in response.content.decode()
+    assert set(Workspace.objects.values_list("name", flat=True)) == {"Atlas", "Pilot", "Forge", "Desk"}
+
+
+@pytest.mark.parametrize("is_htmx", [True, False])
+def test_an_expected_error_is_said_in_words(is_htmx, admin_client, monkeypatch):
+    def refuse(*_args, **_options):
+        raise SetupLinkInvalid("Not now.")
+
+    monkeypatch.setattr("memoryhub.views.front.keyset_page", refuse)
+
+    response = admin_client.get("/", headers={"HX-Request": "true"} if is_htmx else {})
+
+    assert response.status_code == 422
+    assert "Not now." in response.content.decode()
+    assert response.headers.get("HX-Retarget", "") == ("#messages" if is_htmx else "")
