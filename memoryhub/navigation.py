@@ -39,6 +39,7 @@ PART_OF = {  # pages below a part
     "sessions:session-statistics": "sessions:list",
     "session-context": "sessions:list",
     "import-report": "workspace-imports",
+    "workspace-files": "workspace-imports",
     "knowledge:document": "knowledge:documents",
     "knowledge:held-change": "knowledge:documents",
     "knowledge:key-value": "knowledge:key-values",

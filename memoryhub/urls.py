@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("imports/<int:pk>/", views.import_report, name="import-report"),
     path("w/<slug:slug>/", views.overview, name="workspace"),
     path("w/<slug:slug>/imports/", views.workspace_imports, name="workspace-imports"),
+    path("w/<slug:slug>/imports/files/", views.workspace_files, name="workspace-files"),
     path("w/<slug:slug>/imports/again/", views.import_again, name="import-again"),
     path("w/<slug:slug>/sessions/<int:pk>/context/", views.session_context, name="session-context"),
     path("w/<slug:slug>/", include("sessions_app.urls")),

@@ -12,8 +12,8 @@ from memoryhub.forms import ImportForm
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.tasks import import_folder
-from sessions_app.access import get_workspace
-from sessions_app.models import ImportReport, Membership
+from sessions_app.access import get_workspace, has_role
+from sessions_app.models import ImportReport, Membership, Workspace
 
 
 def new_import(request: HttpRequest) -> HttpResponse:
@@ -68,14 +68,19 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
 def workspace_imports(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     page = keyset_page(workspace.import_reports.select_related("requested_by"), order=("-id",), params=request.GET)
-    context = {
-        "workspace": workspace,
-        "page": page,
-        "sources": keyset_page(workspace.source_files.all(), order=("path", "id"), params=request.GET, size=200)
-        if "after" not in request.GET and "before" not in request.GET
-        else None,
-    }
+    context = {"workspace": workspace, "page": page, "may_import": _may_import(request, workspace)}
     return render_page(request, "memoryhub/imports.html", context, fragment="imports")
+
+
+def workspace_files(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    page = keyset_page(workspace.source_files.all(), order=("path", "id"), params=request.GET, size=100)
+    context = {"workspace": workspace, "page": page, "may_import": _may_import(request, workspace)}
+    return render_page(request, "memoryhub/files.html", context, fragment="files")
+
+
+def _may_import(request: HttpRequest, workspace: Workspace) -> bool:
+    return bool(workspace.path) and has_role(request.user, workspace, Membership.Role.OPERATOR)
 
 
 def _visible_reports(request: HttpRequest):  # type: ignore[no-untyped-def]

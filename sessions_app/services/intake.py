@@ -129,8 +129,8 @@ def apply_session(
 
 def _open(workspace: Workspace, record: SessionRecord, plan: SessionPlan, now: datetime) -> tuple[Session, bool]:
     """Create the session, or bring its own fields in line with the record; tell whether they changed."""
-    latest = max((entry.occurred_at for entry in record.entries if entry.occurred_at), default=None)
-    updated_at = record.updated_at or latest
+    times = [entry.occurred_at for entry in record.entries if entry.occurred_at]
+    updated_at = record.updated_at or max(times, default=None)
     values: dict[str, Any] = {
         "title": record.title,
         "summary_text": record.summary_text,
@@ -140,7 +140,10 @@ def _open(workspace: Workspace, record: SessionRecord, plan: SessionPlan, now: d
         "updated_at": updated_at,
     }
     if plan.session is None:
-        values |= {"updated_at": updated_at or now, "created_at": record.created_at or updated_at or now}
+        values |= {
+            "updated_at": updated_at or now,
+            "created_at": record.created_at or min(times, default=None) or updated_at or now,
+        }
         channel, colon, _ = record.key.partition(":")
         return Session.objects.create(
             workspace=workspace, key=record.key, channel=channel if colon else "", **values

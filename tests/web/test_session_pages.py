@@ -32,7 +32,7 @@ def result(identity: str, minute: int, content: str):
     )
 
 
-PAGES = ["workspace", "workspace-imports", "sessions:list", "sessions:statistics"]
+PAGES = ["workspace", "workspace-imports", "workspace-files", "sessions:list", "sessions:statistics"]
 
 
 @pytest.mark.parametrize("name", PAGES)
