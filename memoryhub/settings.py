@@ -68,10 +68,10 @@ ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", *([_address.hostname] if _ad
 CSRF_TRUSTED_ORIGINS = [MEMORYHUB_URL] if _is_https else []
 
 INSTALLED_APPS = [
-    "memoryhub",
+    "memoryhub.apps.MemoryHubConfig",
     "sessions_app",
     "knowledge_app",
-    "django.contrib.admin",
+    "memoryhub.apps.OperatorAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -1,0 +1,14 @@
+"""The admin site: off unless MEMORYHUB_ADMIN is set, and for operators of the hub only."""
+
+from __future__ import annotations
+
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest
+
+
+class OperatorAdminSite(AdminSite):
+    site_header = site_title = "MemoryHub"
+    index_title = "Raw rows"
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        return bool(request.user.is_active and getattr(request.user, "is_superuser", False))
