@@ -102,12 +102,6 @@ def forget_audit() -> None:
     AuditRecord.objects.filter(object_kind="revision").delete()
 
 
-def feed_an_epoch_twice() -> None:
-    source = SourceFile.objects.get()
-    source.pk, source.path, source.path_hash = None, "copy", path_hash("copy")
-    source.save()
-
-
 def start_two_runs() -> None:
     execute("DROP INDEX run_one_live_per_session")
     for _ in range(2):
@@ -136,7 +130,7 @@ BREAKING: dict[str, Callable[[], None]] = {
     "entries.positions": remove_one_entry,
     "sessions.pointer": lambda: Session.objects.update(entry_count=99, last_consolidated=50),
     "sessions.totals": add_to(Session, total_tokens=1),
-    "sessions.sources": feed_an_epoch_twice,
+    "sessions.sources": lambda: SourceFile.objects.update(epoch=7),
     "daily.totals": lambda: DailyTotal.objects.filter(session__isnull=False).delete(),
     "daily.workspace": lambda: DailyTotal.objects.filter(session__isnull=True).delete(),
     "runs.tile": lambda: Run.objects.update(from_position=1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,22 @@ def test_the_journal_continues_the_log_it_came_from(tmp_path):
         )
 
     assert HistoryEntry.objects.count() == 12
+
+
+def test_an_upgrade_in_place_doubles_nothing(tmp_path):
+    """The same folder, first as 0.1 left it, then as 0.3 did: old sessions moved, new ones beside them."""
+    folder = tmp_path / "agent"
+    for step, name in enumerate(["nanobot-0.1", "nanobot-current"]):
+        shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(FIXTURES / name, folder)
+        import_workspace(folder, actor=Actor("command", "test"), now=datetime(2026, 11, 21, 0, step, tzinfo=UTC))
+
+    session = Session.objects.get(key="telegram:482913377")
+    assert Entry.objects.count() == 231
+    assert [Entry.objects.filter(session=session, epoch=epoch).count() for epoch in (0, 1)] == [59, 22]
+    assert not Session.objects.get(key="heartbeat").is_visible_to_agent
+    assert MemoryDocument.objects.get(name="MEMORY.md").head.number == 2
+    assert check_memory().broken == []
 
 
 def test_the_special_files_of_nanobot_are_reported():

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from importlib import reload
+from importlib import import_module, reload
 
 import pytest
 from django.contrib import admin
@@ -20,11 +19,11 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def admin_on(settings):
     settings.MEMORYHUB_ADMIN = True
-    reload(sys.modules["memoryhub.urls"])
+    reload(import_module("memoryhub.urls"))
     clear_url_caches()
     yield
     settings.MEMORYHUB_ADMIN = False
-    reload(sys.modules["memoryhub.urls"])
+    reload(import_module("memoryhub.urls"))
     clear_url_caches()
 
 

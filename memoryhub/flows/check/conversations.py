@@ -99,10 +99,14 @@ def _wrong_totals() -> Iterator[Finding]:
 
 
 def check_sources() -> tuple[int, Iterable[Finding]]:
-    """No two files feed one epoch of a session; each epoch that a file feeds is there."""
+    """The epoch that a file feeds is one of its session's: the current one, or one that has entries."""
     fed = SourceFile.objects.filter(session__isnull=False)
-    doubled = fed.values("session_id", "epoch").annotate(n=Count("id")).filter(n__gt=1)
-    found = [(f"{row['n']} files feed it", _epoch(row["session_id"], row["epoch"])) for row in doubled]
+    entries = Entry.objects.filter(session=OuterRef("session"), epoch=OuterRef("epoch"))
+    stray = fed.exclude(epoch=F("session__epoch")).exclude(Exists(entries))
+    found = [
+        ("it feeds an epoch that isn't there", f"file {pk}, {_epoch(session, epoch)}")
+        for pk, session, epoch in stray.values_list("pk", "session_id", "epoch")
+    ]
     return fed.count(), found
 
 
