@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import OperationalError, transaction
+from django.db import transaction
 from django.utils import timezone
 from django.utils.text import slugify
 from filelock import FileLock, Timeout
@@ -42,10 +43,12 @@ from memoryhub.lib.tally import Tally
 from sessions_app.models import ImportReport, SourceFile, Workspace
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.intake import take_session
-from sessions_app.services.sources import mark_missing, note_source, store_problems
+from sessions_app.services.sources import mark_missing, note_source, path_hash, store_problems
 
 Progress = Callable[[int, int], None]
 ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
+PARTS_OF_AGENTS = ("sessions", "memory", "state", "workspace")
+PROGRESS_SECONDS = 0.25  # how often a report's progress is written at most
 
 
 class ImportRefused(MemoryHubError):
@@ -103,9 +106,13 @@ def run_import(
     Raises what ``import_workspace`` raises, after the report says so.
     """
     ImportReport.objects.filter(pk=report.pk).update(status=ImportReport.Status.RUNNING, started_at=now)
+    written_at = 0.0
 
     def keep_progress(done: int, file_count: int) -> None:
-        ImportReport.objects.filter(pk=report.pk).update(files_done=done, file_count=file_count)
+        nonlocal written_at
+        if done == file_count or time.monotonic() - written_at > PROGRESS_SECONDS:
+            ImportReport.objects.filter(pk=report.pk).update(files_done=done, file_count=file_count)
+            written_at = time.monotonic()
         if progress:
             progress(done, file_count)
 
@@ -121,8 +128,9 @@ def run_import(
     except MemoryHubError as error:
         _keep_failure(report, error, now)
         raise
-    except OperationalError:
-        _keep_failure(report, ImportRefused("The database was busy or full. Nothing is lost: import again."), now)
+    except Exception:
+        words = "Something went wrong in the middle; the hub's log says what. What was taken stays: import again."
+        _keep_failure(report, ImportRefused(words), now)
         raise
     _keep_outcome(report, result)
     return result
@@ -151,7 +159,7 @@ def _is_ours(resolved: Path) -> bool:
 def _one_at_a_time(path: Path) -> Iterator[None]:
     locks = settings.MEMORYHUB_HOME / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(locks / f"import-{slugify(str(path))[-100:]}.lock", timeout=0)
+    lock = FileLock(locks / f"import-{path_hash(str(path))[:16]}.lock", timeout=0)
     try:
         with lock:
             yield
@@ -185,9 +193,10 @@ def _opened(path: Path, now: datetime) -> Iterator[tuple[Folder, str]]:
 
 
 def _only_folder(unpacked: Path) -> Path:
-    """An archive usually holds one folder, and that is the agent's."""
+    """An archive usually holds one folder, and that is the agent's, unless it is a part of one."""
     children = list(unpacked.iterdir())
-    return children[0] if len(children) == 1 and children[0].is_dir() else unpacked
+    is_wrapper = len(children) == 1 and children[0].is_dir() and children[0].name not in PARTS_OF_AGENTS
+    return children[0] if is_wrapper else unpacked
 
 
 def _workspace_for(path: Path, name: str, found: Found, now: datetime, *, dry_run: bool) -> Workspace:

@@ -201,3 +201,24 @@ def test_commands_read_what_pages_show(capsys):
     assert "Ana leads" in document["content"]
     assert [message["role"] for message in context["messages"]] == ["system", "user"]
     assert stats["entries"] == sum(Session.objects.values_list("entry_count", flat=True))
+
+
+def test_a_fault_of_our_own_closes_the_report_too(monkeypatch):
+    def fail(*_args, **_options):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("memoryhub.flows.sync.take_session", fail)
+    report = ImportReport.objects.create(path=str(SAMPLE))
+
+    with pytest.raises(ZeroDivisionError):
+        run_import(report, actor=ACTOR, now=NOW)
+
+    report.refresh_from_db()
+    assert (report.status, report.error_code) == ("failed", "import_refused")
+
+
+def test_an_archive_of_one_part_is_read_from_its_root(tmp_path):
+    with tarfile.open(tmp_path / "memory.tgz", "w:gz") as archive:
+        archive.add(SAMPLE / "workspace" / "memory", "memory")
+
+    assert take(tmp_path / "memory.tgz").tally.added["documents"] == 1
