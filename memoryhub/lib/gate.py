@@ -15,6 +15,7 @@ from typing import Any
 from memoryhub.lib.errors import MemoryHubError
 
 MAX_DEPTH = 64
+BRIEF_CHARS = 80
 MAX_SAFE_DIGITS = 18  # every integer of up to 18 digits fits in 64 bits
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -141,3 +142,9 @@ def decode_utf8(raw: bytes) -> tuple[str, str | None]:
     if cleaned != text:
         repair = repair or "an unstorable character is kept as its escape"
     return cleaned, repair
+
+
+def brief(value: Any) -> str:
+    """Return a value as a report quotes it: its JSON, cut at 80 characters."""
+    text = value if isinstance(value, str) else json_text(value)
+    return text if len(text) <= BRIEF_CHARS else f"{text[:BRIEF_CHARS]}…"

@@ -1,4 +1,5 @@
 import json
+import os
 import tarfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -222,3 +223,14 @@ def test_an_archive_of_one_part_is_read_from_its_root(tmp_path):
         archive.add(SAMPLE / "workspace" / "memory", "memory")
 
     assert take(tmp_path / "memory.tgz").tally.added["documents"] == 1
+
+
+@pytest.mark.parametrize("name", [b"bad\xff.jsonl", b"tab\tnew\nline.jsonl", b"x" * 240 + b".jsonl"])
+def test_odd_file_names_are_shown_and_nothing_stops(name, tmp_path):
+    (tmp_path / "sessions").mkdir()
+    for content in (b'{"role": "user", "content": "no metadata"}\n', b"broken"):
+        Path(os.fsdecode(os.fsencode(tmp_path / "sessions") + b"/" + name)).write_bytes(content)
+        take(tmp_path)
+
+    assert Session.objects.count() == 1
+    assert SourceFile.objects.get().path.startswith("sessions/")

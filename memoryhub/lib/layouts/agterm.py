@@ -8,7 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, get_args
 
 from memoryhub.lib.folder import Folder
-from memoryhub.lib.gate import canonical_json, json_text
+from memoryhub.lib.gate import brief, canonical_json, json_text
 from memoryhub.lib.layouts.jsonfile import open_json
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import (
@@ -64,7 +64,9 @@ def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Prob
     present = {entry.source_id for entry in entries}
     for summary in summaries:
         for missing in [name for name in summary.entry_source_ids if name not in present]:
-            what = f"the summary {summary.source_id} names the entry {missing}, which is not in the file"
+            what = (
+                f"the summary {brief(summary.source_id)} names the entry {brief(missing)}, which is not in the file"
+            )
             problems.append(Problem(path, None, what, "the link is left out", "repaired"))
     extra = {name: item for name, item in value.items() if name not in ("sessionId", "entries", "summaries")}
     times = [entry.occurred_at for entry in entries if entry.occurred_at]
@@ -88,7 +90,7 @@ def _entry(
     extra = {name: item for name, item in row.items() if name not in COLUMNS}
     folder_of = row.get("summaryId")
     if folder_of is not None and folder_of not in summaries:
-        what = f"entries[{index}] names the summary {folder_of}, which is not in the file"
+        what = f"entries[{index}] names the summary {brief(folder_of)}, which is not in the file"
         problems.append(Problem(path, None, what, "the entry stays in the context", "repaired"))
         extra["summaryId"], folder_of = folder_of, None
     for name in ("id", "role", "timestamp", "tokenCount"):

@@ -9,7 +9,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from memoryhub.lib.folder import Folder, UnreadableFile
-from memoryhub.lib.gate import decode_utf8, json_text
+from memoryhub.lib.gate import brief, decode_utf8, json_text
 from memoryhub.lib.layouts.documents import unreadable
 from memoryhub.lib.layouts.jsonfile import open_json
 from memoryhub.lib.layouts.nanobot import below
@@ -121,7 +121,7 @@ def _short(value: Any, length: int) -> str:
 
 def _term(path: str, text: str, term: Any, dimensions: int, problems: list[Problem]) -> TermRecord | None:
     if not isinstance(term, dict):
-        problems.append(Problem(path, None, f"the term {text!r} is no object", "not taken", "rejected"))
+        problems.append(Problem(path, None, f"the term {brief(text)} is no object", "not taken", "rejected"))
         return None
     repairs: list[str] = []
     extra = {name: item for name, item in term.items() if name not in ("embedding", "related")}
@@ -138,7 +138,7 @@ def _term(path: str, text: str, term: Any, dimensions: int, problems: list[Probl
         repairs.append("its relations name itself, a word twice or something that is no word; those are left out")
         extra["related"] = related
     if repairs:
-        problems.append(Problem(path, None, f"the term {text!r}: {'; '.join(repairs)}", "taken so", "repaired"))
+        problems.append(Problem(path, None, f"the term {brief(text)}: {'; '.join(repairs)}", "taken so", "repaired"))
     return TermRecord(text, [float(number) for number in embedding], neighbours, extra)
 
 
@@ -156,7 +156,7 @@ def _read_export(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     for index, row in enumerate(file.value):
         record = _observation(row, zone)
         if isinstance(record, str) or record.uid in records:
-            what = record if isinstance(record, str) else f"has the id {record.uid} of an earlier one"
+            what = record if isinstance(record, str) else f"has the id {brief(record.uid)} of an earlier one"
             excerpt = json_text(row).encode()[:2000]
             file.problems.append(Problem(path, None, f"[{index}] {what}", "not taken", "rejected", excerpt))
             continue
@@ -174,7 +174,7 @@ def _observation(row: Any, zone: tzinfo) -> ObservationRecord | str:
     if not isinstance(row.get("id"), str) or not row["id"]:
         return "has no id"
     if row.get("category") not in CATEGORIES:
-        return f"has the category {row.get('category')!r}, which is none of {', '.join(CATEGORIES)}"
+        return f"has the category {brief(row.get('category'))}, which is none of {', '.join(CATEGORIES)}"
     source, time = row.get("source", ""), row.get("created_at", "")
     extra = {name: item for name, item in row.items() if name not in OBSERVATION_FIELDS}
     if not isinstance(source, str):

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from memoryhub.lib.folder import Folder, UnreadableFile
-from memoryhub.lib.gate import decode_utf8, json_text
+from memoryhub.lib.gate import brief, decode_utf8, json_text
 from memoryhub.lib.layouts.documents import empty, history_record, read_document, time_problem
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.jsonfile import open_json
@@ -182,7 +182,7 @@ def _read_knowledge(folder: Folder, path: str) -> FileRead:
     for index, row in enumerate(rows):
         record = _knowledge(path, index, row, file.problems)
         if record and record.content_id in records:
-            what = f"entries[{index}] has the id {record.content_id} of an earlier one"
+            what = f"entries[{index}] has the id {brief(record.content_id)} of an earlier one"
             file.problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
         elif record:
             records[record.content_id] = record
@@ -202,7 +202,7 @@ def _knowledge(path: str, index: int, row: Any, problems: list[Problem]) -> Know
     }
     category = row.get("category")
     if category not in CATEGORIES:
-        repairs.append(f"the category {category!r} is unknown; taken as learned_fact")
+        repairs.append(f"the category {brief(category)} is unknown; taken as learned_fact")
         extra["category"], category = category, "learned_fact"
     tags = row.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):

@@ -11,7 +11,7 @@ from datetime import UTC, tzinfo
 from typing import Any
 
 from memoryhub.lib.folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
-from memoryhub.lib.gate import BadJSON, clean_text, decode_json, decode_utf8
+from memoryhub.lib.gate import BadJSON, brief, clean_text, decode_json, decode_utf8
 from memoryhub.lib.layouts.documents import (
     EXCERPT_BYTES,
     empty,
@@ -235,7 +235,7 @@ def _pointer(path: str, metadata: dict[str, Any], lines: _Lines) -> int:
     value = metadata.get(name, 0)
     if type(value) is int and 0 <= value <= len(lines.entries) + len(lines.rejected_at):
         return value - sum(place < value for place in lines.rejected_at)
-    what = f"{name} is {value!r}, with {len(lines.entries)} messages in the file"
+    what = f"{name} is {brief(value)}, with {len(lines.entries)} messages in the file"
     lines.problems.append(Problem(path, 1, what, "taken as 0", "repaired"))
     return 0
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, tzinfo
 
-from memoryhub.lib.folder import Folder, Refused
+from memoryhub.lib.folder import Folder, Refused, display_path
 from memoryhub.lib.layouts import agterm, grid, grip, nanobot
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import FileRead, Found
@@ -19,10 +20,17 @@ def read_folder(folder: Folder, found: Found, *, zone: tzinfo = UTC, only: str =
     ``zone``: how agents' times without a zone are read. ``only``: one AgTerm export instead of the folder. Links and
     special files where memory should be are reported and not read.
     """
-    if only:
-        yield agterm.read_export(folder, only, zone)
-        return
-    yield from READERS[found.layout](folder, found, zone)
+    reads = [agterm.read_export(folder, only, zone)] if only else READERS[found.layout](folder, found, zone)
+    for read in reads:
+        yield _with_storable_names(read)
+
+
+def _with_storable_names(read: FileRead) -> FileRead:
+    """Show file names that are not UTF-8 with their odd bytes as escapes: no database stores them otherwise."""
+    if display_path(read.path) == read.path:
+        return read
+    problems = [replace(problem, file=display_path(problem.file)) for problem in read.problems]
+    return replace(read, path=display_path(read.path), problems=problems)
 
 
 def count_files(folder: Folder, found: Found, *, only: str = "") -> int:

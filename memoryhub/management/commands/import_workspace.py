@@ -8,6 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.flows.sync import ImportResult, import_workspace, run_import
+from memoryhub.lib.folder import display_path
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import ImportReport
 from sessions_app.services.audit import Actor
@@ -35,7 +36,7 @@ class Command(JsonCommand):
                 folder, actor=COMMAND, now=now, name=name, layout=layout, dry_run=True, progress=_draw
             )
         else:
-            report = ImportReport.objects.create(path=str(folder), name=name, wanted_layout=layout)
+            report = ImportReport.objects.create(path=display_path(str(folder)), name=name, wanted_layout=layout)
             result = run_import(report, actor=COMMAND, now=now, progress=_draw)
         _draw(0, 0)
         return _document(result) | {"dry_run": dry_run}
