@@ -46,6 +46,9 @@ def session(reads: dict[str, FileRead], path: str) -> SessionRecord:
 def source_record(entry: EntryRecord) -> dict:
     """Put an entry's source record together again, as records.py promises."""
     known = {
+        "id": entry.source_id,
+        "type": entry.kind,
+        "summaryId": entry.summary_source_id,
         "role": entry.role,
         "content": entry.content,
         "tool_calls": entry.tool_calls,
@@ -354,6 +357,38 @@ def test_no_value_of_any_type_escapes(tmp_path, name, wrap, value, layout):
     with Folder(tmp_path) as folder:
         for item in read_folder(folder, detect(folder, layout)):
             canonical_json([problem.what for problem in item.problems]).encode()
+
+
+FIELDS = ["role", "content", "tool_calls", "tool_call_id", "name", "timestamp", "type", "summaryId", "metadata", "id"]
+records = st.dictionaries(st.sampled_from(FIELDS), values | st.sampled_from(["user", "tool", "message"]), max_size=8)
+calls = st.fixed_dictionaries(
+    {}, optional={"id": values, "function": values, "function_name": values, "arguments": values}
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=300)
+@given(
+    st.lists(records, max_size=3), st.lists(calls, max_size=2), values, st.sampled_from(["nanobot", "grip", "agterm"])
+)
+def test_no_record_of_any_shape_escapes(tmp_path, messages, tool_calls, value, layout):
+    messages = [*messages, {"role": "assistant", "tool_calls": tool_calls, "content": "x", "type": "message"}]
+    (tmp_path / "sessions").mkdir(exist_ok=True)
+    metadata = {"_type": "metadata", "key": "a:b", "metadata": value, "last_archived": value, "created_at": value}
+    lines = [json.dumps(record) for record in [metadata, *messages]]
+    (tmp_path / "sessions" / "a_b.jsonl").write_text("\n".join(lines))
+    (tmp_path / "sessions" / "a_b.json").write_text(
+        json.dumps({"key": "a:b", "messages": messages, "summary": value})
+    )
+    (tmp_path / "e.json").write_text(json.dumps({"sessionId": "s", "entries": messages, "summaries": [value]}))
+
+    with Folder(tmp_path) as folder:
+        for item in read_folder(folder, detect(folder, layout)):
+            rejected = [problem for problem in item.problems if problem.outcome == "rejected"]
+            for found in item.items:
+                of_entries = sum("summaries[" not in problem.what for problem in rejected)
+                assert len(found.entries) + of_entries == len(messages)
+                for entry in found.entries:
+                    assert source_record(entry).keys() == set(entry.source_fields)
 
 
 @settings(deadline=None, max_examples=200)

@@ -89,7 +89,7 @@ def _entry(
         return None
     extra = {name: item for name, item in row.items() if name not in COLUMNS}
     folder_of = row.get("summaryId")
-    if folder_of is not None and folder_of not in summaries:
+    if folder_of is not None and not (isinstance(folder_of, str) and folder_of in summaries):
         what = f"entries[{index}] names the summary {brief(folder_of)}, which is not in the file"
         problems.append(Problem(path, None, what, "the entry stays in the context", "repaired"))
         extra["summaryId"], folder_of = folder_of, None
