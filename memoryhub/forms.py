@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.forms import BaseUserCreationForm
+from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm
 from django.contrib.auth.models import User
+from django.core.cache import cache
 
 from memoryhub.flows.sync import is_below_roots
 from sessions_app.models import Workspace
@@ -14,6 +16,28 @@ from sessions_app.models import Workspace
 LAYOUTS = [("auto", "Find out"), *((layout.value, layout.label) for layout in Workspace.Layout if layout != "hub")]
 UPLOAD_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".json")
 MAX_UPLOAD_BYTES = 100 * 2**20
+MAX_TRIES, TRIES_SECONDS = 10, 60
+
+
+class LoginForm(AuthenticationForm):
+    """Signing in, slowed after ten wrong tries a minute for a name or from an address; nobody is locked out."""
+
+    def clean(self) -> dict[str, Any]:
+        counters = self._counters()
+        if any(cache.get(counter, 0) >= MAX_TRIES for counter in counters):
+            raise forms.ValidationError("Too many wrong tries. Wait a minute, then try again.", code="slowed")
+        try:
+            return super().clean()
+        except forms.ValidationError:
+            for counter in counters:
+                cache.add(counter, 0, TRIES_SECONDS)
+                cache.incr(counter)
+            raise
+
+    def _counters(self) -> list[str]:
+        address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
+        tried = [f"name {self.cleaned_data.get('username', '')}", f"address {address}"]
+        return [f"login-{hashlib.sha256(text.encode()).hexdigest()}" for text in tried]
 
 
 class OperatorForm(BaseUserCreationForm[User]):

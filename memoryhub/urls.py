@@ -4,12 +4,15 @@ from django.contrib.auth import views as auth_views
 from django.urls import URLPattern, URLResolver, include, path
 
 from memoryhub import views
+from memoryhub.forms import LoginForm
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.home, name="home"),
     path("health/", views.health, name="health"),
     path("setup/<str:token>/", views.setup, name="setup"),
-    path("login/", auth_views.LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path(
+        "login/", auth_views.LoginView.as_view(redirect_authenticated_user=True, form_class=LoginForm), name="login"
+    ),
     path("logout/", auth_views.LogoutView.as_view(), name="logout"),
     path("import/", views.new_import, name="import"),
     path("demo/", views.open_demo, name="demo"),

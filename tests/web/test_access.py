@@ -2,6 +2,7 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.test import Client
 from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLPattern, URLResolver
@@ -159,3 +160,26 @@ def test_an_expected_error_is_said_in_words(is_htmx, admin_client, monkeypatch):
     assert response.status_code == 422
     assert "Not now." in response.content.decode()
     assert response.headers.get("HX-Retarget", "") == ("#messages" if is_htmx else "")
+
+
+def test_wrong_passwords_are_slowed_and_then_forgiven(client):
+    User.objects.create_user("vera", password=PASSWORD)
+    wrong = [client.post("/login/", {"username": "vera", "password": "guess"}) for _ in range(10)]
+
+    slowed = client.post("/login/", {"username": "vera", "password": PASSWORD})
+    cache.clear()  # a minute later
+    forgiven = client.post("/login/", {"username": "vera", "password": PASSWORD})
+
+    assert all("Too many" not in response.content.decode() for response in wrong)
+    assert "Too many wrong tries" in slowed.content.decode()
+    assert forgiven.status_code == 302
+
+
+def test_an_unknown_name_hears_the_same_as_a_known_one(client):
+    User.objects.create_user("vera", password=PASSWORD)
+
+    def heard(name: str) -> list[str]:
+        response = client.post("/login/", {"username": name, "password": "guess"})
+        return response.context["form"].non_field_errors()
+
+    assert heard("vera") == heard("nobody")
