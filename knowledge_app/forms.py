@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 
 from knowledge_app.models import KnowledgeEntry, Observation
@@ -27,11 +29,17 @@ class KnowledgeFilterForm(forms.Form):
 class ObservationFilterForm(forms.Form):
     q = search_field("Text or source")
     category = forms.ChoiceField(required=False, choices=[("", "All kinds"), *Observation.Category.choices])
+    withdrawn = forms.BooleanField(required=False, label="Withdrawn too")
 
 
 class KeyValueFilterForm(forms.Form):
     begin = search_field("Key begins with")
     q = forms.CharField(required=False, max_length=200, label="Key or value contains")
+
+    def __init__(self, *args: Any, finds_values: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not finds_values:
+            self.fields["q"].label = "Key contains"
 
 
 class TermFilterForm(forms.Form):

@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 
 from knowledge_app.models import CachedResponse
+from knowledge_app.views.extra import further_fields
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.lib.tokens import count_tokens
@@ -30,7 +31,13 @@ def cached_responses(request: HttpRequest, slug: str) -> HttpResponse:
 def cached_response(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     row = get_object_or_404(CachedResponse, workspace=workspace, pk=pk)
-    context = {"workspace": workspace, "row": row, "is_expired": is_expired(row, workspace)}
+    context = {
+        "workspace": workspace,
+        "row": row,
+        "tokens": count_tokens(row.response),
+        "is_expired": is_expired(row, workspace),
+        "fields": further_fields(row),
+    }
     return render_page(request, "knowledge_app/cached_response.html", context)
 
 

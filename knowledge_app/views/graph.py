@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from knowledge_app.forms import TermFilterForm
 from knowledge_app.models import SemanticGraph, Term, TermRelation
+from knowledge_app.views.extra import further_fields
 from memoryhub.lib import vectors
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
@@ -69,6 +70,7 @@ def term(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "neighbours": neighbours,
         "naming": [relation.term for relation in naming[:SHOWN_NEIGHBOURS] if relation.term_id not in shown],
         "nodes": ring(picture),
+        "fields": further_fields(found),
     }
     return render_page(request, "knowledge_app/term.html", context)
 

@@ -5,9 +5,11 @@ from datetime import date
 from itertools import groupby
 
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
 from knowledge_app.forms import HistoryFilterForm
 from knowledge_app.models import HistoryEntry
+from knowledge_app.views.extra import Fields, with_further_fields
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from sessions_app.access import get_workspace
@@ -34,10 +36,10 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     return render_page(request, "knowledge_app/history.html", context, fragment="history-list")
 
 
-def _by_day(entries: Sequence[HistoryEntry]) -> list[tuple[date | None, list[HistoryEntry]]]:
+def _by_day(entries: Sequence[HistoryEntry]) -> list[tuple[date | None, list[tuple[HistoryEntry, Fields]]]]:
     """Set neighbours of one day together. The order is that of writing: a day may come twice."""
 
     def day(entry: HistoryEntry) -> date | None:
-        return entry.occurred_at.date() if entry.occurred_at else None
+        return timezone.localdate(entry.occurred_at) if entry.occurred_at else None
 
-    return [(key, list(group)) for key, group in groupby(entries, key=day)]
+    return [(key, with_further_fields(group)) for key, group in groupby(entries, key=day)]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from django.db.models import Q
@@ -19,6 +20,7 @@ from sessions_app.models import Membership, Workspace
 from sessions_app.services.audit import Actor, record
 
 BRIEF_CHARS = 200
+INDENTED_CHARS = 20_000  # JSON beyond it is shown as it is
 SHOWN_STATES = 50
 EDITOR = Membership.Role.EDITOR
 
@@ -36,13 +38,15 @@ class Shown:
 
 def key_values(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
-    form = KeyValueFilterForm(request.GET)
+    may_reveal = has_role(request.user, workspace, EDITOR)
+    form = KeyValueFilterForm(request.GET, finds_values=may_reveal)
     wishes = form.cleaned_data if form.is_valid() else {}
     rows = KeyValue.objects.filter(workspace=workspace)
     if begin := wishes.get("begin"):
         rows = rows.filter(key__startswith=begin)
     if text := wishes.get("q"):
-        rows = rows.filter(Q(key__icontains=text) | Q(value__icontains=text))
+        in_value = Q(value__icontains=text) if may_reveal else Q()  # else a masked value could be guessed by letters
+        rows = rows.filter(Q(key__icontains=text) | in_value)
     page = keyset_page(rows, order=("key",), params=request.GET)
     context = {
         "workspace": workspace,
@@ -87,8 +91,22 @@ def _detail(request: HttpRequest, workspace: Workspace, row: KeyValue, *, is_rev
         "row": row,
         "states": states,
         "tokens": count_tokens(row.value),
+        "indented": _indented(row.value) if row.is_json else "",
         "is_masked": is_secret and not is_revealed,
         "is_revealed": is_revealed,
         "may_reveal": has_role(request.user, workspace, EDITOR),
     }
     return render(request, "knowledge_app/key_value.html", context)
+
+
+def _indented(text: str) -> str:
+    """Set short JSON out over lines; "" where that would change a number, a repeated key or anything else in it."""
+    if len(text) > INDENTED_CHARS:
+        return ""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    forms = [json.dumps(value, ensure_ascii=False, separators=separators) for separators in [(",", ":"), (", ", ": ")]]
+    is_structure = isinstance(value, dict | list)
+    return json.dumps(value, ensure_ascii=False, indent=2) if is_structure and text in forms else ""

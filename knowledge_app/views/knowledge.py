@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 
 from knowledge_app.forms import KnowledgeFilterForm
 from knowledge_app.models import KnowledgeEntry
+from knowledge_app.views.extra import Fields, with_further_fields
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from sessions_app.access import get_workspace
@@ -25,6 +26,7 @@ def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
             Q(content__icontains=text) | Q(tag_text__icontains=text) | Q(source__icontains=text)
         )
     chosen = wishes.get("category")
+    page = keyset_page(entries.filter(category=chosen), order=ORDER, params=request.GET) if chosen else None
     totals = dict(entries.order_by().values_list("category").annotate(Count("id")))
     context = {
         "workspace": workspace,
@@ -32,7 +34,8 @@ def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
         "chosen": chosen,
         "is_filtered": any(wishes.values()),
         "count": totals.get(chosen, 0) if chosen else sum(totals.values()),
-        "page": keyset_page(entries.filter(category=chosen), order=ORDER, params=request.GET) if chosen else None,
+        "page": page,
+        "entries": with_further_fields(page.rows) if page else [],
         "groups": [] if chosen else _groups(entries, totals),
         "chosen_label": KnowledgeEntry.Category(chosen).label if chosen else "",
     }
@@ -41,13 +44,13 @@ def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _groups(
     entries: QuerySet[KnowledgeEntry], totals: dict[str, int]
-) -> list[tuple[KnowledgeEntry.Category, int, list[KnowledgeEntry]]]:
+) -> list[tuple[KnowledgeEntry.Category, int, list[tuple[KnowledgeEntry, Fields]]]]:
     """Return each category with its count and its first rows: one query for each, five in all."""
     return [
         (
             category,
             totals.get(category.value, 0),
-            list(entries.filter(category=category).order_by(*ORDER)[:SHOWN_EACH]),
+            with_further_fields(entries.filter(category=category).order_by(*ORDER)[:SHOWN_EACH]),
         )
         for category in KnowledgeEntry.Category
     ]

@@ -11,7 +11,7 @@ from django.utils.text import slugify
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
 from memoryhub.lib.diff import diff_lines
-from memoryhub.lib.facts import Section, fact_lines, split_sections
+from memoryhub.lib.facts import FactLine, Section, fact_lines, split_sections
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.markdown import MAX_RENDERED_CHARS, render_markdown
 from sessions_app.access import get_workspace
@@ -19,7 +19,9 @@ from sessions_app.access import get_workspace
 SHOWN_REVISIONS = 20
 SHOWN_REMOVED = 50
 MAX_SECTIONS = 200  # beyond it a document is shown as one text
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_INVISIBLE = re.compile(  # soft hyphen, marks and fillers of zero width, bidi controls, tags, variation selectors 17 on
+    "[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class ShownSection:
     html: SafeString
     source: str
     fact_count: int
+    categories: list[str]
 
 
 def show_invisible(text: str) -> str:
@@ -50,8 +53,8 @@ def documents(request: HttpRequest, slug: str) -> HttpResponse:
     held = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
     context = {
         "workspace": workspace,
-        "documents": rows,
-        "held": held.select_related("document").order_by("-id"),
+        "documents": list(rows),
+        "held": list(held.select_related("document").order_by("-id")),
     }
     return render_page(request, "knowledge_app/documents.html", context)
 
@@ -67,21 +70,24 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     text = show_invisible(shown.content) if shown else ""
     before = found.revisions.filter(number=shown.number - 1).first() if shown and shown.number > 1 else None
     wants_diff = "diff" in request.GET and before is not None
-    removed = Fact.objects.filter(document=found, died__isnull=False).select_related("died")
+    removed = Fact.objects.filter(document=found, died__isnull=False)
+    removed_rows = removed.select_related("died").order_by("-died__number", "line")[:SHOWN_REMOVED]
+    siblings = MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).order_by("name")
     context = {
         "workspace": workspace,
         "document": found,
-        "siblings": MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).order_by("name"),
+        "siblings": list(siblings),
         "shown": shown,
         "is_head": shown == found.head,
         "before": before,
-        "diff": diff_lines(before.content, shown.content) if wants_diff and before and shown else None,
+        "diff": diff_lines(show_invisible(before.content), text) if wants_diff and before else None,
         "sections": [] if wants_diff else _sections(text),
         "text": text,
         "has_raw": bool(shown and shown.raw is not None),
-        "revisions": found.revisions.order_by("-number")[:SHOWN_REVISIONS],
-        "removed": removed.order_by("-died__number", "line")[:SHOWN_REMOVED],
-        "held": found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id"),
+        "revisions": list(found.revisions.order_by("-number")[:SHOWN_REVISIONS]),
+        "removed": [(fact, show_invisible(fact.text)) for fact in removed_rows],
+        "removed_count": removed.count(),
+        "held": list(found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id")),
     }
     return render_page(request, "knowledge_app/document.html", context, fragment="document")
 
@@ -92,13 +98,14 @@ def _sections(text: str) -> list[ShownSection]:
     if len(text) > MAX_RENDERED_CHARS or len(sections) > MAX_SECTIONS:
         return []
     lines = text.split("\n")
-    facts = [fact.line for fact in fact_lines(text)]
+    facts = fact_lines(text)
     shown = [_shown(section, number, lines, facts) for number, section in enumerate(sections)]
     return [section for section in shown if section.source.strip()]
 
 
-def _shown(section: Section, number: int, lines: list[str], facts: list[int]) -> ShownSection:
+def _shown(section: Section, number: int, lines: list[str], facts: list[FactLine]) -> ShownSection:
     source = "\n".join(lines[section.start - 1 : section.end - 1])
-    count = sum(section.start <= line < section.end for line in facts)
+    own = [fact for fact in facts if section.start <= fact.line < section.end]
+    categories = sorted({fact.category for fact in own if fact.category})
     anchor = f"section-{number}-{slugify(section.title, allow_unicode=True)}".rstrip("-")
-    return ShownSection(anchor, section.title, render_markdown(source), source.strip("\n"), count)
+    return ShownSection(anchor, section.title, render_markdown(source), source.strip("\n"), len(own), categories)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
+from memoryhub.demo import write_demo
 from memoryhub.flows.setup import issue_setup_token
 from memoryhub.flows.sync import import_workspace
 from sessions_app.models import Session, Workspace
@@ -96,19 +98,32 @@ def test_the_keyboard_leads_everywhere(page: Page, agent: Path):
 
 
 PAGES = ["", "sessions/", "statistics/", "memory/", "history/", "knowledge/", "observations/"]
-PAGES += ["key-values/", "terms/", "cached-responses/", "imports/"]
+PAGES += ["key-values/", "terms/", "cached-responses/", "imports/", "imports/files/"]
+
+
+def take_demo(tmp_path: Path) -> tuple[str, str]:
+    for name, folder in write_demo(tmp_path, today=date(2026, 3, 20)).items():
+        import_workspace(folder, actor=Actor("command", "test"), now=timezone.now(), name=name)
+    return "atlas", "telegram:55120344"
+
+
+def take_fixtures(_tmp_path: Path) -> tuple[str, str]:
+    if not FIXTURES.exists():
+        pytest.skip("the fixtures aren't beside the clone")
+    for name in ("nanobot-current", "grip", "grid"):
+        import_workspace(FIXTURES / name, actor=Actor("command", "test"), now=timezone.now())
+    return "nanobot-current", "telegram:482913377"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.skipif(not FIXTURES.exists(), reason="the fixtures aren't beside the clone")
-def test_pages_are_accessible_and_fit_every_screen(page: Page, scheme: str):
-    for name in ("nanobot-current", "grip", "grid"):
-        import_workspace(FIXTURES / name, actor=Actor("command", "test"), now=timezone.now())
+@pytest.mark.parametrize("take", [take_demo, take_fixtures])
+def test_pages_are_accessible_and_fit_every_screen(page: Page, tmp_path: Path, take, scheme: str):
+    slug, key = take(tmp_path)
     page.emulate_media(color_scheme=scheme)
-    session = Session.objects.get(key="telegram:482913377", workspace__slug="nanobot-current")
-    addresses = ["/", "/import/", f"/w/nanobot-current/sessions/{session.pk}/"]
-    addresses += [f"/w/nanobot-current/sessions/{session.pk}/{part}/" for part in ("context", "statistics")]
-    addresses += [f"/w/{slug}/{part}" for slug in ("nanobot-current", "grip", "grid") for part in PAGES]
+    session = Session.objects.get(key=key, workspace__slug=slug)
+    base = f"/w/{slug}/sessions/{session.pk}/"
+    addresses = ["/", "/import/", base, f"{base}context/", f"{base}statistics/"]
+    addresses += [f"/w/{workspace.slug}/{part}" for workspace in Workspace.objects.order_by("id") for part in PAGES]
     for address in addresses:
         for width in (1440, 390):
             page.set_viewport_size({"width": width, "height": 900})

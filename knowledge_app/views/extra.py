@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol, TypeVar
+
+
+class HasExtra(Protocol):
+    extra: Any
+
+
+RowT = TypeVar("RowT", bound=HasExtra)
+Fields = list[tuple[str, Any]]
+
+
+def further_fields(row: HasExtra) -> Fields:
+    """Return what the agent's file said of a row beyond the fields that the hub knows.
+
+    As pairs, since a template that asks a dict for ``items`` gets its field of that name.
+    """
+    return list(row.extra.items()) if isinstance(row.extra, dict) else []
+
+
+def with_further_fields(rows: Iterable[RowT]) -> list[tuple[RowT, Fields]]:
+    return [(row, further_fields(row)) for row in rows]
