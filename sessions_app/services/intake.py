@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,7 @@ from memoryhub.lib.tally import Tally
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Entry, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
-from sessions_app.services.entries import append_entries, hashes_in_order
+from sessions_app.services.entries import BATCH_ROWS, append_entries, hashes_in_order
 from sessions_app.services.sources import find_source
 from sessions_app.services.totals import recount_session
 
@@ -31,7 +32,8 @@ class SessionPlan:
     alignment: Alignment
     first_position: int
     is_current: bool
-    opens_epoch: bool
+    opens_epoch: bool = False
+    alike: int = 0  # entries at the beginning that equal those of an epoch, before the file parts from it
 
 
 def take_session(
@@ -67,19 +69,21 @@ def plan_session(workspace: Workspace, record: SessionRecord, source: SourceFile
     certain = all(entry.occurred_at_text for entry in record.entries)
     session = Session.objects.filter(workspace_id=workspace.pk, key=record.key).first() if workspace.pk else None
     if session is None:
-        return SessionPlan(None, 0, Alignment("grown", 0), 0, is_current=True, opens_epoch=False)
+        return SessionPlan(None, 0, Alignment("grown", 0), 0, is_current=True)
     epochs = Entry.objects.filter(session=session).order_by("-epoch").values_list("epoch", flat=True).distinct()
     known = [source.epoch] if source and source.session_id == session.pk else list(epochs)
+    alike = 0
     for epoch in known or [session.epoch]:
         kept = hashes_in_order(session, epoch)
         alignment = align(kept, hashes, certain=certain)
         if alignment.verdict not in NEW_EPOCH:
-            return SessionPlan(
-                session, epoch, alignment, len(kept), is_current=epoch == session.epoch, opens_epoch=False
-            )
+            return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
+        alike = max(alike, alignment.append_from)
     newest = max([session.epoch, *epochs]) + 1
     takes_over = record.is_visible_to_agent or not session.is_visible_to_agent
-    return SessionPlan(session, newest, Alignment("restarted", 0), 0, is_current=takes_over, opens_epoch=True)
+    return SessionPlan(
+        session, newest, Alignment("restarted", 0), 0, is_current=takes_over, opens_epoch=True, alike=alike
+    )
 
 
 def _tally(plan: SessionPlan, record: SessionRecord, path: str) -> Tally:
@@ -90,6 +94,8 @@ def _tally(plan: SessionPlan, record: SessionRecord, path: str) -> Tally:
     tally.added["sessions"] += plan.session is None
     if plan.opens_epoch:
         what = f"begins anew: none of its entries continue the {_entries(plan.session)} kept before"
+        if plan.alike:
+            what = f"was rewritten: it differs from what was kept after the first {plan.alike} entries"
         action = f"taken as epoch {plan.epoch + 1} of the session; the earlier entries stay readable"
         tally.problems.append(Problem(path, None, what, action, "noted"))
     elif plan.alignment.verdict == "shorter":
@@ -116,7 +122,7 @@ def apply_session(
         now=now,
         summaries=summaries,
     )
-    _link_kept_entries(session, record, plan, summaries)
+    is_changed |= bool(_link_kept_entries(session, record, plan, summaries))
     _measure_summaries(summaries.values())
     session.entry_count = Entry.objects.filter(session=session).count()
     if plan.is_current:
@@ -225,15 +231,18 @@ def _summary(session: Session, item: SummaryRecord, epoch: int, now: datetime) -
 
 def _link_kept_entries(
     session: Session, record: SessionRecord, plan: SessionPlan, summaries: Mapping[str, Summary]
-) -> None:
-    """An entry that was active at the last import may be folded by now."""
+) -> int:
+    """Fold entries that were active at the last import and are not by now; return how many."""
+    positions: defaultdict[str, list[int]] = defaultdict(list)
     for place, item in enumerate(record.entries[: plan.alignment.append_from]):
-        summary = summaries.get(item.summary_source_id)
-        if summary:
-            position = plan.alignment.offset + place
-            Entry.objects.filter(session=session, epoch=plan.epoch, position=position, summary__isnull=True).update(
-                summary=summary
-            )
+        if item.summary_source_id in summaries:
+            positions[item.summary_source_id].append(plan.alignment.offset + place)
+    active = Entry.objects.filter(session=session, epoch=plan.epoch, summary=None)
+    return sum(
+        active.filter(position__in=some[start : start + BATCH_ROWS]).update(summary=summaries[name])
+        for name, some in positions.items()
+        for start in range(0, len(some), BATCH_ROWS)
+    )
 
 
 def _measure_summaries(summaries: Iterable[Summary]) -> None:

@@ -35,7 +35,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "map": _map(session, transcript),
         "pages": _pages(transcript),
         "sources": session.source_files.order_by("path"),
-        "extra": {name: json_text(value) for name, value in session.extra.items() if name != "checkpoint"},
+        "extra": [(name, json_text(value)) for name, value in session.extra.items() if name != "checkpoint"],
         "checkpoint": json_text(session.extra["checkpoint"]) if "checkpoint" in session.extra else "",
     }
     return render_page(request, "sessions_app/detail.html", context, fragment="transcript")

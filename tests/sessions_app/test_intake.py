@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from memoryhub.lib.layouts.records import SummaryRecord
+from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
 from sessions_app.models import DailyTotal, Entry, Run, Session, Summary, Workspace
 from sessions_app.services.audit import open_guard
 from sessions_app.services.intake import take_session
@@ -150,6 +150,35 @@ def test_folded_entries_name_their_summary(workspace):
     assert (summary.entry_count, summary.first_position, summary.original_token_count) == (1, 0, 9)
     assert Entry.objects.get(summary=summary).content == "x"
     assert Session.objects.get().active_entry_count == 2
+
+
+def test_entries_folded_since_the_last_import_are_folded_here_too(workspace):
+    def record(*folded: str) -> SessionRecord:
+        entries = [
+            entry_record(word, minute=0, source_id=word, summary_source_id="s1" if word in folded else "")
+            for word in ("a", "b", "c")
+        ]
+        summaries = [SummaryRecord("s1", "said", list(folded), token_count=1)] if folded else []
+        return SessionRecord("s", entries, summaries)
+
+    counts = []
+    for folded in ((), ("a",), ("a", "b"), ("a", "b")):
+        tally = take(workspace, record(*folded))
+        session = Session.objects.get()
+        counts.append((session.active_entry_count, session.summary_tokens, tally.updated["sessions"]))
+
+    assert counts == [(3, 0, 0), (2, 1, 1), (1, 1, 1), (1, 1, 0)]
+    assert Summary.objects.get().entry_count == 2
+
+
+def test_a_file_rewritten_in_the_middle_opens_an_epoch_and_says_so(workspace):
+    take(workspace, session_record("a", "b", "c"))
+
+    tally = take(workspace, session_record("a", "B", "c"))
+
+    assert contents(0) == ["a", "b", "c"]
+    assert contents(1) == ["a", "B", "c"]
+    assert "rewritten" in tally.problems[0].what
 
 
 def test_daily_totals_add_up(workspace):
