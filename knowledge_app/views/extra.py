@@ -3,21 +3,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
+from memoryhub.lib.gate import json_text
+
 
 class HasExtra(Protocol):
     extra: Any
 
 
 RowT = TypeVar("RowT", bound=HasExtra)
-Fields = list[tuple[str, Any]]
+Fields = list[tuple[str, str]]
 
 
 def further_fields(row: HasExtra) -> Fields:
-    """Return what the agent's file said of a row beyond the fields that the hub knows.
+    """Return what the agent's file said of a row beyond the fields that the hub knows, as (name, JSON text).
 
-    As pairs, since a template that asks a dict for ``items`` gets its field of that name.
+    Pairs, since a template that asks a dict for ``items`` gets its field of that name.
     """
-    return list(row.extra.items()) if isinstance(row.extra, dict) else []
+    return [(name, json_text(value)) for name, value in row.extra.items()] if isinstance(row.extra, dict) else []
 
 
 def with_further_fields(rows: Iterable[RowT]) -> list[tuple[RowT, Fields]]:

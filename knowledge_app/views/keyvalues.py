@@ -107,6 +107,8 @@ def _indented(text: str) -> str:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return ""
-    forms = [json.dumps(value, ensure_ascii=False, separators=separators) for separators in [(",", ":"), (", ", ": ")]]
+    forms = [
+        json.dumps(value, ensure_ascii=False, separators=separators) for separators in [(",", ":"), (", ", ": ")]
+    ]
     is_structure = isinstance(value, dict | list)
     return json.dumps(value, ensure_ascii=False, indent=2) if is_structure and text in forms else ""

@@ -19,7 +19,7 @@ from sessions_app.access import get_workspace
 SHOWN_REVISIONS = 20
 SHOWN_REMOVED = 50
 MAX_SECTIONS = 200  # beyond it a document is shown as one text
-_INVISIBLE = re.compile(  # soft hyphen, marks and fillers of zero width, bidi controls, tags, variation selectors 17 on
+_INVISIBLE = re.compile(  # of zero width, fillers, bidi controls, tags, variation selectors 17 and above
     "[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 

@@ -6,6 +6,8 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import escape
 
 from knowledge_app.models import HeldChange, KeyValue, MemoryDocument, Term
 from knowledge_app.services.graph import take_graph
@@ -165,6 +167,69 @@ def test_one_category_of_knowledge_pages_by_key(workspace, viewer_client):
     assert 'rel="next"' in chosen
 
 
+def test_a_further_field_may_have_any_name(workspace, viewer_client):
+    """A template that asks a dict for its items gets the field of that name instead."""
+    extra = {"items": [1, 2, 3], "keys": "k"}
+    take_knowledge(workspace, [KnowledgeRecord("i", "learned_fact", "body", extra=extra)], **FILE)
+    take_observations(workspace, [ObservationRecord("uid", "finding", "body", extra=extra)], **FILE)
+    take_cached(workspace, [CachedResponseRecord("key", "m", "body", extra=extra)], **FILE)
+    take_history(workspace=workspace, log=HistoryLog([HistoryRecord("body", "", extra=extra)]), **FILE)
+    term = TermRecord("word", [], [], extra=extra)
+    take_graph(workspace=workspace, graph=GraphRecord("", "", "", 0, None, "", [term]), **FILE)
+    cached, found = workspace.cached_responses.get().pk, workspace.terms.get().pk
+
+    for page in (
+        text(viewer_client, "knowledge:knowledge", workspace.slug),
+        text(viewer_client, "knowledge:knowledge", workspace.slug, category="learned_fact"),
+        text(viewer_client, "knowledge:observations", workspace.slug),
+        text(viewer_client, "knowledge:observations", workspace.slug, category="finding"),
+        text(viewer_client, "knowledge:history", workspace.slug),
+        text(viewer_client, "knowledge:cached-response", workspace.slug, cached),
+        text(viewer_client, "knowledge:term", workspace.slug, found),
+    ):
+        assert "[1, 2, 3]" in page
+
+
+def test_history_says_where_an_entry_stood_and_what_its_time_was(workspace, viewer_client):
+    record = HistoryRecord("body", "", NOW, "[2026-04-01 12:00]", file="memory/HISTORY.md")
+    take_history(workspace=workspace, log=HistoryLog([record]), **FILE)
+
+    html = text(viewer_client, "knowledge:history", workspace.slug)
+
+    assert ">memory/HISTORY.md<" in html
+    assert ">[2026-04-01 12:00]<" in html
+
+
+def test_the_day_of_an_entry_is_that_of_the_zone_shown(workspace, viewer_client):
+    at = datetime(2026, 4, 1, 20, tzinfo=UTC)
+    take_history(workspace=workspace, log=HistoryLog([HistoryRecord("body", "", at, "")]), **FILE)
+
+    with timezone.override("Pacific/Auckland"):
+        html = text(viewer_client, "knowledge:history", workspace.slug)
+
+    assert "2 Apr 2026" in html
+    assert ">09:00<" in html
+
+
+def test_withdrawn_observations_are_shown_when_asked_for(workspace, viewer_client):
+    take_observations(workspace, [ObservationRecord("uid", "finding", "taken back")], **FILE)
+    workspace.observations.update(withdrawn_at=NOW, withdrawn_reason="another service")
+
+    assert "taken back" not in text(viewer_client, "knowledge:observations", workspace.slug)
+    assert "another service" in text(viewer_client, "knowledge:observations", workspace.slug, withdrawn="1")
+    chosen = text(viewer_client, "knowledge:observations", workspace.slug, withdrawn="1", category="finding")
+    assert "taken back" in chosen
+
+
+def test_knowledge_says_when_it_was_last_used(workspace, viewer_client):
+    record = KnowledgeRecord(
+        "i", "learned_fact", "body", access_count=3, accessed_at=datetime(2020, 5, 6, tzinfo=UTC)
+    )
+    take_knowledge(workspace, [record], **FILE)
+
+    assert "6 May 2020" in text(viewer_client, "knowledge:knowledge", workspace.slug)
+
+
 def test_a_tag_is_found_by_part(workspace, viewer_client):
     take_knowledge(workspace, [KnowledgeRecord("i", "learned_fact", "body", tags=["rate-limit"])], **FILE)
 
@@ -180,8 +245,39 @@ def test_a_secret_is_masked_until_an_editor_reveals_it(workspace, viewer, viewer
     assert "s3cret-value" not in text(viewer_client, "knowledge:key-value", workspace.slug, pk)
     assert viewer_client.post(reveal).status_code == 404
     Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+    assert viewer_client.get(reveal).status_code == 405
     assert "s3cret-value" in viewer_client.post(reveal).content.decode()
     assert AuditRecord.objects.get(action="key_value.revealed").actor_name == "vera"
+
+
+def test_a_viewer_cannot_guess_a_masked_value_by_filtering(workspace, viewer, viewer_client):
+    take_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
+
+    assert "No key fits" in text(viewer_client, "knowledge:key-values", workspace.slug, q="s3c")
+    assert "github_token" in text(viewer_client, "knowledge:key-values", workspace.slug, q="hub_tok")
+    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+    assert "github_token" in text(viewer_client, "knowledge:key-values", workspace.slug, q="s3c")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_indented"),
+    [
+        ('{"a":{"b":[1,2]}}', True),
+        ('{"a": 1}', True),
+        ('{"a":1,"a":2}', False),
+        ('{"a":1.10}', False),
+        ("3", False),
+        ('{"a":"' + "x" * 20_000 + '"}', False),
+        ("[" * 5_000 + "]" * 5_000, False),
+    ],
+)
+def test_json_is_set_out_only_where_that_changes_nothing(value, is_indented, workspace, viewer_client):
+    take_key_values(workspace, [KeyValueRecord("limits", value, is_json=True)], **FILE)
+
+    html = text(viewer_client, "knowledge:key-value", workspace.slug, KeyValue.objects.get().pk)
+
+    assert ("Exactly as it is kept" in html) is is_indented
+    assert escape(value) in html
 
 
 @pytest.mark.parametrize("key", ["", "../x", "<i>", "a/b?c=d#e"])
@@ -208,6 +304,18 @@ def hold(workspace) -> HeldChange:
     return HeldChange.objects.get()
 
 
+def test_a_foreign_held_change_is_not_found(workspace, viewer, viewer_client):
+    other = type(workspace).objects.create(slug="other", name="Other")
+    change = hold(other)
+    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+
+    assert viewer_client.get(reverse("knowledge:held-change", args=[workspace.slug, change.pk])).status_code == 404
+    for name in ("knowledge:approve-held-change", "knowledge:reject-held-change"):
+        for slug in (workspace.slug, other.slug):
+            assert viewer_client.post(reverse(name, args=[slug, change.pk])).status_code == 404
+    assert HeldChange.objects.get().status == HeldChange.Status.PENDING
+
+
 def test_a_held_change_is_shown_as_a_diff_and_decided_by_editors_only(workspace, viewer, viewer_client):
     change = hold(workspace)
     approve = reverse("knowledge:approve-held-change", args=[workspace.slug, change.pk])
@@ -226,9 +334,11 @@ def test_a_held_change_is_shown_as_a_diff_and_decided_by_editors_only(workspace,
 
 def test_rejecting_keeps_the_text(workspace, viewer, viewer_client):
     change = hold(workspace)
-    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+    reject = reverse("knowledge:reject-held-change", args=[workspace.slug, change.pk])
 
-    viewer_client.post(reverse("knowledge:reject-held-change", args=[workspace.slug, change.pk]))
+    assert viewer_client.post(reject).status_code == 404
+    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+    assert viewer_client.post(reject).status_code == 302
 
     assert MemoryDocument.objects.get().head.content == FACTS
     assert HeldChange.objects.get().decided_by == User.objects.get(username="vera")
@@ -252,10 +362,35 @@ def test_a_document_shows_sections_revisions_and_what_is_gone(workspace, viewer_
     )
 
 
-def test_invisible_characters_are_shown(workspace, viewer_client):
-    take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", "- a\u200bb\u202ec"), **FILE)
+@pytest.mark.parametrize("mark", [chr(code) for code in (0x200B, 0x202E, 0x061C, 0x2066, 0xE0041, 0xE0100)])
+def test_invisible_characters_are_shown(mark, workspace, viewer_client):
+    """In the text, in what a revision changed, and in facts that are gone."""
+    for content in (f"- a{mark}b\n- c", "- other words altogether\n- c", f"- c\n- a{mark}b"):
+        take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+    pk = MemoryDocument.objects.get().pk
+
+    latest = text(viewer_client, "knowledge:document", workspace.slug, pk)
+    changed = text(viewer_client, "knowledge:document", workspace.slug, pk, revision="2", diff="1")
+
+    for html in (latest, changed):
+        assert f"⟦U+{ord(mark):04X}⟧" in html
+        assert mark not in html
+
+
+def test_a_section_names_the_categories_of_its_facts(workspace, viewer_client):
+    content = "# Team\n- [user_preference] short answers"
+    take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
 
     html = text(viewer_client, "knowledge:document", workspace.slug, MemoryDocument.objects.get().pk)
 
-    assert "⟦U+200B⟧" in html
-    assert "⟦U+202E⟧" in html
+    assert '<span class="badge">User preference</span>' in html
+
+
+def test_a_large_document_is_plain_text(workspace, viewer_client):
+    content = "# Team\n" + "- **bold** words\n" * 20_000
+    take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+
+    html = text(viewer_client, "knowledge:document", workspace.slug, MemoryDocument.objects.get().pk)
+
+    assert "memory-section" not in html
+    assert "- **bold** words" in html
