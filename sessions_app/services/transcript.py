@@ -9,6 +9,7 @@ from datetime import date
 from typing import Any
 
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from memoryhub.lib.layouts.records import ToolCall
@@ -205,7 +206,7 @@ def _stretches(turns: Sequence[Turn], summaries: dict[int, Summary], session: Se
         summary = summaries.get(entry.summary_id) if entry.summary_id else None
         crosses = before.is_consolidated if before else entry.position == session.last_consolidated > 0
         at_pointer = crosses and not turn.is_consolidated and entry.epoch == session.epoch
-        new_day = entry.occurred_at.date() if entry.occurred_at else day
+        new_day = timezone.localdate(entry.occurred_at) if entry.occurred_at else day
         is_new_day = new_day != day and summary is None  # a fold may span days
         if not stretches or stretches[-1].summary != summary or at_pointer or is_new_day:
             stretches.append(Stretch(summary, [], new_day if new_day != day else None, at_pointer))

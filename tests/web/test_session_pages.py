@@ -236,3 +236,13 @@ def test_a_fold_that_spans_days_is_shown_once(workspace, viewer_client):
 
     assert html.count("three days in short") == 1
     assert "Show 3 turns" in html
+
+
+def test_the_day_of_an_entry_is_that_of_the_zone_shown(workspace, viewer_client, settings):
+    session = take(workspace, SessionRecord("s", [entry_record("late", minute=15 * 60 + 30)]))  # 23:30 UTC
+    settings.TIME_ZONE = "Asia/Tokyo"
+
+    html = page(viewer_client, session)
+
+    assert "Monday 2 March 2026" in html
+    assert ">08:30<" in html
