@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+
+from memoryhub.lib.diff import line_changes
 
 Change = tuple[int, int, list[str]]  # base lines [start, end) become these
 
@@ -40,10 +41,9 @@ def merge_texts(base: str, ours: str, theirs: str) -> Merge:
 
 
 def _changes(base: Sequence[str], other: Sequence[str]) -> list[Change]:
-    matcher = SequenceMatcher(None, base, other, autojunk=False)
     return [
         (start, end, list(other[from_line:to_line]))
-        for tag, start, end, from_line, to_line in matcher.get_opcodes()
+        for tag, start, end, from_line, to_line in line_changes(base, other)
         if tag != "equal"
     ]
 

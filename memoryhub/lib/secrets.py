@@ -4,20 +4,47 @@ from __future__ import annotations
 
 import re
 
-_NAME = re.compile(
-    r"(?:^|[._\-\s])(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?)"
-    r"(?:$|[._\-\s])",
-    re.IGNORECASE,
-)
+_SURE = {"password", "passwords", "passwd", "passphrase", "secret", "secrets", "credential", "credentials", "apikey"}
+_LIKELY = {"key", "keys", "token", "tokens"}  # at the end of a name
+_PLAIN_KEYS = {"", "primary", "sort", "foreign", "public", "partition", "cache", "shortcut", "hot"}
+_ABOUT = {
+    "policy",
+    "length",
+    "hint",
+    "count",
+    "limit",
+    "ttl",
+    "expiry",
+    "rotation",
+}  # at the end: not the secret itself
+_NUMBER = re.compile(r"\s*(?:\d{1,9}|true|false|null)\s*", re.IGNORECASE)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_INSIDE = re.compile(r"""["']([\w.-]{1,64})["']\s*:\s*["']([^"']+)|(?:^|\s)([A-Za-z_]\w{1,63})=(\S+)""")
 _SHAPES = re.compile(
     r"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}"
     r"|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    r"|[a-z][a-z0-9+.-]*://[^\s/:@]+:[^\s/@]+@"
+    r"|[a-z][a-z0-9+.-]{0,30}://[^\s/:@]{1,200}:[^\s/@]{1,200}@"
+    r"|\b[0-9a-fA-F]{64,}\b"
+    r"|(?<![\w/.+-])(?=[A-Za-z0-9+]*[A-Z])(?=[A-Za-z0-9+]*[a-z])(?=[A-Za-z0-9+]*[0-9])[A-Za-z0-9+]{32,}={0,2}(?![\w/.-])"
 )
 MASK = "••••••••"
 
 
 def looks_secret(key: str, value: str) -> bool:
-    """Tell whether a value should be masked: its key names a secret, or it has the shape of one."""
-    return bool(value.strip()) and bool(_NAME.search(key) or _SHAPES.search(value))
+    """Tell whether a value should be masked: its key or a name in it names a secret, or it has the shape of one."""
+    if not value.strip():
+        return False
+    inside = ((found[1] or found[3], found[2] or found[4]) for found in _INSIDE.finditer(value))
+    return _names_secret(key, value) or bool(_SHAPES.search(value)) or any(_names_secret(*pair) for pair in inside)
+
+
+def _names_secret(name: str, value: str) -> bool:
+    words = [word for word in re.split(r"[\W_]+", _HUMP.sub("_", name).lower()) if word]
+    if not words or words[-1] in _ABOUT:
+        return False
+    if _SURE.intersection(words):
+        return True
+    before = words[-2] if len(words) > 1 else ""
+    is_likely = words[-1] in _LIKELY and not (words[-1].startswith("key") and before in _PLAIN_KEYS)
+    return is_likely and not _NUMBER.fullmatch(value)

@@ -15,3 +15,11 @@ def test_long_unchanged_stretches_shrink():
     assert rows[0].mark == "skip"
     assert rows[-1].mark == "ins"
     assert len(rows) == 5
+
+
+def test_a_text_of_equal_lines_is_compared_without_matching_all_with_all():
+    lines = ["- the same"] * 20_000
+
+    rows = diff_lines("\n".join(lines), "\n".join([*lines, "- new"]))
+
+    assert [row.text for row in rows if row.mark == "ins"] == ["- new"]

@@ -41,3 +41,9 @@ def test_one_unchanged_side_gives_the_other(base, changed):
 @given(texts, texts, texts)
 def test_merging_does_not_depend_on_who_is_ours(base, ours, theirs):
     assert merge_texts(base, ours, theirs).text == merge_texts(base, theirs, ours).text
+
+
+def test_texts_of_equal_lines_are_merged():
+    base = "\n".join(["- the same"] * 20_000)
+
+    assert merge_texts(base, "- first\n" + base, base + "\n- last").text == f"- first\n{base}\n- last"

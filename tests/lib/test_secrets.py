@@ -12,6 +12,14 @@ from memoryhub.lib.secrets import looks_secret
         ("note", "ghp_" + "a" * 36),
         ("note", "AKIA" + "A" * 16),
         ("database", "postgres://user:pass@host/db"),
+        ("openai_key", "abc"),
+        ("authToken", "abc"),
+        ("openaiApiKey", "abc"),
+        ("passwords", "abc"),
+        ("note", "0123456789abcdef" * 4),
+        ("note", "aGVsbG8gd29ybGQgdGhpcyBpcyBhIGxvbmcgc2VjcmV0"),
+        ("config", '{"password": "hunter2"}'),
+        ("env", "DB_PASSWORD=hunter2"),
         ("note", "-----BEGIN RSA PRIVATE KEY-----"),
     ],
 )
@@ -26,9 +34,24 @@ def test_secrets_are_recognised(key, value):
         ("api_endpoint", "https://api.acme.example/v2"),
         ("tokenizer", "cl100k"),
         ("monkey", "banana"),
+        ("token_count", "512"),
+        ("max_tokens", "4096"),
+        ("primary_key", "id"),
+        ("key", "value"),
+        ("password_policy", "12 characters"),
+        ("commit", "9fceb02d0ae598e95dc970b74767f19372d61af8"),
+        ("path", "/srv/Projects/MemoryHub2/knowledgeAppServicesOutsideEditPlans"),
         ("api_key", " "),
         ("contact", "mailto:ana@example.org"),
     ],
 )
 def test_ordinary_values_are_not(key, value):
     assert not looks_secret(key, value)
+
+
+@pytest.mark.parametrize(
+    ("part", "is_secret"), [("z", False), ("x=", False), ("a://", False), ('"a":', False), ("aA1+", True)]
+)
+def test_a_long_value_is_judged(part, is_secret):
+    """A pattern that looks again from every letter would not come back from these."""
+    assert looks_secret("note", part * 200_000) == is_secret

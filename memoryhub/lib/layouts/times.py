@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime, tzinfo
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, tzinfo
 from typing import Any
 
 _PREFIX = re.compile(r"\[(\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)(?: ?(UTC|Z))?\]")
@@ -17,7 +17,7 @@ def read_time(text: object, zone: tzinfo) -> datetime | None:
         return None
     try:
         moment = datetime.fromisoformat(text.strip())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
+        return _within_calendar((moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC))
     except (ValueError, OverflowError):
         return None
 
@@ -33,9 +33,15 @@ def read_epoch(value: Any) -> tuple[datetime | None, str]:
     if abs(value) >= MILLISECONDS_FROM:
         value, repair = value / 1000, "is in milliseconds"
     try:
-        return datetime.fromtimestamp(value, UTC), repair
+        moment = _within_calendar(datetime.fromtimestamp(value, UTC))
     except (ValueError, OverflowError, OSError):
-        return None, "is no time"
+        moment = None
+    return (moment, repair) if moment else (None, "is no time")
+
+
+def _within_calendar(moment: datetime) -> datetime | None:
+    """Leave out the calendar's first and last year: in another zone such a time may fall outside of it."""
+    return moment if MINYEAR < moment.year < MAXYEAR else None
 
 
 def split_prefix(text: str, zone: tzinfo) -> tuple[str, datetime | None, str]:
