@@ -28,9 +28,6 @@ class SessionQuerySet(models.QuerySet["Session"]):
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
-    def in_order(self) -> Self:
-        return self.order_by("epoch", "position")
-
     def active(self) -> Self:
         """Entries that the context is built from: current epoch, from the pointer on, folded by no summary."""
         return self.filter(

@@ -10,12 +10,6 @@ from django.utils.cache import patch_vary_headers
 from django_htmx.middleware import HtmxDetails
 
 
-class HtmxHttpRequest(HttpRequest):
-    """A request as django-htmx hands it on."""
-
-    htmx: HtmxDetails
-
-
 def render_page(
     request: HttpRequest, template: str, context: dict[str, Any], *, fragment: str = "", status: int = 200
 ) -> HttpResponse:

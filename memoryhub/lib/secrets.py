@@ -28,7 +28,6 @@ _SHAPES = re.compile(
     r"|\b[0-9a-fA-F]{64,}\b"
     r"|(?<![\w/.+-])(?=[A-Za-z0-9+]*[A-Z])(?=[A-Za-z0-9+]*[a-z])(?=[A-Za-z0-9+]*[0-9])[A-Za-z0-9+]{32,}={0,2}(?![\w/.-])"
 )
-MASK = "••••••••"
 
 
 def looks_secret(key: str, value: str) -> bool:
