@@ -87,10 +87,11 @@ def installed_triggers(connection: BaseDatabaseWrapper) -> set[str]:
 
 
 class Protect(Operation):
-    """Migration operation: make a table append-only.
+    """Migration operation: make a table append-only, with the columns that it has by now.
 
-    On SQLite altering a table remakes it and drops its triggers without a word: put ``Unprotect`` before such a
-    change and ``Protect`` after it. ``check_memory`` and a test look that the triggers stand.
+    On SQLite altering a table remakes it and drops its triggers without a word, and a new column is unprotected on
+    either database: put ``Protect`` after every change of such a table. ``check_memory`` and a test look that the
+    triggers stand.
     """
 
     reversible = True
@@ -113,7 +114,8 @@ class Protect(Operation):
         from_state: ProjectState,
         to_state: ProjectState,
     ) -> None:
-        for statement in install_sql(schema_editor.connection, self.protection):
+        connection = schema_editor.connection
+        for statement in [*remove_sql(connection, self.protection), *install_sql(connection, self.protection)]:
             schema_editor.execute(statement, params=None)
 
     def database_backwards(

@@ -1,14 +1,17 @@
 """What was said: workspaces, sessions, entries, summaries, runs, and where they came from."""
 
 from sessions_app.models.audit import AuditRecord, MutationGuard
-from sessions_app.models.conversations import DailyTotal, Entry, Session, Summary
+from sessions_app.models.conversations import AppendReceipt, DailyTotal, DeletedSession, Entry, Session, Summary
 from sessions_app.models.runs import Run
 from sessions_app.models.sources import ImportProblem, ImportReport, SourceFile
+from sessions_app.models.webhooks import Webhook, WebhookDelivery
 from sessions_app.models.workspaces import Membership, Workspace
 
 __all__ = [
+    "AppendReceipt",
     "AuditRecord",
     "DailyTotal",
+    "DeletedSession",
     "Entry",
     "ImportProblem",
     "ImportReport",
@@ -18,5 +21,7 @@ __all__ = [
     "Session",
     "SourceFile",
     "Summary",
+    "Webhook",
+    "WebhookDelivery",
     "Workspace",
 ]

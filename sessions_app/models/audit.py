@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
 from memoryhub.lib.fields import JSONTextField
@@ -12,7 +13,8 @@ from sessions_app.models.workspaces import Workspace
 class AuditRecord(models.Model):
     """One state change, written in the transaction that made it. Never updated, never deleted.
 
-    The link to the workspace has no constraint, so that a record outlives what it tells of.
+    The records are the activity feed and what webhooks tell of. The links to workspace and session have no
+    constraint, so that a record outlives what it tells of.
     """
 
     class ActorKind(models.TextChoices):
@@ -27,6 +29,9 @@ class AuditRecord(models.Model):
     )
     actor_kind = models.CharField(max_length=16, choices=ActorKind.choices)
     actor_name = models.CharField(max_length=200)
+    session = models.ForeignKey(
+        "sessions_app.Session", null=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+"
+    )
     action = models.CharField(max_length=64)
     object_kind = models.CharField(max_length=32)
     object_id = models.CharField(max_length=64)
@@ -39,6 +44,7 @@ class AuditRecord(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["workspace", "-id"], name="audit_latest"),
+            models.Index(fields=["session", "-id"], condition=Q(session__isnull=False), name="audit_of_session"),
             models.Index(fields=["object_kind", "object_id"], name="audit_of_object"),
         ]
 

@@ -16,6 +16,7 @@ KEY_LENGTH = 512  # characters; an index row of PostgreSQL holds that many of an
 class Session(models.Model):
     """One conversation. ``epoch`` is the current one; ``last_consolidated`` is the pointer inside it.
 
+    ``next_position`` is where the current epoch's next entry goes: the number of entries that it has.
     Totals count all epochs; active ones what the context is built from: entries of the current epoch, from the
     pointer on, that no summary folds.
     """
@@ -27,6 +28,7 @@ class Session(models.Model):
     summary_text = models.TextField(blank=True)
     epoch = models.PositiveIntegerField(default=0)
     last_consolidated = models.PositiveIntegerField(default=0)
+    next_position = models.PositiveIntegerField(default=0)
     entry_count = models.PositiveIntegerField(default=0)
     active_entry_count = models.PositiveIntegerField(default=0)
     total_tokens = models.PositiveBigIntegerField(default=0)
@@ -49,6 +51,9 @@ class Session(models.Model):
             models.CheckConstraint(
                 condition=Q(last_consolidated__lte=F("entry_count")), name="session_pointer_in_range"
             ),
+            models.CheckConstraint(
+                condition=Q(next_position__lte=F("entry_count")), name="session_epoch_within_all"
+            ),
         ]
         indexes = [
             models.Index(fields=["workspace", "-updated_at", "-id"], name="session_recent"),
@@ -59,6 +64,46 @@ class Session(models.Model):
 
     def __str__(self) -> str:
         return self.title or self.key
+
+
+class AppendReceipt(models.Model):
+    """One acknowledged append with an idempotency key: where its entries went, and what was sent."""
+
+    session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="append_receipts")
+    idempotency_key = models.CharField(max_length=200)
+    body_hash = models.CharField(max_length=64)
+    epoch = models.PositiveIntegerField()
+    first_position = models.PositiveIntegerField()
+    entry_count = models.PositiveIntegerField()
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["session", "idempotency_key"], name="append_receipt_key_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.idempotency_key
+
+
+class DeletedSession(models.Model):
+    """The tombstone of a session that an operator deleted: imports don't bring it back."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="deleted_sessions")
+    key = models.CharField(max_length=KEY_LENGTH)
+    entry_count = models.PositiveIntegerField()
+    summary_count = models.PositiveIntegerField()
+    total_tokens = models.PositiveBigIntegerField()
+    content_hash = models.CharField(max_length=64)  # over the entries' source hashes in order
+    deleted_by = models.CharField(max_length=200)
+    reason = models.TextField(blank=True)
+    deleted_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "key"], name="deleted_session_key_once")]
+
+    def __str__(self) -> str:
+        return self.key
 
 
 class Summary(models.Model):
@@ -84,6 +129,9 @@ class Summary(models.Model):
     starts_at = models.DateTimeField(null=True, blank=True)
     ends_at = models.DateTimeField(null=True, blank=True)
     source_id = models.CharField(max_length=KEY_LENGTH, blank=True)
+    run = models.ForeignKey(
+        "sessions_app.Run", null=True, blank=True, on_delete=models.SET_NULL, related_name="summaries"
+    )
     extra = JSONTextField(default=dict, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
@@ -125,6 +173,7 @@ class Entry(models.Model):
     tool_call_id = models.CharField(max_length=KEY_LENGTH, blank=True)
     tool_calls = JSONTextField(default=list, blank=True)
     token_count = models.PositiveIntegerField()
+    token_method = models.CharField(max_length=24, default="estimate")  # or an encoding's name, or "source"
     occurred_at = models.DateTimeField(null=True, blank=True)
     occurred_at_text = models.TextField(blank=True)
     source_id = models.CharField(max_length=KEY_LENGTH, blank=True)

@@ -11,13 +11,16 @@ from sessions_app.models.conversations import Session
 from sessions_app.models.workspaces import Workspace
 
 LIVE_STATUSES = ("queued", "running")
+OVER_STATUSES = ("done", "failed", "cancelled", "undone")
 
 
 class Run(models.Model):
     """What was to be done, what came of it, and what it cost.
 
     The done consolidations of a session's epoch tile ``[0, last_consolidated)`` without gap or overlap. A pointer
-    that the agent itself moved is a run too, with ``origin`` agent.
+    that the agent itself moved is a run too, with ``origin`` agent. A queued run starts at ``not_before``. A running
+    one holds a lease: who takes it over raises ``fencing_number``, and only the holder of the latest may commit.
+    ``options`` is what was asked for (see ``services.runs.RunOptions``); ``proposal`` what the run came to.
     """
 
     class Kind(models.TextChoices):
@@ -50,6 +53,11 @@ class Run(models.Model):
     to_position = models.PositiveIntegerField(default=0)
     base_revision_number = models.PositiveIntegerField(null=True, blank=True)
     base_hash = models.CharField(max_length=64, blank=True)
+    options = JSONTextField(default=dict, blank=True)
+    not_before = models.DateTimeField(default=timezone.now)
+    stage = models.CharField(max_length=200, blank=True)
+    steps_done = models.PositiveIntegerField(default=0)
+    steps_total = models.PositiveIntegerField(default=0)
     lease_owner = models.CharField(max_length=100, blank=True)
     lease_expires_at = models.DateTimeField(null=True, blank=True)
     fencing_number = models.PositiveBigIntegerField(default=0)
@@ -70,13 +78,25 @@ class Run(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(from_position__lte=F("to_position")), name="run_range_in_order"),
             models.UniqueConstraint(
-                fields=["session"], condition=Q(status__in=LIVE_STATUSES), name="run_one_live_per_session"
+                fields=["session"], condition=Q(status="running"), name="run_one_running_per_session"
+            ),
+            models.UniqueConstraint(
+                fields=["session", "kind"], condition=Q(status="queued"), name="run_one_queued_per_kind"
             ),
         ]
         indexes = [
             models.Index(fields=["workspace", "-id"], name="run_latest"),
             models.Index(fields=["session", "kind", "epoch", "from_position"], name="run_by_place"),
+            models.Index(fields=["status", "not_before"], condition=Q(status__in=LIVE_STATUSES), name="run_live"),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
+
+    @property
+    def is_live(self) -> bool:
+        return self.status in LIVE_STATUSES
+
+    @property
+    def total_tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens

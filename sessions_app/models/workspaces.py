@@ -45,6 +45,7 @@ class Workspace(models.Model):
     compression_ratio = models.FloatField(default=0.3)
     auto_compress = models.BooleanField(default=True)
     model = models.CharField(max_length=200, blank=True)
+    model_base_url = models.CharField(max_length=500, blank=True)
     consolidation_model = models.CharField(max_length=200, blank=True)
     recency_decay = models.FloatField(default=0.0, help_text="Per hour; Grip's own rate is 0.001.")
     daily_token_budget = models.PositiveIntegerField(null=True, blank=True)

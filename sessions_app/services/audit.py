@@ -1,4 +1,4 @@
-"""One record for each state change, in the transaction that makes it."""
+"""One record for each state change, in the transaction that makes it. The records are the activity feed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from typing import Any
 
 from django.db import transaction
 
-from sessions_app.models import AuditRecord, MutationGuard, Workspace
+from sessions_app.models import AuditRecord, MutationGuard, Session, Webhook, WebhookDelivery, Workspace
+
+EVENTS = {  # what webhooks may tell of; the names that AgTerm and others use are in docs/activity.md
+    "entry.added": "entries were added",
+    "session.compressed": "a compression was committed",
+    "session.cleared": "a session was cleared",
+    "run.started": "a run started",
+    "run.finished": "a run is done",
+    "run.failed": "a run failed, waits for another attempt, or is parked",
+}
 
 
 @dataclass(frozen=True)
@@ -30,15 +39,20 @@ def record(
     *,
     at: datetime,
     workspace: Workspace | None = None,
+    session: Session | None = None,
     before_hash: str = "",
     after_hash: str = "",
     detail: dict[str, Any] | None = None,
 ) -> AuditRecord:
-    """Write one audit record. ``action`` reads ``noun.verb``; ``text`` is one sentence without memory content."""
-    return AuditRecord.objects.create(
+    """Write one audit record, and what webhooks are to be told of it.
+
+    ``action`` reads ``noun.verb``; ``text`` is one sentence without memory content.
+    """
+    written = AuditRecord.objects.create(
         workspace=workspace,
+        session=session,
         actor_kind=actor.kind,
-        actor_name=actor.name,
+        actor_name=actor.name[:200],
         action=action,
         object_kind=object_kind,
         object_id=str(object_id),
@@ -47,6 +61,18 @@ def record(
         after_hash=after_hash,
         detail=detail or {},
         at=at,
+    )
+    if workspace is not None and action in EVENTS:
+        _queue_deliveries(written)
+    return written
+
+
+def _queue_deliveries(written: AuditRecord) -> None:
+    hooks = Webhook.objects.filter(workspace_id=written.workspace_id, is_enabled=True)
+    WebhookDelivery.objects.bulk_create(
+        WebhookDelivery(webhook=hook, record=written, next_attempt_at=written.at)
+        for hook in hooks
+        if not hook.actions or written.action in hook.actions
     )
 
 

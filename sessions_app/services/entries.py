@@ -3,17 +3,118 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import transaction
+
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import json_text
 from memoryhub.lib.layouts.records import EntryRecord
-from memoryhub.lib.tokens import count_tokens
-from sessions_app.models import Entry, Session, Summary
+from memoryhub.lib.tokens import TokenCounter, counter_for
+from sessions_app.models import AppendReceipt, Entry, Session, Summary
+from sessions_app.services.audit import Actor, record
+from sessions_app.services.incoming import batch_hash
+from sessions_app.services.totals import add_entries
 
 BATCH_ROWS = 500
+MAX_KEY_LENGTH = 200
 
 
-def append_entries(
+class KeyReused(MemoryHubError):
+    """An idempotency key came again with other entries."""
+
+    code = "idempotency_key_reused"
+
+
+class SessionGone(MemoryHubError):
+    """The session was deleted meanwhile."""
+
+    code = "session_gone"
+
+
+@dataclass(frozen=True)
+class Appended:
+    """Where a batch stands: positions ``first_position`` to ``first_position + entry_count - 1`` of ``epoch``."""
+
+    session: Session
+    epoch: int
+    first_position: int
+    entry_count: int
+    is_repeat: bool = False
+
+
+def append(
+    session: Session, records: Sequence[EntryRecord], *, actor: Actor, now: datetime, idempotency_key: str = ""
+) -> Appended:
+    """Append a batch to a session's current epoch: all of it or nothing, durable once this returns.
+
+    Writers queue for the session's row, so that positions have no gap. The same key with the same batch gives the
+    same answer and adds nothing. Raises KeyReused, SessionGone.
+    """
+    if len(idempotency_key) > MAX_KEY_LENGTH:
+        raise KeyReused(f"An idempotency key has at most {MAX_KEY_LENGTH} characters.")
+    return retry.write(lambda: _append(session.pk, records, actor, now, idempotency_key))
+
+
+@transaction.atomic
+def _append(pk: int, records: Sequence[EntryRecord], actor: Actor, now: datetime, key: str) -> Appended:
+    session = lock_session(pk)
+    body_hash = batch_hash(records) if key else ""
+    known = AppendReceipt.objects.filter(session=session, idempotency_key=key).first() if key else None
+    if known:
+        if known.body_hash != body_hash:
+            raise KeyReused("This idempotency key was used for other entries. Send a new key with these.")
+        return Appended(session, known.epoch, known.first_position, known.entry_count, is_repeat=True)
+    first = session.next_position
+    entries = write_entries(session, records, epoch=session.epoch, first_position=first, now=now)
+    add_entries(session, entries, now=now)
+    if key:
+        AppendReceipt.objects.create(
+            session=session,
+            idempotency_key=key,
+            body_hash=body_hash,
+            epoch=session.epoch,
+            first_position=first,
+            entry_count=len(entries),
+            created_at=now,
+        )
+    _tell(session, entries, actor, now)
+    return Appended(session, session.epoch, first, len(entries))
+
+
+def _tell(session: Session, entries: Sequence[Entry], actor: Actor, now: datetime) -> None:
+    first, last = entries[0], entries[-1]
+    words = f"entry #{first.position}" if len(entries) == 1 else f"entries #{first.position} to #{last.position}"
+    record(
+        actor,
+        "entry.added",
+        "session",
+        session.pk,
+        f"{session.key}: added {words}",
+        at=now,
+        workspace=session.workspace,
+        session=session,
+        detail={
+            "epoch": session.epoch,
+            "first": first.position,
+            "last": last.position,
+            "kinds": sorted({entry.kind for entry in entries}),
+            "tokens": sum(entry.token_count for entry in entries),
+        },
+    )
+
+
+def lock_session(pk: int) -> Session:
+    """Return a session that nobody else writes to until this transaction ends. Raises SessionGone."""
+    locked = Session.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk).first()
+    if locked is None:
+        raise SessionGone("The session was deleted.")
+    return locked
+
+
+def write_entries(
     session: Session,
     records: Sequence[EntryRecord],
     *,
@@ -21,27 +122,26 @@ def append_entries(
     first_position: int,
     now: datetime,
     summaries: Mapping[str, Summary] | None = None,
-) -> None:
+) -> list[Entry]:
     """Write records as entries from ``first_position`` on. Totals are the caller's: see ``totals``.
 
     ``summaries``: by the agent's id, for records that one folds. Raises IntegrityError when a position is taken.
     """
     by_id = summaries or {}
-    Entry.objects.bulk_create(
+    counter = counter_for(session.workspace.model)
+    return Entry.objects.bulk_create(
         (
-            _entry(session, record, epoch, position, by_id.get(record.summary_source_id), now)
+            _entry(session, record, epoch, position, by_id.get(record.summary_source_id), now, counter)
             for position, record in enumerate(records, first_position)
         ),
         batch_size=BATCH_ROWS,
     )
 
 
-def count_entry_tokens(record: EntryRecord) -> int:
-    """Return the source's own count, or that of content and tool calls."""
-    if record.token_count is not None:
-        return record.token_count
+def count_entry_tokens(record: EntryRecord, counter: TokenCounter) -> int:
+    """Return the tokens of an entry's content and of its tool calls."""
     calls = json_text([call["function"] for call in record.tool_calls]) if record.tool_calls else ""
-    return count_tokens(record.content) + count_tokens(calls)
+    return counter.count(record.content) + (counter.count(calls) if calls else 0)
 
 
 def hashes_in_order(session: Session, epoch: int) -> list[str]:
@@ -52,8 +152,15 @@ def hashes_in_order(session: Session, epoch: int) -> list[str]:
 
 
 def _entry(
-    session: Session, record: EntryRecord, epoch: int, position: int, summary: Summary | None, now: datetime
+    session: Session,
+    record: EntryRecord,
+    epoch: int,
+    position: int,
+    summary: Summary | None,
+    now: datetime,
+    counter: TokenCounter,
 ) -> Entry:
+    counted = record.token_count
     return Entry(
         workspace_id=session.workspace_id,
         session=session,
@@ -65,7 +172,8 @@ def _entry(
         name=record.name,
         tool_call_id=record.tool_call_id,
         tool_calls=record.tool_calls,
-        token_count=count_entry_tokens(record),
+        token_count=count_entry_tokens(record, counter) if counted is None else counted,
+        token_method=counter.method if counted is None else "source",
         occurred_at=record.occurred_at,
         occurred_at_text=record.occurred_at_text,
         source_id=record.source_id,

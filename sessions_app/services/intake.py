@@ -14,9 +14,9 @@ from memoryhub.lib.align import Alignment, align
 from memoryhub.lib.layouts.records import Problem, SessionRecord, SummaryRecord
 from memoryhub.lib.tally import Tally
 from memoryhub.lib.tokens import count_tokens
-from sessions_app.models import Entry, Run, Session, SourceFile, Summary, Workspace
+from sessions_app.models import DeletedSession, Entry, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
-from sessions_app.services.entries import BATCH_ROWS, append_entries, hashes_in_order
+from sessions_app.services.entries import BATCH_ROWS, hashes_in_order, lock_session, write_entries
 from sessions_app.services.sources import find_source
 from sessions_app.services.totals import recount_session
 
@@ -48,12 +48,14 @@ def take_session(
     if not record.key or len(record.key) > KEY_LENGTH:
         problem = f"the session key is {'empty' if not record.key else f'longer than {KEY_LENGTH} characters'}"
         return Tally(problems=[Problem(path, None, problem, "not taken", "rejected")]), None
-    source = find_source(workspace, path)
-    plan = plan_session(workspace, record, source)
-    tally = _tally(plan, record, path)
+    if tombstone := DeletedSession.objects.filter(workspace_id=workspace.pk, key=record.key).first():
+        return Tally(problems=[_deleted(tombstone, path)]), None
     if dry_run:
-        return tally, None
+        return _tally(plan_session(workspace, record, find_source(workspace, path)), record, path), None
     with transaction.atomic():
+        source = find_source(workspace, path)
+        plan = plan_session(workspace, record, source, lock=True)
+        tally = _tally(plan, record, path)
         session = apply_session(workspace, record, plan, tally, now)
         recount_needed = tally.added["entries"] or tally.added["summaries"] or tally.updated["sessions"]
         if recount_needed or plan.session is None:
@@ -63,13 +65,25 @@ def take_session(
     return tally, source
 
 
-def plan_session(workspace: Workspace, record: SessionRecord, source: SourceFile | None) -> SessionPlan:
-    """Decide which epoch a record feeds and where it continues. Reads only."""
+def _deleted(tombstone: DeletedSession, path: str) -> Problem:
+    what = f"holds {tombstone.key}, which {tombstone.deleted_by} deleted from the hub"
+    return Problem(path, None, what, "not taken; an operator can allow it again on the page of sessions", "ignored")
+
+
+def plan_session(
+    workspace: Workspace, record: SessionRecord, source: SourceFile | None, *, lock: bool = False
+) -> SessionPlan:
+    """Decide which epoch a record feeds and where it continues. Reads only.
+
+    With ``lock``, inside a transaction, nobody else appends to the session until it ends.
+    """
     hashes = [entry.source_hash for entry in record.entries]
     certain = all(entry.occurred_at_text for entry in record.entries)
     session = Session.objects.filter(workspace_id=workspace.pk, key=record.key).first() if workspace.pk else None
     if session is None:
         return SessionPlan(None, 0, Alignment("grown", 0), 0, is_current=True)
+    if lock:
+        session = lock_session(session.pk)
     epochs = Entry.objects.filter(session=session).order_by("-epoch").values_list("epoch", flat=True).distinct()
     known = [source.epoch] if source and source.session_id == session.pk else list(epochs)
     alike = 0
@@ -114,7 +128,7 @@ def apply_session(
     """Write what a plan says. Call inside a transaction; raises IntegrityError when another import was first."""
     session, is_changed = _open(workspace, record, plan, now)
     summaries = _take_summaries(session, record, plan.epoch, tally, now)
-    append_entries(
+    written = write_entries(
         session,
         record.entries[plan.alignment.append_from :],
         epoch=plan.epoch,
@@ -124,8 +138,10 @@ def apply_session(
     )
     is_changed |= bool(_link_kept_entries(session, record, plan, summaries))
     _measure_summaries(summaries.values())
-    session.entry_count = Entry.objects.filter(session=session).count()
+    session.entry_count += len(written)
     if plan.is_current:
+        session.next_position = plan.first_position + len(written)
+        session.save(update_fields=["entry_count", "next_position"])
         is_changed |= _move_pointer(session, record, plan, now)
     if plan.session is not None:
         tally.updated["sessions"] += is_changed
@@ -191,7 +207,7 @@ def _move_pointer(session: Session, record: SessionRecord, plan: SessionPlan, no
         finished_at=now,
     )
     session.last_consolidated = target
-    session.save(update_fields=["last_consolidated", "entry_count"])
+    session.save(update_fields=["last_consolidated"])
     return True
 
 

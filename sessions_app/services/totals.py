@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, date
+from datetime import UTC, date, datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -14,12 +15,36 @@ from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import DailyTotal, Entry, Session, Summary
 
 AMOUNTS = ("entry_count", "token_count", "active_token_count")
+SESSION_TOTALS = ("entry_count", "total_tokens", "active_entry_count", "active_tokens")
+
+
+def add_entries(session: Session, entries: Sequence[Entry], *, now: datetime) -> None:
+    """Add new active entries of the current epoch to a session's totals and days, and to its workspace's.
+
+    Call inside the transaction that wrote them, with the session's row locked. Costs the same however long it is.
+    """
+    tokens = sum(entry.token_count for entry in entries)
+    session.next_position += len(entries)
+    session.entry_count += len(entries)
+    session.active_entry_count += len(entries)
+    session.total_tokens += tokens
+    session.active_tokens += tokens
+    session.updated_at = now
+    session.save(update_fields=["next_position", "updated_at", *SESSION_TOTALS])
+    days: defaultdict[tuple[date, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for entry in entries:
+        day = (entry.occurred_at or now).astimezone(UTC).date()
+        for place, amount in enumerate((1, entry.token_count, entry.token_count)):
+            days[day, entry.kind][place] += amount
+    for (day, kind), change in sorted(days.items()):
+        _move_day(session.workspace_id, session.pk, day, kind, change)
+        _move_day(session.workspace_id, None, day, kind, change)
 
 
 def recount_session(session: Session) -> None:
     """Set a session's totals and days from its entries, and move its workspace's days by as much.
 
-    Call inside the transaction that changed the entries.
+    Call inside the transaction that changed the entries, with the session's row locked.
     """
     before = DailyTotal.objects.filter(session=session).values_list("day", "kind", *AMOUNTS)
     old = {(day, kind): amounts for day, kind, *amounts in before}
@@ -40,28 +65,29 @@ def recount_session(session: Session) -> None:
         nothing = [0, 0, 0]
         change = [n - o for n, o in zip(new.get((day, kind), nothing), old.get((day, kind), nothing), strict=True)]
         if any(change):
-            _move_workspace_day(session.workspace_id, day, kind, change)
+            _move_day(session.workspace_id, None, day, kind, change)
     session.entry_count = sum(row["entries"] for row in days)
     session.total_tokens = sum(row["tokens"] for row in days)
     session.active_entry_count = sum(row["active_entries"] for row in days)
     session.active_tokens = sum(row["active_tokens"] for row in days)
     session.summary_tokens = count_summary_tokens(session)
-    session.save(
-        update_fields=["entry_count", "total_tokens", "active_entry_count", "active_tokens", "summary_tokens"]
-    )
+    session.save(update_fields=[*SESSION_TOTALS, "summary_tokens"])
 
 
-def _move_workspace_day(workspace_id: int, day: date, kind: str, change: Sequence[int]) -> None:
-    """Add to a workspace's row of a day, made when it isn't there and removed when nothing is left of it."""
-    row = DailyTotal.objects.filter(workspace_id=workspace_id, session=None, day=day, kind=kind)
+def _move_day(workspace_id: int, session_id: int | None, day: date, kind: str, change: Sequence[int]) -> None:
+    """Add to the row of a day, made when it isn't there and removed when nothing is left of it."""
+    row = DailyTotal.objects.filter(workspace_id=workspace_id, session=session_id, day=day, kind=kind)
     moved = {name: F(name) + amount for name, amount in zip(AMOUNTS, change, strict=True)}
     if row.update(**moved):
-        row.filter(entry_count=0).delete()
+        if change[0] < 0:
+            row.filter(entry_count=0).delete()
         return
     amounts = dict(zip(AMOUNTS, change, strict=True))
     try:
         with transaction.atomic():
-            DailyTotal.objects.create(workspace_id=workspace_id, day=day, kind=kind, **amounts)
+            DailyTotal.objects.create(
+                workspace_id=workspace_id, session_id=session_id, day=day, kind=kind, **amounts
+            )
     except IntegrityError:  # another session's first entry of that day was quicker
         row.update(**moved)
 

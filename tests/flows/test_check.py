@@ -103,7 +103,7 @@ def forget_audit() -> None:
 
 
 def start_two_runs() -> None:
-    execute("DROP INDEX run_one_live_per_session")
+    execute("DROP INDEX run_one_running_per_session")
     for _ in range(2):
         session = Session.objects.get()
         Run.objects.create(workspace=session.workspace, session=session, kind="compression", status="running")

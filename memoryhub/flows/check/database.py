@@ -46,12 +46,13 @@ def check_integrity() -> tuple[int, Iterable[Finding]]:
 def protections() -> list[Protection]:
     """Return the tables that the migrations make append-only."""
     loader = MigrationLoader(connection)
-    return [
-        operation.protection
+    by_table = {
+        operation.protection.table: operation.protection
         for key in sorted(loader.disk_migrations)
         for operation in loader.disk_migrations[key].operations
         if isinstance(operation, Protect)
-    ]
+    }
+    return list(by_table.values())
 
 
 def check_triggers() -> tuple[int, Iterable[Finding]]:

@@ -1,0 +1,37 @@
+"""Writing again where a database asks for it: locks, deadlocks and serialisation failures reach no user."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.db import OperationalError, connection
+
+T = TypeVar("T")
+ATTEMPTS = 6
+FIRST_PAUSE = 0.05  # seconds, doubled each time, with jitter
+
+
+def write(work: Callable[[], T]) -> T:
+    """Return what ``work``, one whole transaction, returns; run it again up to five times after a lock error.
+
+    Inside a transaction it runs once: only the outermost may begin anew. Raises the last OperationalError.
+    """
+    if connection.in_atomic_block:
+        return work()
+    for attempt in range(ATTEMPTS - 1):
+        try:
+            return work()
+        except OperationalError as error:
+            if not _is_passing(error):
+                raise
+            time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311  jitter, no secret
+    return work()
+
+
+def _is_passing(error: OperationalError) -> bool:
+    """Tell a collision from a fault: SQLite's busy and locked, PostgreSQL's class 40 and lock_not_available."""
+    state = getattr(error.__cause__, "sqlstate", None) or ""
+    return state.startswith("40") or state == "55P03" or "is locked" in str(error)

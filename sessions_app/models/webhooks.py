@@ -1,0 +1,58 @@
+"""Who is told of what happens in a workspace, and what became of each message."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from memoryhub.lib.fields import JSONTextField
+from sessions_app.models.audit import AuditRecord
+from sessions_app.models.workspaces import Workspace
+
+
+class Webhook(models.Model):
+    """An address that is told of activity. Its secret is derived from ``salt`` and the hub's key: never stored."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=500)
+    actions = JSONTextField(default=list)  # of AuditRecord; empty: every event
+    salt = models.CharField(max_length=64)
+    is_enabled = models.BooleanField(default=True)
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "url"], name="webhook_url_once")]
+
+    def __str__(self) -> str:
+        return self.url
+
+
+class WebhookDelivery(models.Model):
+    """One record for one address, written in the transaction of the record and sent by the worker."""
+
+    class Status(models.TextChoices):
+        WAITING = "waiting"
+        SENT = "sent"
+        FAILED = "failed"
+
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    record = models.ForeignKey(AuditRecord, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+")
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.WAITING)
+    attempt_count = models.PositiveIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(default=timezone.now)
+    response_status = models.PositiveIntegerField(null=True, blank=True)
+    error = models.TextField(blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "webhook deliveries"
+        constraints = [models.UniqueConstraint(fields=["webhook", "record"], name="webhook_delivery_once")]
+        indexes = [
+            models.Index(fields=["next_attempt_at"], condition=Q(status="waiting"), name="webhook_delivery_due"),
+            models.Index(fields=["webhook", "-id"], name="webhook_delivery_latest"),
+        ]
+
+    def __str__(self) -> str:
+        return f"delivery {self.pk}"

@@ -1,0 +1,108 @@
+"""What agents and people send to be appended, checked and made into entry records."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import canonical_json, json_text
+from memoryhub.lib.layouts.entries import NoEntry, read_message
+from memoryhub.lib.layouts.records import EntryKind, EntryRecord
+
+KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
+ROLES = ("user", "assistant", "system", "tool", "developer")
+DEFAULT_ROLES = {"tool_call": "assistant", "tool_result": "system", "context": "system", "summary": "system"}
+MAX_BATCH = 1000
+MAX_CONTENT = 2 * 2**20  # characters of one entry
+
+
+class BadEntry(MemoryHubError):
+    """An entry can't be appended as it is; ``index`` is its place in the batch, ``field`` the part to mend."""
+
+    code = "bad_entry"
+
+
+def read_batch(rows: Any, *, now: datetime) -> list[EntryRecord]:
+    """Return the records of a batch of 1 to 1,000 entries, in order. Raises BadEntry for the first bad one.
+
+    A row is an OpenAI chat message (``role``, ``content``, ``tool_calls``, ``tool_call_id``, ``name``), with an
+    optional ``timestamp`` (ISO 8601; now where it lacks) and an optional ``kind``. With a kind, ``role`` may be left
+    out, and a tool call may be ``name`` with ``arguments``, as AgTerm's addToolCall has it. Further fields are kept.
+    """
+    if not isinstance(rows, list) or not rows:
+        raise BadEntry("Send a list of entries, one at least.", index=0, field="entries")
+    if len(rows) > MAX_BATCH:
+        raise BadEntry(f"A batch holds up to {MAX_BATCH:,} entries; send these {len(rows):,} in parts.", field="entries")
+    return [_read(row, index, now) for index, row in enumerate(rows)]
+
+
+def batch_hash(records: Sequence[EntryRecord]) -> str:
+    """Return the identity of a batch: a hash over those of its rows as they were sent."""
+    return hashlib.sha256("".join(record.source_hash for record in records).encode()).hexdigest()
+
+
+def _read(row: Any, index: int, now: datetime) -> EntryRecord:
+    if not isinstance(row, dict):
+        raise BadEntry(f"entries[{index}] is no object.", index=index, field="")
+    message = _message(row, index)
+    try:
+        read, repairs = read_message(message, UTC)
+    except NoEntry as error:
+        raise BadEntry(f"entries[{index}] {error.message}: {_roles()}.", index=index, field="role") from error
+    if repairs:
+        raise BadEntry(f"entries[{index}]: {repairs[0]}.", index=index, field="")
+    _check(read, index)
+    return EntryRecord(
+        kind=row.get("kind") or read.kind,
+        role=read.role,
+        content=read.content,
+        source_hash=hashlib.sha256(canonical_json(row).encode()).hexdigest(),
+        name=read.name,
+        tool_call_id=read.tool_call_id,
+        tool_calls=read.tool_calls,
+        occurred_at=read.occurred_at or now,
+        occurred_at_text=read.occurred_at_text,
+        source_id=read.source_id,
+        extra=read.extra,
+        source_fields=list(message),
+    )
+
+
+def _message(row: dict[str, Any], index: int) -> dict[str, Any]:
+    """Return a row as a chat message: without its kind, with the role that the kind implies."""
+    message = {name: value for name, value in row.items() if name != "kind"}
+    kind = row.get("kind")
+    if kind is None:
+        return message
+    if kind not in KINDS:
+        raise BadEntry(
+            f"entries[{index}] has no kind {kind!r}: use {', '.join(KINDS)}.", index=index, field="kind"
+        )
+    if kind == "tool_call" and "arguments" in message and "tool_calls" not in message:
+        arguments = message.pop("arguments")
+        text = arguments if isinstance(arguments, str) else json_text(arguments)
+        message.setdefault("content", f"{message.get('name', 'tool')} {text}")
+    role = "tool" if kind == "tool_result" and message.get("tool_call_id") else DEFAULT_ROLES.get(kind)
+    return message if "role" in message or role is None else {"role": role, **message}
+
+
+def _check(read: EntryRecord, index: int) -> None:
+    if read.role not in ROLES:
+        raise BadEntry(f"entries[{index}] has the role {read.role!r}: {_roles()}.", index=index, field="role")
+    if read.role == "tool" and not read.tool_call_id:
+        raise BadEntry(
+            f"entries[{index}] is a tool result: name its call in tool_call_id.", index=index, field="tool_call_id"
+        )
+    if not read.content and not read.tool_calls and read.role != "tool":
+        raise BadEntry(f"entries[{index}] is empty: give it content.", index=index, field="content")
+    if len(read.content) > MAX_CONTENT:
+        raise BadEntry(
+            f"entries[{index}] is longer than {MAX_CONTENT:,} characters.", index=index, field="content"
+        )
+
+
+def _roles() -> str:
+    return f"use one of {', '.join(ROLES)}"
