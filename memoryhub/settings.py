@@ -59,6 +59,20 @@ MEMORYHUB_SETUP_MINUTES = int(os.environ.get("MEMORYHUB_SETUP_MINUTES", "30"))
 # MEMORYHUB_ADMIN: whether the admin site is served, to operators only. Default: off.
 MEMORYHUB_ADMIN = _flag("MEMORYHUB_ADMIN", default=False)
 
+# MEMORYHUB_LLM_BASE_URL: where the model is asked, an address or a preset's name. Default: OpenAI's if a key is set.
+MEMORYHUB_LLM_BASE_URL = os.environ.get("MEMORYHUB_LLM_BASE_URL", "")
+# MEMORYHUB_LLM_API_KEY: sent to that address only. Default: none.
+MEMORYHUB_LLM_API_KEY = os.environ.get("MEMORYHUB_LLM_API_KEY", "")
+# MEMORYHUB_LLM_MODEL: the model that folds and consolidates, unless a workspace names its own. Default: none.
+MEMORYHUB_LLM_MODEL = os.environ.get("MEMORYHUB_LLM_MODEL", "")
+# MEMORYHUB_LLM_TIMEOUT_SECONDS: how long one reply may take. Default: 120 seconds.
+MEMORYHUB_LLM_TIMEOUT_SECONDS = float(os.environ.get("MEMORYHUB_LLM_TIMEOUT_SECONDS", "120"))
+# MEMORYHUB_LLM_PRICES: "model=in/out", separated by commas, in US dollars a million tokens. Default: none.
+MEMORYHUB_LLM_PRICES = os.environ.get("MEMORYHUB_LLM_PRICES", "")
+# MEMORYHUB_PRIVATE_HOSTS: "host:port", separated by commas, inside this machine or network, that a workspace may name
+# for its model or webhooks. Default: none.
+MEMORYHUB_PRIVATE_HOSTS = frozenset(os.environ.get("MEMORYHUB_PRIVATE_HOSTS", "").replace(",", " ").split())
+
 SECRET_KEY = os.environ.get("MEMORYHUB_SECRET_KEY") or _secret_key(MEMORYHUB_HOME)
 DEBUG = _flag("MEMORYHUB_DEBUG", default=False)
 

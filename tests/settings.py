@@ -7,8 +7,9 @@ _home = tempfile.mkdtemp(prefix="memoryhub-tests-")
 os.environ["MEMORYHUB_HOME"] = _home
 os.environ["MEMORYHUB_QUIET_SECONDS"] = "0"
 os.environ.pop("DATABASE_URL", None)
-for _name in ("MEMORYHUB_URL", "MEMORYHUB_ROOTS", "MEMORYHUB_ADMIN", "MEMORYHUB_DEBUG", "MEMORYHUB_TIME_ZONE"):
-    os.environ.pop(_name, None)
+for _name in [name for name in os.environ if name.startswith("MEMORYHUB_") and "REQUIRE" not in name]:
+    if _name not in ("MEMORYHUB_HOME", "MEMORYHUB_QUIET_SECONDS"):
+        del os.environ[_name]
 if os.environ.get("TEST_DATABASE_URL"):
     os.environ["DATABASE_URL"] = os.environ["TEST_DATABASE_URL"]
 

@@ -1,33 +1,45 @@
-"""The context: exactly what would be sent to the model, in order, with token counts and what was left out."""
+"""The context: exactly what would be sent to the model, in order, with token counts and what was left out.
+
+It is prefix-stable, so that a provider's prompt cache holds: documents, then summaries, then entries in order. A new
+entry changes nothing before it until a compression, a consolidation or an edited document does. Where the budget
+forces entries out, they leave in steps of a quarter of it, not one by one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from knowledge_app.models import MemoryDocument
-from memoryhub.lib.tokens import count_tokens
+from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Session, Summary
 from sessions_app.services.windows import DEFAULT_MAX_MESSAGES, Dropped, safe_window
 
 DOCUMENT_ORDER = ("SOUL.md", "USER.md", "MEMORY.md")
-PREVIEW_LIMIT = 5_000  # entries looked at when no smaller limit is asked for
+ENTRY_LIMIT = 5_000  # entries looked at when no smaller limit is asked for
+STEPS = 4  # of the budget: how much leaves at once
+SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 
 @dataclass(frozen=True)
 class ContextPart:
-    """One message of the context. ``source`` says where it comes from; ``entry`` is set for a conversation's."""
+    """One message of the context. ``source`` says where it comes from; one of ``entry`` and ``summary`` may be set."""
 
     message: dict[str, Any]
     tokens: int
     source: str
     entry: Entry | None = None
+    summary: Summary | None = None
 
 
 @dataclass(frozen=True)
 class Context:
+    """The messages in order, and what was left out. ``budget``: tokens that they may take, 0 for no limit."""
+
     parts: list[ContextPart]
     dropped: list[Dropped] = field(default_factory=list)
+    budget: int = 0
 
     @property
     def tokens(self) -> int:
@@ -38,21 +50,82 @@ class Context:
         return [part.message for part in self.parts]
 
 
-def build_context(session: Session, *, max_messages: int = DEFAULT_MAX_MESSAGES) -> Context:
+def build_context(
+    session: Session, *, max_messages: int = DEFAULT_MAX_MESSAGES, max_tokens: int | None = None
+) -> Context:
     """Return memory documents and summaries as system messages, then the safe window of active entries.
 
-    ``max_messages`` counts entries; 0 or below is no limit of the agent's, only the hub's of 5,000. The order and
-    shape are the OpenAI chat messages that nanobot's history gives (formats.md section 1).
+    ``max_messages`` counts entries; 0 or below is no limit of the agent's, only the hub's of 5,000. ``max_tokens`` is
+    the budget for everything, by default the workspace's token limit; 0 is none. Where it doesn't suffice, entries
+    are left out first, then the oldest summaries, then documents. The order and shape are the OpenAI chat messages
+    that nanobot's history gives (formats.md section 1).
     """
-    parts = [*_documents(session), *_summaries(session)]
-    limit = max_messages if 0 < max_messages < PREVIEW_LIMIT else PREVIEW_LIMIT
-    active = Entry.objects.filter(session=session).active()
-    latest = list(active.order_by("-position")[: limit + 1])[::-1]
-    window = safe_window(latest, max_messages=limit)
-    skipped = active.count() - len(latest)
-    dropped = [Dropped(latest[0].position - 1, f"{skipped:,} earlier entries beyond the limit")] if skipped else []
-    parts += [ContextPart(provider_message(entry), entry.token_count, "entry", entry) for entry in window.kept]
-    return Context(parts, dropped + window.dropped)
+    session.refresh_from_db()
+    budget = session.workspace.max_tokens if max_tokens is None else max(0, max_tokens)
+    fixed, dropped = _fitting(_documents(session), _summaries(session), budget)
+    left = budget - sum(part.tokens for part in fixed) if budget else 0
+    limit = max_messages if 0 < max_messages < ENTRY_LIMIT else ENTRY_LIMIT
+    entries, cut = _latest(session, limit, left, is_bounded=bool(budget))
+    follows_summary = not cut and any(part.summary is not None for part in fixed)
+    window = safe_window(entries, max_messages=limit, from_user=not follows_summary)
+    parts = [ContextPart(provider_message(entry), entry.token_count, "entry", entry) for entry in window.kept]
+    return Context(fixed + parts, dropped + cut + window.dropped, budget)
+
+
+def _fitting(
+    documents: Sequence[ContextPart], summaries: Sequence[ContextPart], budget: int
+) -> tuple[list[ContextPart], list[Dropped]]:
+    """Return the documents, and the latest summaries, that fit into the budget."""
+    left = budget
+    kept: list[ContextPart] = []
+    dropped: list[Dropped] = []
+    for part in [*documents, *reversed(summaries)]:
+        if budget and part.tokens > left:
+            dropped.append(Dropped(None, f"{part.source}: {part.tokens:,} tokens are more than the budget has left"))
+        else:
+            kept.append(part)
+            left -= part.tokens
+    latest_first = kept[len([part for part in kept if part in documents]) :]
+    return [part for part in kept if part in documents] + latest_first[::-1], dropped
+
+
+def _latest(session: Session, limit: int, budget: int, *, is_bounded: bool) -> tuple[list[Entry], list[Dropped]]:
+    """Return the active entries that may be sent, and what lies before them. Reads no more rows than it returns."""
+    active = Entry.objects.filter(
+        session=session,
+        epoch=session.epoch,
+        summary=None,
+        position__gte=session.last_consolidated,
+        position__lt=session.next_position,
+    )
+    sizes = list(active.order_by("-position").values_list("position", "token_count")[:limit])
+    count = _count_fitting(sizes, session.active_tokens, budget) if is_bounded else len(sizes)
+    dropped: list[Dropped] = []
+    if session.active_entry_count > len(sizes) and sizes:
+        beyond = session.active_entry_count - len(sizes)
+        words = "entry" if beyond == 1 else "entries"
+        dropped.append(Dropped(sizes[-1][0] - 1, f"{beyond:,} earlier {words} beyond the last {limit:,}"))
+    dropped += [Dropped(position, "before what fits into the budget") for position, _ in reversed(sizes[count:])]
+    kept = list(active.filter(position__gte=sizes[count - 1][0]).order_by("position")) if count else []
+    return kept, dropped
+
+
+def _count_fitting(sizes: Sequence[tuple[int, int]], total: int, budget: int) -> int:
+    """Return how many of the latest entries to send. ``sizes``: position and tokens, latest first.
+
+    What is over the budget leaves in steps, counted from the first active entry on: until the next step is due, an
+    entry that is added takes nothing away.
+    """
+    step = max(1, budget // STEPS)
+    cut = -(-max(0, total - budget) // step) * step  # tokens from the beginning that leave
+    count, taken = 0, 0
+    for _, tokens in sizes:
+        before = total - taken - tokens  # tokens of active entries that precede this one
+        if taken + tokens > budget or before < cut:
+            break
+        taken += tokens
+        count += 1
+    return count
 
 
 def provider_message(entry: Entry) -> dict[str, Any]:
@@ -70,6 +143,40 @@ def provider_message(entry: Entry) -> dict[str, Any]:
     return message
 
 
+def context_text(context: Context) -> str:
+    """Return the context as AgTerm's getContextForLLM has it: documents, summaries with their days, conversation."""
+    sections = [
+        f"=== {part.source} ===\n{part.message['content'].partition(chr(10))[2].strip()}"
+        for part in context.parts
+        if part.source in DOCUMENT_ORDER
+    ]
+    told = [_summary_text(part) for part in context.parts if part.source in ("summary", "summary text")]
+    if told:
+        sections.append("=== Previous Conversation Summaries ===\n" + "\n\n".join(told))
+    lines = [_spoken(part.entry) for part in context.parts if part.entry]
+    if lines:
+        sections.append("=== Recent Conversation ===\n" + "\n".join(lines))
+    return "\n\n".join(sections)
+
+
+def _summary_text(part: ContextPart) -> str:
+    summary = part.summary
+    if summary is None or summary.starts_at is None or summary.ends_at is None:
+        return str(part.message["content"])
+    return f"[{summary.starts_at:%Y-%m-%d} - {summary.ends_at:%Y-%m-%d}]\n{summary.content}"
+
+
+def _spoken(entry: Entry) -> str:
+    speaker = SPEAKERS.get(entry.role, entry.role.capitalize())
+    if entry.kind == Entry.Kind.CONTEXT:
+        speaker = "Context"
+    elif entry.kind == Entry.Kind.TOOL_RESULT:
+        speaker = "Tool"
+    label = f"{speaker} ({entry.name})" if entry.name else speaker
+    calls = [f"{call['function']['name']} {call['function']['arguments']}" for call in entry.tool_calls]
+    return "\n".join([f"{label}: {entry.content}".rstrip(), *[f"  calls {call}" for call in calls]])
+
+
 def _documents(session: Session) -> list[ContextPart]:
     found = MemoryDocument.objects.filter(workspace_id=session.workspace_id, head__isnull=False)
     by_name = {document.name: document for document in found.select_related("head")}
@@ -77,18 +184,19 @@ def _documents(session: Session) -> list[ContextPart]:
     for name in DOCUMENT_ORDER:
         document = by_name.get(name)
         if document and document.head and document.head.content.strip():
-            parts.append(_system(f"## {name}\n\n{document.head.content.strip()}", name))
+            parts.append(_system(session, f"## {name}\n\n{document.head.content.strip()}", name))
     return parts
 
 
 def _summaries(session: Session) -> list[ContextPart]:
-    parts = [_system(session.summary_text, "summary text")] if session.summary_text else []
+    parts = [_system(session, session.summary_text, "summary text")] if session.summary_text else []
     summaries = Summary.objects.filter(session=session, epoch=session.epoch, parent=None)
     return parts + [
-        _system(f"[Summary of earlier conversation]\n{summary.content}", "summary")
+        _system(session, f"[Summary of earlier conversation]\n{summary.content}", "summary", summary)
         for summary in summaries.order_by("first_position", "id")
     ]
 
 
-def _system(content: str, source: str) -> ContextPart:
-    return ContextPart({"role": "system", "content": content}, count_tokens(content), source)
+def _system(session: Session, content: str, source: str, summary: Summary | None = None) -> ContextPart:
+    tokens = counter_for(session.workspace.model).count(content)
+    return ContextPart({"role": "system", "content": content}, tokens, source, summary=summary)

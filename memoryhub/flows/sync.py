@@ -212,6 +212,7 @@ def _workspace_for(path: Path, name: str, found: Found, now: datetime, *, dry_ru
         return known
     workspace = Workspace(name=name, path=str(path), created_at=now, updated_at=now, **facts)
     workspace.consolidation_style = "grip" if found.layout == "grip" else "nanobot"
+    workspace.auto_compress = False  # its agent folds for itself; an operator may turn it on
     for key, value in found.settings.items():
         setattr(workspace, key, value)
     if not dry_run:

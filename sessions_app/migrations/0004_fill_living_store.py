@@ -4,7 +4,7 @@ from django.db.models.functions import Coalesce
 
 
 def fill(apps, schema_editor):
-    """Give each session the length of its current epoch, and each entry that its agent counted that origin."""
+    """Give each session the length of its current epoch, and mark the entries that their agent counted."""
     Session = apps.get_model("sessions_app", "Session")
     Entry = apps.get_model("sessions_app", "Entry")
     current = Entry.objects.filter(session=OuterRef("pk"), epoch=OuterRef("epoch")).order_by().values("session")
@@ -14,6 +14,8 @@ def fill(apps, schema_editor):
     guard = MutationGuard.objects.create(reason="token_method of entries that their agent counted")
     Entry.objects.filter(source_fields__contains="tokenCount").update(token_method="source")
     guard.delete()
+    # Agents whose folders were imported fold for themselves; until now the setting had no effect.
+    apps.get_model("sessions_app", "Workspace").objects.exclude(path="").update(auto_compress=False)
 
 
 class Migration(migrations.Migration):

@@ -51,9 +51,7 @@ class Session(models.Model):
             models.CheckConstraint(
                 condition=Q(last_consolidated__lte=F("entry_count")), name="session_pointer_in_range"
             ),
-            models.CheckConstraint(
-                condition=Q(next_position__lte=F("entry_count")), name="session_epoch_within_all"
-            ),
+            models.CheckConstraint(condition=Q(next_position__lte=F("entry_count")), name="session_epoch_within_all"),
         ]
         indexes = [
             models.Index(fields=["workspace", "-updated_at", "-id"], name="session_recent"),
@@ -78,9 +76,7 @@ class AppendReceipt(models.Model):
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["session", "idempotency_key"], name="append_receipt_key_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["session", "idempotency_key"], name="append_receipt_key_once")]
 
     def __str__(self) -> str:
         return self.idempotency_key

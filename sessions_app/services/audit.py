@@ -63,12 +63,12 @@ def record(
         at=at,
     )
     if workspace is not None and action in EVENTS:
-        _queue_deliveries(written)
+        _queue_deliveries(written, workspace)
     return written
 
 
-def _queue_deliveries(written: AuditRecord) -> None:
-    hooks = Webhook.objects.filter(workspace_id=written.workspace_id, is_enabled=True)
+def _queue_deliveries(written: AuditRecord, workspace: Workspace) -> None:
+    hooks = Webhook.objects.filter(workspace=workspace, is_enabled=True)
     WebhookDelivery.objects.bulk_create(
         WebhookDelivery(webhook=hook, record=written, next_attempt_at=written.at)
         for hook in hooks

@@ -35,7 +35,9 @@ def read_batch(rows: Any, *, now: datetime) -> list[EntryRecord]:
     if not isinstance(rows, list) or not rows:
         raise BadEntry("Send a list of entries, one at least.", index=0, field="entries")
     if len(rows) > MAX_BATCH:
-        raise BadEntry(f"A batch holds up to {MAX_BATCH:,} entries; send these {len(rows):,} in parts.", field="entries")
+        raise BadEntry(
+            f"A batch holds up to {MAX_BATCH:,} entries; send these {len(rows):,} in parts.", field="entries"
+        )
     return [_read(row, index, now) for index, row in enumerate(rows)]
 
 
@@ -78,9 +80,7 @@ def _message(row: dict[str, Any], index: int) -> dict[str, Any]:
     if kind is None:
         return message
     if kind not in KINDS:
-        raise BadEntry(
-            f"entries[{index}] has no kind {kind!r}: use {', '.join(KINDS)}.", index=index, field="kind"
-        )
+        raise BadEntry(f"entries[{index}] has no kind {kind!r}: use {', '.join(KINDS)}.", index=index, field="kind")
     if kind == "tool_call" and "arguments" in message and "tool_calls" not in message:
         arguments = message.pop("arguments")
         text = arguments if isinstance(arguments, str) else json_text(arguments)
@@ -99,9 +99,7 @@ def _check(read: EntryRecord, index: int) -> None:
     if not read.content and not read.tool_calls and read.role != "tool":
         raise BadEntry(f"entries[{index}] is empty: give it content.", index=index, field="content")
     if len(read.content) > MAX_CONTENT:
-        raise BadEntry(
-            f"entries[{index}] is longer than {MAX_CONTENT:,} characters.", index=index, field="content"
-        )
+        raise BadEntry(f"entries[{index}] is longer than {MAX_CONTENT:,} characters.", index=index, field="content")
 
 
 def _roles() -> str:

@@ -74,6 +74,14 @@ def recount_session(session: Session) -> None:
     session.save(update_fields=[*SESSION_TOTALS, "summary_tokens"])
 
 
+def forget_days(session: Session) -> None:
+    """Take a session's days, and their share of its workspace's, away: it is about to be deleted."""
+    for row in DailyTotal.objects.filter(session=session).order_by("day", "kind"):
+        change = [-getattr(row, name) for name in AMOUNTS]
+        _move_day(session.workspace_id, None, row.day, row.kind, change)
+    DailyTotal.objects.filter(session=session).delete()
+
+
 def _move_day(workspace_id: int, session_id: int | None, day: date, kind: str, change: Sequence[int]) -> None:
     """Add to the row of a day, made when it isn't there and removed when nothing is left of it."""
     row = DailyTotal.objects.filter(workspace_id=workspace_id, session=session_id, day=day, kind=kind)
@@ -85,9 +93,7 @@ def _move_day(workspace_id: int, session_id: int | None, day: date, kind: str, c
     amounts = dict(zip(AMOUNTS, change, strict=True))
     try:
         with transaction.atomic():
-            DailyTotal.objects.create(
-                workspace_id=workspace_id, session_id=session_id, day=day, kind=kind, **amounts
-            )
+            DailyTotal.objects.create(workspace_id=workspace_id, session_id=session_id, day=day, kind=kind, **amounts)
     except IntegrityError:  # another session's first entry of that day was quicker
         row.update(**moved)
 

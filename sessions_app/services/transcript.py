@@ -16,11 +16,11 @@ from memoryhub.lib.layouts.records import ToolCall
 from memoryhub.lib.markdown import render_markdown
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Entry, Session, Summary
+from sessions_app.services.heuristic import looks_like_error
 
 PAGE_ENTRIES = 100
 OPEN_RESULT_CHARS = 1_500  # a longer call and result starts folded
 BRIEF_CHARS = 160
-ERROR_STARTS = ("error", "traceback", "exception", "failed")
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _call(call: ToolCall, entry: Entry | None, slug: str) -> Call:
         arguments=_pretty(arguments),
         token_count=count_tokens(arguments) + (entry.token_count if entry else 0),
         open=bool(entry) and len(content) + len(arguments) <= OPEN_RESULT_CHARS // 4,
-        state="error" if content.lower().startswith(ERROR_STARTS) else "",
+        state="error" if looks_like_error(content) else "",
         result=Result(entry.pk, entry.position, _url(slug, entry.pk), content) if entry else None,
     )
 

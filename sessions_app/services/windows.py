@@ -27,9 +27,9 @@ EntryT = TypeVar("EntryT", bound=WindowEntry)
 
 @dataclass(frozen=True)
 class Dropped:
-    """An entry left out of the context, and why in words."""
+    """An entry left out of the context, and why in words. Without a position: a summary or a document."""
 
-    position: int
+    position: int | None
     why: str
 
 
@@ -41,24 +41,61 @@ class Window(Generic[EntryT]):
     dropped: list[Dropped]
 
 
-def safe_window(entries: Sequence[EntryT], *, max_messages: int = DEFAULT_MAX_MESSAGES) -> Window[EntryT]:
+def safe_window(
+    entries: Sequence[EntryT], *, max_messages: int = DEFAULT_MAX_MESSAGES, from_user: bool = True
+) -> Window[EntryT]:
     """Return the tail of the unconsolidated entries that a provider accepts (formats.md section 1).
 
     ``entries`` are those from the pointer on, in order. The last ``max_messages`` are kept (0 or below: all), then
     what stands before the first user message goes, if there is one; then tool results without an earlier call and
-    calls without all their results, until nothing changes. ``dropped`` is in order of position.
+    calls without all their results, until nothing changes. ``dropped`` is in order of position. Without
+    ``from_user`` the beginning stays: the entries go on from a summary that stands before them.
     """
     kept, dropped = list(entries), []
     if 0 < max_messages < len(kept):
         dropped += [Dropped(entry.position, "before the last entries that fit") for entry in kept[:-max_messages]]
         kept = kept[-max_messages:]
-    first_user = next((i for i, entry in enumerate(kept) if entry.role == "user"), 0)
+    first_user = next((i for i, entry in enumerate(kept) if entry.role == "user"), 0) if from_user else 0
     dropped += [Dropped(entry.position, "before the first user message") for entry in kept[:first_user]]
     kept = kept[first_user:]
     while unsafe := _unsafe(kept):
         dropped += [Dropped(kept[i].position, why) for i, why in unsafe.items()]
         kept = [entry for i, entry in enumerate(kept) if i not in unsafe]
-    return Window(kept, sorted(dropped, key=lambda drop: drop.position))
+    return Window(kept, sorted(dropped, key=lambda drop: drop.position or 0))
+
+
+class FoldEntry(WindowEntry, Protocol):
+    @property
+    def kind(self) -> str: ...
+    @property
+    def token_count(self) -> int: ...
+
+
+def fold_end(entries: Sequence[FoldEntry], *, keep: int) -> int:
+    """Return how many entries from the beginning may be folded so that at least the last ``keep`` stay.
+
+    No tool call is parted from its results. What stays begins with a user's message where that folds at least half
+    of what could be folded, since a context begins with one. Ids may come again: a result answers the latest call.
+    """
+    limit = max(0, len(entries) - keep)
+    safe = _last_safe(entries, limit)
+    if not keep:
+        return safe
+    turn = next((i for i in range(safe, 0, -1) if i < len(entries) and entries[i].role == "user"), 0)
+    if sum(entry.token_count for entry in entries[:turn]) * 2 >= sum(entry.token_count for entry in entries[:safe]):
+        return turn or safe
+    return safe
+
+
+def _last_safe(entries: Sequence[FoldEntry], limit: int) -> int:
+    """Return the largest cut up to ``limit`` that lies in no tool group; 0 where every one does."""
+    called: dict[str, int] = {}
+    unsafe: set[int] = set()
+    for i, entry in enumerate(entries):
+        called |= {call["id"]: i for call in entry.tool_calls}
+        if entry.kind == "tool_result":
+            unsafe.update(range(called.get(entry.tool_call_id, i - 1) + 1, i + 1))
+    return next((i for i in range(limit, 0, -1) if i not in unsafe), 0)
 
 
 def _unsafe(entries: Sequence[WindowEntry]) -> dict[int, str]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from memoryhub.flows.context import build_context
+from memoryhub.flows.context import build_context, context_text
 from memoryhub.flows.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.windows import DEFAULT_MAX_MESSAGES
@@ -20,17 +20,35 @@ class Command(JsonCommand):
             "--max-messages", type=int, default=DEFAULT_MAX_MESSAGES, help="entries at most; 0: no limit"
         )
 
-    def run(self, *, workspace: str, session_key: str, max_messages: int, **_options: Any) -> dict[str, Any]:
+        parser.add_argument(
+            "--max-tokens", type=int, help="tokens at most, of everything; 0: no limit (default: the workspace's)"
+        )
+        parser.add_argument("--text", action="store_true", help="as one text, in AgTerm's form")
+
+    def run(
+        self,
+        *,
+        workspace: str,
+        session_key: str,
+        max_messages: int,
+        max_tokens: int | None,
+        text: bool,
+        **_options: Any,
+    ) -> dict[str, Any]:
         session = find_session(find_workspace(workspace), session_key)
-        context = build_context(session, max_messages=max_messages)
+        context = build_context(session, max_messages=max_messages, max_tokens=max_tokens)
         return {
             "messages": context.messages,
             "tokens": context.tokens,
+            "budget": context.budget,
+            **({"text": context_text(context)} if text else {}),
             "dropped": [{"position": drop.position, "why": drop.why} for drop in context.dropped],
         }
 
     def show(self, result: dict[str, Any]) -> None:
-        for message in result["messages"]:
+        for line in result.get("text", "").splitlines():
+            self.line(line)
+        for message in [] if "text" in result else result["messages"]:
             self.line(f"{message['role']}: {message['content']}")
             for call in message.get("tool_calls", []):
                 self.line(f"  calls {call['function']['name']} {call['function']['arguments']}")

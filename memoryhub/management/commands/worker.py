@@ -1,4 +1,4 @@
-"""Run background jobs. `serve` starts one; start more on a busy hub."""
+"""Run background jobs, compressions and webhooks. `serve` starts one; start more on a busy hub."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memoryhub.flows.imports import close_interrupted_imports
+from memoryhub.flows.upkeep import look_after
 
 PATIENCE_SECONDS = 8.0  # for the job at hand, once the worker is told to end
 
@@ -37,7 +38,12 @@ class Command(BaseCommand):
             threading.Thread(target=_end_with_stdin, daemon=True).start()
         logging.disable(logging.INFO)  # a line for each job is noise; failures are still told
         logging.getLogger("django_tasks_db").addFilter(_is_no_farewell)
-        call_command("db_worker", queue_name="*", reload=False)
+        stopping = threading.Event()
+        threading.Thread(target=look_after, args=(stopping,), name="upkeep", daemon=True).start()
+        try:
+            call_command("db_worker", queue_name="*", reload=False)
+        finally:
+            stopping.set()
 
 
 def _is_no_farewell(record: logging.LogRecord) -> bool:

@@ -1,0 +1,239 @@
+"""Carrying out a compression run: plan, ask the model or go by rule, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from memoryhub.flows.model import cost_of, model_for
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, Reply, ask
+from memoryhub.lib.tokens import count_tokens
+from sessions_app.models import Entry, Run, Session, Summary
+from sessions_app.services.audit import Actor
+from sessions_app.services.compression import Plan, PlanStale, apply_summary, is_due, plan_compression
+from sessions_app.services.entries import SessionGone, lock_session
+from sessions_app.services.lifecycle import begin_anew
+from sessions_app.services.runs import (
+    RunNotFitting,
+    finish_run,
+    postpone_run,
+    renew_lease,
+    request_run,
+    take_held_run,
+    tokens_spent,
+)
+from sessions_app.services.summarising import (
+    MIN_PART_TOKENS,
+    PART_TOKENS,
+    Request,
+    by_model,
+    by_rule,
+    requests_for,
+)
+
+UPKEEP = Actor("run", "automatic compression")
+REST = 2  # an automatic run waits for max_entries / REST new entries after a person said no to one
+
+
+class BudgetSpent(MemoryHubError):
+    """The workspace's tokens of today are used up."""
+
+    code = "budget_spent"
+
+
+class SavesNothing(MemoryHubError):
+    """The summary by rule is as long as what it would replace."""
+
+    code = "saves_nothing"
+    is_passing = False
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A plan with its text: what a dry run shows and a real one commits. ``method``: llm or heuristic."""
+
+    plan: Plan
+    text: str
+    method: str
+
+
+def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
+    """Fold what a claimed compression run is about. Raises MemoryHubError where it can't; then nothing changed."""
+    session = _session_of(run)
+    plan = plan_compression(session, keep=run.options.get("keep"), minimum=run.options.get("minimum"))
+    if plan.reason:
+        _nothing_due(run, plan, now())
+        return
+    model = chosen_model(session, run.options.get("method", "auto"))
+    if model is None:
+        text, method = _text_by_rule(plan), Summary.Method.HEURISTIC
+    else:
+        requests = requests_for(plan, run.options.get("part_tokens", PART_TOKENS))
+        if not _within_budget(run, session, requests, now()):
+            return
+        text, method = _text_by_model(run, plan, requests, model), Summary.Method.LLM
+    renew_lease(run, stage="writing")
+    if run.options.get("hold"):
+        _hold(run, plan, text, method, now())
+    else:
+        retry.write(lambda: _commit(run, plan, text, method, now()))
+
+
+def _session_of(run: Run) -> Session:
+    found = Session.objects.select_related("workspace").filter(pk=run.session_id or 0).first()
+    if found is None:
+        raise SessionGone("The session was deleted.")
+    return found
+
+
+def _commit(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
+    with transaction.atomic():
+        apply_summary(run, plan, text, method=method, now=now)
+        if run.options.get("clear_after"):
+            begin_anew(lock_session(plan.session.pk), actor=Actor("run", f"run {run.pk}"), now=now)
+
+
+def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
+    with transaction.atomic():
+        session = lock_session(plan.session.pk)
+        finish_run(run, status=Run.Status.DONE, now=now, proposal={"nothing_due": plan.reason})
+        if run.options.get("clear_after") and session.epoch == plan.session.epoch:
+            begin_anew(session, actor=Actor("run", f"run {run.pk}"), now=now)
+
+
+def _hold(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
+    run.epoch, run.from_position, run.to_position = plan.session.epoch, plan.first_position, plan.last_position + 1
+    proposal = {
+        "text": text,
+        "method": method,
+        "before": plan.original_tokens,
+        "entries": [entry.pk for entry in plan.entries],
+        "summaries": [summary.pk for summary in plan.summaries],
+    }
+    with transaction.atomic():
+        finish_run(run, status=Run.Status.HELD, now=now, proposal=proposal)
+
+
+def approve_held(run: Run, *, owner: str, actor: Actor, now: datetime) -> None:
+    """Commit a compression that was shown first. Raises PlanStale when the session changed since, and parks it."""
+    proposal = run.proposal
+    if run.session is None or run.status != Run.Status.HELD or run.kind != Run.Kind.COMPRESSION:
+        raise RunNotFitting(f"Run {run.pk} does not wait for a decision.")
+    with transaction.atomic():
+        taken = take_held_run(run, owner=owner, actor=actor, now=now)
+        session = _session_of(run)
+        plan = Plan(
+            session,
+            list(Entry.objects.filter(pk__in=proposal["entries"], epoch=run.epoch).order_by("position")),
+            list(Summary.objects.filter(pk__in=proposal["summaries"], epoch=run.epoch).order_by("first_position")),
+        )
+        if session.epoch != run.epoch or not (plan.entries or plan.summaries):
+            raise PlanStale("The session began anew since: discard this summary.")
+        _commit(taken, plan, proposal["text"], proposal["method"], now)
+
+
+def chosen_model(session: Session, method: str) -> ModelSettings | None:
+    """Return the model that a method means; None for a summary by rule. Raises ModelNotSet."""
+    model = None if method == Summary.Method.HEURISTIC else model_for(session.workspace)
+    if model is None and method == Summary.Method.LLM:
+        raise ModelNotSet("No model is set: set MEMORYHUB_LLM_MODEL and MEMORYHUB_LLM_BASE_URL, or fold by rule.")
+    return model
+
+
+def draft(session: Session, *, method: str = "auto", keep: int | None = None, minimum: int | None = None) -> Draft:
+    """Return what a compression would do and its text, changing nothing. A model is asked, and paid, if set."""
+    plan = plan_compression(session, keep=keep, minimum=minimum)
+    if plan.reason:
+        return Draft(plan, "", "")
+    model = chosen_model(session, method)
+    if model is None:
+        return Draft(plan, by_rule(plan), Summary.Method.HEURISTIC)
+
+    def asked(messages: list[dict[str, str]], limit: int) -> Reply:
+        return ask(model, messages, max_tokens=limit)
+
+    return Draft(plan, by_model(plan, requests_for(plan), asked, lambda _done: None), Summary.Method.LLM)
+
+
+def _text_by_rule(plan: Plan) -> str:
+    text = by_rule(plan)
+    tokens = count_tokens(text)
+    if tokens >= plan.original_tokens:
+        raise SavesNothing(
+            f"A summary by rule would take ≈ {tokens:,} tokens, no fewer than the {plan.original_tokens:,} replaced."
+        )
+    return text
+
+
+def _text_by_model(run: Run, plan: Plan, requests: list[Request], model: ModelSettings) -> str:
+    """Ask part by part, noting progress and cost. A request too long for the model is halved next time."""
+    run.model = model.model
+
+    def asked(messages: list[dict[str, str]], limit: int) -> Reply:
+        reply = ask(model, messages, max_tokens=limit)
+        run.prompt_tokens += reply.prompt_tokens or sum(count_tokens(message["content"]) for message in messages)
+        run.completion_tokens += reply.completion_tokens or count_tokens(reply.text)
+        run.cost = cost_of(model.model, run.prompt_tokens, run.completion_tokens)
+        return reply
+
+    def progress(done: int) -> None:
+        renew_lease(run, stage="waiting for the model", steps_done=done, steps_total=len(requests))
+
+    try:
+        return by_model(plan, requests, asked, progress)
+    except PromptTooLong:
+        part = run.options.get("part_tokens", PART_TOKENS)
+        run.options["part_tokens"] = max(MIN_PART_TOKENS, part // 2)
+        raise
+
+
+def _within_budget(run: Run, session: Session, requests: list[Request], now: datetime) -> bool:
+    """Tell whether today's tokens suffice; else give the run back until midnight UTC."""
+    budget = session.workspace.daily_token_budget
+    if budget is None:
+        return True
+    needed = sum(count_tokens(message["content"]) for request in requests for message in request.messages)
+    spent = tokens_spent(session.workspace, now)
+    if spent + needed <= budget:
+        return True
+    why = f"today's budget of {budget:,} tokens is used up ({spent:,} spent, {needed:,} needed)"
+    if run.options.get("once") or needed > budget:
+        raise BudgetSpent(f"Not asked: {why}. Raise it in the workspace's settings, or fold by rule.")
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    postpone_run(run, until=midnight, why=f"waits for tomorrow: {why}")
+    return False
+
+
+def request_if_due(session: Session, now: datetime) -> Run | None:
+    """Ask for an automatic compression where a session is over its limits and nothing speaks against it.
+
+    Nothing is asked for while a run of the session is under way, held or parked, and after a person undid,
+    cancelled or dismissed one until the session has grown by half its entry limit.
+    """
+    if not session.workspace.auto_compress or not is_due(session) or _is_resting(session):
+        return None
+    if plan_compression(session).reason:
+        return None
+    run, _ = request_run(session, Run.Kind.COMPRESSION, options={}, actor=UPKEEP, now=now)
+    return run
+
+
+def _is_resting(session: Session) -> bool:
+    runs = Run.objects.filter(session=session, kind=Run.Kind.COMPRESSION, epoch=session.epoch)
+    last = runs.order_by("-id").first()
+    if last is None or last.options.get("once"):
+        return False
+    if last.status == Run.Status.DONE:
+        return False
+    said_no = (Run.Status.UNDONE, Run.Status.CANCELLED, Run.Status.FAILED)
+    if last.status not in said_no:
+        return True
+    since: dict[str, Any] = {"recorded_at__gt": last.finished_at} if last.finished_at else {}
+    new = Entry.objects.filter(session=session, epoch=session.epoch, **since).count()
+    return new < max(1, session.workspace.max_entries // REST)

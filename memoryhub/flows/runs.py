@@ -1,0 +1,39 @@
+"""Executing runs: claim one, carry it out, keep its failure if it fails. The same in a worker and at a prompt."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from memoryhub.flows import compress
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.models import Run
+from sessions_app.services.runs import LeaseLost, claim_run, fail_run, this_worker
+
+logger = logging.getLogger(__name__)
+STEPS = {Run.Kind.COMPRESSION: compress.carry_out}
+
+
+class Unexpected(MemoryHubError):
+    """A fault of the hub itself, or of its database."""
+
+    code = "unexpected"
+
+
+def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
+    """Claim a queued run and carry it out; return it as it ended, or None where it couldn't be claimed."""
+    run = claim_run(pk, owner=this_worker(), now=now())
+    if run is None:
+        return None
+    try:
+        STEPS[Run.Kind(run.kind)](run, now=now)
+    except LeaseLost:
+        logger.info("run %s was taken over or cancelled", pk)
+    except MemoryHubError as error:
+        fail_run(run, error, now=now(), is_passing=getattr(error, "is_passing", True))
+    except Exception as error:  # whatever it was must not end the worker
+        logger.exception("run %s failed unexpectedly", pk)
+        unexpected = Unexpected(f"Something unexpected: {type(error).__name__}. The hub's log has it.")
+        fail_run(run, unexpected, now=now(), is_passing=True)
+    return Run.objects.filter(pk=pk).first()

@@ -1,0 +1,84 @@
+"""What a worker looks after, turn by turn: runs that wait, runs whose worker is gone, work that is due, webhooks.
+
+The tables are the queue: whatever a stopped hub left undone is found again by the next turn of any worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from threading import Event
+
+from django.conf import settings
+from django.db import OperationalError, close_old_connections, connection
+from django.db.models import F, Q
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from memoryhub.flows.compress import request_if_due
+from memoryhub.flows.runs import execute
+from sessions_app.models import Run, Session
+from sessions_app.services.runs import due_runs, free_stuck_runs
+from sessions_app.services.webhooks import deliver, due_deliveries
+
+logger = logging.getLogger(__name__)
+SWEEP_SECONDS = 15.0  # between searches for stuck runs and for sessions over their limits
+IDLE_SECONDS = 0.5
+SWEPT_SESSIONS = 50
+KEPT_JOBS = timedelta(days=14)
+
+
+def look_after(stopping: Event) -> None:
+    """Work until told to stop. No error ends it: what failed is tried again in the next turn."""
+    swept_at = float("-inf")
+    while not stopping.is_set():
+        close_old_connections()
+        try:
+            if time.monotonic() - swept_at >= SWEEP_SECONDS:
+                sweep(timezone.now())
+                swept_at = time.monotonic()
+            did_something = turn(timezone.now)
+        except OperationalError as error:
+            logger.warning("the database can't be used: %s", error)
+            did_something = False
+        except Exception:
+            logger.exception("a turn of the worker failed")
+            did_something = False
+        if not did_something:
+            stopping.wait(IDLE_SECONDS)
+    connection.close()
+
+
+def turn(now: Callable[[], datetime]) -> bool:
+    """Send what webhooks are due and carry out the next run; tell whether there was anything to do."""
+    deliveries = due_deliveries(now())
+    for delivery in deliveries:
+        deliver(delivery, allowed=settings.MEMORYHUB_PRIVATE_HOSTS, now=now())
+    for pk in due_runs(now(), limit=10):
+        if execute(pk, now=now) is not None:
+            return True
+    return bool(deliveries)
+
+
+def sweep(now: datetime) -> None:
+    """Free runs whose worker is gone, ask for the compressions that are due, forget old jobs."""
+    for run in free_stuck_runs(now):
+        logger.warning("run %s lost its worker; it waits for another one", run.pk)
+    for session in _sessions_over_limits():
+        request_if_due(session, now)
+    DBTaskResult.objects.finished().filter(finished_at__lt=now - KEPT_JOBS).delete()
+
+
+def _sessions_over_limits() -> list[Session]:
+    over_tokens = Q(workspace__max_tokens__lt=F("active_tokens") + F("summary_tokens"))
+    over_entries = Q(workspace__max_entries__lt=F("active_entry_count"))
+    unsettled = Run.objects.filter(
+        kind=Run.Kind.COMPRESSION,
+        status__in=(Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HELD, Run.Status.PARKED),
+        session__isnull=False,
+    )
+    over = Session.objects.filter(over_tokens | over_entries, workspace__auto_compress=True)
+    over = over.exclude(pk__in=unsettled.values("session"))
+    return list(over.select_related("workspace").order_by("-updated_at", "-id")[:SWEPT_SESSIONS])

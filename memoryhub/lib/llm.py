@@ -1,0 +1,201 @@
+"""Asking a language model, through the openai SDK, at any address that speaks OpenAI's protocol.
+
+A reply is trusted with nothing: its envelope is checked here, its content by whoever asked.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import openai
+
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import BadJSON, clean_text, decode_json
+from memoryhub.lib.outbound import AddressRefused, BodyTooLarge, DeadlinePassed, open_client, split_url
+
+PRESETS = {  # short names for MEMORYHUB_LLM_BASE_URL
+    "openai": "https://api.openai.com/v1",
+    "google": "https://generativelanguage.googleapis.com/v1beta/openai",
+    "mistral": "https://api.mistral.ai/v1",
+    "anthropic": "https://api.anthropic.com/v1",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "ollama": "http://127.0.0.1:11434/v1",
+    "lmstudio": "http://127.0.0.1:1234/v1",
+    "llamacpp": "http://127.0.0.1:8080/v1",
+    "vllm": "http://127.0.0.1:8000/v1",
+}
+NO_KEY = "none"  # what servers without keys get; the SDK wants one
+MAX_ERROR_CHARS = 300
+_TOO_LONG = re.compile(r"context.{0,20}(length|window|size)|too many tokens|maximum.{0,20}tokens", re.IGNORECASE)
+
+
+class ModelError(MemoryHubError):
+    """The model gave nothing usable. ``is_passing``: the same request may do better later."""
+
+    code = "model_error"
+    is_passing = True
+
+
+class ModelNotSet(ModelError):
+    code = "model_not_set"
+    is_passing = False
+
+
+class ModelUnavailable(ModelError):
+    """No answer: not reached, too slow, overloaded, or broken."""
+
+    code = "model_unavailable"
+
+
+class ModelRefused(ModelError):
+    """The server said no: a wrong key, an unknown model, a request that it doesn't take."""
+
+    code = "model_refused"
+    is_passing = False
+
+
+class PromptTooLong(ModelError):
+    """The request is longer than the model reads: ask with less."""
+
+    code = "prompt_too_long"
+
+
+class BadReply(ModelError):
+    """An answer that is not what was asked for."""
+
+    code = "bad_reply"
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Where to ask and whom. ``allowed``: hosts ("name:port") inside this machine or network that may be asked."""
+
+    base_url: str
+    model: str
+    api_key: str = field(default="", repr=False)
+    timeout_seconds: float = 120.0
+    retries: int = 1
+    allowed: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A text and what it cost; token counts are the server's, 0 where it gives none."""
+
+    text: str
+    model: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: int) -> Reply:
+    """Return the model's text for chat messages.
+
+    Tries again as often as the settings say when the server is not reached or overloaded. Raises ModelNotSet,
+    ModelUnavailable, ModelRefused, PromptTooLong, BadReply; AddressRefused for an address that is out of bounds.
+    """
+    if not settings.model or not settings.base_url:
+        raise ModelNotSet(
+            "No model is set: set MEMORYHUB_LLM_MODEL and, where it isn't OpenAI, MEMORYHUB_LLM_BASE_URL."
+        )
+    host, _ = split_url(settings.base_url)
+    limit = "max_completion_tokens" if host == "api.openai.com" else "max_tokens"
+    with (
+        open_client(allowed=settings.allowed, deadline_seconds=settings.timeout_seconds) as http,
+        openai.OpenAI(
+            base_url=settings.base_url,
+            api_key=settings.api_key or NO_KEY,
+            max_retries=settings.retries,
+            timeout=settings.timeout_seconds,
+            http_client=http,
+        ) as client,
+    ):
+        try:
+            response = client.chat.completions.with_raw_response.create(
+                model=settings.model,
+                messages=messages,  # type: ignore[arg-type]
+                extra_body={limit: max_tokens},
+            )
+            body = response.content
+        except (openai.OpenAIError, MemoryHubError) as error:
+            _explain(error, settings)
+    return _read(body, settings.model)
+
+
+def _explain(error: Exception, settings: ModelSettings) -> NoReturn:
+    """Raise what went wrong in words, without the key."""
+    cause = _own_cause(error)
+    if isinstance(cause, AddressRefused):
+        raise cause
+    if isinstance(cause, BodyTooLarge):
+        raise BadReply(cause.message) from error
+    if isinstance(error, openai.APITimeoutError) or isinstance(cause, DeadlinePassed):
+        raise ModelUnavailable(f"The model did not answer within {settings.timeout_seconds:.0f} seconds.") from error
+    if isinstance(error, openai.APIStatusError):
+        _explain_status(error, _masked(error.response.text, settings.api_key))
+    if isinstance(error, openai.APIConnectionError):
+        what = _masked(str(error.__cause__ or error), settings.api_key)
+        raise ModelUnavailable(f"The model's server can't be reached: {what}") from error
+    raise ModelUnavailable(f"The model can't be asked: {_masked(str(error), settings.api_key)}") from error
+
+
+def _own_cause(error: BaseException) -> MemoryHubError | None:
+    """Return the error of the hub's own transport that the SDK wrapped in one of its."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, MemoryHubError):
+        seen = seen.__cause__ or seen.__context__
+    return seen
+
+
+def _explain_status(error: openai.APIStatusError, text: str) -> NoReturn:
+    status = error.status_code
+    if status in (400, 413, 422) and _TOO_LONG.search(text):
+        raise PromptTooLong(f"The request is longer than the model reads: {text}") from error
+    if status == 429 and "quota" in text:
+        raise ModelRefused(f"The provider's quota is used up: {text}") from error
+    if status in (408, 409, 425, 429) or status >= 500:
+        raise ModelUnavailable(f"The model's server answered {status}: {text}") from error
+    if 300 <= status < 400:
+        raise ModelRefused(f"The model's server answered {status}, a redirect, which is not followed.") from error
+    hints = {
+        401: "Is MEMORYHUB_LLM_API_KEY right?",
+        403: "May this key use the model?",
+        404: "Is the model's name right?",
+    }
+    raise ModelRefused(f"The model's server answered {status}: {text} {hints.get(status, '')}".strip()) from error
+
+
+def _masked(text: str, key: str) -> str:
+    plain = " ".join(clean_text(re.sub(r"<[^>]*>", " ", text)).split())
+    if key and key != NO_KEY:
+        plain = plain.replace(key, "•••")
+    return plain if len(plain) <= MAX_ERROR_CHARS else f"{plain[:MAX_ERROR_CHARS]}…"
+
+
+def _read(body: bytes, model: str) -> Reply:
+    """Return the text of a chat completion. Raises BadReply unless it is whole: one choice that ended by itself."""
+    try:
+        value = decode_json(body.decode()).value
+    except (BadJSON, UnicodeDecodeError) as error:
+        raise BadReply("The reply is not JSON: is a proxy answering in the model's place?") from error
+    choices = value.get("choices") if isinstance(value, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise BadReply("The reply holds no choice.")
+    reason = choices[0].get("finish_reason")
+    if reason != "stop":
+        words = {"length": "it was cut at its length limit", "content_filter": "a filter stopped it"}
+        raise BadReply(f"The reply is not whole: {words.get(str(reason), f'it ended with {reason!r}')}.")
+    message = choices[0].get("message")
+    text = message.get("content") if isinstance(message, dict) else None
+    if not isinstance(text, str) or not text.strip():
+        raise BadReply("The reply holds no text.")
+    usage = value.get("usage")
+    counts: dict[str, Any] = usage if isinstance(usage, dict) else {}
+    return Reply(text.strip(), model, _count(counts, "prompt_tokens"), _count(counts, "completion_tokens"))
+
+
+def _count(usage: dict[str, Any], name: str) -> int:
+    value = usage.get(name)
+    return value if type(value) is int and 0 <= value < 2**31 else 0

@@ -1,0 +1,322 @@
+"""The life of a run: asked for, claimed, and over. Every change is a compare-and-set with an audit record.
+
+A worker holds a running run by its lease. The lease outlasts the model's time limit; when it has passed, or its
+worker is gone, another may claim the run, which raises its fencing number, and the late one can't commit.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import uuid
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q, Sum
+from django.db.models.functions import Coalesce, Now
+
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.models import Run, Session, Workspace
+from sessions_app.services.audit import Actor, record
+from sessions_app.services.entries import lock_session
+
+MAX_FAILURES = 3  # then a run is parked
+MAX_TAKEOVERS = 10  # of workers that died in the middle
+PAUSES = (timedelta(minutes=2), timedelta(minutes=10))  # before the second and the third attempt
+LEASE_MARGIN = timedelta(seconds=30)
+WORKER = Actor("run", "the worker")
+_BIRTH = uuid.uuid4().hex[:8]
+
+
+class LeaseLost(MemoryHubError):
+    """The run was cancelled, or another worker took it over: nothing of this attempt may be kept."""
+
+    code = "lease_lost"
+
+
+class RunNotFitting(MemoryHubError):
+    """The run is in no state for what was asked."""
+
+    code = "run_not_fitting"
+
+
+def this_worker() -> str:
+    """Return the name by which other workers can tell whether this one is alive: host, process, and its birth."""
+    return f"{socket.gethostname()}:{os.getpid()}:{_BIRTH}"
+
+
+def request_run(
+    session: Session, kind: str, *, options: dict[str, Any], actor: Actor, now: datetime
+) -> tuple[Run, bool]:
+    """Return the queued run of this kind and whether it is new; wishes for one that waits already are added to it."""
+    return retry.write(lambda: _request(session.pk, kind, options, actor, now))
+
+
+@transaction.atomic
+def _request(pk: int, kind: str, options: dict[str, Any], actor: Actor, now: datetime) -> tuple[Run, bool]:
+    session = lock_session(pk)
+    waiting = Run.objects.filter(session=session, kind=kind, status=Run.Status.QUEUED).first()
+    if waiting:
+        waiting.options |= options
+        waiting.not_before = min(waiting.not_before, now)
+        waiting.save(update_fields=["options", "not_before"])
+        return waiting, False
+    run = Run.objects.create(
+        workspace=session.workspace,
+        session=session,
+        kind=kind,
+        epoch=session.epoch,
+        options=options,
+        not_before=now,
+        requested_by=actor.name[:200],
+        created_at=now,
+    )
+    _tell(run, actor, "run.requested", "was asked for", now)
+    return run, True
+
+
+def claim_run(pk: int, *, owner: str, now: datetime) -> Run | None:
+    """Take a queued run whose time has come; None where it has not, or its session has another one running."""
+    try:
+        return retry.write(lambda: _claim(pk, owner, now))
+    except IntegrityError:  # another run of the session started at this very moment
+        return None
+
+
+@transaction.atomic
+def _claim(pk: int, owner: str, now: datetime) -> Run | None:
+    run = (
+        Run.objects.select_for_update(of=("self",))
+        .filter(pk=pk, status=Run.Status.QUEUED, not_before__lte=now)
+        .first()
+    )
+    busy = Run.objects.filter(status=Run.Status.RUNNING, session__isnull=False)
+    if run is None or busy.filter(session=run.session_id).exists():
+        return None
+    run.status = Run.Status.RUNNING
+    run.lease_owner, run.fencing_number = owner, run.fencing_number + 1
+    run.started_at, run.stage, run.error, run.error_code = now, "reading", "", ""
+    run.steps_done = run.steps_total = 0
+    run.save()
+    renew_lease(run)
+    _tell(run, WORKER, "run.started", "started", now)
+    return run
+
+
+def renew_lease(run: Run, *, stage: str = "", steps_done: int = 0, steps_total: int = 0) -> None:
+    """Push the lease on by the database's clock, and say how far the run is. Raises LeaseLost."""
+    lease = timedelta(seconds=settings.MEMORYHUB_LLM_TIMEOUT_SECONDS * 2) + LEASE_MARGIN  # one retry of the client
+    values: dict[str, Any] = {"lease_expires_at": Now() + lease}
+    if stage:
+        values |= {"stage": stage, "steps_done": steps_done, "steps_total": steps_total}
+    if not retry.write(lambda: _mine(run).update(**values)):
+        raise LeaseLost("The run was cancelled or taken over.")
+
+
+def _mine(run: Run) -> Any:
+    return Run.objects.filter(pk=run.pk, status=Run.Status.RUNNING, fencing_number=run.fencing_number)
+
+
+def hold_lease(run: Run) -> Run:
+    """Lock the run's row for the commit that this transaction makes. Raises LeaseLost where it isn't ours now."""
+    locked: Run | None = _mine(run).select_for_update().first()
+    if locked is None:
+        raise LeaseLost("The run was cancelled or taken over.")
+    return locked
+
+
+def finish_run(run: Run, *, status: str, now: datetime, proposal: dict[str, Any] | None = None) -> None:
+    """Close a run that this worker holds, inside the transaction of what it did. Raises LeaseLost."""
+    held = hold_lease(run)
+    held.status, held.finished_at, held.stage = status, now, ""
+    held.lease_owner, held.lease_expires_at = "", None
+    held.attempt_count = 0
+    if proposal is not None:
+        held.proposal = proposal
+    for name in ("epoch", "from_position", "to_position", "model", "prompt_tokens", "completion_tokens", "cost"):
+        setattr(held, name, getattr(run, name))
+    held.save()
+    words = "waits for a decision" if status == Run.Status.HELD else "is done"
+    _tell(held, WORKER, "run.finished", words, now, tokens=held.total_tokens)
+
+
+def fail_run(run: Run, error: MemoryHubError, *, now: datetime, is_passing: bool) -> None:
+    """Note a failed attempt: try again later, or park the run with its reason. What it cost is kept.
+
+    A run asked for at a command's prompt isn't tried again: whoever asked sees the error. Does nothing when the
+    lease was lost: whoever has it now decides.
+    """
+    retry.write(lambda: _fail(run, error, now, is_passing))
+
+
+@transaction.atomic
+def _fail(run: Run, error: MemoryHubError, now: datetime, is_passing: bool) -> None:  # noqa: FBT001  private
+    held = _mine(run).select_for_update().first()
+    if held is None:
+        return
+    held.attempt_count += 1
+    held.error_code, held.error = error.code, error.message
+    held.prompt_tokens, held.completion_tokens, held.cost = run.prompt_tokens, run.completion_tokens, run.cost
+    held.model, held.options = run.model, run.options
+    held.lease_owner, held.lease_expires_at, held.stage = "", None, ""
+    if held.options.get("once"):
+        held.status, held.finished_at, words = Run.Status.FAILED, now, "failed"
+    elif not is_passing or held.attempt_count >= MAX_FAILURES:
+        held.status, held.finished_at, words = Run.Status.PARKED, now, "is parked"
+    else:
+        pause = PAUSES[held.attempt_count - 1] * random.uniform(0.8, 1.2)  # noqa: S311  jitter, no secret
+        held.status, held.not_before, words = Run.Status.QUEUED, now + pause, "failed and is tried again later"
+    try:
+        with transaction.atomic():
+            held.save()
+    except IntegrityError:  # another of its kind was asked for meanwhile: that one goes on
+        held.status, held.finished_at, words = Run.Status.FAILED, now, "failed"
+        held.save()
+    _tell(held, WORKER, "run.failed", words, now, error=error.code)
+
+
+def postpone_run(run: Run, *, until: datetime, why: str) -> None:
+    """Give a run back untried, for later; it counts as no attempt."""
+    _mine(run).update(status=Run.Status.QUEUED, not_before=until, stage=why, lease_owner="", lease_expires_at=None)
+
+
+def take_held_run(run: Run, *, owner: str, actor: Actor, now: datetime) -> Run:
+    """Take a held run to commit it, inside the transaction that does. Raises RunNotFitting."""
+    return _move(
+        run, (Run.Status.HELD,), actor, "run.approved", "was approved", now,
+        status=Run.Status.RUNNING, lease_owner=owner, fencing_number=run.fencing_number + 1,
+    )  # fmt: skip
+
+
+def cancel_run(run: Run, *, actor: Actor, now: datetime) -> Run:
+    """Cancel a live, held or parked run: a reply that comes late is not kept. Raises RunNotFitting."""
+    states = (Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HELD, Run.Status.PARKED)
+    return _move(
+        run, states, actor, "run.cancelled", "was cancelled", now, status=Run.Status.CANCELLED, finished_at=now
+    )
+
+
+def retry_run(run: Run, *, actor: Actor, now: datetime, by_rule: bool = False) -> Run:
+    """Queue a parked, failed or cancelled run again; ``by_rule`` without the model. Raises RunNotFitting."""
+    states = (Run.Status.PARKED, Run.Status.FAILED, Run.Status.CANCELLED)
+    options = {name: value for name, value in run.options.items() if name != "once"}
+    options |= {"method": "heuristic"} if by_rule else {}
+    return _move(
+        run, states, actor, "run.retried", "is tried again", now,
+        status=Run.Status.QUEUED, not_before=now, attempt_count=0, fencing_number=run.fencing_number + 1,
+        error="", error_code="", finished_at=None, options=options,
+    )  # fmt: skip
+
+
+def dismiss_run(run: Run, *, note: str, actor: Actor, now: datetime) -> Run:
+    """Close a parked run with a note: nothing is folded or skipped, and the session rests until it has grown."""
+    error = f"{run.error} Dismissed by {actor.name}: {note}".strip()
+    return _move(
+        run, (Run.Status.PARKED,), actor, "run.dismissed", "was dismissed", now, status=Run.Status.FAILED, error=error
+    )  # fmt: skip
+
+
+def _move(
+    run: Run, states: Iterable[str], actor: Actor, action: str, words: str, now: datetime, **values: Any
+) -> Run:
+    @transaction.atomic
+    def move() -> Run:
+        found = Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).first()
+        if found is None or found.status not in states:
+            state = found.get_status_display().lower() if found else "gone"
+            raise RunNotFitting(f"Run {run.pk} is {state}: {action.removeprefix('run.')} needs another state.")
+        for name, value in values.items():
+            setattr(found, name, value)
+        found.stage = ""
+        try:
+            with transaction.atomic():
+                found.save()
+        except IntegrityError as error:
+            raise RunNotFitting("Another run of this session waits already: look at that one.") from error
+        _tell(found, actor, action, words, now)
+        return found
+
+    return retry.write(move)
+
+
+def free_stuck_runs(now: datetime) -> list[Run]:
+    """Queue runs again whose worker is gone, on this host at once, on another when its lease has passed.
+
+    A run that outlived many workers is parked instead: it may be what kills them.
+    """
+    return [run for run in _stuck() if retry.write(lambda run=run: _free(run, now))]  # type: ignore[misc]
+
+
+def _stuck() -> list[Run]:
+    running = Run.objects.filter(status=Run.Status.RUNNING)
+    expired = set(running.filter(lease_expires_at__lt=Now()).values_list("pk", flat=True))
+    return [run for run in running if run.pk in expired or _is_gone(run.lease_owner)]
+
+
+def _is_gone(owner: str) -> bool:
+    """Tell whether a worker of this host has ended; of another host that can't be told."""
+    host, number, birth = owner.rsplit(":", 2) if owner.count(":") >= 2 else ("", "", "")
+    if host != socket.gethostname() or not number.isdigit():
+        return False
+    if int(number) == os.getpid():  # numbers come again: after a restart of a container, the same one
+        return birth != _BIRTH
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
+@transaction.atomic
+def _free(run: Run, now: datetime) -> bool:
+    held = _mine(run).select_for_update().first()
+    if held is None:
+        return False
+    held.lease_owner, held.lease_expires_at, held.stage = "", None, ""
+    held.error_code, held.error = "worker_gone", "The worker ended in the middle of it."
+    is_poison = held.fencing_number >= MAX_TAKEOVERS or held.options.get("once")
+    held.status, held.not_before = (Run.Status.PARKED if is_poison else Run.Status.QUEUED), now
+    try:
+        with transaction.atomic():
+            held.save()
+    except IntegrityError:
+        held.status, held.finished_at = Run.Status.FAILED, now
+        held.save()
+    _tell(held, WORKER, "run.failed", "lost its worker", now, error="worker_gone")
+    return True
+
+
+def due_runs(now: datetime, limit: int = 100) -> list[int]:
+    """Return the keys of queued runs whose time has come and whose session has none running."""
+    busy = Run.objects.filter(status=Run.Status.RUNNING, session__isnull=False).values("session")
+    waiting = Run.objects.filter(status=Run.Status.QUEUED, not_before__lte=now).exclude(session__in=busy)
+    return list(waiting.order_by("id").values_list("pk", flat=True)[:limit])
+
+
+def tokens_spent(workspace: Workspace, now: datetime) -> int:
+    """Return the tokens that a workspace's runs took from models since midnight UTC."""
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    today = Run.objects.filter(workspace=workspace).filter(Q(started_at__gte=midnight) | Q(finished_at__gte=midnight))
+    spent: int = today.aggregate(n=Coalesce(Sum(F("prompt_tokens") + F("completion_tokens")), 0))["n"]
+    return spent
+
+
+def _tell(run: Run, actor: Actor, action: str, words: str, now: datetime, **detail: Any) -> None:
+    record(
+        actor,
+        action,
+        "run",
+        run.pk,
+        f"{run.get_kind_display().capitalize()} {run.pk} {words}",
+        at=now,
+        workspace=run.workspace,
+        session=run.session,
+        detail={"kind": run.kind, "status": run.status} | detail,
+    )

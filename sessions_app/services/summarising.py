@@ -1,0 +1,139 @@
+"""Making and judging the text of a summary: by a model in one or several requests, or by rule."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from memoryhub.lib.llm import BadReply, Reply
+from memoryhub.lib.tokens import count_tokens, counter_for
+from sessions_app.models import Entry, Summary
+from sessions_app.prompts import FOLD_REQUEST, FOLD_RULES
+from sessions_app.services.compression import Plan
+from sessions_app.services.heuristic import summarise_entries, summarise_summaries
+
+PART_TOKENS = 12_000  # quoted in one request; longer stretches take several
+MIN_PART_TOKENS = 500
+MAX_QUOTED = 6_000  # characters of one entry that a request quotes
+ROOM = 4  # times the target a reply may take before it is cut: models that think aloud need it
+Ask = Callable[[list[dict[str, str]], int], Reply]
+_REFUSALS = re.compile(
+    r"^\W*(i'?m sorry|i am sorry|sorry,|i can'?t|i cannot|as an ai|i'?m unable|unfortunately,? i"
+    r"|error:|error \d|traceback|<!doctype|<html)",
+    re.IGNORECASE,
+)
+_PLACEHOLDERS = re.compile(
+    r"^\W*(summary|the summary|insert|todo|tbd|n/?a|none|null|your summary)[\s\w]{0,20}\W*$", re.IGNORECASE
+)
+
+
+class LyingReply(BadReply):
+    """A reply of the right shape that can't stand for the conversation."""
+
+    code = "bad_summary"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to the model: its messages, the tokens that its reply should take, and its secret mark."""
+
+    messages: list[dict[str, str]]
+    target_tokens: int
+    mark: str
+
+
+def by_rule(plan: Plan) -> str:
+    """Return the heuristic summary of a plan."""
+    counter = counter_for(plan.session.workspace.model)
+    if plan.is_of_summaries:
+        return summarise_summaries(plan.summaries, target_tokens=plan.target_tokens, counter=counter)
+    return summarise_entries(plan.entries, target_tokens=plan.target_tokens, counter=counter)
+
+
+def requests_for(plan: Plan, part_tokens: int = PART_TOKENS) -> list[Request]:
+    """Return the requests whose replies together are a plan's summary, in order.
+
+    Each quotes up to ``part_tokens`` (estimated) and has its share of the target. The conversation stands between
+    marks drawn anew, so that nothing in it can end the quotation.
+    """
+    parts = list(_parts([_quoted(row) for row in plan.entries or plan.summaries], part_tokens))
+    sizes = [count_tokens(part) for part in parts]
+    whole = sum(sizes) or 1
+    return [
+        _request(part, max(40, plan.target_tokens * size // whole)) for part, size in zip(parts, sizes, strict=True)
+    ]
+
+
+def _request(text: str, target: int) -> Request:
+    mark = f"=== {secrets.token_hex(8)} ==="
+    rules = FOLD_RULES.format(target=target, limit=target * 2, mark=mark)
+    asked = FOLD_REQUEST.format(text=text, mark=mark)
+    return Request([{"role": "system", "content": rules}, {"role": "user", "content": asked}], target, mark)
+
+
+def _parts(texts: Iterable[str], part_tokens: int) -> Iterable[str]:
+    part: list[str] = []
+    size = 0
+    for text in texts:
+        tokens = count_tokens(text)
+        if part and size + tokens > part_tokens:
+            yield "\n\n".join(part)
+            part, size = [], 0
+        part.append(text)
+        size += tokens
+    if part:
+        yield "\n\n".join(part)
+
+
+def _quoted(row: Entry | Summary) -> str:
+    if isinstance(row, Summary):
+        return f"[summary of entries {row.first_position} to {row.last_position}]\n{row.content}"
+    who = f"{row.role} {row.name}".strip() if row.kind == Entry.Kind.MESSAGE else f"{row.kind} {row.name}".strip()
+    lines = [f"[{who}] {_clipped(row.content)}".rstrip()]
+    lines += [
+        f"  calls {call['function']['name']} {_clipped(call['function']['arguments'])}" for call in row.tool_calls
+    ]
+    return "\n".join(lines)
+
+
+def _clipped(text: str) -> str:
+    """Cut the middle out of what is very long: outputs say the most at their beginning and end."""
+    if len(text) <= MAX_QUOTED:
+        return text
+    half = MAX_QUOTED // 2
+    return f"{text[:half]}\n[… {len(text) - 2 * half:,} characters left out …]\n{text[-half:]}"
+
+
+def by_model(plan: Plan, requests: Sequence[Request], ask: Ask, progress: Callable[[int], None]) -> str:
+    """Return the model's summary of a plan, judged. ``progress`` is called with the number of replies so far.
+
+    Raises what ``ask`` raises, and LyingReply.
+    """
+    texts: list[str] = []
+    for request in requests:
+        progress(len(texts))
+        reply = ask(request.messages, max(1024, request.target_tokens * ROOM))
+        judge(reply.text, request)
+        texts.append(reply.text)
+    text = "\n\n".join(texts)
+    tokens = counter_for(plan.session.workspace.model).count(text)
+    if tokens >= plan.original_tokens:
+        raise LyingReply(
+            f"The summary has {tokens:,} tokens, no fewer than the {plan.original_tokens:,} that it replaces."
+        )
+    return text
+
+
+def judge(text: str, request: Request) -> None:
+    """Raise LyingReply for a reply that refuses, echoes the request, or holds nothing."""
+    if _REFUSALS.match(text):
+        raise LyingReply(f"The model refused, or passed an error on: {text[:120]!r}")
+    if request.mark in text or text[:200] in request.messages[0]["content"]:
+        raise LyingReply("The reply repeats the request.")
+    if _PLACEHOLDERS.match(text) or sum(letter.isalnum() for letter in text) < 8:
+        raise LyingReply(f"The reply holds no summary: {text[:120]!r}")
+    asked = request.messages[1]["content"]
+    if len(text) > 400 and text[:300] in asked:
+        raise LyingReply("The reply repeats the conversation instead of summing it up.")

@@ -1,0 +1,140 @@
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from knowledge_app.services.outside import take_document
+from memoryhub.flows.context import build_context, context_text
+from memoryhub.lib.layouts.records import DocumentRecord
+from sessions_app.models import Session, Workspace
+from tests.hub import NOW, add, compress, open_at, talk, turn
+
+pytestmark = pytest.mark.django_db
+
+
+def contents(session: Session, **limits: int) -> list[str]:
+    return [message["content"] for message in build_context(session, **limits).messages]
+
+
+def remember(workspace: Workspace, content: str) -> None:
+    record = DocumentRecord("MEMORY.md", content)
+    take_document(workspace=workspace, record=record, path="memory/MEMORY.md", now=NOW, dry_run=False)
+
+
+def test_documents_come_first_then_summaries_then_entries(workspace):
+    session = open_at(workspace)
+    remember(workspace, "- likes tea\n")
+    talk(session, 10)
+    compress(session)
+
+    built = build_context(session)
+
+    assert [part.source for part in built.parts[:3]] == ["MEMORY.md", "summary", "entry"]
+    assert built.parts[2].entry.position == 28
+    assert not built.dropped
+
+
+@pytest.mark.parametrize("budget", [60, 200, 500, 900, 2000])
+def test_it_is_never_over_budget_and_says_what_is_left_out(workspace, budget):
+    session = open_at(workspace)
+    remember(workspace, "- likes tea\n" * 20)
+    talk(session, 12)
+    compress(session, keep=20)
+
+    built = build_context(session, max_tokens=budget)
+
+    assert built.tokens <= budget
+    session.refresh_from_db()
+    sent = sum(part.entry is not None for part in built.parts)
+    assert sent + sum(drop.position is not None for drop in built.dropped) == session.active_entry_count
+
+
+def test_adding_entries_never_changes_what_stands_before_them(workspace):
+    session = open_at(workspace)
+    remember(workspace, "- likes tea\n")
+    talk(session, 10)
+    compress(session)
+
+    before = contents(session)
+    for number in range(10, 16):
+        for row in turn(number, tools=2):
+            add(session, [row])
+            after = contents(session)
+            assert after[: len(before)] == before
+            before = after
+
+
+def test_over_budget_it_moves_in_steps_not_with_every_entry(workspace):
+    session = open_at(workspace)
+    starts = []
+    for number in range(60):
+        add(session, [{"role": "user", "content": f"{number:04}" + "word" * 24}])  # 25 tokens each
+        starts.append(contents(session, max_tokens=400)[0][:4])
+
+    assert len(set(starts)) < 15  # 16 fit; 4 leave at once
+    assert build_context(session, max_tokens=400).tokens >= 300
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.sampled_from(["user", "call", "result", "stray", "answer"]), min_size=1, max_size=40),
+    st.integers(1, 12),
+)
+def test_no_orphan_whatever_the_conversation_and_the_limits(workspace, kinds, limit):
+    session = open_at(workspace, f"cli:{abs(hash((tuple(kinds), limit)))}")
+    rows, number = [], 0
+    for kind in kinds:
+        number += kind == "call"
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        rows.append({
+            "user": {"role": "user", "content": "please"},
+            "call": {"role": "assistant", "tool_calls": [call]},
+            "result": {"role": "tool", "tool_call_id": f"c{number}", "content": "done"},
+            "stray": {"role": "tool", "tool_call_id": "nobody", "content": "done"},
+            "answer": {"role": "assistant", "content": "there"},
+        }[kind])  # fmt: skip
+    add(session, rows)
+    if limit > 6:
+        compress(session, keep=limit, minimum=1)
+
+    messages = build_context(session, max_messages=limit, max_tokens=limit * 8).messages
+
+    called: set[str] = set()
+    for message in messages:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] in called
+        called |= {call["id"] for call in message.get("tool_calls", [])}
+    answered = {message.get("tool_call_id") for message in messages}
+    assert called <= answered
+
+
+def test_what_follows_a_summary_stays_though_no_user_begins_it(workspace):
+    session = open_at(workspace)
+    add(session, turn(0, tools=20))
+    compress(session)
+    add(session, [{"role": "user", "content": "and now?"}])
+
+    built = build_context(session)
+
+    assert not built.dropped
+    assert "answer 0" in built.parts[-2].message["content"]
+
+
+def test_as_text_it_reads_as_agterm_has_it(workspace):
+    session = open_at(workspace)
+    talk(session, 6, words=1)
+    compress(session)
+    add(session, [{"kind": "context", "name": "src/main.ts", "content": "code"}])
+
+    text = context_text(build_context(session))
+
+    assert text.startswith("=== Previous Conversation Summaries ===\n[2026-04-01 - 2026-04-01]\n[Previous")
+    assert "\n\n=== Recent Conversation ===\nUser: request" in text
+    assert "\n  calls shell {" in text
+    assert text.endswith("Context (src/main.ts): code")
+
+
+def test_an_empty_session_gives_nothing(workspace):
+    assert build_context(open_at(workspace)).messages == []
+    assert datetime.now(UTC) > NOW

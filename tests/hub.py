@@ -1,0 +1,59 @@
+"""Rows as agents and workers make them, in as few words as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.runs import execute
+from sessions_app.models import Run, Session, Workspace
+from sessions_app.services.audit import Actor
+from sessions_app.services.entries import Appended, append
+from sessions_app.services.incoming import read_batch
+from sessions_app.services.lifecycle import open_session
+from sessions_app.services.runs import request_run
+
+NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)
+AGENT = Actor("agent", "atlas")
+PERSON = Actor("person", "olga")
+
+
+def open_at(workspace: Workspace, key: str = "cli:main") -> Session:
+    return open_session(workspace, key, actor=AGENT, now=NOW)[0]
+
+
+def add(session: Session, rows: Sequence[dict[str, Any]], *, key: str = "", now: datetime = NOW) -> Appended:
+    return append(session, read_batch(list(rows), now=now), actor=AGENT, now=now, idempotency_key=key)
+
+
+def turn(number: int, *, tools: int = 1, words: int = 30) -> list[dict[str, Any]]:
+    """Return a user's message, calls with their results, and an answer."""
+    rows: list[dict[str, Any]] = [{"role": "user", "content": f"request {number} " + "please look " * words}]
+    for step in range(tools):
+        call = {
+            "id": f"c{number}-{step}",
+            "type": "function",
+            "function": {"name": "shell", "arguments": '{"c":"ls"}'},
+        }
+        rows.append({"role": "assistant", "content": "", "tool_calls": [call]})
+        rows.append(
+            {"role": "tool", "tool_call_id": call["id"], "name": "shell", "content": f"out {number} " * words}
+        )
+    rows.append({"role": "assistant", "content": f"answer {number} " * words})
+    return rows
+
+
+def talk(session: Session, turns: int, *, first: int = 0, **values: int) -> None:
+    for number in range(first, first + turns):
+        add(session, turn(number, **values), now=NOW + timedelta(minutes=number))
+
+
+def compress(session: Session, **options: Any) -> Run:
+    """Ask for a compression and carry it out, as a worker would."""
+    run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, actor=PERSON, now=timezone.now())
+    done = execute(run.pk, now=timezone.now)
+    assert done is not None
+    return done

@@ -1,0 +1,223 @@
+"""The model client under the real SDK, against a scripted server on loopback."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
+
+from memoryhub.lib.llm import (
+    BadReply,
+    ModelNotSet,
+    ModelRefused,
+    ModelSettings,
+    ModelUnavailable,
+    PromptTooLong,
+    ask,
+)
+from memoryhub.lib.outbound import AddressRefused, check_url
+
+PATH = "/v1/chat/completions"
+MESSAGES = [{"role": "user", "content": "Sum it up."}]
+
+
+@pytest.fixture
+def settings(httpserver: HTTPServer) -> ModelSettings:
+    return settings_for(httpserver)
+
+
+def settings_for(httpserver: HTTPServer, **values) -> ModelSettings:
+    values = {"timeout_seconds": 5.0, "retries": 1, "api_key": "sk-very-secret"} | values
+    return ModelSettings(
+        base_url=httpserver.url_for("/v1"),
+        model="test-model",
+        allowed=frozenset({f"{httpserver.host}:{httpserver.port}"}),
+        **values,
+    )
+
+
+def completion(text: object = "A summary.", **choice: object) -> dict[str, object]:
+    message = {"role": "assistant", "content": text}
+    return {
+        "id": "c1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "test-model",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message} | choice],
+        "usage": {"prompt_tokens": 90, "completion_tokens": 12, "total_tokens": 102},
+    }
+
+
+def test_a_reply_comes_with_its_cost(httpserver, settings):
+    httpserver.expect_request(PATH).respond_with_json(completion())
+
+    reply = ask(settings, MESSAGES, max_tokens=50)
+
+    assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == ("A summary.", 90, 12)
+    sent, _ = httpserver.log[0]
+    assert sent.headers["Authorization"] == "Bearer sk-very-secret"
+    assert json.loads(sent.data) == {"model": "test-model", "messages": MESSAGES, "max_tokens": 50}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"error": "later"}, "no choice"),
+        ({"choices": []}, "no choice"),
+        ({"choices": ["x"]}, "no choice"),
+        (completion(""), "no text"),
+        (completion("  \n"), "no text"),
+        (completion(None), "no text"),
+        (completion(17), "no text"),
+        (completion({"summary": "x"}), "no text"),
+        (completion(message="words"), "no text"),
+        (completion(finish_reason="length"), "length limit"),
+        (completion(finish_reason="content_filter"), "filter"),
+        (completion(None, finish_reason="tool_calls"), "tool_calls"),
+        (completion(finish_reason=None), "None"),
+        ([1, 2], "no choice"),
+        ("just text", "no choice"),
+    ],
+)
+def test_a_reply_of_another_shape_is_refused(httpserver, settings, body, words):
+    httpserver.expect_request(PATH).respond_with_json(body)
+
+    with pytest.raises(BadReply, match=words):
+        ask(settings, MESSAGES, max_tokens=50)
+
+
+@pytest.mark.parametrize("body", [b"<html><h1>Welcome</h1></html>", b"", b"\xff\xfe{", b"{" * 5000, b'{"a": 1'])
+def test_a_body_that_is_no_json_is_refused(httpserver, settings, body):
+    httpserver.expect_request(PATH).respond_with_data(body, content_type="application/json")
+
+    with pytest.raises(BadReply, match="not JSON"):
+        ask(settings, MESSAGES, max_tokens=50)
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "requests"),
+    [
+        (502, ModelUnavailable, 2),
+        (503, ModelUnavailable, 2),
+        (429, ModelUnavailable, 2),
+        (401, ModelRefused, 1),
+        (403, ModelRefused, 1),
+        (404, ModelRefused, 1),
+        (400, ModelRefused, 1),
+    ],
+)
+def test_an_error_status_is_told_and_tried_again_only_where_that_helps(httpserver, settings, status, error, requests):
+    httpserver.expect_request(PATH).respond_with_data("<h1>no</h1> sk-very-secret", status=status)
+
+    with pytest.raises(error, match=rf"{status}: no •••"):
+        ask(settings, MESSAGES, max_tokens=50)
+    assert len(httpserver.log) == requests
+
+
+def test_too_long_a_request_is_told_apart(httpserver, settings):
+    body = {
+        "error": {"message": "This model's maximum context length is 8192 tokens.", "code": "context_length_exceeded"}
+    }
+    httpserver.expect_request(PATH).respond_with_json(body, status=400)
+
+    with pytest.raises(PromptTooLong):
+        ask(settings, MESSAGES, max_tokens=50)
+
+
+def test_a_redirect_is_not_followed(httpserver, settings):
+    httpserver.expect_request(PATH).respond_with_data("", status=302, headers={"Location": "/elsewhere"})
+
+    with pytest.raises(ModelRefused, match="redirect"):
+        ask(settings, MESSAGES, max_tokens=50)
+    assert [request.path for request, _ in httpserver.log] == [PATH]
+
+
+def test_a_slow_reply_is_cut_at_the_deadline(httpserver):
+    def drip(_request: Request) -> Response:
+        def chunks():
+            for _ in range(40):
+                time.sleep(0.1)
+                yield b" "
+
+        return Response(chunks(), content_type="application/json")
+
+    httpserver.expect_request(PATH).respond_with_handler(drip)
+
+    with pytest.raises(ModelUnavailable, match="within"):
+        ask(settings_for(httpserver, timeout_seconds=0.5, retries=0), MESSAGES, max_tokens=50)
+
+
+def test_a_reply_of_many_megabytes_is_refused(httpserver, settings):
+    httpserver.expect_request(PATH).respond_with_json(completion("x" * 6_000_000))
+
+    with pytest.raises(BadReply, match="larger than 5 MB"):
+        ask(settings, MESSAGES, max_tokens=50)
+
+
+def test_a_server_that_is_not_there_is_told(httpserver):
+    settings = ModelSettings("http://127.0.0.1:9/v1", "m", allowed=frozenset({"127.0.0.1:9"}), retries=0)
+
+    with pytest.raises(ModelUnavailable, match="can't be reached"):
+        ask(settings, MESSAGES, max_tokens=50)
+
+
+def test_without_a_model_it_says_what_to_set():
+    with pytest.raises(ModelNotSet, match="MEMORYHUB_LLM_MODEL"):
+        ask(ModelSettings("https://models.example.org/v1", ""), MESSAGES, max_tokens=50)
+
+
+def test_the_key_shows_in_no_representation():
+    assert "secret" not in repr(ModelSettings("https://models.example.org", "m", "secret"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://169.254.169.254/v1",
+        "http://[fe80::1]/v1",
+        "http://[::ffff:169.254.169.254]/v1",
+        "http://[64:ff9b::a9fe:a9fe]/v1",
+        "http://2852039166/v1",
+        "http://0xa9fea9fe/v1",
+        "http://0.0.0.0/v1",
+        "http://224.0.0.1/v1",
+        "http://[fd00:ec2::254]/v1",
+        "http://100.100.100.200/v1",
+    ],
+)
+def test_link_local_and_metadata_addresses_are_refused_whoever_allows_them(url):
+    host = url.split("/")[2].strip("[]")
+
+    with pytest.raises(AddressRefused, match="never"):
+        check_url(url, {f"{host}:80"})
+    with pytest.raises(AddressRefused):
+        ask(ModelSettings(url, "m", allowed=frozenset({f"{host}:80"})), MESSAGES, max_tokens=5)
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9/v1", "http://localhost:9/v1", "http://10.0.0.1/v1", "http://[::1]/"]
+)
+def test_addresses_inside_are_refused_until_the_environment_names_them(url):
+    with pytest.raises(AddressRefused, match="MEMORYHUB_PRIVATE_HOSTS"):
+        check_url(url)
+    with pytest.raises(AddressRefused, match="MEMORYHUB_PRIVATE_HOSTS"):
+        ask(ModelSettings(url, "m"), MESSAGES, max_tokens=5)
+
+
+def test_an_allowed_host_is_allowed_on_its_port_only():
+    check_url("http://127.0.0.1:9/v1", {"127.0.0.1:9"})
+
+    with pytest.raises(AddressRefused):
+        check_url("http://127.0.0.1:10/v1", {"127.0.0.1:9"})
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://example.org", "file:///etc/passwd", "example.org", "http://", "http://u:p@example.org", "http://[x"],
+)
+def test_what_is_no_web_address_is_refused(url):
+    with pytest.raises(AddressRefused):
+        check_url(url)
