@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -221,7 +221,13 @@ def _take_summaries(
     Summary.objects.bulk_create(new)
     tally.added["summaries"] += len(new)
     tally.unchanged["summaries"] += len(record.summaries) - len(new)
-    return kept | {summary.source_id: summary for summary in new}
+    known = kept | {summary.source_id: summary for summary in new}
+    for summary in new:
+        parent = known.get(str(summary.extra.get("parentId", "")))
+        if parent and parent != summary:
+            summary.parent = parent
+            summary.save(update_fields=["parent"])
+    return known
 
 
 def _summary(session: Session, item: SummaryRecord, epoch: int, now: datetime) -> Summary:
@@ -261,7 +267,8 @@ def _link_kept_entries(
     )
 
 
-def _measure_summaries(summaries: Iterable[Summary]) -> None:
+def _measure_summaries(summaries: Collection[Summary]) -> None:
+    """Set what a summary spans from its entries; one that folds others spans what they do."""
     for summary in summaries:
         positions = list(
             Entry.objects.filter(summary=summary).order_by("position").values_list("position", "token_count")
@@ -272,3 +279,7 @@ def _measure_summaries(summaries: Iterable[Summary]) -> None:
         summary.first_position, summary.last_position = positions[0][0], positions[-1][0]
         summary.original_token_count = summary.original_token_count or sum(tokens for _, tokens in positions)
         summary.save()
+    for parent in {summary.parent for summary in summaries if summary.parent}:
+        spans = [(child.first_position, child.last_position) for child in summaries if child.parent_id == parent.pk]
+        parent.first_position, parent.last_position = min(spans)[0], max(last for _, last in spans)
+        parent.save(update_fields=["first_position", "last_position"])

@@ -107,6 +107,8 @@ def _time(
 ) -> datetime | None:
     """Read seconds since 1970. A repaired value stays among the further fields as it was."""
     moment, repair = read_epoch(value.get(name))
+    if moment and moment.timestamp() != value[name] and not repair:
+        extra[name] = value[name]  # finer than microseconds: the way back gives it as it was
     if repair:
         extra[name] = value[name]
         action = "its value is kept" if moment is None else "taken so"

@@ -36,7 +36,7 @@ from memoryhub.lib.layouts.times import read_time
 WORKSPACE_ID = re.compile(r"[0-9a-f]{32}")
 LEFT_BEHIND = "This file was left behind by an upgrade; the program neither lists nor opens it."
 OLD_PLACE = "From the older global folder; the program moves it when the session is next used."
-METADATA_FIELDS = {"_type", "key", "created_at", "updated_at", "metadata", "last_consolidated", "last_archived"}
+METADATA_FIELDS = {"_type", "key", "created_at", "updated_at", "metadata", "last_consolidated"}
 CHECKPOINT = ".checkpoint.json"
 
 

@@ -1,0 +1,168 @@
+"""Sessions as the agents' own files (formats.md sections 1, 3 and 5): the way back from records.
+
+A record that came from the same program is given back field by field as it was. One of another program, or of the hub,
+gets the fields that the target has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from memoryhub.lib.layouts.records import EntryRecord, SessionRecord, SummaryRecord, ToolCall
+
+LAYOUTS = {"nanobot": "jsonl", "grip": "json", "agterm": "json"}  # and the ending of a file
+
+
+def write_session(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_native: bool) -> str:
+    """Return a session as the text of one file. ``is_native``: its entries came from this layout.
+
+    ``zone``: in which nanobot's naive times are written. Raises KeyError for an unknown layout.
+    """
+    if layout == "nanobot":
+        return _nanobot(record, zone, is_native=is_native)
+    if layout == "grip":
+        return _grip(record, is_native=is_native)
+    if layout == "agterm":
+        return _agterm(record)
+    raise KeyError(layout)
+
+
+def _nanobot(record: SessionRecord, zone: tzinfo, *, is_native: bool) -> str:
+    known = record.extra.get("metadata", {}) if is_native else {"title": record.title} if record.title else {}
+    head: dict[str, Any] = {
+        "_type": "metadata",
+        "key": record.key,
+        "created_at": _naive(record.created_at, zone),
+        "updated_at": _naive(record.updated_at, zone),
+        "metadata": known,
+        "last_consolidated": record.pointer,
+    }
+    if is_native:
+        head |= {name: value for name, value in record.extra.items() if name not in ("metadata", "checkpoint")}
+        if "last_archived" in head:
+            head["last_archived"] = record.pointer
+    lines = [head]
+    for entry in record.entries:
+        message = _message(entry, is_native=is_native)
+        if "timestamp" not in message and entry.occurred_at and not _is_from_file(entry):
+            message["timestamp"] = _naive(entry.occurred_at, zone)
+        lines.append(message)
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def _grip(record: SessionRecord, *, is_native: bool) -> str:
+    messages = []
+    for entry in record.entries:
+        message = _message(entry, is_native=is_native)
+        if entry.tool_calls and not (is_native and "tool_calls" in entry.extra):
+            message["tool_calls"] = [_grip_call(call) for call in entry.tool_calls]
+        message.pop("timestamp", None) if not is_native else None
+        messages.append(message)
+    value: dict[str, Any] = {
+        "key": record.key,
+        "messages": messages,
+        "summary": record.summary_text or None,
+        "created_at": record.created_at.timestamp() if record.created_at else None,
+        "updated_at": record.updated_at.timestamp() if record.updated_at else None,
+    }
+    value |= record.extra if is_native else {}
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _grip_call(call: ToolCall) -> dict[str, Any]:
+    text = call["function"]["arguments"]
+    try:
+        arguments = json.loads(text)
+    except ValueError:
+        arguments = text
+    return {"id": call["id"], "function_name": call["function"]["name"], "arguments": arguments}
+
+
+def _message(entry: EntryRecord, *, is_native: bool) -> dict[str, Any]:
+    """Return a chat message. A native one has its own fields in their own order."""
+    values: dict[str, Any] = {"role": entry.role, "content": entry.content}
+    optional = {
+        "tool_calls": entry.tool_calls,
+        "tool_call_id": entry.tool_call_id,
+        "name": entry.name,
+        "timestamp": entry.occurred_at_text,
+    }
+    values |= {name: value for name, value in optional.items() if value}
+    if is_native and entry.source_fields:
+        whole = values | optional | entry.extra
+        return {name: whole[name] for name in entry.source_fields if name in whole}
+    values.pop("timestamp", None)
+    return values
+
+
+def _is_from_file(entry: EntryRecord) -> bool:
+    return bool(entry.occurred_at_text) or entry.occurred_at is None
+
+
+def _agterm(record: SessionRecord) -> str:
+    ids = [entry.source_id or f"entry-{place}" for place, entry in enumerate(record.entries)]
+    members: dict[str, list[str]] = {}
+    for name, entry in zip(ids, record.entries, strict=True):
+        members.setdefault(entry.summary_source_id, []).append(name)
+    value = {
+        "sessionId": record.key,
+        "entries": [_agterm_entry(entry, name) for name, entry in zip(ids, record.entries, strict=True)],
+        "summaries": [_agterm_summary(summary, members) for summary in record.summaries],
+        "totalTokens": sum(entry.token_count or 0 for entry in record.entries),
+    }
+    return json.dumps(value | record.extra, ensure_ascii=False, indent=2) + "\n"
+
+
+def _agterm_entry(entry: EntryRecord, name: str) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        "id": name,
+        "type": entry.kind,
+        "role": entry.role if entry.role in ("user", "assistant") else "system",
+        "content": entry.content or _calls_text(entry),
+        "timestamp": entry.occurred_at_text or _zulu(entry.occurred_at),
+        "tokenCount": entry.token_count,
+        "compressed": bool(entry.summary_source_id),
+    }
+    if entry.summary_source_id:
+        values["summaryId"] = entry.summary_source_id
+    if "type" in entry.source_fields:
+        kept = {field: item for field, item in entry.extra.items() if field not in ("compressed", *values)}
+        names = [field for field in entry.source_fields if field in values or field in entry.extra]
+        whole = {field: entry.extra.get(field, values.get(field)) for field in names} | kept
+        whole |= {field: values[field] for field in ("compressed", "summaryId") if field in values}
+        return whole
+    if entry.name:
+        values["metadata"] = {"name": entry.name}
+    return values
+
+
+def _calls_text(entry: EntryRecord) -> str:
+    return "\n".join(f"{call['function']['name']} {call['function']['arguments']}" for call in entry.tool_calls)
+
+
+def _agterm_summary(summary: SummaryRecord, members: Mapping[str, list[str]]) -> dict[str, Any]:
+    original, tokens = summary.original_token_count or 0, summary.token_count or 0
+    return {
+        "id": summary.source_id,
+        "content": summary.content,
+        "originalEntryIds": summary.entry_source_ids or members.get(summary.source_id, []),
+        "tokenCount": tokens,
+        "originalTokenCount": original,
+        "compressionRatio": round(original / tokens, 2) if tokens else 0,
+        "createdAt": _zulu(summary.created_at),
+        "timeRange": {"start": _zulu(summary.starts_at), "end": _zulu(summary.ends_at)},
+    } | summary.extra
+
+
+def _naive(moment: datetime | None, zone: tzinfo) -> str | None:
+    return moment.astimezone(zone).replace(tzinfo=None).isoformat() if moment else None
+
+
+def _zulu(moment: datetime | None) -> str | None:
+    """Return a time as JavaScript writes it: UTC, milliseconds, Z."""
+    if moment is None:
+        return None
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

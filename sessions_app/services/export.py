@@ -1,0 +1,72 @@
+"""A session's rows as the record that a file would give."""
+
+from __future__ import annotations
+
+from memoryhub.lib.layouts.records import EntryKind, EntryRecord, SessionRecord, SummaryRecord
+from sessions_app.models import Entry, Session, Summary
+
+
+def session_record(session: Session, *, epoch: int | None = None) -> SessionRecord:
+    """Return one epoch of a session, the current one by default, with its summaries."""
+    epoch = session.epoch if epoch is None else epoch
+    is_current = epoch == session.epoch
+    summaries = list(Summary.objects.filter(session=session, epoch=epoch).order_by("first_position", "id"))
+    names = {summary.pk: summary.source_id or f"summary-{summary.pk}" for summary in summaries}
+    folding = {summary.parent_id for summary in summaries} | {
+        summary.pk for summary in summaries if summary.entry_count or summary.source_id
+    }
+    entries = Entry.objects.filter(session=session, epoch=epoch).order_by("position")
+    return SessionRecord(
+        key=session.key,
+        entries=[_entry(entry, names) for entry in entries.iterator(chunk_size=1000)],
+        summaries=[_summary(summary, names) for summary in summaries if summary.pk in folding],
+        pointer=session.last_consolidated if is_current else 0,
+        summary_text=session.summary_text if is_current else "",
+        title=session.title,
+        created_at=session.created_at,
+        updated_at=session.updated_at,
+        extra=session.extra,
+    )
+
+
+def _entry(entry: Entry, names: dict[int, str]) -> EntryRecord:
+    kinds: dict[str, EntryKind] = {
+        "message": "message",
+        "tool_call": "tool_call",
+        "tool_result": "tool_result",
+        "context": "context",
+        "summary": "summary",
+    }
+    return EntryRecord(
+        kind=kinds[entry.kind],
+        role=entry.role,
+        content=entry.content,
+        source_hash=entry.source_hash,
+        name=entry.name,
+        tool_call_id=entry.tool_call_id,
+        tool_calls=entry.tool_calls,
+        occurred_at=entry.occurred_at,
+        occurred_at_text=entry.occurred_at_text,
+        token_count=entry.token_count,
+        source_id=entry.source_id,
+        summary_source_id=names.get(entry.summary_id or 0, ""),
+        extra=entry.extra,
+        source_fields=entry.source_fields,
+    )
+
+
+def _summary(summary: Summary, names: dict[int, str]) -> SummaryRecord:
+    extra = {name: value for name, value in summary.extra.items() if name != "originalEntryIds"}
+    if summary.parent_id:
+        extra["parentId"] = names[summary.parent_id]
+    return SummaryRecord(
+        source_id=names[summary.pk],
+        content=summary.content,
+        entry_source_ids=summary.extra.get("originalEntryIds", []),
+        token_count=summary.token_count,
+        original_token_count=summary.original_token_count,
+        created_at=summary.created_at,
+        starts_at=summary.starts_at,
+        ends_at=summary.ends_at,
+        extra=extra,
+    )

@@ -1,0 +1,135 @@
+"""Round trips: a session's file, imported and exported, says the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memoryhub.flows.check import check_memory
+from memoryhub.flows.transfer import UnknownExport, UnknownSessionFile, export_session, import_session
+from sessions_app.models import Entry, Session, Summary, Workspace
+from tests.hub import NOW, PERSON, add, compress, open_at, talk
+from tests.shared import FIXTURES
+
+pytestmark = pytest.mark.django_db
+OWN_SAMPLES = Path(__file__).resolve().parent.parent / "samples"
+DAMAGED = ("whatsapp_447700900123_s.whatsapp.net.json",)  # cut in the middle, rejected whole
+FILES = [
+    path
+    for folder, pattern in (
+        (FIXTURES / "nanobot-0.1", "**/sessions/*.jsonl"),
+        (FIXTURES / "nanobot-current", "**/sessions/**/*.jsonl"),
+        (FIXTURES / "grip", "**/sessions/*.json"),
+        (OWN_SAMPLES, "**/sessions/*.jsonl"),
+    )
+    for path in sorted(folder.glob(pattern))
+    if path.name not in DAMAGED and not path.name.endswith(".checkpoint.json")
+]
+
+
+def layout_of(path: Path) -> str:
+    return "nanobot" if path.suffix == ".jsonl" else "grip"
+
+
+def workspace_of(layout: str, slug: str = "w") -> Workspace:
+    return Workspace.objects.create(slug=slug, name=slug, layout=layout)
+
+
+def parsed(line: str) -> dict | None:
+    """Return a record; a line that was cut in the middle is reported by the import, not taken."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def records(text: str, layout: str) -> list[dict]:
+    """Return a file's head and its messages."""
+    if layout == "nanobot":
+        lines = [line for line in (parsed(line) for line in text.split("\n") if line.strip()) if line]
+        return [line for line in lines if line.get("_type") != "provider_state"]
+    value = json.loads(text)
+    return [{name: item for name, item in value.items() if name != "messages"}, *value["messages"]]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parts[-3]}-{path.name}")
+def test_a_file_of_a_real_program_comes_back_as_it_was(tmp_path, path):
+    layout = layout_of(path)
+    workspace = workspace_of(layout)
+    import_session(workspace, path, actor=PERSON, now=NOW)
+
+    _, text = export_session(Session.objects.get())
+
+    was, now = records(path.read_text(), layout), records(text, layout)
+    assert now[1:] == was[1:]
+    assert {name: now[0].get(name) for name in was[0]} == was[0]
+
+
+@pytest.mark.parametrize("layout", ["nanobot", "grip", "agterm"])
+def test_what_is_exported_imports_to_the_same(tmp_path, layout):
+    session = open_at(workspace_of("hub"))
+    add(session, [{"role": "user", "content": "héllo \u2028 標籤"}])
+    talk(session, 8)
+    name, text = export_session(session, layout)
+    (tmp_path / name).write_text(text)
+    other = workspace_of(layout, "other")
+
+    import_session(other, tmp_path / name, actor=PERSON, now=NOW)
+
+    copy = Session.objects.get(workspace=other)
+    assert export_session(copy, layout)[1] == text
+    kept = list(Entry.objects.filter(session=session).order_by("position").values_list("content", flat=True))
+    texts = list(Entry.objects.filter(session=copy).order_by("position").values_list("content", flat=True))
+    if layout != "agterm":
+        assert texts == kept
+    assert len(texts) == len(kept)
+    assert not check_memory().broken
+
+
+def test_an_agterm_state_keeps_its_summaries_and_what_they_fold(tmp_path):
+    session = open_at(workspace_of("hub"))
+    for number in range(10):
+        talk(session, 5, first=number * 5)
+        compress(Session.objects.get())
+    assert Summary.objects.filter(parent__isnull=False).exists()
+    name, text = export_session(session, "agterm")
+    (tmp_path / name).write_text(text)
+    other = workspace_of("agterm", "other")
+
+    import_session(other, tmp_path / name, actor=PERSON, now=NOW)
+
+    copy = Session.objects.get(workspace=other)
+    session.refresh_from_db()
+    assert (copy.active_entry_count, copy.active_tokens) == (session.active_entry_count, session.active_tokens)
+    assert copy.summary_tokens == session.summary_tokens
+    assert export_session(copy, "agterm")[1] == text
+    assert not check_memory().broken
+
+
+def test_importing_again_adds_nothing(tmp_path):
+    session = open_at(workspace_of("hub"))
+    talk(session, 3)
+    name, text = export_session(session, "nanobot")
+    (tmp_path / name).write_text(text)
+    other = workspace_of("nanobot", "other")
+    import_session(other, tmp_path / name, actor=PERSON, now=NOW)
+
+    again = import_session(other, tmp_path / name, actor=PERSON, now=NOW)
+
+    assert not +again.added
+    assert not +again.updated
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1, 2]", "not json"])
+def test_another_file_is_refused(tmp_path, text):
+    (tmp_path / "x.json").write_text(text)
+
+    with pytest.raises(UnknownSessionFile):
+        import_session(workspace_of("hub"), tmp_path / "x.json", actor=PERSON, now=NOW)
+
+
+def test_an_unknown_program_is_refused():
+    with pytest.raises(UnknownExport):
+        export_session(open_at(workspace_of("hub")), "eliza")
