@@ -13,7 +13,7 @@ from memoryhub.flows.model import cost_of, model_for
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, Reply, ask
-from memoryhub.lib.tokens import count_tokens
+from memoryhub.lib.tokens import count_tokens, counter_for
 from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor
 from sessions_app.services.compression import Plan, PlanStale, apply_summary, is_due, plan_compression
@@ -56,11 +56,19 @@ class SavesNothing(MemoryHubError):
 
 @dataclass(frozen=True)
 class Draft:
-    """A plan with its text: what a dry run shows and a real one commits. ``method``: llm or heuristic."""
+    """A plan with its text: what a dry run shows and a real one commits. ``method``: llm or heuristic.
+
+    ``tokens``: what the model took for it; ``summary_tokens``: the text's own.
+    """
 
     plan: Plan
-    text: str
-    method: str
+    text: str = ""
+    method: str = ""
+    tokens: int = 0
+
+    @property
+    def summary_tokens(self) -> int:
+        return counter_for(self.plan.session.workspace.model).count(self.text)
 
 
 def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
@@ -150,15 +158,21 @@ def draft(session: Session, *, method: str = "auto", keep: int | None = None, mi
     """Return what a compression would do and its text, changing nothing. A model is asked, and paid, if set."""
     plan = plan_compression(session, keep=keep, minimum=minimum)
     if plan.reason:
-        return Draft(plan, "", "")
+        return Draft(plan)
     model = chosen_model(session, method)
     if model is None:
         return Draft(plan, by_rule(plan), Summary.Method.HEURISTIC)
 
-    def asked(messages: list[dict[str, str]], limit: int) -> Reply:
-        return ask(model, messages, max_tokens=limit)
+    spent = 0
 
-    return Draft(plan, by_model(plan, requests_for(plan), asked, lambda _done: None), Summary.Method.LLM)
+    def asked(messages: list[dict[str, str]], limit: int) -> Reply:
+        nonlocal spent
+        reply = ask(model, messages, max_tokens=limit)
+        spent += reply.prompt_tokens + reply.completion_tokens
+        return reply
+
+    text = by_model(plan, requests_for(plan), asked, lambda _done: None)
+    return Draft(plan, text, Summary.Method.LLM, spent)
 
 
 def _text_by_rule(plan: Plan) -> str:

@@ -24,7 +24,7 @@ SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System", "tool"
 
 @dataclass(frozen=True)
 class ContextPart:
-    """One message of the context. ``source`` says where it comes from; one of ``entry`` and ``summary`` may be set."""
+    """One message of the context. ``source`` says where it comes from; ``entry`` or ``summary`` is set for those."""
 
     message: dict[str, Any]
     tokens: int

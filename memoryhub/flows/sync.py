@@ -15,7 +15,6 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
-from django.utils.text import slugify
 from filelock import FileLock, Timeout
 
 from knowledge_app.services.graph import take_graph
@@ -44,6 +43,7 @@ from sessions_app.models import ImportReport, SourceFile, Workspace
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.intake import take_session
 from sessions_app.services.sources import mark_missing, note_source, path_hash, store_problems
+from sessions_app.services.workspaces import free_slug
 
 Progress = Callable[[int, int], None]
 ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
@@ -217,7 +217,7 @@ def _workspace_for(path: Path, name: str, found: Found, now: datetime, *, dry_ru
         setattr(workspace, key, value)
     if not dry_run:
         with transaction.atomic():
-            workspace.slug = _free_slug(name)
+            workspace.slug = free_slug(name)
             workspace.save()
     return workspace
 
@@ -225,14 +225,6 @@ def _workspace_for(path: Path, name: str, found: Found, now: datetime, *, dry_ru
 def _name_of(path: Path) -> str:
     names = [part for part in path.parts if part != "workspace"]
     return names[-1].lstrip(".") or "workspace"
-
-
-def _free_slug(name: str) -> str:
-    wish = slugify(name.replace(".", "-"))[:50] or "workspace"
-    taken = set(Workspace.objects.filter(slug__startswith=wish).values_list("slug", flat=True))
-    if wish not in taken:
-        return wish
-    return next(slug for number in range(2, len(taken) + 3) if (slug := f"{wish}-{number}") not in taken)
 
 
 def _take_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:

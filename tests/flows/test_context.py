@@ -1,5 +1,3 @@
-from datetime import UTC, datetime
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -137,4 +135,3 @@ def test_as_text_it_reads_as_agterm_has_it(workspace):
 
 def test_an_empty_session_gives_nothing(workspace):
     assert build_context(open_at(workspace)).messages == []
-    assert datetime.now(UTC) > NOW

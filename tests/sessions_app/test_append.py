@@ -111,7 +111,7 @@ def test_other_models_get_the_stated_estimate(workspace):
     [
         ({"role": "user", "content": "hi"}, "message", "user", "hi"),
         ({"kind": "context", "name": "src/main.ts", "content": "code"}, "context", "system", "code"),
-        ({"kind": "tool_call", "name": "shell", "arguments": {"command": "ls"}}, "tool_call", "assistant", 'shell {"command": "ls"}'),
+        ({"kind": "tool_call", "name": "sh", "arguments": {"c": "ls"}}, "tool_call", "assistant", 'sh {"c": "ls"}'),
         ({"kind": "tool_result", "name": "shell", "content": "a.txt"}, "tool_result", "system", "a.txt"),
         ({"kind": "summary", "content": "before"}, "summary", "system", "before"),
         ({"role": "tool", "tool_call_id": "c", "content": ""}, "tool_result", "tool", ""),

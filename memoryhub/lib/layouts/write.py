@@ -1,7 +1,7 @@
 """Sessions as the agents' own files (formats.md sections 1, 3 and 5): the way back from records.
 
-A record that came from the same program is given back field by field as it was. One of another program, or of the hub,
-gets the fields that the target has.
+A record that came from the same program is given back field by field as it was. One of another program, or of the
+hub, gets the fields that the target has.
 """
 
 from __future__ import annotations

@@ -1,0 +1,69 @@
+"""Rows as the JSON that commands print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessions_app.models import AuditRecord, Run, Session, Workspace
+
+
+def run_document(run: Run) -> dict[str, Any]:
+    """Return a run as JSON. ``from`` and ``to`` are positions, ``to`` exclusive."""
+    proposal = run.proposal
+    status = "nothing_due" if run.status == Run.Status.DONE and "nothing_due" in proposal else run.status
+    return {
+        "id": run.pk,
+        "workspace": run.workspace.slug,
+        "session": run.session.key if run.session else None,
+        "kind": run.kind,
+        "status": status,
+        "from": run.from_position,
+        "to": run.to_position,
+        "error": run.error or proposal.get("nothing_due") or None,
+        "error_code": run.error_code or None,
+        "tokens": run.total_tokens,
+        "cost": str(run.cost) if run.cost is not None else None,
+        "model": run.model or None,
+        "method": proposal.get("method"),
+        "before": proposal.get("before"),
+        "after": proposal.get("after"),
+        "text": proposal.get("text"),
+        "stage": run.stage or None,
+        "attempts": run.attempt_count,
+        "requested_by": run.requested_by,
+        "created_at": run.created_at,
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+    }
+
+
+def session_document(session: Session) -> dict[str, Any]:
+    return {
+        "key": session.key,
+        "title": session.title,
+        "epoch": session.epoch,
+        "entries": session.entry_count,
+        "active_entries": session.active_entry_count,
+        "original_tokens": session.total_tokens,
+        "active_tokens": session.active_tokens,
+        "summary_tokens": session.summary_tokens,
+        "last_consolidated": session.last_consolidated,
+        "created_at": session.created_at,
+        "updated_at": session.updated_at,
+    }
+
+
+def settings_document(workspace: Workspace, names: list[str]) -> dict[str, Any]:
+    return {"workspace": workspace.slug, "settings": {name: getattr(workspace, name) for name in names}}
+
+
+def activity_document(told: AuditRecord) -> dict[str, Any]:
+    return {
+        "id": told.pk,
+        "event": told.action,
+        "session": told.session_id,
+        "text": told.text,
+        "actor": {"kind": told.actor_kind, "name": told.actor_name},
+        "detail": told.detail,
+        "at": told.at,
+    }

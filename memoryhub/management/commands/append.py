@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.intake import record_entries
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.lib.gate import BadJSON, decode_json
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.services.audit import Actor
+from sessions_app.services.incoming import BadEntry, read_batch
+
+
+class Command(JsonCommand):
+    help = "Append entries to a session, opened where it isn't there. All of a batch, or nothing."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace")
+        parser.add_argument("session_key")
+        parser.add_argument("--file", help="JSON: one entry, a list of them, or one a line (default: standard input)")
+        parser.add_argument("--key", default="", help="idempotency key: sent again, the batch is not added twice")
+
+    def run(self, *, workspace: str, session_key: str, file: str | None, key: str, **_options: Any) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        now = timezone.now()
+        records = read_batch(_rows(_text(file)), now=now)
+        actor = Actor("command", "append")
+        appended = record_entries(found, session_key, records, actor=actor, now=now, idempotency_key=key)
+        return {
+            "workspace": found.slug,
+            "session": appended.session.key,
+            "epoch": appended.epoch,
+            "first": appended.first_position,
+            "last": appended.first_position + appended.entry_count - 1,
+            "added": 0 if appended.is_repeat else appended.entry_count,
+            "repeat": appended.is_repeat,
+        }
+
+    def show(self, result: dict[str, Any]) -> None:
+        words = "Added before" if result["repeat"] else "Added"
+        self.line(f"{words}: entries #{result['first']} to #{result['last']} of {result['session']}")
+
+
+def _text(file: str | None) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8") if file else sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise BadEntry("The input is not UTF-8.") from error
+    except OSError as error:
+        raise BadEntry(f"{file} can't be read: {error.strerror}.") from error
+
+
+def _rows(text: str) -> list[Any]:
+    """Return the entries of a JSON list, of one object, or of JSON lines. What can't be stored is refused."""
+    try:
+        values = [decode_json(text)]
+    except BadJSON:
+        values = [decode_json(line) for line in text.split("\n") if line.strip()]
+    repairs = [repair for value in values for repair in value.repairs]
+    if repairs:
+        raise BadEntry(f"Not storable as it is: {repairs[0]}.")
+    rows = [value.value for value in values]
+    return rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows

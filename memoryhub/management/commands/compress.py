@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.compress import draft
+from memoryhub.flows.documents import run_document
+from memoryhub.flows.lookup import find_session, find_workspace
+from memoryhub.flows.runs import execute
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.models import Run, Session, Workspace
+from sessions_app.services.audit import Actor
+from sessions_app.services.compression import is_due
+from sessions_app.services.runs import request_run
+
+COMMAND = Actor("command", "compress")
+LOOK_SECONDS = 0.2
+
+
+class Command(JsonCommand):
+    help = "Fold old entries of a session into a summary; without a session, of all that are over their limits."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace")
+        parser.add_argument("session_key", nargs="?")
+        parser.add_argument("--keep", type=int, help="entries that stay at the end (default: the recent window)")
+        parser.add_argument(
+            "--method",
+            choices=("auto", "llm", "heuristic"),
+            default="auto",
+            help="auto: by the model where one is set, else by rule",
+        )
+        parser.add_argument("--hold", action="store_true", help="let the summary wait for `runs approve`")
+        parser.add_argument("--dry-run", action="store_true", help="show the plan and the text; change nothing")
+
+    def run(
+        self,
+        *,
+        workspace: str,
+        session_key: str | None,
+        keep: int | None,
+        method: str,
+        hold: bool,
+        dry_run: bool,
+        **_options: Any,
+    ) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        sessions = [find_session(found, session_key)] if session_key is not None else _due(found)
+        if keep is not None and keep < 1:
+            keep = 1
+        if dry_run:
+            return {"dry_run": True, "runs": [_planned(session, keep, method) for session in sessions]}
+        options: dict[str, Any] = {"method": method, "once": True, "hold": hold}
+        options |= {} if keep is None else {"keep": keep}
+        return {"dry_run": False, "runs": [run_document(_fold(session, options)) for session in sessions]}
+
+    def show(self, result: dict[str, Any]) -> None:
+        if not result["runs"]:
+            self.line("No session is over its limits.")
+        for run in result["runs"]:
+            place = f"{run['session']}: "
+            if run["error"]:
+                self.line(f"{place}{run['status'].replace('_', ' ')}: {run['error']}")
+                continue
+            words = "would fold" if result["dry_run"] else {"held": "waits, folding"}.get(run["status"], "folded")
+            sizes = f"{run['before']:,} → {run['after']:,} tokens" if run["after"] is not None else ""
+            self.line(f"{place}{words} #{run['from']} to #{run['to'] - 1} ({run['method']}) {sizes}".rstrip())
+            for line in (run["text"] or "").splitlines():
+                self.line(f"  {line}")
+
+
+def _due(workspace: Workspace) -> list[Session]:
+    sessions = Session.objects.filter(workspace=workspace).select_related("workspace").order_by("id")
+    return [session for session in sessions if is_due(session)]
+
+
+def _planned(session: Session, keep: int | None, method: str) -> dict[str, Any]:
+    shown = draft(session, method=method, keep=keep)
+    document: dict[str, Any] = {"id": None, "session": session.key, "error": shown.plan.reason or None, "tokens": 0}
+    if shown.plan.reason:
+        return document | {"status": "nothing_due", "from": 0, "to": 0}
+    before = session.active_tokens + session.summary_tokens
+    return document | {
+        "status": "planned",
+        "from": shown.plan.first_position,
+        "to": shown.plan.last_position + 1,
+        "tokens": shown.tokens,
+        "method": shown.method,
+        "before": before,
+        "after": before - shown.plan.original_tokens + shown.summary_tokens,
+        "text": shown.text,
+    }
+
+
+def _fold(session: Session, options: dict[str, Any]) -> Run:
+    """Carry a run out here, or see a worker do so that was quicker."""
+    run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, actor=COMMAND, now=timezone.now())
+    while (done := execute(run.pk, now=timezone.now)) is None:
+        done = Run.objects.get(pk=run.pk)
+        if not done.is_live:
+            break
+        time.sleep(LOOK_SECONDS)
+    return done

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.compress import approve_held
+from memoryhub.flows.documents import run_document
+from memoryhub.flows.lookup import NotFound, find_workspace
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.models import Run
+from sessions_app.services.audit import Actor
+from sessions_app.services.compression import undo_compression
+from sessions_app.services.runs import cancel_run, dismiss_run, retry_run, this_worker
+
+COMMAND = Actor("command", "runs")
+ACTIONS = ("list", "show", "undo", "retry", "fold", "cancel", "dismiss", "approve")
+
+
+class Command(JsonCommand):
+    help = "Look at runs, and decide about them: undo, retry, fold by rule, cancel, dismiss, approve."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", nargs="?", choices=ACTIONS, default="list")
+        parser.add_argument("number", nargs="?", type=int, help="the run's number")
+        parser.add_argument("--workspace", help="list those of one workspace")
+        parser.add_argument("--status", choices=Run.Status.values, help="list those in one state")
+        parser.add_argument("--limit", type=int, default=50, help="list so many, latest first")
+        parser.add_argument("--note", default="", help="why a run is dismissed")
+
+    def run(
+        self,
+        *,
+        action: str,
+        number: int | None,
+        workspace: str | None,
+        status: str | None,
+        limit: int,
+        note: str,
+        **_options: Any,
+    ) -> dict[str, Any]:
+        if action == "list":
+            return {"runs": [run_document(run) for run in _listed(workspace, status, limit)]}
+        run = Run.objects.select_related("workspace", "session").filter(pk=number or 0).first()
+        if run is None:
+            raise NotFound(f"There is no run {number}: `runs list` shows those that there are.")
+        _decide(run, action, note)
+        return {"runs": [run_document(Run.objects.select_related("workspace", "session").get(pk=run.pk))]}
+
+    def show(self, result: dict[str, Any]) -> None:
+        for run in result["runs"]:
+            cost = f", ${run['cost']}" if run["cost"] else ""
+            self.line(
+                f"{run['id']:>6}  {run['status']:<12} {run['kind']:<14} {run['workspace']}/{run['session'] or ''} "
+                f"#{run['from']} to #{run['to']}, {run['tokens']:,} tokens{cost}"
+            )
+            if run["error"]:
+                self.line(f"        {run['error']}")
+            for line in (run["text"] or "").splitlines() if len(result["runs"]) == 1 else []:
+                self.line(f"        {line}")
+
+
+def _listed(workspace: str | None, status: str | None, limit: int) -> list[Run]:
+    runs = Run.objects.select_related("workspace", "session").order_by("-id")
+    if workspace:
+        runs = runs.filter(workspace=find_workspace(workspace))
+    if status:
+        runs = runs.filter(status=status)
+    return list(runs[: max(1, limit)])
+
+
+def _decide(run: Run, action: str, note: str) -> None:
+    now = timezone.now()
+    if action == "undo":
+        undo_compression(run, actor=COMMAND, now=now)
+    elif action in ("retry", "fold"):
+        retry_run(run, actor=COMMAND, now=now, by_rule=action == "fold")
+    elif action == "cancel":
+        cancel_run(run, actor=COMMAND, now=now)
+    elif action == "dismiss":
+        dismiss_run(run, note=note or "no reason given", actor=COMMAND, now=now)
+    elif action == "approve":
+        approve_held(run, owner=this_worker(), actor=COMMAND, now=now)

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.documents import run_document, session_document
+from memoryhub.flows.lookup import NotFound, find_session, find_workspace
+from memoryhub.flows.runs import execute
+from memoryhub.flows.sessions import archive_and_clear, fold_to_window
+from memoryhub.flows.transfer import export_session, import_session, problems_of
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.models import DeletedSession, Run, Session, Workspace
+from sessions_app.services.audit import Actor
+from sessions_app.services.lifecycle import (
+    SessionBusy,
+    allow_again,
+    clear_session,
+    delete_session,
+    open_session,
+    rename_session,
+)
+
+COMMAND = Actor("command", "session")
+ACTIONS = ("list", "show", "open", "rename", "clear", "prune", "delete", "allow", "export", "import")
+LOOK_SECONDS = 0.2
+
+
+class NotArchived(MemoryHubError):
+    """The session keeps everything: folding it failed."""
+
+    code = "not_archived"
+
+
+class Command(JsonCommand):
+    help = "Open, rename, clear, prune, delete, export and import sessions."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=ACTIONS)
+        parser.add_argument("workspace")
+        parser.add_argument("name", nargs="?", default="", help="the session's key; the file, for import")
+        parser.add_argument("--title", default="", help="for open and rename")
+        parser.add_argument("--archive", action="store_true", help="fold everything before the session is cleared")
+        parser.add_argument("--wait", action="store_true", help="wait for a run at work instead of giving up")
+        parser.add_argument("--window", type=int, help="entries that prune leaves (default: the memory window)")
+        parser.add_argument("--confirm", default="", help="the session's key again, for delete")
+        parser.add_argument("--reason", default="", help="why it is deleted")
+        parser.add_argument("--layout", choices=("nanobot", "grip", "agterm"), default="", help="for export")
+        parser.add_argument("--epoch", type=int, help="for export (default: the current one)")
+        parser.add_argument("--output", help="write the export to this file")
+
+    def run(self, *, action: str, workspace: str, name: str, **options: Any) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        if action == "list":
+            sessions = Session.objects.filter(workspace=found).order_by("-updated_at", "-id")
+            return {"sessions": [session_document(session) for session in sessions]}
+        if action == "open":
+            session, is_new = open_session(found, name, actor=COMMAND, now=timezone.now(), title=options["title"])
+            return {"session": session_document(session), "created": is_new}
+        if action == "import":
+            return _import(found, name)
+        if action == "allow":
+            return _allow(found, name)
+        session = find_session(found, name)
+        if action == "export":
+            return _export(session, options)
+        return _change(session, action, options)
+
+    def show(self, result: dict[str, Any]) -> None:
+        for session in result.get("sessions", [result["session"]] if "session" in result else []):
+            self.line(
+                f"{session['key']}: {session['entries']:,} entries, {session['active_entries']:,} active, "
+                f"{session['original_tokens']:,} tokens, epoch {session['epoch']}"
+            )
+        for word in ("added", "problems", "deleted", "allowed", "file"):
+            if result.get(word):
+                self.line(f"{word}: {result[word]}")
+        if "text" in result:
+            self.stdout.write(result["text"], ending="")
+
+
+def _change(session: Session, action: str, options: dict[str, Any]) -> dict[str, Any]:
+    now = timezone.now()
+    document: dict[str, Any] = {}
+    if action == "rename":
+        rename_session(session, options["title"], actor=COMMAND, now=now)
+    elif action == "prune":
+        document["run"] = run_document(_carried_out(fold_to_window(session, options["window"], COMMAND, now)))
+    elif action == "clear":
+        _clear(session, archive=options["archive"], wait=options["wait"])
+    elif action == "delete":
+        tombstone = delete_session(
+            session, confirmation=options["confirm"], reason=options["reason"], actor=COMMAND, now=now
+        )
+        return {"deleted": {"key": tombstone.key, "entries": tombstone.entry_count, "tokens": tombstone.total_tokens}}
+    session.refresh_from_db()
+    return document | {"session": session_document(session)}
+
+
+def _clear(session: Session, *, archive: bool, wait: bool) -> None:
+    if archive:
+        run = _carried_out(archive_and_clear(session, COMMAND, timezone.now()))
+        if run.status != Run.Status.DONE:
+            raise NotArchived(f"Nothing was cleared: {run.error}", run=run.pk)
+        return
+    while True:
+        try:
+            clear_session(session, actor=COMMAND, now=timezone.now())
+        except SessionBusy:
+            if not wait:
+                raise
+            time.sleep(LOOK_SECONDS)
+        else:
+            return
+
+
+def _carried_out(run: Run) -> Run:
+    """Carry a run out here, or see a worker do so that was quicker."""
+    while (done := execute(run.pk, now=timezone.now)) is None:
+        done = Run.objects.get(pk=run.pk)
+        if not done.is_live:
+            break
+        time.sleep(LOOK_SECONDS)
+    return done
+
+
+def _export(session: Session, options: dict[str, Any]) -> dict[str, Any]:
+    name, text = export_session(session, options["layout"], epoch=options["epoch"])
+    if not options["output"]:
+        return {"name": name, "text": text}
+    Path(options["output"]).write_text(text, encoding="utf-8")
+    return {"name": name, "file": options["output"]}
+
+
+def _import(workspace: Workspace, file: str) -> dict[str, Any]:
+    tally = import_session(workspace, Path(file).resolve(), actor=COMMAND, now=timezone.now())
+    return {
+        "added": dict(+tally.added),
+        "updated": dict(+tally.updated),
+        "unchanged": dict(+tally.unchanged),
+        "problems": problems_of(tally),
+    }
+
+
+def _allow(workspace: Workspace, key: str) -> dict[str, Any]:
+    tombstone = DeletedSession.objects.filter(workspace=workspace, key=key).first()
+    if tombstone is None:
+        raise NotFound(f"{workspace.slug} has no deleted session {key!r}.")
+    allow_again(tombstone, actor=COMMAND, now=timezone.now())
+    return {"allowed": key}

@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from memoryhub.flows.lookup import NotFound, find_workspace
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.models import Webhook, WebhookDelivery
+from sessions_app.services.audit import EVENTS, Actor
+from sessions_app.services.webhooks import add_webhook, remove_webhook, secret_of
+
+COMMAND = Actor("command", "webhook")
+
+
+class Command(JsonCommand):
+    help = "List, add and remove the addresses that are told of a workspace's activity."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=("list", "add", "remove"))
+        parser.add_argument("workspace")
+        parser.add_argument("url", nargs="?", default="")
+        parser.add_argument(
+            "--event", action="append", default=[], choices=list(EVENTS), help="only these; repeatable"
+        )
+
+    def run(self, *, action: str, workspace: str, url: str, event: list[str], **_options: Any) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        now = timezone.now()
+        if action == "add":
+            allowed = settings.MEMORYHUB_PRIVATE_HOSTS
+            hook = add_webhook(found, url, event, allowed=allowed, actor=COMMAND, now=now)
+            return {"webhooks": [_document(hook) | {"secret": secret_of(hook)}]}
+        if action == "remove":
+            known = Webhook.objects.select_related("workspace").filter(workspace=found, url=url).first()
+            if known is None:
+                raise NotFound(f"{found.slug} tells no webhook at {url!r}.")
+            remove_webhook(known, actor=COMMAND, now=now)
+        return {"webhooks": [_document(hook) for hook in Webhook.objects.filter(workspace=found).order_by("id")]}
+
+    def show(self, result: dict[str, Any]) -> None:
+        for hook in result["webhooks"]:
+            self.line(f"{hook['url']}: {', '.join(hook['events']) or 'all events'}")
+            if "secret" in hook:
+                self.line(f"  signed with {hook['secret']}")
+
+
+def _document(hook: Webhook) -> dict[str, Any]:
+    deliveries = WebhookDelivery.objects.filter(webhook=hook)
+    counts = {status: deliveries.filter(status=status).count() for status in WebhookDelivery.Status.values}
+    return {"url": hook.url, "events": hook.actions, "enabled": hook.is_enabled, "deliveries": counts}

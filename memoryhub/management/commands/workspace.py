@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.forms import model_to_dict
+from django.utils import timezone
+
+from memoryhub.flows.documents import settings_document
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.forms import WorkspaceSettingsForm
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor
+from sessions_app.services.workspaces import create_workspace, save_settings
+
+COMMAND = Actor("command", "workspace")
+NAMES = WorkspaceSettingsForm.Meta.fields
+
+
+class BadSetting(MemoryHubError):
+    """A setting that is unknown, or doesn't go with the others."""
+
+    code = "bad_setting"
+
+
+class Command(JsonCommand):
+    help = "Make a workspace for an agent that writes to the hub; show or change a workspace's settings."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=("create", "show", "set"))
+        parser.add_argument("workspace", help="its name")
+        parser.add_argument("values", nargs="*", metavar="NAME=VALUE", help=f"of {', '.join(NAMES)}")
+
+    def run(self, *, action: str, workspace: str, values: list[str], **_options: Any) -> dict[str, Any]:
+        if action == "create":
+            made = create_workspace(workspace, actor=COMMAND, now=timezone.now())
+            return settings_document(made, NAMES)
+        found = find_workspace(workspace)
+        changed = _set(found, values) if action == "set" else {}
+        return settings_document(found, NAMES) | {"changed": changed}
+
+    def show(self, result: dict[str, Any]) -> None:
+        self.line(result["workspace"])
+        for name, value in result["settings"].items():
+            mark = "  (changed)" if name in result.get("changed", {}) else ""
+            self.line(f"  {name:<26}{'' if value is None else value}{mark}")
+
+
+def _set(workspace: Workspace, pairs: list[str]) -> dict[str, Any]:
+    wishes = dict(pair.partition("=")[::2] for pair in pairs)
+    unknown = [name for name in wishes if name not in NAMES]
+    if unknown:
+        raise BadSetting(f"There is no setting {unknown[0]!r}: use {', '.join(NAMES)}.", field=unknown[0])
+    off = {name for name, value in wishes.items() if value.lower() in ("0", "false", "no", "off")}
+    data = {name: "" if value is None else value for name, value in model_to_dict(workspace, NAMES).items()} | wishes
+    switches = [name for name in NAMES if isinstance(getattr(workspace, name), bool)]
+    data |= {name: "" for name in switches if name in off}
+    form = WorkspaceSettingsForm(data, instance=Workspace.objects.get(pk=workspace.pk))
+    if not form.is_valid():
+        field, errors = next(iter(form.errors.items()))
+        raise BadSetting(f"{field}: {' '.join(str(error) for error in errors)}", field=field)
+    return save_settings(workspace, form.cleaned_data, actor=COMMAND, now=timezone.now())

@@ -1,0 +1,58 @@
+"""Workspaces: made for agents that write to the hub directly, and their settings."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils.text import slugify
+
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import clean_text
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, record
+
+
+class BadName(MemoryHubError):
+    code = "bad_name"
+
+
+@transaction.atomic
+def create_workspace(name: str, *, actor: Actor, now: datetime) -> Workspace:
+    """Return a new workspace without a folder: its agent writes to the hub. Raises BadName."""
+    name = clean_text(" ".join(name.split()))
+    if not name or len(name) > 200:
+        raise BadName("A workspace needs a name of 1 to 200 characters.")
+    workspace = Workspace.objects.create(slug=free_slug(name), name=name, created_at=now, updated_at=now)
+    record(actor, "workspace.created", "workspace", workspace.pk, "Workspace created", at=now, workspace=workspace)
+    return workspace
+
+
+def free_slug(name: str) -> str:
+    """Return a slug for a name that no workspace has."""
+    wish = slugify(name.replace(".", "-"))[:50] or "workspace"
+    taken = set(Workspace.objects.filter(slug__startswith=wish).values_list("slug", flat=True))
+    if wish not in taken:
+        return wish
+    return next(slug for number in range(2, len(taken) + 3) if (slug := f"{wish}-{number}") not in taken)
+
+
+@transaction.atomic
+def save_settings(workspace: Workspace, values: dict[str, Any], *, actor: Actor, now: datetime) -> dict[str, Any]:
+    """Write settings that a form has validated together; return what changed as ``{name: [before, after]}``."""
+    locked = Workspace.objects.select_for_update().get(pk=workspace.pk)
+    changed = {
+        name: [getattr(locked, name), value] for name, value in values.items() if getattr(locked, name) != value
+    }
+    if not changed:
+        return {}
+    for name, value in values.items():
+        setattr(locked, name, value)
+        setattr(workspace, name, value)
+    locked.updated_at = now
+    locked.save(update_fields=[*changed, "updated_at"])
+    text = f"Settings changed: {', '.join(name.replace('_', ' ') for name in changed)}"
+    detail = {"changed": changed}
+    record(actor, "workspace.configured", "workspace", locked.pk, text, at=now, workspace=locked, detail=detail)
+    return changed
