@@ -98,3 +98,16 @@ class ImportForm(forms.Form):
         if not self.errors and bool(values.get("path")) == bool(values.get("upload")):
             raise forms.ValidationError("Give a folder or a file, one of the two.")
         return values
+
+
+class WorkspaceForm(forms.Form):
+    name = forms.CharField(max_length=200, help_text="Of the agent that will write here.")
+
+
+class SessionFileForm(forms.Form):
+    file = forms.FileField(
+        label="File",
+        max_length=200,
+        help_text="A nanobot session (.jsonl), a Grip session or an AgTerm export (.json). What is there already is "
+        "not added again.",
+    )

@@ -19,7 +19,8 @@ from knowledge_app.models import (
     Observation,
     Term,
 )
-from sessions_app.models import Session, Workspace
+from sessions_app.access import has_role
+from sessions_app.models import Membership, Run, Session, Workspace
 
 PARTS = [  # label, url name, icon, count
     ("Overview", "workspace", "overview", None),
@@ -31,13 +32,21 @@ PARTS = [  # label, url name, icon, count
     ("Key-values", "knowledge:key-values", "keyvalues", "key_value_total"),
     ("Terms", "knowledge:terms", "terms", "term_total"),
     ("Cached responses", "knowledge:cached-responses", "cache", "cached_total"),
+    ("Runs", "runs", "fold", "live_total"),
+    ("Activity", "activity", "clock", None),
     ("Statistics", "sessions:statistics", "statistics", None),
     ("Imports", "workspace-imports", "imports", None),
 ]
+FOR_OPERATORS = [("Settings", "workspace-settings", "settings", None)]
 PART_OF = {  # pages below a part
     "sessions:detail": "sessions:list",
     "sessions:session-statistics": "sessions:list",
     "session-context": "sessions:list",
+    "compress-session": "sessions:list",
+    "delete-session": "sessions:list",
+    "new-session": "sessions:list",
+    "run": "runs",
+    "webhooks": "workspace-settings",
     "import-report": "workspace-imports",
     "workspace-files": "workspace-imports",
     "knowledge:document": "knowledge:documents",
@@ -49,7 +58,7 @@ PART_OF = {  # pages below a part
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: ``nav`` for base.html, None for someone who isn't logged in. Two queries, always."""
+    """Context processor: ``nav`` for base.html, None for someone who isn't logged in. Three queries at most."""
     if not request.user.is_authenticated:
         return {"nav": None}
     at_hand: Workspace | None = getattr(request, "memory_workspace", None)
@@ -67,6 +76,7 @@ def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
     counts = count_parts(Workspace.objects.filter(pk=workspace.pk))[workspace.pk]
     here = request.resolver_match.view_name if request.resolver_match else ""
     part = PART_OF.get(here, here)
+    may_configure = has_role(request.user, workspace, Membership.Role.OPERATOR)
     return [
         {
             "label": label,
@@ -75,7 +85,7 @@ def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
             "count": counts[count] if count else None,
             "current": part == name,
         }
-        for label, name, icon, count in PARTS
+        for label, name, icon, count in PARTS + (FOR_OPERATORS if may_configure else [])
     ]
 
 
@@ -90,6 +100,7 @@ def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:
         "key_value_total": KeyValue.objects.all(),
         "term_total": Term.objects.all(),
         "cached_total": CachedResponse.objects.all(),
+        "live_total": Run.objects.filter(status__in=("queued", "running", "held", "parked")),
         "held_total": HeldChange.objects.filter(status=HeldChange.Status.PENDING),
     }
     rows = workspaces.order_by().values_list("pk", *[_count(table) for table in tables.values()])

@@ -160,6 +160,35 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         return [(title, [self[name] for name in names]) for title, names in self.SECTIONS]
 
 
+class OpenForm(forms.Form):
+    key = forms.CharField(
+        max_length=512, label="Key", help_text="A channel and an identifier, such as cli:main or telegram:42."
+    )
+    title = forms.CharField(required=False, max_length=500)
+
+
+class RenameForm(forms.Form):
+    title = forms.CharField(required=False, max_length=500)
+
+
+class DeleteForm(forms.Form):
+    """The session's key, typed, and why."""
+
+    confirmation = forms.CharField(max_length=512, label="Type the session's key", strip=False)
+    reason = forms.CharField(required=False, max_length=500, label="Why")
+
+    def __init__(self, *args: Any, key: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.key = key
+        self.fields["confirmation"].widget.attrs |= {"autocomplete": "off", "spellcheck": "false"}
+
+    def clean_confirmation(self) -> str:
+        typed: str = self.cleaned_data["confirmation"]
+        if typed != self.key:
+            raise forms.ValidationError("That is not the session's key. Nothing was deleted.")
+        return typed
+
+
 class AppendForm(forms.Form):
     """One entry that a person adds."""
 

@@ -6,9 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from memoryhub.lib.charts import proportion
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
-from sessions_app.access import get_workspace
+from sessions_app.access import get_workspace, has_role
 from sessions_app.forms import ORDERS, SessionFilterForm
-from sessions_app.models import Session, Workspace
+from sessions_app.models import DeletedSession, Membership, Session, Workspace
 
 STATES = {
     "folded": Q(active_entry_count__lt=F("entry_count")),
@@ -28,6 +28,8 @@ def session_list(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "page": page,
         "count": sessions.count(),
+        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
+        "tombstones": _tombstones(request, workspace),
         "is_filtered": any(wishes.get(name) for name in ("q", "channel", "state")),
         "rows": [
             (
@@ -40,6 +42,12 @@ def session_list(request: HttpRequest, slug: str) -> HttpResponse:
         ],
     }
     return render_page(request, "sessions_app/list.html", context, fragment="session-list")
+
+
+def _tombstones(request: HttpRequest, workspace: Workspace) -> list[DeletedSession]:
+    if not has_role(request.user, workspace, Membership.Role.OPERATOR):
+        return []
+    return list(DeletedSession.objects.filter(workspace=workspace).order_by("-deleted_at", "-id")[:50])
 
 
 def _channels(workspace: Workspace) -> list[str]:

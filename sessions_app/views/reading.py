@@ -8,8 +8,9 @@ from django.urls import reverse
 from memoryhub.lib.charts import Mark, Minimap, Stretch, minimap
 from memoryhub.lib.gate import json_text
 from memoryhub.lib.htmx import render_page
-from sessions_app.access import get_workspace
-from sessions_app.models import Entry, Session, Summary
+from sessions_app.access import get_workspace, has_role
+from sessions_app.forms import AppendForm
+from sessions_app.models import AuditRecord, Entry, Membership, Session, Summary
 from sessions_app.services.stats import figures_of
 from sessions_app.services.transcript import PAGE_ENTRIES, Transcript, read_transcript
 
@@ -32,6 +33,10 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "figures": figures_of(session),
         "epochs": epochs if len(epochs) > 1 else [],
         "transcript": transcript,
+        "newest": _newest_record(session),
+        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
+        "may_delete": has_role(request.user, workspace, Membership.Role.OPERATOR),
+        "append_form": AppendForm(),
         "map": _map(session, transcript),
         "pages": _pages(transcript),
         "sources": session.source_files.order_by("path"),
@@ -48,6 +53,11 @@ def entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     start = found.position - found.position % PAGE_ENTRIES
     page = reverse("sessions:detail", args=[slug, found.session_id])
     return redirect(f"{page}?epoch={found.epoch}&from={start}#entry-{found.pk}")
+
+
+def _newest_record(session: Session) -> int:
+    told = AuditRecord.objects.filter(session=session).order_by("-id")
+    return told.values_list("id", flat=True).first() or 0
 
 
 def _number(text: str | None) -> int | None:

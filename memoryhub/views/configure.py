@@ -1,0 +1,107 @@
+"""Settings, webhooks and activity of a workspace; new workspaces."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from memoryhub.flows.model import model_for
+from memoryhub.forms import WorkspaceForm
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page
+from memoryhub.views.people import OPERATOR, person
+from sessions_app.access import get_workspace, has_role
+from sessions_app.forms import WebhookForm, WorkspaceSettingsForm
+from sessions_app.models import AuditRecord, Session, Webhook, WebhookDelivery, Workspace
+from sessions_app.services.runs import tokens_spent
+from sessions_app.services.webhooks import add_webhook, remove_webhook, secret_of
+from sessions_app.services.workspaces import create_workspace, save_settings
+
+
+def new_workspace(request: HttpRequest) -> HttpResponse:
+    if not getattr(request.user, "is_superuser", False):
+        raise Http404
+    form = WorkspaceForm(request.POST or None)
+    if form.is_bound and form.is_valid():
+        workspace = create_workspace(form.cleaned_data["name"], actor=person(request), now=timezone.now())
+        return redirect("workspace", workspace.slug)
+    return render_page(request, "memoryhub/workspace_new.html", {"form": form}, status=422 if form.errors else 200)
+
+
+def workspace_settings(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    form = WorkspaceSettingsForm(request.POST or None, instance=Workspace.objects.get(pk=workspace.pk))
+    if form.is_bound and form.is_valid():
+        changed = save_settings(workspace, form.cleaned_data, actor=person(request), now=timezone.now())
+        messages.success(request, "Saved." if changed else "Nothing was different.")
+        return redirect("workspace-settings", slug)
+    context = {
+        "workspace": workspace,
+        "form": form,
+        "model": model_for(workspace),
+        "spent": tokens_spent(workspace, timezone.now()),
+    }
+    return render_page(request, "memoryhub/settings.html", context, status=422 if form.errors else 200)
+
+
+def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    form = WebhookForm(request.POST or None)
+    if form.is_bound and form.is_valid():
+        try:
+            add_webhook(
+                workspace,
+                form.cleaned_data["url"],
+                form.cleaned_data["actions"],
+                allowed=settings.MEMORYHUB_PRIVATE_HOSTS,
+                actor=person(request),
+                now=timezone.now(),
+            )
+        except MemoryHubError as error:
+            form.add_error("url", error.message)
+        else:
+            return redirect("webhooks", slug)
+    hooks = [
+        (hook, secret_of(hook), WebhookDelivery.objects.filter(webhook=hook).order_by("-id")[:5])
+        for hook in Webhook.objects.filter(workspace=workspace).order_by("id")[:50]
+    ]
+    context = {"workspace": workspace, "form": form, "hooks": hooks}
+    return render_page(request, "memoryhub/webhooks.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def delete_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    hook = get_object_or_404(Webhook.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    remove_webhook(hook, actor=person(request), now=timezone.now())
+    return redirect("webhooks", slug)
+
+
+def activity(request: HttpRequest, slug: str) -> HttpResponse:
+    """What happened, latest first. The first page looks for news: 204 while there is none."""
+    workspace = get_workspace(request, slug)
+    told = AuditRecord.objects.filter(workspace=workspace)
+    if request.GET.get("kind") == "runs":
+        told = told.filter(action__startswith="run.")
+    elif request.GET.get("kind") == "changes":
+        told = told.exclude(action="entry.added").exclude(action__startswith="run.")
+    newest = told.order_by("-id").values_list("id", flat=True).first() or 0
+    if request.GET.get("newer") == str(newest):
+        return HttpResponse(status=204)
+    page = keyset_page(told, order=("-id",), params=request.GET)
+    keys = dict(Session.objects.filter(pk__in={row.session_id for row in page.rows}).values_list("pk", "key"))
+    context = {
+        "workspace": workspace,
+        "page": page,
+        "rows": [(row, keys.get(row.session_id or 0)) for row in page.rows],
+        "newest": newest,
+        "kind": request.GET.get("kind", ""),
+        "is_first": not page.previous_url,
+        "may_configure": has_role(request.user, workspace, OPERATOR),
+    }
+    return render_page(request, "memoryhub/activity.html", context, fragment="activity")

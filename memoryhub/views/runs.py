@@ -1,0 +1,152 @@
+"""Runs: what they do, what they came to, and the decisions that are a person's."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseStopPolling
+
+from memoryhub.flows.compress import approve_held
+from memoryhub.flows.model import model_for
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page
+from memoryhub.views.people import EDITOR, get_session, person
+from sessions_app.access import get_workspace, has_role
+from sessions_app.forms import CompressForm
+from sessions_app.models import Run, Session, Summary
+from sessions_app.models.runs import LIVE_STATUSES
+from sessions_app.services.compression import Plan, plan_compression, undo_compression
+from sessions_app.services.runs import cancel_run, dismiss_run, request_run, retry_run, this_worker
+from sessions_app.services.summarising import by_rule, requests_for
+
+STATES = {
+    "live": Q(status__in=LIVE_STATUSES),
+    "waiting": Q(status__in=("held", "parked")),
+    "failed": Q(status="failed"),
+}
+
+
+def run_list(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    state = request.GET.get("state", "")
+    runs = Run.objects.filter(workspace=workspace).select_related("session")
+    tabs = [
+        ("", "All", runs.count()),
+        *((name, name.capitalize(), runs.filter(q).count()) for name, q in STATES.items()),
+    ]
+    shown = runs.filter(STATES[state]) if state in STATES else runs
+    context = {
+        "workspace": workspace,
+        "page": keyset_page(shown, order=("-id",), params=request.GET),
+        "tabs": tabs,
+        "state": state,
+        "is_live": runs.filter(STATES["live"]).exists(),
+    }
+    return render_page(request, "memoryhub/runs.html", context, fragment="runs")
+
+
+def run_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    run = _find(request, slug, pk)
+    context = {
+        "workspace": run.workspace,
+        "run": run,
+        "proposal": run.proposal,
+        "summary": Summary.objects.filter(run=run).first(),
+        "may_decide": has_role(request.user, run.workspace, EDITOR),
+        "folded": max(0, run.to_position - run.from_position),
+    }
+    response = render_page(request, "memoryhub/run.html", context, fragment="run")
+    if not run.is_live and request.GET.get("poll"):
+        return HttpResponseStopPolling(response.content)
+    return response
+
+
+def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> Run:
+    workspace = get_workspace(request, slug, role=role)
+    run: Run = get_object_or_404(Run.objects.select_related("workspace", "session"), workspace=workspace, pk=pk)
+    return run
+
+
+@require_POST
+def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    cancel_run(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now())
+    return redirect("run", slug, pk)
+
+
+@require_POST
+def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    retry_run(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now())
+    return redirect("run", slug, pk)
+
+
+@require_POST
+def fold_by_rule(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    retry_run(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now(), by_rule=True)
+    return redirect("run", slug, pk)
+
+
+@require_POST
+def dismiss(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    note = request.POST.get("note", "").strip()[:500] or "no reason given"
+    dismiss_run(_find(request, slug, pk, role=EDITOR), note=note, actor=person(request), now=timezone.now())
+    return redirect("run", slug, pk)
+
+
+@require_POST
+def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    undo_compression(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now())
+    messages.success(request, "Undone: what was folded is in the context again.")
+    return redirect("run", slug, pk)
+
+
+@require_POST
+def approve(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    run = _find(request, slug, pk, role=EDITOR)
+    approve_held(run, owner=this_worker(), actor=person(request), now=timezone.now())
+    return redirect("run", slug, pk)
+
+
+def compress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Show what a compression would fold; asked to, start it."""
+    session = get_session(request, slug, pk, role=EDITOR)
+    workspace = session.workspace
+    model = model_for(workspace)
+    start = {"method": "llm" if model else "heuristic", "keep": workspace.recent_window}
+    form = CompressForm(request.POST if request.method == "POST" else request.GET or None, initial=start)
+    form.fields["method"].disabled = model is None
+    if request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        method = "heuristic" if model is None else values["method"]
+        options = {"method": method, "keep": values["keep"], "hold": values["hold"]}
+        run, _ = request_run(
+            session, Run.Kind.COMPRESSION, options=options, actor=person(request), now=timezone.now()
+        )
+        return redirect("run", slug, run.pk)
+    keep = form.cleaned_data.get("keep") if form.is_bound and form.is_valid() else None
+    plan = plan_compression(session, keep=keep or workspace.recent_window)
+    context = {
+        "workspace": workspace,
+        "session": session,
+        "form": form,
+        "model": model,
+        "plan": plan,
+        "figures": None if plan.reason else _figures(session, plan),
+        "text": "" if plan.reason else by_rule(plan),
+        "requests": 0 if plan.reason else len(requests_for(plan)),
+    }
+    status = 422 if request.method == "POST" else 200
+    return render_page(request, "memoryhub/compress.html", context, fragment="plan", status=status)
+
+
+def _figures(session: Session, plan: Plan) -> dict[str, int]:
+    before = session.active_tokens + session.summary_tokens
+    return {
+        "before": before,
+        "folded": plan.original_tokens,
+        "target": plan.target_tokens,
+        "after": before - plan.original_tokens + plan.target_tokens,
+    }

@@ -1,0 +1,188 @@
+"""What people do to whole sessions. Each action has an address of its own."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_GET, require_POST
+
+from memoryhub.flows.intake import record_entries
+from memoryhub.flows.sessions import archive_and_clear, fold_to_window
+from memoryhub.flows.transfer import export_session, import_session, problems_of
+from memoryhub.forms import SessionFileForm
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.views.people import EDITOR, OPERATOR, get_session, person
+from sessions_app.access import get_workspace
+from sessions_app.forms import AppendForm, DeleteForm, OpenForm, RenameForm
+from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
+from sessions_app.models.runs import LIVE_STATUSES
+from sessions_app.services.incoming import read_batch
+from sessions_app.services.lifecycle import allow_again, clear_session, delete_session, open_session, rename_session
+
+
+def new_session(request: HttpRequest, slug: str) -> HttpResponse:
+    """Open a session, or import one from a file."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    is_import = "import" in request.GET
+    form = OpenForm(request.POST if request.method == "POST" and not is_import else None)
+    file_form = SessionFileForm(
+        request.POST if request.method == "POST" and is_import else None, request.FILES if is_import else None
+    )
+    if form.is_bound and form.is_valid():
+        values = form.cleaned_data
+        try:
+            session, is_new = open_session(
+                workspace, values["key"], actor=person(request), now=timezone.now(), title=values["title"]
+            )
+        except MemoryHubError as error:
+            form.add_error("key", error.message)
+        else:
+            if not is_new:
+                messages.info(request, "This session was there already.")
+            return redirect("sessions:detail", slug, session.pk)
+    if file_form.is_bound and file_form.is_valid():
+        try:
+            _import_upload(request, workspace, file_form.cleaned_data["file"])
+        except MemoryHubError as error:
+            file_form.add_error("file", error.message)
+        else:
+            return redirect("sessions:list", slug)
+    status = 422 if form.errors or file_form.errors else 200
+    context = {"workspace": workspace, "form": form, "file_form": file_form}
+    return render_page(request, "memoryhub/session_new.html", context, status=status)
+
+
+def _import_upload(request: HttpRequest, workspace, upload) -> None:  # type: ignore[no-untyped-def]
+    with tempfile.TemporaryDirectory(prefix="memoryhub-session-") as folder:
+        name = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in upload.name)[-100:]
+        path = Path(folder) / (name.lstrip(".") or "session.json")
+        with path.open("wb") as out:
+            for chunk in upload.chunks():
+                out.write(chunk)
+        tally = import_session(workspace, path, actor=person(request), now=timezone.now())
+    added = ", ".join(f"{count:,} {kind}" for kind, count in (+tally.added).items())
+    messages.success(request, f"Imported: {added or 'nothing new'}.")
+    for problem in problems_of(tally)[:5]:
+        messages.warning(request, problem)
+
+
+@require_POST
+def append_entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk, role=EDITOR)
+    form = AppendForm(request.POST)
+    if not form.is_valid():
+        messages.error(
+            request,
+            "Nothing was added: " + " ".join(str(error) for errors in form.errors.values() for error in errors),
+        )
+        return redirect("sessions:detail", slug, pk)
+    now = timezone.now()
+    records = read_batch([form.row()], now=now)
+    record_entries(session.workspace, session.key, records, actor=person(request), now=now)
+    return redirect("sessions:detail", slug, pk)
+
+
+@require_POST
+def rename(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk, role=EDITOR)
+    form = RenameForm(request.POST)
+    if form.is_valid():
+        rename_session(session, form.cleaned_data["title"], actor=person(request), now=timezone.now())
+    return redirect("sessions:detail", slug, pk)
+
+
+@require_POST
+def clear(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Begin anew, at once or once everything is folded."""
+    session = get_session(request, slug, pk, role=EDITOR)
+    if request.POST.get("archive"):
+        run = archive_and_clear(session, person(request), timezone.now())
+        return redirect("run", slug, run.pk)
+    clear_session(session, actor=person(request), now=timezone.now())
+    messages.success(request, "The session begins anew. What was said stays readable under its earlier epochs.")
+    return redirect("sessions:detail", slug, pk)
+
+
+@require_POST
+def prune(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk, role=EDITOR)
+    return redirect("run", slug, fold_to_window(session, None, person(request), timezone.now()).pk)
+
+
+def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk, role=OPERATOR)
+    form = DeleteForm(request.POST or None, key=session.key)
+    if form.is_bound and form.is_valid():
+        values = form.cleaned_data
+        delete_session(
+            session,
+            confirmation=values["confirmation"],
+            reason=values["reason"],
+            actor=person(request),
+            now=timezone.now(),
+        )
+        messages.success(request, f"{session.key} was deleted.")
+        return redirect("sessions:list", slug)
+    context = {
+        "workspace": session.workspace,
+        "session": session,
+        "form": form,
+        "summary_count": Summary.objects.filter(session=session).count(),
+        "run_count": Run.objects.filter(session=session).count(),
+    }
+    return render_page(request, "memoryhub/session_delete.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    tombstone = get_object_or_404(DeletedSession.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    allow_again(tombstone, actor=person(request), now=timezone.now())
+    messages.success(request, f"The next import may bring {tombstone.key} back.")
+    return redirect("sessions:list", slug)
+
+
+@require_GET
+def export(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk)
+    epoch = request.GET.get("epoch", "")
+    name, text = export_session(
+        session,
+        request.GET.get("layout", ""),
+        epoch=int(epoch) if epoch.isascii() and epoch.isdigit() and len(epoch) < 6 else None,
+    )
+    headers = {
+        "Content-Disposition": content_disposition_header(as_attachment=True, filename=name) or "attachment",
+        "Content-Security-Policy": "sandbox",
+    }
+    return HttpResponse(text, content_type="application/octet-stream", headers=headers)
+
+
+@require_GET
+def live(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Say what is new since an activity number; 204 while nothing is. The session's page asks every few seconds."""
+    session = get_session(request, slug, pk)
+    after = request.GET.get("after", "")
+    since = int(after) if after.isascii() and after.isdigit() and len(after) < 19 else 0
+    newest = AuditRecord.objects.filter(session=session).order_by("-id").values_list("id", flat=True).first() or 0
+    run = Run.objects.filter(session=session, status__in=LIVE_STATUSES).order_by("-id").first()
+    if newest <= since and not run:
+        return HttpResponse(status=204)
+    told = AuditRecord.objects.filter(session=session, id__gt=since)
+    added = told.filter(action="entry.added").values_list("detail", flat=True)
+    context = {
+        "workspace": session.workspace,
+        "session": session,
+        "after": since,
+        "run": run,
+        "new_entries": sum(detail["last"] - detail["first"] + 1 for detail in added),
+        "is_changed": told.exclude(action__in=("entry.added", "run.requested", "run.started")).exists(),
+    }
+    return render_page(request, "memoryhub/session_live.html", context)
