@@ -20,6 +20,7 @@ from memoryhub.flows.check.database import protections
 from memoryhub.lib.append_only import remove_sql
 from memoryhub.lib.layouts.records import DocumentRecord, HistoryLog, HistoryRecord, SummaryRecord
 from sessions_app.models import (
+    AppendReceipt,
     AuditRecord,
     DailyTotal,
     Entry,
@@ -32,6 +33,7 @@ from sessions_app.models import (
 )
 from sessions_app.services.intake import take_session
 from sessions_app.services.sources import path_hash
+from tests.hub import add, compress, open_at, talk, turn
 from tests.records import entry_record, session_record
 
 pytestmark = pytest.mark.django_db
@@ -42,6 +44,10 @@ FACTS = "# Team\n" + "\n".join(f"- fact {i} of the team" for i in range(20))
 @pytest.fixture
 def healthy(workspace: Workspace) -> Workspace:
     fill(workspace, "cli:main")
+    session = open_at(workspace, "cli:hub")
+    add(session, turn(0), key="first")
+    talk(session, 9, first=1)
+    compress(session)
     entries = [HistoryRecord(word, "", file="HISTORY.md") for word in ("first", "second", "third")]
     take_history(workspace=workspace, log=HistoryLog(entries), path="HISTORY.md", now=NOW, dry_run=False)
     for content in (FACTS, FACTS + "\n- one more", "\n".join(FACTS.split("\n")[:8])):
@@ -104,8 +110,8 @@ def forget_audit() -> None:
 
 def start_two_runs() -> None:
     execute("DROP INDEX run_one_running_per_session")
+    session = Session.objects.get(key="cli:main")
     for _ in range(2):
-        session = Session.objects.get()
         Run.objects.create(workspace=session.workspace, session=session, kind="compression", status="running")
 
 
@@ -129,12 +135,15 @@ BREAKING: dict[str, Callable[[], None]] = {
     "tenancy": move_entry_to_another_workspace,
     "entries.positions": remove_one_entry,
     "sessions.pointer": lambda: Session.objects.update(entry_count=99, last_consolidated=50),
+    "sessions.length": lambda: Session.objects.update(next_position=1),
     "sessions.totals": add_to(Session, total_tokens=1),
     "sessions.sources": lambda: SourceFile.objects.update(epoch=7),
     "daily.totals": lambda: DailyTotal.objects.filter(session__isnull=False).delete(),
     "daily.workspace": lambda: DailyTotal.objects.filter(session__isnull=True).delete(),
     "runs.tile": lambda: Run.objects.update(from_position=1),
-    "runs.one_live": start_two_runs,
+    "runs.one_running": start_two_runs,
+    "runs.compressions": lambda: Run.objects.filter(kind="compression").update(status="failed"),
+    "appends.receipts": lambda: AppendReceipt.objects.update(entry_count=999),
     "summaries.links": add_to(Summary, entry_count=1),
     "revisions.chain": renumber_revision,
     "revisions.hash": rewrite_revision,
@@ -151,7 +160,7 @@ def test_a_healthy_workspace_breaks_nothing(healthy):
 
     assert result.broken == []
     assert result.checked.keys() == CHECKS.keys()
-    assert result.checked["entries.positions"] == 4
+    assert result.checked["entries.positions"] == 44
 
 
 def test_every_promise_has_a_case():

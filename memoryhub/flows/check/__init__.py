@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from memoryhub.flows.check import conversations, database, documents
+from memoryhub.flows.check import conversations, database, documents, work
 
 Finding = tuple[str, str]  # what is wrong, where
 Check = Callable[[], tuple[int, Iterable[Finding]]]
@@ -18,12 +18,15 @@ CHECKS: dict[str, Check] = {
     "tenancy": database.check_tenancy,
     "entries.positions": conversations.check_positions,
     "sessions.pointer": conversations.check_pointers,
+    "sessions.length": conversations.check_lengths,
     "sessions.totals": conversations.check_totals,
     "sessions.sources": conversations.check_sources,
     "daily.totals": conversations.check_days,
     "daily.workspace": conversations.check_workspace_days,
-    "runs.tile": conversations.check_runs,
-    "runs.one_live": conversations.check_live_runs,
+    "runs.tile": work.check_runs,
+    "runs.one_running": work.check_running,
+    "runs.compressions": work.check_compressions,
+    "appends.receipts": work.check_receipts,
     "summaries.links": conversations.check_summaries,
     "revisions.chain": documents.check_chain,
     "revisions.hash": documents.check_hashes,

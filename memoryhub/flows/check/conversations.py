@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from typing import Any
 
 from django.db.models import (
@@ -26,8 +25,7 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from memoryhub.lib.tokens import count_tokens
-from sessions_app.models import DailyTotal, Entry, Run, Session, SourceFile, Summary
-from sessions_app.models.runs import LIVE_STATUSES
+from sessions_app.models import DailyTotal, Entry, Session, SourceFile, Summary
 
 Finding = tuple[str, str]
 
@@ -60,6 +58,17 @@ def check_pointers() -> tuple[int, Iterable[Finding]]:
     found = (
         (f"the pointer {pointer} lies past {n} entries", f"session {pk}")
         for pk, pointer, n in beyond.values_list("pk", "last_consolidated", "n")
+    )
+    return Session.objects.count(), found
+
+
+def check_lengths() -> tuple[int, Iterable[Finding]]:
+    """A session's next position is the number of entries of its current epoch."""
+    counted = Subquery(_of_current_epoch().annotate(n=Count("id")).values("n"), output_field=IntegerField())
+    wrong = Session.objects.annotate(n=Coalesce(counted, 0)).exclude(next_position=F("n"))
+    found = (
+        (f"the next position is {position}, with {n} entries", f"session {pk}")
+        for pk, position, n in wrong.values_list("pk", "next_position", "n")
     )
     return Session.objects.count(), found
 
@@ -146,41 +155,8 @@ def check_workspace_days() -> tuple[int, Iterable[Finding]]:
     ]
 
 
-def check_runs() -> tuple[int, Iterable[Finding]]:
-    """The done consolidations of the current epoch tile what lies before the pointer, without gap or overlap."""
-    runs = Run.objects.filter(
-        kind=Run.Kind.CONSOLIDATION, status=Run.Status.DONE, epoch=F("session__epoch"), session__isnull=False
-    ).exclude(from_position=F("to_position"))
-    return runs.count(), _untiled(runs)
-
-
-def _untiled(runs: QuerySet[Run]) -> Iterator[Finding]:
-    steps = runs.order_by("session_id", "from_position", "id").values_list(
-        "session_id", "from_position", "to_position", "session__last_consolidated"
-    )
-    for session, group in groupby(steps.iterator(chunk_size=500), key=lambda step: step[0]):
-        reached, pointer = 0, 0
-        for _, start, end, pointer in group:  # noqa: B007  the last one is compared below
-            if start != reached:
-                yield f"a run begins at {start} where {reached} was reached", f"session {session}"
-            reached = end
-        if reached != pointer:
-            yield f"the runs reach {reached}, the pointer {pointer}", f"session {session}"
-    tiled = runs.filter(session=OuterRef("pk"))
-    alone = Session.objects.filter(last_consolidated__gt=0).exclude(Exists(tiled))
-    for pk in alone.values_list("pk", flat=True):
-        yield "the pointer moved without a run", f"session {pk}"
-
-
-def check_live_runs() -> tuple[int, Iterable[Finding]]:
-    """At most one run of a session is live."""
-    live = Run.objects.filter(status__in=LIVE_STATUSES, session__isnull=False)
-    doubled = live.values("session_id").annotate(n=Count("id")).filter(n__gt=1)
-    return live.count(), [(f"{row['n']} live runs at once", f"session {row['session_id']}") for row in doubled]
-
-
 def check_summaries() -> tuple[int, Iterable[Finding]]:
-    """A folded entry lies within the summary that it names, and a summary counts its entries."""
+    """A folded entry lies within its summary, and a summary counts its entries and spans those that it folds."""
     stray = Entry.objects.filter(summary__isnull=False).exclude(
         summary__session=F("session_id"),
         summary__epoch=F("epoch"),
@@ -194,5 +170,15 @@ def check_summaries() -> tuple[int, Iterable[Finding]]:
     found += [
         (f"it counts {kept} entries and has {n}", f"summary {pk}")
         for pk, kept, n in counted.values_list("pk", "entry_count", "n")[:100]
+    ]
+    outside = Summary.objects.filter(parent__isnull=False).exclude(
+        parent__session=F("session_id"),
+        parent__epoch=F("epoch"),
+        parent__first_position__lte=F("first_position"),
+        parent__last_position__gte=F("last_position"),
+    )
+    found += [
+        ("the summary that folds it doesn't span it", f"summary {pk}")
+        for pk in outside.values_list("pk", flat=True)[:100]
     ]
     return Summary.objects.count(), found
