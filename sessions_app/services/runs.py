@@ -230,9 +230,9 @@ def _move(
         if found is None or found.status not in states:
             state = found.get_status_display().lower() if found else "gone"
             raise RunNotFitting(f"Run {run.pk} is {state}: {action.removeprefix('run.')} needs another state.")
-        for name, value in values.items():
+        nothing_held = {"stage": "", "lease_owner": "", "lease_expires_at": None}
+        for name, value in (nothing_held | values).items():
             setattr(found, name, value)
-        found.stage = ""
         try:
             with transaction.atomic():
                 found.save()
