@@ -24,8 +24,7 @@ from sessions_app.services.totals import recount_session
 from sessions_app.services.windows import fold_end
 
 MAX_SUMMARIES = 8  # side by side; more are folded into one
-KEPT_SUMMARIES = 2  # the latest, when older ones are folded
-SUMMARY_SHARE = 4  # summaries may take a quarter of the session's token limit
+SUMMARY_SHARE = 4  # summaries may take a quarter of the session's token limit, one of them and all together
 MIN_TARGET = 60  # tokens; less says nothing
 MAX_ENTRIES = 20_000  # folded by one run
 
@@ -94,12 +93,12 @@ def plan_compression(session: Session, *, keep: int | None = None, minimum: int 
     """Decide what to fold. Reads only; ``keep`` and ``minimum`` default to the workspace's settings (10 and 5).
 
     Entries older than the recent window are folded, whole tool groups only. Where summaries have piled up instead
-    (more than 8, or over a quarter of the token limit), all but the latest two are folded into one.
+    (more than 8, or over a quarter of the token limit), they are folded into one, the latest excepted if it can be.
     """
     workspace = session.workspace
     is_archive = keep == 0
     if not is_archive and (piled := _piled_summaries(session)):
-        return _planned(Plan(session, summaries=piled, kept=KEPT_SUMMARIES))
+        return _planned(Plan(session, summaries=piled))
     keep = workspace.recent_window if keep is None else keep
     minimum = workspace.min_entries_to_compress if minimum is None else minimum
     active = list(_active(session).order_by("position")[: MAX_ENTRIES + keep])
@@ -110,7 +109,9 @@ def plan_compression(session: Session, *, keep: int | None = None, minimum: int 
 
 
 def _planned(plan: Plan) -> Plan:
-    target = max(MIN_TARGET, round(plan.original_tokens * plan.session.workspace.compression_ratio))
+    workspace = plan.session.workspace
+    wanted = round(plan.original_tokens * workspace.compression_ratio)
+    target = max(MIN_TARGET, min(wanted, workspace.max_tokens // SUMMARY_SHARE))
     return Plan(plan.session, plan.entries, plan.summaries, target, plan.kept)
 
 
@@ -126,9 +127,9 @@ def _too_few(end: int, active: int, keep: int, minimum: int) -> str:
 def _piled_summaries(session: Session) -> list[Summary]:
     standing = list(_standing(session).order_by("first_position", "id"))
     tokens = sum(summary.token_count for summary in standing)
-    is_piled = len(standing) > MAX_SUMMARIES or tokens * SUMMARY_SHARE > session.workspace.max_tokens
-    older = standing[:-KEPT_SUMMARIES]
-    return older if is_piled and len(older) > 1 else []
+    if len(standing) > MAX_SUMMARIES or tokens * SUMMARY_SHARE > session.workspace.max_tokens:
+        return standing[:-1] if len(standing) > 2 else standing
+    return []
 
 
 def _active(session: Session) -> QuerySet[Entry]:

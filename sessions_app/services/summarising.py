@@ -17,6 +17,8 @@ from sessions_app.services.heuristic import summarise_entries, summarise_summari
 PART_TOKENS = 12_000  # quoted in one request; longer stretches take several
 MIN_PART_TOKENS = 500
 MAX_QUOTED = 6_000  # characters of one entry that a request quotes
+MOST = 3  # times its target a summary may have
+LEAST_BOUND = 400  # tokens that a summary may have however small its target is
 ROOM = 4  # times the target a reply may take before it is cut: models that think aloud need it
 Ask = Callable[[list[dict[str, str]], int], Reply]
 _REFUSALS = re.compile(
@@ -123,6 +125,8 @@ def by_model(plan: Plan, requests: Sequence[Request], ask: Ask, progress: Callab
         raise LyingReply(
             f"The summary has {tokens:,} tokens, no fewer than the {plan.original_tokens:,} that it replaces."
         )
+    if tokens > max(plan.target_tokens * MOST, LEAST_BOUND):
+        raise LyingReply(f"The summary has {tokens:,} tokens, far beyond the {plan.target_tokens:,} asked for.")
     return text
 
 

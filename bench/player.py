@@ -1,0 +1,80 @@
+"""A scripted model on loopback that speaks OpenAI's protocol: what benches and soak runs fold with."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+FILLER = "The label service was looked at, its queue was read, and the answer was given. "
+BAD = ["I'm sorry, I can't help with that.", "", "TODO", "word " * 200_000]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answer with a summary of the wanted size; now and then with a bad one, or not at all."""
+
+    protocol_version = "HTTP/1.1"
+    delay_seconds = 0.0
+    share_of_bad = 0.0
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the name is the base class's
+        """Say nothing."""
+
+    def do_POST(self) -> None:  # noqa: N802  the name is the base class's
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        time.sleep(self.delay_seconds * random.uniform(0.2, 2))
+        if random.random() < self.share_of_bad:
+            kind = random.randrange(len(BAD) + 2)
+            if kind == len(BAD):
+                self.answer(502, b"<h1>Bad gateway</h1>")
+                return
+            if kind > len(BAD):
+                self.close_connection = True
+                return
+            text = BAD[kind]
+        else:
+            text = summary(asked["messages"])
+        message = {"role": "assistant", "content": text}
+        reply = {
+            "model": asked["model"],
+            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+            "usage": {
+                "prompt_tokens": len(asked["messages"][1]["content"]) // 4,
+                "completion_tokens": len(text) // 4,
+            },
+        }
+        self.answer(200, json.dumps(reply).encode())
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def summary(messages: list[dict[str, str]]) -> str:
+    """Return a text of about the size that the request asks for."""
+    found = re.search(r"about (\d+) tokens", messages[0]["content"])
+    size = int(found.group(1)) * 3 if found else 200
+    return (FILLER * (size // len(FILLER) + 1))[: max(60, size)]
+
+
+@contextmanager
+def playing(*, delay_seconds: float = 0.0, share_of_bad: float = 0.0) -> Iterator[str]:
+    """Serve for the length of the block; yield the base address."""
+    behaviour = {"delay_seconds": delay_seconds, "share_of_bad": share_of_bad}
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Player", (Handler,), behaviour))
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()

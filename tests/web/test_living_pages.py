@@ -1,0 +1,409 @@
+"""Pages that change sessions: each action works, needs its role, and changes nothing on a wrong request."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memoryhub.flows.check import check_memory
+from memoryhub.flows.runs import execute
+from memoryhub.flows.transfer import export_session
+from sessions_app.models import (
+    AuditRecord,
+    DeletedSession,
+    Entry,
+    Membership,
+    Run,
+    Session,
+    Summary,
+    Webhook,
+    Workspace,
+)
+from tests.hub import NOW, compress, open_at, talk
+
+pytestmark = pytest.mark.django_db
+
+
+def client_of(workspace: Workspace, role: str) -> Client:
+    user = User.objects.create_user(f"{role}-person")
+    Membership.objects.create(workspace=workspace, user=user, role=role)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def editor(workspace) -> Client:
+    return client_of(workspace, "editor")
+
+
+@pytest.fixture
+def operator(workspace) -> Client:
+    return client_of(workspace, "operator")
+
+
+@pytest.fixture
+def session(workspace) -> Session:
+    session = open_at(workspace)
+    talk(session, 10)
+    session.refresh_from_db()
+    return session
+
+
+def url(name: str, *args: object) -> str:
+    return reverse(name, args=["atlas", *args])
+
+
+def text_of(response) -> str:
+    return response.content.decode()
+
+
+FOR_EDITORS = ["append-entry", "rename-session", "clear-session", "prune-session", "compress-session"]
+
+
+@pytest.mark.parametrize("name", FOR_EDITORS)
+def test_a_viewer_changes_no_session(name, session, viewer_client):
+    response = viewer_client.post(url(name, session.pk), {"kind": "user", "content": "x", "title": "x"})
+
+    assert response.status_code == 404
+    assert Entry.objects.count() == 40
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["cancel-run", "retry-run", "fold-run", "dismiss-run", "undo-run", "approve-run"])
+def test_a_viewer_decides_about_no_run(name, session, viewer_client):
+    run = compress(session)
+
+    assert viewer_client.post(url(name, run.pk)).status_code == 404
+    assert viewer_client.get(url(name, run.pk)).status_code == 405
+    assert Run.objects.get().status == "done"
+
+
+@pytest.mark.parametrize("name", ["workspace-settings", "webhooks"])
+def test_settings_are_the_operators(name, workspace, editor, operator):
+    assert editor.get(url(name)).status_code == 404
+    assert operator.get(url(name)).status_code == 200
+
+
+def test_an_editor_deletes_no_session(session, editor):
+    assert editor.post(url("delete-session", session.pk), {"confirmation": session.key}).status_code == 404
+    assert Session.objects.exists()
+
+
+def test_the_plan_is_shown_and_a_run_starts(session, editor):
+    shown = editor.get(url("compress-session", session.pk))
+    assert "#0 to #27" in text_of(shown)
+    assert not Run.objects.exists()
+
+    response = editor.post(url("compress-session", session.pk), {"keep": 10, "method": "heuristic"})
+
+    run = Run.objects.get()
+    assert response["Location"] == url("run", run.pk)
+    page = editor.get(url("run", run.pk))
+    assert "every 1s" in text_of(page)
+    execute(run.pk, now=timezone.now)
+    assert "every 1s" not in text_of(editor.get(url("run", run.pk)))
+    assert editor.get(url("run", run.pk), {"poll": 1}).status_code == 286
+
+
+def test_the_plan_follows_the_number_of_entries_that_stay(session, editor):
+    response = editor.get(url("compress-session", session.pk), {"keep": 30}, headers={"HX-Request": "true"})
+
+    assert "#0 to #7" in text_of(response)
+    assert "<html" not in text_of(response)
+
+
+def test_a_compression_is_undone_from_its_page(session, editor):
+    run = compress(session)
+    assert "Undo…" in text_of(editor.get(url("run", run.pk)))
+
+    editor.post(url("undo-run", run.pk))
+
+    assert Run.objects.get().status == "undone"
+    assert not Summary.objects.exists()
+
+
+def test_a_held_summary_is_shown_and_approved(session, editor):
+    run = compress(session, hold=True)
+    assert "Use this summary" in text_of(editor.get(url("run", run.pk)))
+
+    editor.post(url("approve-run", run.pk))
+
+    assert Summary.objects.count() == 1
+
+
+def test_what_doesn_t_fit_a_run_is_said_not_done(session, editor):
+    run = compress(session)
+
+    response = editor.post(url("cancel-run", run.pk))
+
+    assert response.status_code == 422
+    assert "needs another state" in text_of(response)
+
+
+def test_a_parked_run_shows_its_three_ways_on(session, editor):
+    run = compress(session)
+    Run.objects.update(status="parked", error="The model said nothing.")
+
+    page = text_of(editor.get(url("run", run.pk)))
+
+    for words in ("The model said nothing.", "Try again", "Fold by rule", "Leave it unfolded"):
+        assert words in page
+
+
+def test_runs_are_listed_by_state(session, viewer_client):
+    compress(session)
+
+    assert "Compression" in text_of(viewer_client.get(url("runs")))
+    assert "None in this state" in text_of(viewer_client.get(url("runs"), {"state": "failed"}))
+
+
+def test_an_entry_is_added(session, editor):
+    editor.post(url("append-entry", session.pk), {"kind": "context", "name": "a.ts", "content": "code\n"})
+
+    entry = Entry.objects.get(position=40)
+    assert (entry.kind, entry.name, entry.content) == ("context", "a.ts", "code\n")
+
+
+def test_an_empty_entry_is_not_added(session, editor):
+    response = editor.post(url("append-entry", session.pk), {"kind": "user", "content": ""}, follow=True)
+
+    assert "Nothing was added" in text_of(response)
+    assert Entry.objects.count() == 40
+
+
+def test_a_session_gets_a_title_and_keeps_its_key(session, editor):
+    editor.post(url("rename-session", session.pk), {"title": "Labels"})
+
+    session.refresh_from_db()
+    assert (session.title, session.key) == ("Labels", "cli:main")
+
+
+def test_clearing_opens_an_epoch_and_keeps_the_old_one_readable(session, editor):
+    editor.post(url("clear-session", session.pk))
+
+    session.refresh_from_db()
+    assert session.epoch == 1
+    assert "request 9" in text_of(editor.get(url("sessions:detail", session.pk), {"epoch": 0}))
+    assert not check_memory().broken
+
+
+def test_clearing_with_an_archive_goes_through_a_run(session, editor):
+    response = editor.post(url("clear-session", session.pk), {"archive": "1"})
+
+    run = Run.objects.get()
+    assert response["Location"] == url("run", run.pk)
+    session.refresh_from_db()
+    assert session.epoch == 0
+    execute(run.pk, now=timezone.now)
+    session.refresh_from_db()
+    assert session.epoch == 1
+
+
+def test_clearing_waits_for_a_run_at_work(session, editor):
+    run = compress(session)
+    Run.objects.update(status="running", lease_owner="elsewhere:1:x", lease_expires_at=NOW)
+
+    response = editor.post(url("clear-session", session.pk))
+
+    assert response.status_code == 422
+    assert f"Run {run.pk} is at work" in text_of(response)
+
+
+def test_pruning_folds_all_but_the_window(session, editor, workspace):
+    Workspace.objects.update(memory_window=8)
+    editor.post(url("prune-session", session.pk))
+    execute(Run.objects.get().pk, now=timezone.now)
+
+    session.refresh_from_db()
+    assert session.active_entry_count == 8
+    assert Entry.objects.count() == 40
+
+
+def test_deleting_needs_the_key_typed_and_leaves_a_tombstone(session, operator):
+    shown = text_of(operator.get(url("delete-session", session.pk)))
+    assert "40 entries" in shown
+    refused = operator.post(url("delete-session", session.pk), {"confirmation": "cli"})
+    assert refused.status_code == 422
+    assert Session.objects.exists()
+
+    operator.post(url("delete-session", session.pk), {"confirmation": "cli:main", "reason": "a test"})
+
+    assert not Entry.objects.exists()
+    tombstone = DeletedSession.objects.get()
+    assert (tombstone.entry_count, tombstone.reason, tombstone.deleted_by) == (40, "a test", "operator-person")
+    assert not check_memory().broken
+    operator.post(url("allow-session", tombstone.pk))
+    assert not DeletedSession.objects.exists()
+
+
+def test_an_export_downloads_and_imports_elsewhere(session, editor, workspace):
+    response = editor.get(url("export-session", session.pk), {"layout": "nanobot"})
+    assert response["Content-Disposition"] == 'attachment; filename="cli_main.jsonl"'
+    assert response["Content-Security-Policy"] == "sandbox"
+    Session.objects.update(key="cli:other")
+
+    upload = SimpleUploadedFile("cli_main.jsonl", response.content)
+    editor.post(url("new-session") + "?import=1", {"file": upload})
+
+    assert Session.objects.get(key="cli:main").entry_count == 40
+
+
+def test_a_file_that_is_no_session_is_refused(workspace, editor):
+    response = editor.post(url("new-session") + "?import=1", {"file": SimpleUploadedFile("x.json", b"{}")})
+
+    assert response.status_code == 422
+    assert "holds no session" in text_of(response)
+
+
+def test_an_unknown_export_is_explained(session, editor):
+    assert editor.get(url("export-session", session.pk), {"layout": "eliza"}).status_code == 422
+
+
+def test_a_session_is_opened_by_hand(workspace, editor):
+    response = editor.post(url("new-session"), {"key": "cli:new", "title": "New"})
+
+    session = Session.objects.get(key="cli:new")
+    assert response["Location"] == url("sessions:detail", session.pk)
+
+
+def test_the_open_page_hears_of_news(session, viewer_client):
+    newest = AuditRecord.objects.order_by("-id").values_list("id", flat=True).first()
+    assert viewer_client.get(url("session-live", session.pk), {"after": newest}).status_code == 204
+    talk(session, 1, first=10)
+
+    response = viewer_client.get(url("session-live", session.pk), {"after": newest})
+
+    assert "4 new entries" in text_of(response)
+
+
+def test_the_activity_hears_of_news(session, viewer_client):
+    page = viewer_client.get(url("activity"))
+    newest = page.context["newest"]
+    assert viewer_client.get(url("activity"), {"newer": newest}).status_code == 204
+    compress(session)
+
+    response = viewer_client.get(url("activity"), {"newer": newest}, headers={"HX-Request": "true"})
+
+    assert "folded" in text_of(response)
+    assert "entry.added" not in text_of(viewer_client.get(url("activity"), {"kind": "changes"}))
+
+
+def settings_data(**changes: object) -> dict[str, object]:
+    data = {
+        "name": "Atlas", "persist_memory": "on", "auto_compress": "on", "max_tokens": 50000, "max_entries": 100,
+        "recent_window": 10, "min_entries_to_compress": 5, "compression_ratio": 0.3, "auto_consolidate": "on",
+        "memory_window": 100, "consolidation_style": "nanobot", "recency_decay": 0, "cache_enabled": "on",
+        "cache_ttl_seconds": 3600, "cache_max_entries": 500,
+    }  # fmt: skip
+    return data | changes
+
+
+def test_settings_are_saved_with_a_record_of_what_changed(workspace, operator):
+    operator.post(url("workspace-settings"), settings_data(max_tokens=9000))
+
+    workspace.refresh_from_db()
+    assert workspace.max_tokens == 9000
+    assert AuditRecord.objects.get(action="workspace.configured").detail == {"changed": {"max_tokens": [50000, 9000]}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"recent_window": 200}, "The recent window (200) is larger than the entry limit (100)."),
+        ({"recent_window": 98}, "the entry limit must be 103 or more"),
+        ({"max_entries": 0, "recent_window": 0}, "1 or more"),
+        ({"max_tokens": 10}, "500 or more"),
+        ({"compression_ratio": 1.5}, "above 0 and below 1"),
+        ({"recency_decay": -1}, "0 or more"),
+        ({"memory_window": 1}, "2 or more"),
+        ({"daily_token_budget": -5}, "greater than or equal to 0"),
+        ({"model_base_url": "http://169.254.169.254/v1"}, "never connects there"),
+        ({"model_base_url": "http://127.0.0.1:11434/v1"}, "MEMORYHUB_PRIVATE_HOSTS"),
+        ({"model_base_url": "ftp://x"}, "http:// or https://"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_refused(workspace, operator, changes, words):
+    response = operator.post(url("workspace-settings"), settings_data(**changes))
+
+    before = Workspace.objects.values().get(pk=workspace.pk)
+    assert response.status_code == 422
+    assert words in text_of(response).replace("&#x27;", "'")
+    assert before == Workspace.objects.values().get(pk=workspace.pk)
+    assert not AuditRecord.objects.filter(action="workspace.configured").exists()
+
+
+def test_a_webhook_is_added_with_its_secret_and_removed(workspace, operator, settings):
+    settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({"127.0.0.1:9999"})
+    operator.post(url("webhooks"), {"url": "http://127.0.0.1:9999/hook", "actions": ["entry.added"]})
+
+    hook = Webhook.objects.get()
+    assert hook.actions == ["entry.added"]
+    assert "secret-" in text_of(operator.get(url("webhooks")))
+    operator.post(url("delete-webhook", hook.pk))
+    assert not Webhook.objects.exists()
+
+
+def test_a_webhook_inside_is_refused(workspace, operator):
+    response = operator.post(url("webhooks"), {"url": "http://169.254.169.254/latest"})
+
+    assert response.status_code == 422
+    assert not Webhook.objects.exists()
+
+
+def test_a_workspace_is_made_for_an_agent_that_writes_here(admin_client):
+    admin_client.post(reverse("new-workspace"), {"name": "Nova"})
+
+    assert Workspace.objects.get().slug == "nova"
+    assert AuditRecord.objects.get().action == "workspace.created"
+
+
+def test_only_operators_of_the_hub_make_workspaces(workspace, operator):
+    assert operator.post(reverse("new-workspace"), {"name": "Nova"}).status_code == 404
+
+
+def test_stored_text_is_inert_on_the_new_pages(workspace, editor):
+    session = open_at(workspace, "<script>alert(1)</script>")
+    talk(session, 10)
+    run = compress(session)
+    Run.objects.filter(pk=run.pk).update(proposal=run.proposal | {"text": '<img src=x onerror="a()" hx-get="/">'})
+
+    for address in (url("run", run.pk), url("runs"), url("activity"), url("compress-session", session.pk)):
+        page = text_of(editor.get(address))
+        assert "<script>alert" not in page
+        assert "<img src=x" not in page
+
+
+def test_lists_cost_the_same_for_ten_rows_and_thirty(workspace, viewer_client, django_assert_num_queries):
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    def cost(name: str) -> int:
+        with CaptureQueriesContext(connection) as seen:
+            assert viewer_client.get(url(name)).status_code == 200
+        return len(seen)
+
+    def fill(first: int, count: int) -> None:
+        for number in range(first, first + count):
+            session = open_at(workspace, f"cli:{number}")
+            talk(session, 5)
+            compress(session)
+
+    fill(0, 5)
+    few = [cost(name) for name in ("runs", "activity")]
+    fill(5, 15)
+
+    assert [cost(name) for name in ("runs", "activity")] == few
+
+
+def test_an_export_is_json_that_others_read(session):
+    name, text = export_session(session, "agterm")
+
+    assert name == "cli_main.json"
+    assert len(json.loads(text)["entries"]) == 40
