@@ -8,11 +8,12 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-FILLER = "The label service was looked at, its queue was read, and the answer was given. "
+TEXT = "the label service was looked at its queue had been read and an answer about replicas was given"
+WORDS = TEXT.split()
 BAD = ["I'm sorry, I can't help with that.", "", "TODO", "word " * 200_000]
 
 
@@ -26,7 +27,7 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the name is the base class's
         """Say nothing."""
 
-    def do_POST(self) -> None:  # noqa: N802  the name is the base class's
+    def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         time.sleep(self.delay_seconds * random.uniform(0.2, 2))
         if random.random() < self.share_of_bad:
@@ -52,18 +53,19 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, json.dumps(reply).encode())
 
     def answer(self, status: int, body: bytes) -> None:
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+        with suppress(BrokenPipeError, ConnectionResetError):  # whoever asked may have been killed
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
 
 def summary(messages: list[dict[str, str]]) -> str:
     """Return a text of about the size that the request asks for."""
     found = re.search(r"about (\d+) tokens", messages[0]["content"])
     size = int(found.group(1)) * 3 if found else 200
-    return (FILLER * (size // len(FILLER) + 1))[: max(60, size)]
+    return " ".join(random.choice(WORDS) for _ in range(max(20, size // 5)))
 
 
 @contextmanager

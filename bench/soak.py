@@ -41,11 +41,13 @@ from memoryhub.flows.context import build_context  # noqa: E402
 from memoryhub.flows.intake import record_entries  # noqa: E402
 from sessions_app.models import Entry, Run, Session, Workspace  # noqa: E402
 from sessions_app.services.audit import Actor  # noqa: E402
+from sessions_app.services.compression import is_due  # noqa: E402
 from sessions_app.services.incoming import read_batch  # noqa: E402
 from sessions_app.services.runs import free_stuck_runs  # noqa: E402
 
 AGENT = Actor("agent", "soak")
-WORDS = "the label service scaled to four replicas before the carrier cut over and nobody noticed the queue".split()
+TEXT = "the label service scaled to four replicas before the carrier cut over and nobody noticed the queue"
+WORDS = TEXT.split()
 
 
 @contextmanager
@@ -129,13 +131,15 @@ def turns(count: int) -> list[str]:
             Run.objects.filter(status="queued").update(not_before=timezone.now())  # no minutes of back-off here
             for run in Run.objects.filter(status="parked"):
                 Run.objects.filter(pk=run.pk).update(status="queued", attempt_count=0)
-        wait_for_runs(60)
-    session.refresh_from_db()
+        deadline = time.monotonic() + 60
+        while is_due(session) and time.monotonic() < deadline:
+            wait_for_runs(5)
+            session.refresh_from_db()
     runs = Run.objects.filter(status="done").count()
     folded = session.total_tokens - session.active_tokens
     print(
-        f"{count} turns, {session.entry_count} entries in {time.perf_counter() - started:.0f} s: {runs} compressions, "
-        f"{session.total_tokens:,} tokens said = {session.active_tokens:,} active + {folded:,} compressed into "
+        f"{count} turns, {session.entry_count} entries in {time.perf_counter() - started:.0f} s: {runs} compressions,"
+        f" {session.total_tokens:,} tokens said = {session.active_tokens:,} active + {folded:,} compressed into "
         f"{session.summary_tokens:,}; the largest context had {largest:,} of {workspace.max_tokens:,}"
     )
     return faults + ledger_faults({"cli:soak": said})
@@ -184,7 +188,7 @@ def writers(count: int = 16, batches: int = 200) -> list[str]:
                 started = time.perf_counter()
                 try:
                     append(workspace, "cli:shared", rows, f"{number}-{batch}")
-                except Exception as error:  # whatever reaches an agent counts
+                except Exception as error:  # noqa: BLE001  whatever reaches an agent counts
                     errors.append(repr(error))
                 waits.append(time.perf_counter() - started)
         connection.close()

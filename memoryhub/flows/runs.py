@@ -36,4 +36,12 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
         logger.exception("run %s failed unexpectedly", pk)
         unexpected = Unexpected(f"Something unexpected: {type(error).__name__}. The hub's log has it.")
         fail_run(run, unexpected, now=now(), is_passing=True)
-    return Run.objects.filter(pk=pk).first()
+    return _followed_up(pk, now())
+
+
+def _followed_up(pk: int, now: datetime) -> Run | None:
+    """Return a run as it ended; what came in meanwhile may have made the next one due."""
+    run = Run.objects.select_related("session__workspace").filter(pk=pk).first()
+    if run and run.session and run.status == Run.Status.DONE and not run.options.get("once"):
+        compress.request_if_due(run.session, now)
+    return run

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, the promises hold: a machine that appends, imports, folds, fails and crashes."""
+"""Whatever happens in whatever order, the promises hold: appends, imports, folds, failures, crashes, late replies."""
 
 from __future__ import annotations
 
