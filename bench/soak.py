@@ -50,6 +50,9 @@ TEXT = "the label service scaled to four replicas before the carrier cut over an
 WORDS = TEXT.split()
 
 
+LIFE_SECONDS = (0.8, 3.0)  # of a worker that is killed: it starts in about one
+
+
 @contextmanager
 def worker(base_url: str) -> Iterator[subprocess.Popen[bytes]]:
     environment = os.environ | {"MEMORYHUB_LLM_BASE_URL": base_url}
@@ -160,7 +163,7 @@ def kills(rounds: int) -> list[str]:
                     append(workspace, key, rows, f"{number}-{step}")
                     said.setdefault(key, []).extend(row["content"] for row in rows)
             with worker(base_url) as child:
-                time.sleep(random.uniform(0.8, 2.2))
+                time.sleep(random.uniform(*LIFE_SECONDS))
                 child.send_signal(signal.SIGKILL)
                 child.wait()
             in_the_middle += Run.objects.filter(status="running").exists()

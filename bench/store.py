@@ -109,8 +109,8 @@ def bare_appends(file: Path, session: int, rounds: int, size: int) -> float:
             )
             for where in ("session_id = ?", "session_id IS NULL AND workspace_id = ?"):
                 database.execute(
-                    "UPDATE sessions_app_dailytotal SET entry_count = entry_count + ?, token_count = token_count + 75,"
-                    f" active_token_count = active_token_count + 75 WHERE {where}",
+                    "UPDATE sessions_app_dailytotal SET entry_count = entry_count + ?, token_count = token_count + 75"
+                    f", active_token_count = active_token_count + 75 WHERE {where}",
                     [size, session if "session_id = " in where else 1],
                 )
             record({})

@@ -4,7 +4,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
 from knowledge_app.models import HeldChange, MemoryDocument
-from memoryhub.flows.context import build_context
+from memoryhub.flows.context import build_context, context_text
 from memoryhub.lib.charts import growth, proportion
 from memoryhub.lib.gate import json_text
 from memoryhub.lib.htmx import render_page
@@ -48,14 +48,16 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    wish = request.GET.get("max_messages", "")
-    max_messages = int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 6 else DEFAULT_MAX_MESSAGES
-    built = build_context(session, max_messages=max_messages)
+    max_messages = _number(request, "max_messages", DEFAULT_MAX_MESSAGES)
+    max_tokens = _number(request, "max_tokens", workspace.max_tokens)
+    built = build_context(session, max_messages=max_messages, max_tokens=max_tokens)
     shown = built.parts
     context = {
         "workspace": workspace,
         "session": session,
         "max_messages": max_messages,
+        "max_tokens": max_tokens,
+        "text": context_text(built) if request.GET.get("form") == "text" else None,
         "context": built,
         "system_parts": [part for part in shown if part.source != "entry"],
         "entry_parts": [
@@ -65,3 +67,8 @@ def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         ],
     }
     return render_page(request, "memoryhub/context.html", context, fragment="context")
+
+
+def _number(request: HttpRequest, name: str, default: int) -> int:
+    wish = request.GET.get(name, "")
+    return int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 9 else default

@@ -12,10 +12,12 @@ from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
 from memoryhub.demo import write_demo
+from memoryhub.flows.runs import execute
 from memoryhub.flows.setup import issue_setup_token
 from memoryhub.flows.sync import import_workspace
-from sessions_app.models import Session, Workspace
+from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor
+from tests.hub import compress, open_at, talk
 from tests.shared import BADINPUT, FIXTURES, badinput_cases, packlib
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -144,3 +146,48 @@ def test_hostile_memory_runs_nothing(page: Page, tmp_path: Path, case: dict):
         page.goto(address)
         page.wait_for_timeout(100)
         assert page.evaluate("window.__xss") is None
+
+
+def test_a_conversation_is_compressed_shown_and_put_back(page: Page):
+    session = open_at(Workspace.objects.create(slug="nova", name="Nova"))
+    talk(session, 10)
+    page.goto(f"/w/nova/sessions/{session.pk}/")
+    page.click("text=Compress…")
+    expect(page.locator("#plan")).to_contain_text("#0 to #27")
+    page.fill("#id_keep", "30")
+    expect(page.locator("#plan")).to_contain_text("#0 to #7")
+    page.click("button:has-text('Compress')")
+    expect(page.locator("#run")).to_contain_text("Queued")
+
+    execute(Run.objects.get().pk, now=timezone.now)
+
+    expect(page.locator("#run")).to_contain_text("See what it folds")
+    page.click("text=Undo…")
+    page.click("text=Undo it")
+    expect(page.locator("#run")).to_contain_text("in the context again")
+
+
+def test_an_open_session_hears_of_new_entries(page: Page):
+    session = open_at(Workspace.objects.create(slug="nova", name="Nova"))
+    talk(session, 2)
+    page.goto(f"/w/nova/sessions/{session.pk}/")
+
+    talk(session, 1, first=2)
+
+    expect(page.locator("#session-live")).to_contain_text("4 new entries", timeout=10_000)
+    page.click("text=Show the latest")
+    expect(page.locator("text=request 2").first).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "place", ["runs/", "runs/1/", "activity/", "settings/", "settings/webhooks/", "sessions/new/"]
+)
+def test_the_new_pages_are_accessible(page: Page, place):
+    session = open_at(Workspace.objects.create(slug="nova", name="Nova"))
+    talk(session, 10)
+    run = compress(session, hold=True)
+    page.goto(f"/w/nova/{place.replace('1', str(run.pk))}")
+
+    result = Axe().run(page)
+
+    assert result.violations_count == 0, result.generate_report()

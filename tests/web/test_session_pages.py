@@ -246,3 +246,14 @@ def test_the_day_of_an_entry_is_that_of_the_zone_shown(workspace, viewer_client,
 
     assert "Monday 2 March 2026" in html
     assert ">08:30<" in html
+
+
+def test_the_context_page_keeps_to_a_budget_and_shows_the_text_form(workspace, viewer_client):
+    session = take(workspace, session_record(*[f"word {i} " * 20 for i in range(20)]))
+    address = reverse("session-context", args=[workspace.slug, session.pk])
+
+    page = viewer_client.get(address, {"max_tokens": 200, "form": "text"})
+
+    assert "=== Recent Conversation ===" in page.content.decode()
+    assert page.context["context"].tokens <= 200
+    assert "before what fits into the budget" in page.content.decode()
