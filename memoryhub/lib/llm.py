@@ -70,7 +70,10 @@ class BadReply(ModelError):
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """Where to ask and whom. ``allowed``: hosts ("name:port") inside this machine or network that may be asked."""
+    """Where to ask and whom. ``timeout_seconds`` is for one question, its repetitions included.
+
+    ``allowed``: hosts ("name:port") inside this machine or network that may be asked.
+    """
 
     base_url: str
     model: str
@@ -121,7 +124,10 @@ def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: 
             body = response.content
         except (openai.OpenAIError, MemoryHubError) as error:
             _explain(error, settings)
-    return _read(body, settings.model)
+    reply = _read(body, settings.model)
+    if settings.api_key and settings.api_key in reply.text:
+        raise BadReply("The reply repeats the key that it was asked with.")
+    return reply
 
 
 def _explain(error: Exception, settings: ModelSettings) -> NoReturn:

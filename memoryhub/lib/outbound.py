@@ -17,6 +17,7 @@ import httpx2
 from memoryhub.lib.errors import MemoryHubError
 
 MAX_BODY_BYTES = 5 * 2**20
+CONNECT_SECONDS = 10.0
 _METADATA = frozenset({"fd00:ec2::254", "100.100.100.200"})  # of clouds that use no link-local address
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _PORTS = {"http": 80, "https": 443}
@@ -98,16 +99,19 @@ def _unwrapped(address: Address) -> Address:
 class CheckedTransport(httpx2.BaseTransport):
     """Connects to checked addresses only; reads a reply whole, up to 5 MB and up to a deadline.
 
-    ``deadline_seconds`` is for one request from its start, however slowly its bytes arrive.
+    ``deadline_seconds`` is for all requests together, repeated ones too, however slowly their bytes arrive: open a
+    transport for one purpose, and close it.
     """
 
     def __init__(self, *, allowed: Collection[str] = (), deadline_seconds: float) -> None:
         self._allowed = frozenset(allowed)
-        self._deadline_seconds = deadline_seconds
+        self._deadline = time.monotonic() + deadline_seconds
         self._inner = httpx2.HTTPTransport(trust_env=False)
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        deadline = time.monotonic() + self._deadline_seconds
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise httpx2.ReadTimeout("the time for this is used up", request=request)
         host, port = split_url(str(request.url))
         try:
             address = _resolve(host, port, self._allowed)
@@ -118,11 +122,15 @@ class CheckedTransport(httpx2.BaseTransport):
             request.url.copy_with(host=address),
             headers=request.headers,
             stream=request.stream,
-            extensions={**request.extensions, "sni_hostname": host},
+            extensions={
+                **request.extensions,
+                "sni_hostname": host,
+                "timeout": {"connect": min(CONNECT_SECONDS, left), "read": left, "write": left, "pool": left},
+            },
         )
         response = self._inner.handle_request(pinned)
         try:
-            body = b"".join(_limited(response.stream, deadline))  # type: ignore[arg-type]
+            body = b"".join(_limited(response.stream, self._deadline))  # type: ignore[arg-type]
         finally:
             response.close()
         return httpx2.Response(response.status_code, headers=response.headers, content=body, request=request)
@@ -146,7 +154,6 @@ def open_client(*, allowed: Collection[str], deadline_seconds: float) -> httpx2.
     """Return a client for checked addresses. Close it after use."""
     return httpx2.Client(
         transport=CheckedTransport(allowed=allowed, deadline_seconds=deadline_seconds),
-        timeout=httpx2.Timeout(deadline_seconds, connect=min(10.0, deadline_seconds)),
         follow_redirects=False,
         trust_env=False,
     )

@@ -110,7 +110,7 @@ def _claim(pk: int, owner: str, now: datetime) -> Run | None:
 
 def renew_lease(run: Run, *, stage: str = "", steps_done: int = 0, steps_total: int = 0) -> None:
     """Push the lease on by the database's clock, and say how far the run is. Raises LeaseLost."""
-    lease = timedelta(seconds=settings.MEMORYHUB_LLM_TIMEOUT_SECONDS * 2) + LEASE_MARGIN  # one retry of the client
+    lease = timedelta(seconds=settings.MEMORYHUB_LLM_TIMEOUT_SECONDS) + LEASE_MARGIN
     values: dict[str, Any] = {"lease_expires_at": Now() + lease}
     if stage:
         values |= {"stage": stage, "steps_done": steps_done, "steps_total": steps_total}

@@ -19,6 +19,7 @@ MIN_PART_TOKENS = 500
 MAX_QUOTED = 6_000  # characters of one entry that a request quotes
 MOST = 3  # times its target a summary may have
 LEAST_BOUND = 400  # tokens that a summary may have however small its target is
+SHORT = 100  # characters: a preface this short stands alone
 ROOM = 4  # times the target a reply may take before it is cut: models that think aloud need it
 Ask = Callable[[list[dict[str, str]], int], Reply]
 _REFUSALS = re.compile(
@@ -26,6 +27,7 @@ _REFUSALS = re.compile(
     r"|error:|error \d|traceback|<!doctype|<html)",
     re.IGNORECASE,
 )
+_PREFACE = re.compile(r"^\W*(sure|certainly|of course|okay|ok|here is|here's|below is)\b", re.IGNORECASE)
 _PLACEHOLDERS = re.compile(
     r"^\W*(summary|the summary|insert|todo|tbd|n/?a|none|null|your summary)[\s\w]{0,20}\W*$", re.IGNORECASE
 )
@@ -138,6 +140,8 @@ def judge(text: str, request: Request) -> None:
         raise LyingReply("The reply repeats the request.")
     if _PLACEHOLDERS.match(text) or sum(letter.isalnum() for letter in text) < 8:
         raise LyingReply(f"The reply holds no summary: {text[:120]!r}")
+    if len(text) < SHORT and _PREFACE.match(text):
+        raise LyingReply(f"The reply announces a summary and gives none: {text!r}")
     asked = request.messages[1]["content"]
     if len(text) > 400 and text[:300] in asked:
         raise LyingReply("The reply repeats the conversation instead of summing it up.")

@@ -33,6 +33,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "figures": figures_of(session),
         "epochs": epochs if len(epochs) > 1 else [],
         "transcript": transcript,
+        "epoch_summary": _summary_text(session, transcript.epoch),
         "newest": _newest_record(session),
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
         "may_delete": has_role(request.user, workspace, Membership.Role.OPERATOR),
@@ -53,6 +54,14 @@ def entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     start = found.position - found.position % PAGE_ENTRIES
     page = reverse("sessions:detail", args=[slug, found.session_id])
     return redirect(f"{page}?epoch={found.epoch}&from={start}#entry-{found.pk}")
+
+
+def _summary_text(session: Session, epoch: int) -> str:
+    """Return the agent's own text for what came before an epoch's entries; a clear keeps it with its epoch."""
+    if epoch == session.epoch:
+        return session.summary_text
+    kept = Summary.objects.filter(session=session, epoch=epoch, entry_count=0, run=None, source_id="")
+    return kept.values_list("content", flat=True).first() or ""
 
 
 def _newest_record(session: Session) -> int:

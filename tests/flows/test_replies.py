@@ -1,0 +1,193 @@
+"""Every shape of reply that a server may give instead of a summary: nothing changes, and the run says why."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import pytest
+from django.utils import timezone
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from memoryhub.flows.check import check_memory
+from memoryhub.flows.runs import execute
+from sessions_app.models import Run, Session, Summary
+from sessions_app.services.runs import request_run
+from tests.hub import PERSON, open_at, talk
+from tests.shared import badinput_cases, packlib
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def session(workspace) -> Session:
+    session = open_at(workspace)
+    talk(session, 12)
+    session.refresh_from_db()
+    return session
+
+
+def fold(session: Session) -> Run:
+    run, _ = request_run(session, "compression", options={}, actor=PERSON, now=timezone.now())
+    done = execute(run.pk, now=timezone.now)
+    assert done is not None
+    return done
+
+
+def use(settings, port: int, **values: object) -> None:
+    settings.MEMORYHUB_LLM_BASE_URL = f"http://127.0.0.1:{port}/v1"
+    settings.MEMORYHUB_LLM_MODEL = "test-model"
+    settings.MEMORYHUB_LLM_API_KEY = "sk-very-secret"
+    settings.MEMORYHUB_LLM_TIMEOUT_SECONDS = 2.0
+    for name, value in values.items():
+        setattr(settings, name, value)
+
+
+def reply(text: str, **choice: object) -> dict[str, object]:
+    return {
+        "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "content": text}} | choice],
+        "usage": {"prompt_tokens": 1000, "completion_tokens": 50},
+    }
+
+
+def test_a_good_reply_is_the_summary_and_its_cost_is_kept(session, settings, httpserver: HTTPServer):
+    use(settings, httpserver.port, MEMORYHUB_LLM_PRICES="test-model=1/10")
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("The label service was checked."))
+
+    run = fold(session)
+
+    summary = Summary.objects.get()
+    assert (summary.content, summary.method, summary.model) == ("The label service was checked.", "llm", "test-model")
+    assert (run.status, run.prompt_tokens, run.completion_tokens, str(run.cost)) == ("done", 1000, 50, "0.001500")
+    assert not check_memory().broken
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "As an AI language model, I cannot see the conversation.",
+        "Error: upstream connect error or disconnect before headers",
+        "<html><body>Sign in</body></html>",
+        "Summary:",
+        "[Insert summary here]",
+        "TODO",
+        "...",
+        "Sure! Here is the summary you asked for.",
+        "word " * 30_000,
+        "sk-very-secret is the key that was used to ask for this summary of the conversation.",
+    ],
+)
+def test_a_reply_that_can_not_stand_for_the_conversation_changes_nothing(session, settings, httpserver, text):
+    use(settings, httpserver.port)
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(reply(text))
+    before = Session.objects.values().get()
+
+    run = fold(session)
+
+    assert (run.status, run.attempt_count) == ("queued", 1)
+    assert run.error
+    assert "sk-very-secret" not in run.error
+    assert not Summary.objects.exists()
+    assert Session.objects.values().get() == before
+
+
+def test_the_conversation_handed_back_is_no_summary(session, settings, httpserver):
+    use(settings, httpserver.port)
+
+    def echo(request):
+        asked = request.get_json()["messages"][1]["content"]
+        return Response(json.dumps(reply(asked.split("\n", 1)[1][:2000])), content_type="application/json")
+
+    httpserver.expect_request("/v1/chat/completions").respond_with_handler(echo)
+
+    assert "repeats" in fold(session).error
+
+
+def test_a_request_that_is_too_long_is_halved_the_next_time(session, settings, httpserver):
+    use(settings, httpserver.port)
+    error = {"error": {"message": "maximum context length is 4096 tokens", "code": "context_length_exceeded"}}
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(error, status=400)
+
+    run = fold(session)
+
+    assert (run.status, run.options["part_tokens"]) == ("queued", 6000)
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_what_does_not_pass_by_itself_is_parked_at_once(session, settings, httpserver, status):
+    use(settings, httpserver.port)
+    httpserver.expect_request("/v1/chat/completions").respond_with_data("no", status=status)
+
+    assert fold(session).status == "parked"
+
+
+def test_a_long_conversation_is_asked_in_parts(session, settings, httpserver, monkeypatch):
+    monkeypatch.setattr("memoryhub.flows.compress.PART_TOKENS", 500)
+    use(settings, httpserver.port)
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("A part was checked."))
+
+    run = fold(session)
+
+    assert run.status == "done"
+    assert len(httpserver.log) > 2
+    assert Summary.objects.get().content.count("A part was checked.") == len(httpserver.log)
+
+
+def test_the_budget_of_the_day_is_kept(session, settings, httpserver, workspace):
+    use(settings, httpserver.port)
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("The label service was checked."))
+    type(workspace).objects.update(daily_token_budget=100)
+    assert fold(session).status == "queued"
+    assert httpserver.log == []
+
+    type(workspace).objects.update(daily_token_budget=5000)
+    Run.objects.create(
+        workspace=workspace, kind="consolidation", status="done", prompt_tokens=4000, started_at=timezone.now()
+    )
+    Run.objects.filter(status="queued").update(status="cancelled")
+    run = fold(session)
+
+    assert (run.status, run.attempt_count) == ("queued", 0)
+    assert "waits for tomorrow" in run.stage
+    assert run.not_before.hour == run.not_before.minute == 0
+    assert httpserver.log == []
+
+
+def test_a_key_goes_only_to_the_address_that_the_environment_names(session, settings, httpserver, workspace):
+    use(settings, 9, MEMORYHUB_PRIVATE_HOSTS=frozenset({f"127.0.0.1:{httpserver.port}"}))
+    type(workspace).objects.update(model_base_url=f"http://127.0.0.1:{httpserver.port}/v1")
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("The label service was checked."))
+
+    assert fold(session).status == "done"
+    assert "secret" not in httpserver.log[0][0].headers["Authorization"]
+
+
+def test_an_address_of_a_page_may_not_lie_inside(session, settings, httpserver, workspace):
+    use(settings, 9)
+    type(workspace).objects.update(model_base_url=f"http://127.0.0.1:{httpserver.port}/v1")
+
+    run = fold(session)
+
+    assert run.error_code == "address_refused"
+    assert httpserver.log == []
+
+
+@pytest.mark.parametrize("case", badinput_cases("llm_reply"), ids=lambda case: case["id"])
+def test_replies_of_the_pack_that_are_no_summary_change_nothing(session, settings, case):
+    servers: list = []
+    threading.Thread(target=packlib().play, args=(case,), kwargs={"ready": servers}, daemon=True).start()
+    while not servers:
+        time.sleep(0.01)
+    with servers[0] as server:
+        use(settings, server.getsockname()[1], MEMORYHUB_LLM_TIMEOUT_SECONDS=5.0)
+        before = Session.objects.values().get()
+
+        run = fold(session)
+
+    assert run.status in ("queued", "parked"), run.proposal
+    assert run.error
+    assert Session.objects.values().get() == before
+    assert not Summary.objects.exists()
