@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
@@ -17,7 +19,7 @@ from sessions_app.services.stats import (
     entries_over_time,
     latest_import,
 )
-from sessions_app.services.windows import DEFAULT_MAX_MESSAGES
+from sessions_app.services.windows import DEFAULT_MAX_MESSAGES, Dropped
 
 
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
@@ -59,6 +61,7 @@ def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "max_tokens": max_tokens,
         "text": context_text(built) if request.GET.get("form") == "text" else None,
         "context": built,
+        "dropped": _stretches(built.dropped),
         "system_parts": [part for part in shown if part.source != "entry"],
         "entry_parts": [
             (part, json_text(part.message["tool_calls"]) if "tool_calls" in part.message else "")
@@ -67,6 +70,18 @@ def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         ],
     }
     return render_page(request, "memoryhub/context.html", context, fragment="context")
+
+
+def _stretches(dropped: Sequence[Dropped]) -> list[tuple[int | None, int | None, str]]:
+    """Put neighbours that were left out for the same reason together: first and last position, and why."""
+    found: list[tuple[int | None, int | None, str]] = []
+    for drop in dropped:
+        first, last, why = found[-1] if found else (None, None, "")
+        if last is not None and drop.position == last + 1 and drop.why == why:
+            found[-1] = (first, drop.position, why)
+        else:
+            found.append((drop.position, drop.position, drop.why))
+    return found
 
 
 def _number(request: HttpRequest, name: str, default: int) -> int:

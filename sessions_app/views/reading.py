@@ -20,9 +20,7 @@ MAX_MAPPED_SUMMARIES = 200
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    epochs = list(
-        Entry.objects.filter(session=session).values("epoch").annotate(entries=Count("id")).order_by("epoch")
-    )
+    epochs = _epochs(session)
     epoch = _number(request.GET.get("epoch"))
     transcript = read_transcript(
         session, epoch=session.epoch if epoch is None else epoch, start=_number(request.GET.get("from"))
@@ -54,6 +52,15 @@ def entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     start = found.position - found.position % PAGE_ENTRIES
     page = reverse("sessions:detail", args=[slug, found.session_id])
     return redirect(f"{page}?epoch={found.epoch}&from={start}#entry-{found.pk}")
+
+
+def _epochs(session: Session) -> list[dict[str, int]]:
+    """Return the epochs that have entries, and the current one though it may have none yet."""
+    counted = Entry.objects.filter(session=session).values("epoch").annotate(entries=Count("id")).order_by("epoch")
+    epochs = [{"epoch": row["epoch"], "entries": row["entries"]} for row in counted]
+    if not any(row["epoch"] == session.epoch for row in epochs):
+        epochs.append({"epoch": session.epoch, "entries": 0})
+    return epochs
 
 
 def _summary_text(session: Session, epoch: int) -> str:

@@ -194,6 +194,15 @@ def test_clearing_opens_an_epoch_and_keeps_the_old_one_readable(session, editor)
     assert not check_memory().broken
 
 
+def test_after_clearing_the_page_leads_to_the_earlier_epoch(session, editor):
+    editor.post(url("clear-session", session.pk))
+
+    page = text_of(editor.get(url("sessions:detail", session.pk)))
+
+    assert 'href="?epoch=0"' in page
+    assert "No entries" in page
+
+
 def test_clearing_with_an_archive_goes_through_a_run(session, editor):
     response = editor.post(url("clear-session", session.pk), {"archive": "1"})
 
