@@ -8,7 +8,7 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -53,12 +53,18 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, json.dumps(reply).encode())
 
     def answer(self, status: int, body: bytes) -> None:
-        with suppress(BrokenPipeError, ConnectionResetError):  # whoever asked may have been killed
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing: whoever asked may have been killed."""
 
 
 def summary(messages: list[dict[str, str]]) -> str:
@@ -72,8 +78,7 @@ def summary(messages: list[dict[str, str]]) -> str:
 def playing(*, delay_seconds: float = 0.0, share_of_bad: float = 0.0) -> Iterator[str]:
     """Serve for the length of the block; yield the base address."""
     behaviour = {"delay_seconds": delay_seconds, "share_of_bad": share_of_bad}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Player", (Handler,), behaviour))
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), type("Player", (Handler,), behaviour))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/v1"

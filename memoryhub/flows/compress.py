@@ -48,10 +48,9 @@ class BudgetSpent(MemoryHubError):
 
 
 class SavesNothing(MemoryHubError):
-    """The summary by rule is as long as what it would replace."""
+    """The summary is as long as what it would replace."""
 
     code = "saves_nothing"
-    is_passing = False
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,13 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         return
     model = chosen_model(session, run.options.get("method", "auto"))
     if model is None:
-        text, method = _text_by_rule(plan), Summary.Method.HEURISTIC
+        text, method = by_rule(plan), Summary.Method.HEURISTIC
     else:
         requests = requests_for(plan, run.options.get("part_tokens", PART_TOKENS))
         if not _within_budget(run, session, requests, now()):
             return
         text, method = _text_by_model(run, plan, requests, model), Summary.Method.LLM
+    _check_saving(run, plan, text)
     renew_lease(run, stage="writing")
     if run.options.get("hold"):
         _hold(run, plan, text, method, now())
@@ -175,14 +175,13 @@ def draft(session: Session, *, method: str = "auto", keep: int | None = None, mi
     return Draft(plan, text, Summary.Method.LLM, spent)
 
 
-def _text_by_rule(plan: Plan) -> str:
-    text = by_rule(plan)
-    tokens = count_tokens(text)
-    if tokens >= plan.original_tokens:
+def _check_saving(run: Run, plan: Plan, text: str) -> None:
+    """Raise SavesNothing for a summary as long as what it replaces, unless the session is cleared with it."""
+    tokens = counter_for(plan.session.workspace.model).count(text)
+    if tokens >= plan.original_tokens and not run.options.get("clear_after"):
         raise SavesNothing(
-            f"A summary by rule would take ≈ {tokens:,} tokens, no fewer than the {plan.original_tokens:,} replaced."
+            f"The summary takes {tokens:,} tokens, no fewer than the {plan.original_tokens:,} replaced."
         )
-    return text
 
 
 def _text_by_model(run: Run, plan: Plan, requests: list[Request], model: ModelSettings) -> str:

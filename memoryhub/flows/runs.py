@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from datetime import datetime
 
@@ -12,6 +13,7 @@ from sessions_app.models import Run
 from sessions_app.services.runs import LeaseLost, claim_run, fail_run, this_worker
 
 logger = logging.getLogger(__name__)
+LOOK_SECONDS = 0.2
 STEPS = {Run.Kind.COMPRESSION: compress.carry_out}
 
 
@@ -37,6 +39,16 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
         unexpected = Unexpected(f"Something unexpected: {type(error).__name__}. The hub's log has it.")
         fail_run(run, unexpected, now=now(), is_passing=True)
     return _followed_up(pk, now())
+
+
+def complete(run: Run, *, now: Callable[[], datetime]) -> Run:
+    """Carry a run out here, or see a worker do so that was quicker; return it once it is no longer live."""
+    while (done := execute(run.pk, now=now)) is None:
+        done = Run.objects.select_related("workspace", "session").get(pk=run.pk)
+        if not done.is_live:
+            break
+        time.sleep(LOOK_SECONDS)
+    return done
 
 
 def _followed_up(pk: int, now: datetime) -> Run | None:

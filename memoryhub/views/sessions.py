@@ -103,7 +103,7 @@ def clear(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Begin anew, at once or once everything is folded."""
     session = get_session(request, slug, pk, role=EDITOR)
     if request.POST.get("archive"):
-        run = archive_and_clear(session, person(request), timezone.now())
+        run = archive_and_clear(session, actor=person(request), now=timezone.now())
         return redirect("run", slug, run.pk)
     clear_session(session, actor=person(request), now=timezone.now())
     messages.success(request, "The session begins anew. What was said stays readable under its earlier epochs.")
@@ -113,7 +113,8 @@ def clear(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def prune(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk, role=EDITOR)
-    return redirect("run", slug, fold_to_window(session, None, person(request), timezone.now()).pk)
+    run = fold_to_window(session, None, actor=person(request), now=timezone.now())
+    return redirect("run", slug, run.pk)
 
 
 def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:

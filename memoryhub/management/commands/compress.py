@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import time
 from argparse import ArgumentParser
 from typing import Any
 
@@ -9,7 +8,7 @@ from django.utils import timezone
 from memoryhub.flows.compress import draft
 from memoryhub.flows.documents import run_document
 from memoryhub.flows.lookup import find_session, find_workspace
-from memoryhub.flows.runs import execute
+from memoryhub.flows.runs import complete
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor
@@ -17,7 +16,6 @@ from sessions_app.services.compression import is_due
 from sessions_app.services.runs import request_run
 
 COMMAND = Actor("command", "compress")
-LOOK_SECONDS = 0.2
 
 
 class Command(JsonCommand):
@@ -97,11 +95,5 @@ def _planned(session: Session, keep: int | None, method: str) -> dict[str, Any]:
 
 
 def _fold(session: Session, options: dict[str, Any]) -> Run:
-    """Carry a run out here, or see a worker do so that was quicker."""
     run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, actor=COMMAND, now=timezone.now())
-    while (done := execute(run.pk, now=timezone.now)) is None:
-        done = Run.objects.get(pk=run.pk)
-        if not done.is_live:
-            break
-        time.sleep(LOOK_SECONDS)
-    return done
+    return complete(run, now=timezone.now)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memoryhub.flows.documents import run_document, session_document
 from memoryhub.flows.lookup import NotFound, find_session, find_workspace
-from memoryhub.flows.runs import execute
+from memoryhub.flows.runs import complete
 from memoryhub.flows.sessions import archive_and_clear, fold_to_window
 from memoryhub.flows.transfer import export_session, import_session, problems_of
 from memoryhub.lib.errors import MemoryHubError
@@ -90,7 +90,8 @@ def _change(session: Session, action: str, options: dict[str, Any]) -> dict[str,
     if action == "rename":
         rename_session(session, options["title"], actor=COMMAND, now=now)
     elif action == "prune":
-        document["run"] = run_document(_carried_out(fold_to_window(session, options["window"], COMMAND, now)))
+        run = fold_to_window(session, options["window"], actor=COMMAND, now=now, once=True)
+        document["run"] = run_document(complete(run, now=timezone.now))
     elif action == "clear":
         _clear(session, archive=options["archive"], wait=options["wait"])
     elif action == "delete":
@@ -104,7 +105,8 @@ def _change(session: Session, action: str, options: dict[str, Any]) -> dict[str,
 
 def _clear(session: Session, *, archive: bool, wait: bool) -> None:
     if archive:
-        run = _carried_out(archive_and_clear(session, COMMAND, timezone.now()))
+        asked = archive_and_clear(session, actor=COMMAND, now=timezone.now(), once=True)
+        run = complete(asked, now=timezone.now)
         if run.status != Run.Status.DONE:
             raise NotArchived(f"Nothing was cleared: {run.error}", run=run.pk)
         return
@@ -117,16 +119,6 @@ def _clear(session: Session, *, archive: bool, wait: bool) -> None:
             time.sleep(LOOK_SECONDS)
         else:
             return
-
-
-def _carried_out(run: Run) -> Run:
-    """Carry a run out here, or see a worker do so that was quicker."""
-    while (done := execute(run.pk, now=timezone.now)) is None:
-        done = Run.objects.get(pk=run.pk)
-        if not done.is_live:
-            break
-        time.sleep(LOOK_SECONDS)
-    return done
 
 
 def _export(session: Session, options: dict[str, Any]) -> dict[str, Any]:

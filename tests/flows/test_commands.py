@@ -1,0 +1,210 @@
+"""Commands that change conversations: one JSON document each, errors as one, the same doors as the pages."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+
+from sessions_app.models import DeletedSession, Entry, Session, Summary, Workspace
+from tests.hub import open_at, talk
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def session(workspace) -> Session:
+    session = open_at(workspace)
+    talk(session, 10)
+    session.refresh_from_db()
+    return session
+
+
+@pytest.fixture
+def command(capsys, monkeypatch):
+    """Call a command with --json; return its document, after ``status`` tells that it ended as expected."""
+
+    def call(*arguments: str, stdin: str = "", status: int = 0) -> dict[str, Any]:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        if status:
+            with pytest.raises(SystemExit) as ended:
+                call_command(*arguments, "--json")
+            assert ended.value.code == status
+        else:
+            call_command(*arguments, "--json")
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return document
+
+    return call
+
+
+@pytest.mark.parametrize(
+    "stdin",
+    [
+        '{"role": "user", "content": "a"}',
+        '[{"role": "user", "content": "a"}]',
+        '{"role": "user", "content": "a"}\n\n',
+    ],
+)
+def test_append_takes_one_entry_a_list_or_lines(workspace, command, stdin):
+    document = command("append", "atlas", "cli:x", stdin=stdin)
+
+    assert document == {
+        "workspace": "atlas", "session": "cli:x", "epoch": 0, "first": 0, "last": 0, "added": 1, "repeat": False
+    }  # fmt: skip
+
+
+def test_append_twice_with_a_key_adds_once(workspace, command):
+    lines = '{"role": "user", "content": "a"}\n{"role": "assistant", "content": "b"}'
+
+    command("append", "atlas", "cli:x", "--key", "k", stdin=lines)
+    again = command("append", "atlas", "cli:x", "--key", "k", stdin=lines)
+
+    assert (again["repeat"], again["added"], again["last"]) == (True, 0, 1)
+    assert Entry.objects.count() == 2
+
+
+@pytest.mark.parametrize("stdin", ["", "not json", "[]", '{"role": "user"}', '{"role": "user", "content": NaN}'])
+def test_append_refuses_what_it_can_not_keep(workspace, command, stdin):
+    assert "error" in command("append", "atlas", "cli:x", stdin=stdin, status=1)
+    assert not Entry.objects.exists()
+
+
+def test_compress_answers_in_its_fixed_shape(session, command):
+    [run] = command("compress", "atlas", "cli:main")["runs"]
+
+    assert {"id", "session", "status", "from", "to", "error", "tokens"} <= run.keys()
+    assert (run["session"], run["status"], run["from"], run["to"], run["error"]) == ("cli:main", "done", 0, 28, None)
+
+
+def test_a_dry_run_shows_the_text_and_changes_nothing(session, command):
+    document = command("compress", "atlas", "cli:main", "--dry-run")
+
+    [run] = document["runs"]
+    assert (run["id"], run["status"], run["to"]) == (None, "planned", 28)
+    assert "user messages" in run["text"]
+    assert not Summary.objects.exists()
+
+
+def test_nothing_due_is_no_failure(workspace, command):
+    talk(open_at(workspace), 2)
+
+    [run] = command("compress", "atlas", "cli:main")["runs"]
+
+    assert run["status"] == "nothing_due"
+    assert "5 are needed" in run["error"]
+
+
+def test_without_a_session_it_folds_those_that_are_due(session, workspace, command):
+    Workspace.objects.update(max_entries=20)
+    talk(open_at(workspace, "cli:short"), 2)
+
+    runs = command("compress", "atlas")["runs"]
+
+    assert [run["session"] for run in runs] == ["cli:main"]
+
+
+def test_a_model_that_is_not_set_is_named(session, command):
+    [run] = command("compress", "atlas", "cli:main", "--method", "llm")["runs"]
+
+    assert (run["status"], run["error_code"]) == ("failed", "model_not_set")
+
+
+def test_runs_are_listed_and_undone(session, command):
+    command("compress", "atlas", "cli:main")
+    [listed] = command("runs")["runs"]
+
+    [undone] = command("runs", "undo", str(listed["id"]))["runs"]
+
+    assert undone["status"] == "undone"
+    assert command("runs", "undo", str(listed["id"]), status=1)["error"]["code"] == "run_not_fitting"
+    assert command("runs", "show", "999", status=1)["error"]["code"] == "not_found"
+
+
+def test_a_held_run_is_approved(session, command):
+    [held] = command("compress", "atlas", "cli:main", "--hold")["runs"]
+    assert held["status"] == "held"
+
+    [done] = command("runs", "approve", str(held["id"]))["runs"]
+
+    assert done["status"] == "done"
+
+
+def test_a_session_lives_by_command(workspace, command, tmp_path):
+    assert command("session", "open", "atlas", "cli:a", "--title", "A")["created"] is True
+    command("append", "atlas", "cli:a", stdin='{"role": "user", "content": "a"}')
+    assert command("session", "rename", "atlas", "cli:a", "--title", "B")["session"]["title"] == "B"
+    file = tmp_path / "a.jsonl"
+    command("session", "export", "atlas", "cli:a", "--layout", "nanobot", "--output", str(file))
+    assert command("session", "clear", "atlas", "cli:a")["session"]["epoch"] == 1
+    wrong = command("session", "delete", "atlas", "cli:a", "--confirm", "cli:b", status=1)
+    assert wrong["error"]["code"] == "not_confirmed"
+    assert command("session", "delete", "atlas", "cli:a", "--confirm", "cli:a")["deleted"]["entries"] == 1
+    refused = command("session", "import", "atlas", str(file))
+    assert refused["added"] == {}
+    assert "deleted from the hub" in refused["problems"][0]
+    assert command("session", "allow", "atlas", "cli:a") == {"allowed": "cli:a"}
+    assert command("session", "import", "atlas", str(file))["added"] == {"sessions": 1, "entries": 1}
+    assert not DeletedSession.objects.exists()
+
+
+def test_clear_with_an_archive_folds_first(session, command):
+    document = command("session", "clear", "atlas", "cli:main", "--archive")
+
+    assert document["session"]["epoch"] == 1
+    assert Summary.objects.get().entry_count == 40
+
+
+def test_clear_keeps_everything_when_the_archive_fails(session, command, settings):
+    settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = "http://127.0.0.1:9/v1", "nobody"
+
+    error = command("session", "clear", "atlas", "cli:main", "--archive", status=1)["error"]
+
+    assert error["code"] == "not_archived"
+    session.refresh_from_db()
+    assert (session.epoch, session.active_entry_count) == (0, 40)
+
+
+def test_a_short_session_is_archived_though_its_summary_is_no_shorter(workspace, command):
+    session = open_at(workspace)
+    talk(session, 1, words=1, tools=0)
+
+    command("session", "clear", "atlas", "cli:main", "--archive")
+
+    session.refresh_from_db()
+    assert (session.epoch, Summary.objects.get().entry_count) == (1, 2)
+
+
+def test_prune_folds_to_the_window(session, command):
+    document = command("session", "prune", "atlas", "cli:main", "--window", "8")
+
+    assert (document["run"]["status"], document["session"]["active_entries"]) == ("done", 8)
+
+
+def test_settings_are_shown_and_set_together(workspace, command):
+    document = command("workspace", "set", "atlas", "max_entries=40", "auto_compress=off")
+    assert document["changed"] == {"max_entries": [100, 40], "auto_compress": [True, False]}
+
+    error = command("workspace", "set", "atlas", "recent_window=50", status=1)["error"]
+    assert error["field"] == "recent_window"
+    assert "larger than the entry limit (40)" in error["message"]
+    assert command("workspace", "set", "atlas", "colour=red", status=1)["error"]["code"] == "bad_setting"
+    assert command("workspace", "show", "atlas")["settings"]["max_entries"] == 40
+
+
+def test_webhooks_and_activity_by_command(workspace, command, settings):
+    settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({"127.0.0.1:9"})
+    [hook] = command("webhook", "add", "atlas", "http://127.0.0.1:9/x", "--event", "entry.added")["webhooks"]
+    assert len(hook["secret"]) == 64
+    assert "secret" not in command("webhook", "list", "atlas")["webhooks"][0]
+    command("append", "atlas", "cli:a", stdin='{"role": "user", "content": "a"}')
+
+    told = command("activity", "atlas", "--session", "cli:a")["activity"]
+
+    assert [row["event"] for row in told] == ["entry.added", "session.opened"]
+    assert command("webhook", "list", "atlas")["webhooks"][0]["deliveries"]["waiting"] == 1
+    assert command("webhook", "remove", "atlas", "http://127.0.0.1:9/x")["webhooks"] == []
