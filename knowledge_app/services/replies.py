@@ -1,0 +1,98 @@
+"""Reading what a consolidating model answers: known shapes are repaired, everything else is refused."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from memoryhub.lib.gate import BadJSON, clean_text, decode_json, json_text
+from memoryhub.lib.llm import BadReply
+
+MAX_ENTRY = 8_000  # characters of a history entry
+MAX_MEMORY = 400_000
+_FENCE = re.compile(r"^\s*```[\w-]*\n(?P<inside>.*?)\n?```\s*$", re.DOTALL)
+_PLACEHOLDER = re.compile(
+    r"^\W*(unchanged|no changes?|same( as before)?|as before|n/?a|none|null|nothing( new)?|todo|tbd|undefined|string|\.\.\."
+    r"|existing (content|memory)|full (updated )?(content|memory)|memory_update|history_entry|see above|"
+    r"(current |the )?memory(\.md)?|(the )?(rest|file|document|memory) (is |remains |stays )?unchanged)\W*$",
+    re.IGNORECASE,
+)
+_ERROR = re.compile(
+    r"^\W*(error|exception|traceback|<!doctype|<html|internal server error|service unavailable)\b", re.I
+)
+_BULLET = re.compile(r"^\s*[-*+]\s+(\S.*)$")
+_NOTHING = re.compile(r"^\W*no new facts\W*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class SavedMemory:
+    """The two arguments of save_memory."""
+
+    history_entry: str
+    memory_update: str
+
+
+def read_save_memory(arguments: Any, *, mark: str) -> SavedMemory:
+    """Return the arguments of a save_memory call (formats.md section 1).
+
+    They may be an object, JSON text of one, text encoded twice, text in a code fence, or a list whose first element is
+    one. A history entry that is an object is kept as its JSON text; a memory that is none is refused, since MEMORY.md
+    must not become one. Raises BadReply with what is wrong.
+    """
+    fields = _object(arguments)
+    entry, memory = fields.get("history_entry"), fields.get("memory_update")
+    if isinstance(entry, dict | list) and entry:
+        entry = json_text(entry)
+    return SavedMemory(
+        _field("history_entry", entry, MAX_ENTRY, mark), _unfenced(_field("memory_update", memory, MAX_MEMORY, mark))
+    )
+
+
+def _object(value: Any) -> dict[str, Any]:
+    for _ in range(3):
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            value = value[0]
+        if isinstance(value, dict):
+            return value
+        if not isinstance(value, str):
+            break
+        try:
+            value = decode_json(_unfenced(value)).value
+        except BadJSON as error:
+            raise BadReply(f"The arguments of save_memory can't be read: {error.message}.") from error
+    raise BadReply("The arguments of save_memory are no object.")
+
+
+def _unfenced(text: str) -> str:
+    fenced = _FENCE.match(text)
+    return fenced["inside"] if fenced else text
+
+
+def _field(name: str, value: Any, limit: int, mark: str) -> str:
+    if not isinstance(value, str):
+        raise BadReply(f"{name} is no text.")
+    text = clean_text(value)
+    if not text.strip():
+        raise BadReply(f"{name} is empty.")
+    if len(text) > limit:
+        raise BadReply(f"{name} has {len(text):,} characters, beyond {limit:,}.")
+    if _PLACEHOLDER.match(text) or _ERROR.match(text):
+        raise BadReply(f"{name} is a placeholder or an error, no memory: {text.strip()[:80]!r}")
+    if mark in text:
+        raise BadReply(f"{name} repeats the request.")
+    return text
+
+
+def read_facts(text: str, *, mark: str) -> list[str]:
+    """Return the bullets of Grip's answer, without their marks; none for "No new facts". Raises BadReply.
+
+    Only an answer that says nothing else counts as "No new facts": Grip drops a whole list for a mention of it.
+    """
+    if mark in text:
+        raise BadReply("The reply repeats the request.")
+    facts = [bullet.group(1).strip() for line in _unfenced(text).split("\n") if (bullet := _BULLET.match(line))]
+    facts = [fact for fact in facts if not _NOTHING.match(fact) and not _PLACEHOLDER.match(fact)]
+    if not facts and not _NOTHING.match(text.strip()):
+        raise BadReply(f"The reply is no list of facts: {text.strip()[:80]!r}")
+    return facts
