@@ -61,6 +61,7 @@ soak: dev
 	$(BIN)python bench/soak.py turns
 	$(BIN)python bench/soak.py kills
 	$(BIN)python bench/soak.py writers
+	$(BIN)python bench/soak.py consolidators
 
 # One file for every supported Python; hashes, and no host named. The second may not disagree with the first.
 lock:

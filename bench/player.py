@@ -41,7 +41,9 @@ class Handler(BaseHTTPRequestHandler):
             text = BAD[kind]
         else:
             text = summary(asked["messages"])
-        message = {"role": "assistant", "content": text}
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if "tools" in asked and text not in BAD:
+            message = saved_memory(asked["messages"][1]["content"])
         reply = {
             "model": asked["model"],
             "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
@@ -72,6 +74,23 @@ def summary(messages: list[dict[str, str]]) -> str:
     found = re.search(r"about (\d+) tokens", messages[0]["content"])
     size = int(found.group(1)) * 3 if found else 200
     return " ".join(random.choice(WORDS) for _ in range(max(20, size // 5)))
+
+
+def saved_memory(asked: str) -> dict[str, Any]:
+    """Call save_memory: the memory as it stands in the request, with a fact of the conversation's own."""
+    mark = asked.split("\n")[1]
+    memory = asked.split(f"{mark}\n")[1].removesuffix("\n")
+    topic = re.search(r"topic-\S+", asked.partition("The conversation:")[2])
+    fact = f"- {topic.group() if topic else f'number {random.randrange(10**9)}'} was talked about"
+    lines = [] if memory == "(empty)" else memory.split("\n")
+    update = "\n".join([*lines, *([] if fact in lines else [fact])])
+    arguments = json.dumps({"history_entry": "[2026-04-01 12:00] They talked.", "memory_update": update})
+    function = {"name": "save_memory", "arguments": arguments}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c", "type": "function", "function": function}],
+    }
 
 
 @contextmanager

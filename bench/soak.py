@@ -1,6 +1,6 @@
 """Long runs against real worker processes: 2,000 turns with tools, and a worker killed 100 times.
 
-    python bench/soak.py turns [COUNT]      python bench/soak.py kills [ROUNDS]      python bench/soak.py writers
+    python bench/soak.py turns [COUNT] | kills [ROUNDS] | writers | consolidators
 
 Each makes a hub of its own and ends with check_memory; exit status 1 when a promise is broken. DATABASE_URL names
 another database than a new SQLite file.
@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from django.db import close_old_connections, connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from bench.player import playing  # noqa: E402
+from knowledge_app.models import MemoryDocument  # noqa: E402
 from memoryhub.flows.check import check_memory  # noqa: E402
 from memoryhub.flows.context import build_context  # noqa: E402
 from memoryhub.flows.intake import record_entries  # noqa: E402
@@ -177,6 +178,33 @@ def kills(rounds: int) -> list[str]:
     return faults + ledger_faults(said)
 
 
+def consolidators(sessions: int = 20, workers: int = 4) -> list[str]:
+    """So many sessions of one workspace due at once, so many workers, each reply with a fact of its own."""
+    workspace = Workspace.objects.create(slug="soak", name="Soak", memory_window=20, auto_compress=False)
+    for number in range(sessions):
+        rows = [{"role": "user", "content": f"topic-{number:02} {prose(10)}"} for _ in range(30)]
+        append(workspace, f"cli:{number}", rows)
+    with ExitStack() as stack:
+        base_url = stack.enter_context(playing(delay_seconds=0.2))
+        for _ in range(workers):
+            stack.enter_context(worker(base_url))
+        deadline = time.monotonic() + 120
+        while Session.objects.filter(last_consolidated=0).exists() and time.monotonic() < deadline:
+            Run.objects.filter(status="queued").update(not_before=timezone.now())
+            time.sleep(0.2)
+        wait_for_runs(60)
+    document = MemoryDocument.objects.select_related("head").first()
+    memory = document.head.content if document and document.head else ""
+    missing = [f"topic-{number:02}" for number in range(sessions) if f"topic-{number:02} was" not in memory]
+    pointers = set(Session.objects.values_list("last_consolidated", flat=True))
+    done = Run.objects.filter(status="done").count()
+    print(
+        f"{workers} workers, {done} runs, {sessions - len(missing)} of {sessions} facts present, pointers {pointers}"
+    )
+    faults = [f"lost: {topic}" for topic in missing]
+    return faults + ([] if pointers == {20} else [f"pointers at {pointers}"])
+
+
 def writers(count: int = 16, batches: int = 200) -> list[str]:
     """So many writers at once on one session, half of them sending everything twice."""
     workspace = Workspace.objects.create(slug="soak", name="Soak", auto_compress=False)
@@ -215,8 +243,13 @@ def writers(count: int = 16, batches: int = 200) -> list[str]:
 
 def main() -> None:
     what, *counts = sys.argv[1:] or ["turns"]
-    soaks: dict[str, Callable[..., list[str]]] = {"turns": turns, "kills": kills, "writers": writers}
-    defaults = {"turns": [2_000], "kills": [100], "writers": []}
+    soaks: dict[str, Callable[..., list[str]]] = {
+        "turns": turns,
+        "kills": kills,
+        "writers": writers,
+        "consolidators": consolidators,
+    }
+    defaults = {"turns": [2_000], "kills": [100], "writers": [], "consolidators": []}
     call_command("migrate", verbosity=0)
     faults = soaks[what](*([int(count) for count in counts] or defaults[what]))
     free_stuck_runs(timezone.now())

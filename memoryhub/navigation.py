@@ -24,6 +24,7 @@ from sessions_app.models import Membership, Run, Session, Workspace
 
 PARTS = [  # label, url name, icon, count
     ("Overview", "workspace", "overview", None),
+    ("Review", "review", "inbox", "held_total"),
     ("Sessions", "sessions:list", "sessions", "session_total"),
     ("Memory", "knowledge:documents", "memory", "document_total"),
     ("History", "knowledge:history", "history", "history_total"),
@@ -50,7 +51,7 @@ PART_OF = {  # pages below a part
     "import-report": "workspace-imports",
     "workspace-files": "workspace-imports",
     "knowledge:document": "knowledge:documents",
-    "knowledge:held-change": "knowledge:documents",
+    "held-change": "review",
     "knowledge:key-value": "knowledge:key-values",
     "knowledge:term": "knowledge:terms",
     "knowledge:cached-response": "knowledge:cached-responses",
@@ -83,6 +84,7 @@ def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
             "url": reverse(name, args=[workspace.slug]),
             "icon": icon,
             "count": counts[count] if count else None,
+            "waits": name == "review" and bool(counts["held_total"]),
             "current": part == name,
         }
         for label, name, icon, count in PARTS + (FOR_OPERATORS if may_configure else [])

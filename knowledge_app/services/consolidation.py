@@ -18,7 +18,6 @@ from django.db.models import Q
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.history import append_history
 from knowledge_app.services.memory import content_hash, open_document, revise_document
-from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.facts import normal_form
 from memoryhub.lib.guard import additions_only, flags_of
 from memoryhub.lib.layouts.records import HistoryRecord
@@ -50,7 +49,7 @@ class ConsolidationOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Plan:
-    """The entries that one run reads, and the document that it starts from. ``reason``: why there is nothing to do."""
+    """The entries that one run reads, and the document that it starts from. ``reason``: why there are none."""
 
     session: Session
     document: MemoryDocument | None = None
@@ -126,7 +125,7 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=_document(plan).pk)
     head = document.head
     current = head.content if head else ""
-    merged = merge_texts(plan.memory, current, proposal.memory)
+    merged = merge_texts(plan.memory, current, proposal.memory, keep_both=True)
     wanted = proposal.memory if merged.text is None else merged.text
     flags = [] if approved else judge(document, current, wanted)
     if merged.text is None:
@@ -153,7 +152,8 @@ def lost_since_looked(document: MemoryDocument) -> int:
     looked = (
         document.revisions.filter(author_kind="person").order_by("-number").values_list("number", flat=True).first()
     )
-    decided = HeldChange.objects.filter(document=document, decided_by__isnull=False).order_by("-decided_at").first()
+    by_person = (HeldChange.Status.APPROVED, HeldChange.Status.REJECTED)
+    decided = HeldChange.objects.filter(document=document, status__in=by_person).order_by("-decided_at").first()
     gone = Fact.objects.filter(document=document, died__isnull=False).exclude(died__author_kind="person")
     if looked:
         gone = gone.filter(died__number__gt=looked)

@@ -13,7 +13,7 @@ from knowledge_app.models import HistoryEntry
 from memoryhub.lib.align import align
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
 from memoryhub.lib.tally import Tally
-from sessions_app.models import Session, Workspace
+from sessions_app.models import Run, Session, Workspace
 
 
 def take_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> Tally:
@@ -44,7 +44,9 @@ def take_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datet
     return tally
 
 
-def append_history(workspace: Workspace, records: Sequence[HistoryRecord], *, now: datetime) -> None:
+def append_history(
+    workspace: Workspace, records: Sequence[HistoryRecord], *, now: datetime, run: Run | None = None
+) -> None:
     """Write records at the end of the log. Raises IntegrityError when another writer was first."""
     if not records:
         return
@@ -57,6 +59,7 @@ def append_history(workspace: Workspace, records: Sequence[HistoryRecord], *, no
             HistoryEntry(
                 workspace=workspace,
                 session_id=sessions.get(entry.session_key),
+                run=run,
                 position=position,
                 content=entry.content,
                 occurred_at=entry.occurred_at,

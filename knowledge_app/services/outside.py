@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from django.contrib.auth.models import User
 from django.db import transaction
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.memory import content_hash, open_document, revise_document
-from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.facts import fact_lines, match_facts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
 from memoryhub.lib.merge import merge_texts
@@ -21,10 +19,6 @@ from sessions_app.services.audit import Actor, record
 
 REMOVAL_LIMIT = 0.10  # share of the fact lines that one change may remove before it is held
 SYNC = Actor("sync", "the agent's file")
-
-
-class CannotDecide(MemoryHubError):
-    code = "cannot_decide"
 
 
 @dataclass(frozen=True)
@@ -158,46 +152,3 @@ def _hold(document: MemoryDocument, edit: OutsideEdit, item: DocumentRecord, now
         workspace=document.workspace,
         after_hash=proposed_hash,
     )
-
-
-def decide_held_change(change: HeldChange, *, approve: bool, user: User, now: datetime) -> None:
-    """Take the held text as the document's head, or leave the document as it is. Both keep all texts.
-
-    Raises CannotDecide when it was decided before, or when the document moved on so that the two can't be merged.
-    """
-    actor = Actor("person", user.get_username())
-    with transaction.atomic():
-        status = HeldChange.Status.APPROVED if approve else HeldChange.Status.REJECTED
-        pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
-        if not pending.update(status=status, decided_by=user, decided_at=now):
-            raise CannotDecide("This change was decided already.")
-        document = MemoryDocument.objects.select_related("head").get(pk=change.document_id)
-        if approve:
-            text = _approved_text(change, document)
-            revision = revise_document(
-                document, text, base=document.head, actor=actor, reason="approved a held change", now=now
-            )
-            if text == change.proposed:
-                document.synced_revision = revision
-                document.save(update_fields=["synced_revision"])
-        verb = "approved" if approve else "rejected"
-        record(
-            actor,
-            f"change.{verb}",
-            "held_change",
-            change.pk,
-            f"held change of {document.name} {verb}",
-            at=now,
-            workspace=change.workspace,
-            after_hash=change.proposed_hash,
-        )
-
-
-def _approved_text(change: HeldChange, document: MemoryDocument) -> str:
-    if document.head_id == change.ours_id:
-        return change.proposed
-    base, head = (change.ours.content if change.ours else ""), (document.head.content if document.head else "")
-    merged = merge_texts(base, head, change.proposed)
-    if merged.text is None:
-        raise CannotDecide(f"{document.name} was changed since in the same lines. Edit it by hand, then reject this.")
-    return merged.text

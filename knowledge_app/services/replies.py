@@ -13,7 +13,8 @@ MAX_ENTRY = 8_000  # characters of a history entry
 MAX_MEMORY = 400_000
 _FENCE = re.compile(r"^\s*```[\w-]*\n(?P<inside>.*?)\n?```\s*$", re.DOTALL)
 _PLACEHOLDER = re.compile(
-    r"^\W*(unchanged|no changes?|same( as before)?|as before|n/?a|none|null|nothing( new)?|todo|tbd|undefined|string|\.\.\."
+    r"^\W*(unchanged|no changes?|same( as before)?|as before|n/?a|none|null|nothing( new)?|todo|tbd|undefined"
+    r"|string|\.\.\."
     r"|existing (content|memory)|full (updated )?(content|memory)|memory_update|history_entry|see above|"
     r"(current |the )?memory(\.md)?|(the )?(rest|file|document|memory) (is |remains |stays )?unchanged)\W*$",
     re.IGNORECASE,
@@ -36,8 +37,8 @@ class SavedMemory:
 def read_save_memory(arguments: Any, *, mark: str) -> SavedMemory:
     """Return the arguments of a save_memory call (formats.md section 1).
 
-    They may be an object, JSON text of one, text encoded twice, text in a code fence, or a list whose first element is
-    one. A history entry that is an object is kept as its JSON text; a memory that is none is refused, since MEMORY.md
+    They may be an object, JSON text of one, text encoded twice, text in a code fence, or a list that begins with one.
+    A history entry that is an object is kept as its JSON text; a memory that is none is refused, since MEMORY.md
     must not become one. Raises BadReply with what is wrong.
     """
     fields = _object(arguments)

@@ -1,6 +1,5 @@
 from knowledge_app.views.cache import cached_response, cached_responses
 from knowledge_app.views.graph import term, terms
-from knowledge_app.views.held import approve_held_change, held_change, reject_held_change
 from knowledge_app.views.history import history
 from knowledge_app.views.keyvalues import key_value, key_values, reveal_key_value
 from knowledge_app.views.knowledge import knowledge
@@ -8,18 +7,15 @@ from knowledge_app.views.memory import document, documents
 from knowledge_app.views.observations import observations
 
 __all__ = [
-    "approve_held_change",
     "cached_response",
     "cached_responses",
     "document",
     "documents",
-    "held_change",
     "history",
     "key_value",
     "key_values",
     "knowledge",
     "observations",
-    "reject_held_change",
     "reveal_key_value",
     "term",
     "terms",

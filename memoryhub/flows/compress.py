@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
+from memoryhub.flows.budget import within_budget
 from memoryhub.flows.model import cost_of, model_for
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
@@ -22,11 +23,9 @@ from sessions_app.services.lifecycle import begin_anew
 from sessions_app.services.runs import (
     RunNotFitting,
     finish_run,
-    postpone_run,
     renew_lease,
     request_run,
     take_held_run,
-    tokens_spent,
 )
 from sessions_app.services.summarising import (
     MIN_PART_TOKENS,
@@ -39,12 +38,6 @@ from sessions_app.services.summarising import (
 
 UPKEEP = Actor("run", "automatic compression")
 REST = 2  # an automatic run waits for max_entries / REST new entries after a person said no to one
-
-
-class BudgetSpent(MemoryHubError):
-    """The workspace's tokens of today are used up."""
-
-    code = "budget_spent"
 
 
 class SavesNothing(MemoryHubError):
@@ -82,7 +75,8 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         text, method = by_rule(plan), Summary.Method.HEURISTIC
     else:
         requests = requests_for(plan, run.options.get("part_tokens", PART_TOKENS))
-        if not _within_budget(run, session, requests, now()):
+        messages = [message for request in requests for message in request.messages]
+        if not within_budget(run, session.workspace, messages, now()):
             return
         text, method = _text_by_model(run, plan, requests, model), Summary.Method.LLM
     _check_saving(run, plan, text)
@@ -204,23 +198,6 @@ def _text_by_model(run: Run, plan: Plan, requests: list[Request], model: ModelSe
         part = run.options.get("part_tokens", PART_TOKENS)
         run.options["part_tokens"] = max(MIN_PART_TOKENS, part // 2)
         raise
-
-
-def _within_budget(run: Run, session: Session, requests: list[Request], now: datetime) -> bool:
-    """Tell whether today's tokens suffice; else give the run back until midnight UTC."""
-    budget = session.workspace.daily_token_budget
-    if budget is None:
-        return True
-    needed = sum(count_tokens(message["content"]) for request in requests for message in request.messages)
-    spent = tokens_spent(session.workspace, now)
-    if spent + needed <= budget:
-        return True
-    why = f"today's budget of {budget:,} tokens is used up ({spent:,} spent, {needed:,} needed)"
-    if run.options.get("once") or needed > budget:
-        raise BudgetSpent(f"Not asked: {why}. Raise it in the workspace's settings, or fold by rule.")
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    postpone_run(run, until=midnight, why=f"waits for tomorrow: {why}")
-    return False
 
 
 def request_if_due(session: Session, now: datetime) -> Run | None:

@@ -1,11 +1,11 @@
-"""An agent's append: the session opened where it must be, entries written, compression asked for where it is due."""
+"""An agent's append: the session opened where it must be, entries written, and what that makes due asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
 
-from memoryhub.flows.compress import request_if_due
+from memoryhub.flows.runs import request_due
 from memoryhub.lib.layouts.records import EntryRecord
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor
@@ -24,10 +24,10 @@ def record_entries(
 ) -> Appended:
     """Append a batch to the session of a key, made where it isn't there; all of the batch or nothing.
 
-    A worker takes up the compression that this may have made due. Raises BadKey, KeyReused, SessionGone.
+    A worker takes up what this may have made due. Raises BadKey, KeyReused, SessionGone.
     """
     session, _ = open_session(workspace, key, actor=actor, now=now)
     appended = append(session, records, actor=actor, now=now, idempotency_key=idempotency_key)
     if not appended.is_repeat:
-        request_if_due(appended.session, now)
+        request_due(appended.session, now)
     return appended

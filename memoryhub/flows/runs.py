@@ -7,14 +7,17 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from memoryhub.flows import compress
+from knowledge_app.services.consolidation import undo_consolidation
+from memoryhub.flows import compress, consolidate
 from memoryhub.lib.errors import MemoryHubError
-from sessions_app.models import Run
+from sessions_app.models import Run, Session
+from sessions_app.services.audit import Actor
+from sessions_app.services.compression import undo_compression
 from sessions_app.services.runs import LeaseLost, claim_run, fail_run, this_worker
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.2
-STEPS = {Run.Kind.COMPRESSION: compress.carry_out}
+STEPS = {Run.Kind.COMPRESSION: compress.carry_out, Run.Kind.CONSOLIDATION: consolidate.carry_out}
 
 
 class Unexpected(MemoryHubError):
@@ -41,6 +44,12 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
     return _followed_up(pk, now())
 
 
+def undo_run(run: Run, *, actor: Actor, now: datetime) -> None:
+    """Take a done run back, whatever it did. Raises RunNotFitting, which says what builds on it."""
+    undo = undo_consolidation if run.kind == Run.Kind.CONSOLIDATION else undo_compression
+    undo(run, actor=actor, now=now)
+
+
 def complete(run: Run, *, now: Callable[[], datetime]) -> Run:
     """Carry a run out here, or see a worker do so that was quicker; return it once it is no longer live."""
     while (done := execute(run.pk, now=now)) is None:
@@ -51,9 +60,15 @@ def complete(run: Run, *, now: Callable[[], datetime]) -> Run:
     return done
 
 
+def request_due(session: Session, now: datetime) -> None:
+    """Ask for whatever a session is due for."""
+    compress.request_if_due(session, now)
+    consolidate.request_if_due(session, now)
+
+
 def _followed_up(pk: int, now: datetime) -> Run | None:
     """Return a run as it ended; what came in meanwhile may have made the next one due."""
     run = Run.objects.select_related("session__workspace").filter(pk=pk).first()
     if run and run.session and run.status == Run.Status.DONE and not run.options.get("once"):
-        compress.request_if_due(run.session, now)
+        request_due(run.session, now)
     return run

@@ -10,14 +10,15 @@ import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from threading import Event
+from typing import Any
 
 from django.conf import settings
 from django.db import OperationalError, close_old_connections, connection
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from memoryhub.flows.compress import request_if_due
+from memoryhub.flows import compress, consolidate
 from memoryhub.flows.runs import execute
 from sessions_app.models import Run, Session
 from sessions_app.services.runs import due_runs, free_stuck_runs
@@ -67,18 +68,30 @@ def sweep(now: datetime) -> None:
     for run in free_stuck_runs(now):
         logger.warning("run %s lost its worker; it waits for another one", run.pk)
     for session in _sessions_over_limits():
-        request_if_due(session, now)
+        compress.request_if_due(session, now)
+    for session in _sessions_unconsolidated():
+        consolidate.request_if_due(session, now)
     DBTaskResult.objects.finished().filter(finished_at__lt=now - KEPT_JOBS).delete()
+
+
+def _sessions_unconsolidated() -> list[Session]:
+    waiting = Session.objects.filter(
+        workspace__auto_consolidate=True,
+        workspace__path="",
+        next_position__gte=F("last_consolidated") + F("workspace__memory_window"),
+    )
+    waiting = waiting.exclude(pk__in=_unsettled(Run.Kind.CONSOLIDATION))
+    return list(waiting.select_related("workspace").order_by("-updated_at", "-id")[:SWEPT_SESSIONS])
+
+
+def _unsettled(kind: str) -> QuerySet[Run, Any]:
+    states = (Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HELD, Run.Status.PARKED)
+    return Run.objects.filter(kind=kind, status__in=states, session__isnull=False).values("session")
 
 
 def _sessions_over_limits() -> list[Session]:
     over_tokens = Q(workspace__max_tokens__lt=F("active_tokens") + F("summary_tokens"))
     over_entries = Q(workspace__max_entries__lt=F("active_entry_count"))
-    unsettled = Run.objects.filter(
-        kind=Run.Kind.COMPRESSION,
-        status__in=(Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HELD, Run.Status.PARKED),
-        session__isnull=False,
-    )
     over = Session.objects.filter(over_tokens | over_entries, workspace__auto_compress=True)
-    over = over.exclude(pk__in=unsettled.values("session"))
+    over = over.exclude(pk__in=_unsettled(Run.Kind.COMPRESSION))
     return list(over.select_related("workspace").order_by("-updated_at", "-id")[:SWEPT_SESSIONS])

@@ -24,8 +24,8 @@ INVISIBLE = re.compile(  # of zero width, fillers, bidi controls, tags, variatio
 _ORDERS = re.compile(
     r"\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|earlier|above|all|any|your|these|other)\b.{0,40}"
     r"\b(instruction|rule|prompt|message|fact|memor|guideline|limit)"
-    r"|\bsystem prompt\b|\byou (must|shall|are now|have to) (now |always |never )?(obey|act|pretend|reveal|delete|remove|send"
-    r"|output|reply|respond|ignore)|<\s*/?\s*(system|assistant|tool|instructions?)\s*>|\[/?(INST|SYSTEM)\]"
+    r"|\bsystem prompt\b|\byou (must|shall|are now|have to) (now |always |never )?"
+    r"(obey|act|pretend|reveal|delete|remove|send|output|reply|respond|ignore)|<\s*/?\s*(system|assistant|tool|instructions?)\s*>|\[/?(INST|SYSTEM)\]"
     r"|\b(delete|remove|drop|erase|overwrite)\b.{0,30}\b(all|every|other|existing|the)\b.{0,20}\b(fact|memor|line|entr)"
     r"|\bwhen (consolidating|summari[sz]ing|updating (the )?memory)\b",
     re.IGNORECASE,

@@ -93,12 +93,54 @@ class Reply:
     completion_tokens: int = 0
 
 
+@dataclass(frozen=True)
+class ToolReply:
+    """The arguments of the one tool that was to be called, as the server gave them, and what they cost."""
+
+    arguments: Any
+    model: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
 def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: int) -> Reply:
     """Return the model's text for chat messages.
 
     Tries again as often as the settings say when the server is not reached or overloaded. Raises ModelNotSet,
     ModelUnavailable, ModelRefused, PromptTooLong, BadReply; AddressRefused for an address that is out of bounds.
     """
+    message, usage = _read(_post(settings, messages, max_tokens, {}), ("stop",))
+    text = message.get("content")
+    if not isinstance(text, str) or not text.strip():
+        raise BadReply("The reply holds no text.")
+    if settings.api_key and settings.api_key in text:
+        raise BadReply("The reply repeats the key that it was asked with.")
+    return Reply(text.strip(), settings.model, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
+
+
+def ask_tool(
+    settings: ModelSettings, messages: list[dict[str, str]], tool: dict[str, Any], *, max_tokens: int
+) -> ToolReply:
+    """Return the arguments with which the model calls ``tool``, an OpenAI function: text, or what servers make of it.
+
+    Raises what ``ask`` raises; BadReply where the model answers in words or calls another tool.
+    """
+    name = tool["function"]["name"]
+    wish = {"tools": [tool], "tool_choice": {"type": "function", "function": {"name": name}}}
+    message, usage = _read(_post(settings, messages, max_tokens, wish), ("stop", "tool_calls", "function_call"))
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list) or not calls:
+        raise BadReply(f"The model answered in words instead of calling {name}.")
+    function = calls[0].get("function") if isinstance(calls[0], dict) else None
+    if not isinstance(function, dict) or function.get("name") != name:
+        raise BadReply(f"The model called another tool than {name}.")
+    arguments = function.get("arguments")
+    if settings.api_key and settings.api_key in str(arguments):
+        raise BadReply("The reply repeats the key that it was asked with.")
+    return ToolReply(arguments, settings.model, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
+
+
+def _post(settings: ModelSettings, messages: list[dict[str, str]], max_tokens: int, wish: dict[str, Any]) -> bytes:
     if not settings.model or not settings.base_url:
         raise ModelNotSet(
             "No model is set: set MEMORYHUB_LLM_MODEL and, where it isn't OpenAI, MEMORYHUB_LLM_BASE_URL."
@@ -119,15 +161,11 @@ def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: 
             response = client.chat.completions.with_raw_response.create(
                 model=settings.model,
                 messages=messages,  # type: ignore[arg-type]
-                extra_body={limit: max_tokens},
+                extra_body={limit: max_tokens} | wish,
             )
-            body = response.content
+            return response.content
         except (openai.OpenAIError, MemoryHubError) as error:
             _explain(error, settings)
-    reply = _read(body, settings.model)
-    if settings.api_key and settings.api_key in reply.text:
-        raise BadReply("The reply repeats the key that it was asked with.")
-    return reply
 
 
 def _explain(error: Exception, settings: ModelSettings) -> NoReturn:
@@ -180,8 +218,8 @@ def _masked(text: str, key: str) -> str:
     return plain if len(plain) <= MAX_ERROR_CHARS else f"{plain[:MAX_ERROR_CHARS]}…"
 
 
-def _read(body: bytes, model: str) -> Reply:
-    """Return the text of a chat completion. Raises BadReply unless it is whole: one choice that ended by itself."""
+def _read(body: bytes, reasons: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the message of a chat completion, and its usage. Raises BadReply unless one choice ended by itself."""
     try:
         value = decode_json(body.decode()).value
     except (BadJSON, UnicodeDecodeError) as error:
@@ -190,16 +228,11 @@ def _read(body: bytes, model: str) -> Reply:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadReply("The reply holds no choice.")
     reason = choices[0].get("finish_reason")
-    if reason != "stop":
+    if reason not in reasons:
         words = {"length": "it was cut at its length limit", "content_filter": "a filter stopped it"}
         raise BadReply(f"The reply is not whole: {words.get(str(reason), f'it ended with {reason!r}')}.")
-    message = choices[0].get("message")
-    text = message.get("content") if isinstance(message, dict) else None
-    if not isinstance(text, str) or not text.strip():
-        raise BadReply("The reply holds no text.")
-    usage = value.get("usage")
-    counts: dict[str, Any] = usage if isinstance(usage, dict) else {}
-    return Reply(text.strip(), model, _count(counts, "prompt_tokens"), _count(counts, "completion_tokens"))
+    message, usage = choices[0].get("message"), value.get("usage")
+    return message if isinstance(message, dict) else {}, usage if isinstance(usage, dict) else {}
 
 
 def _count(usage: dict[str, Any], name: str) -> int:

@@ -18,18 +18,27 @@ class Merge:
     conflict_count: int
 
 
-def merge_texts(base: str, ours: str, theirs: str) -> Merge:
+def merge_texts(base: str, ours: str, theirs: str, *, keep_both: bool = False) -> Merge:
     """Merge three ways by line (the classic diff3 rule): a change of one side is taken, equal changes count once.
 
-    Changes of both sides that overlap, or touch the same gap, are a conflict: nothing is guessed.
+    Changes of both sides that overlap, or touch the same gap, are a conflict: nothing is guessed. With ``keep_both``
+    lines that both sides add at one place stand there after each other, ours first: what two runs add to a list of
+    facts are two additions.
     """
     if ours == theirs or theirs == base:
         return Merge(ours, 0)
     if ours == base:
         return Merge(theirs, 0)
+    if keep_both and not base.strip():
+        there = ours.rstrip("\n").split("\n")
+        return Merge(
+            "\n".join([*there, *(line for line in theirs.split("\n") if line and line not in there)]) + "\n", 0
+        )
     lines = base.split("\n")
     left, right = _changes(lines, ours.split("\n")), _changes(lines, theirs.split("\n"))
-    conflicts = sum(_clash(one, other) for one in left for other in right)
+    if keep_both:
+        right = [_without_repeats(change, left) for change in right]
+    conflicts = sum(_clash(one, other, keep_both=keep_both) for one in left for other in right)
     if conflicts:
         return Merge(None, conflicts)
     merged: list[str] = []
@@ -48,11 +57,18 @@ def _changes(base: Sequence[str], other: Sequence[str]) -> list[Change]:
     ]
 
 
-def _clash(one: Change, other: Change) -> bool:
+def _without_repeats(change: Change, others: Sequence[Change]) -> Change:
+    """Return an addition without the lines that the other side adds at the same place."""
+    start, end, new = change
+    there = {line for i, j, lines in others if i == j == start == end for line in lines}
+    return (start, end, [line for line in new if line not in there]) if start == end else change
+
+
+def _clash(one: Change, other: Change, *, keep_both: bool) -> bool:
     if one == other:
         return False
     if one[0] == one[1] and other[0] == other[1]:
-        return one[0] == other[0]
+        return one[0] == other[0] and not keep_both
     return one[0] < other[1] and other[0] < one[1]
 
 

@@ -1,4 +1,4 @@
-from memoryhub.views import runs, sessions
+from memoryhub.views import review, runs, sessions
 from memoryhub.views.configure import (
     activity,
     delete_webhook,
@@ -21,6 +21,7 @@ __all__ = [
     "new_workspace",
     "open_demo",
     "overview",
+    "review",
     "runs",
     "session_context",
     "sessions",

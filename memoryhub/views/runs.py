@@ -6,12 +6,15 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseStopPolling
 
+from knowledge_app.models import MemoryRevision
 from memoryhub.flows.compress import approve_held
 from memoryhub.flows.model import model_for
+from memoryhub.flows.runs import undo_run
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.views.people import EDITOR, get_session, person
@@ -19,7 +22,7 @@ from sessions_app.access import get_workspace, has_role
 from sessions_app.forms import CompressForm
 from sessions_app.models import Run, Session, Summary
 from sessions_app.models.runs import LIVE_STATUSES
-from sessions_app.services.compression import Plan, plan_compression, undo_compression
+from sessions_app.services.compression import Plan, plan_compression
 from sessions_app.services.runs import cancel_run, dismiss_run, request_run, retry_run, this_worker
 from sessions_app.services.summarising import by_rule, requests_for
 
@@ -57,12 +60,17 @@ def run_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "proposal": run.proposal,
         "summary": Summary.objects.filter(run=run).first(),
         "may_decide": has_role(request.user, run.workspace, EDITOR),
-        "folded": max(0, run.to_position - run.from_position),
+        "memory_url": _memory_url(run, slug),
     }
     response = render_page(request, "memoryhub/run.html", context, fragment="run")
     if not run.is_live and request.GET.get("poll"):
         return HttpResponseStopPolling(response.content)
     return response
+
+
+def _memory_url(run: Run, slug: str) -> str:
+    revision = MemoryRevision.objects.filter(run=run).order_by("-number").first()
+    return reverse("knowledge:document", args=[slug, revision.document_id]) if revision else ""
 
 
 def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> Run:
@@ -98,8 +106,9 @@ def dismiss(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    undo_compression(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now())
-    messages.success(request, "Undone: what was folded is in the context again.")
+    run = _find(request, slug, pk, role=EDITOR)
+    undo_run(run, actor=person(request), now=timezone.now())
+    messages.success(request, "Undone.")
     return redirect("run", slug, pk)
 
 
@@ -140,6 +149,14 @@ def compress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     }
     status = 422 if request.method == "POST" else 200
     return render_page(request, "memoryhub/compress.html", context, fragment="plan", status=status)
+
+
+@require_POST
+def consolidate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk, role=EDITOR)
+    options = {"archive_all": bool(request.POST.get("archive_all"))}
+    run, _ = request_run(session, Run.Kind.CONSOLIDATION, options=options, actor=person(request), now=timezone.now())
+    return redirect("run", slug, run.pk)
 
 
 def _figures(session: Session, plan: Plan) -> dict[str, int]:

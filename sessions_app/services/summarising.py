@@ -62,7 +62,7 @@ def requests_for(plan: Plan, part_tokens: int = PART_TOKENS) -> list[Request]:
     Each quotes up to ``part_tokens`` (estimated) and has its share of the target. The conversation stands between
     marks drawn anew, so that nothing in it can end the quotation.
     """
-    parts = list(_parts([_quoted(row) for row in plan.entries or plan.summaries], part_tokens))
+    parts = list(_parts([quoted(row) for row in plan.entries or plan.summaries], part_tokens))
     sizes = [count_tokens(part) for part in parts]
     whole = sum(sizes) or 1
     return [
@@ -91,7 +91,8 @@ def _parts(texts: Iterable[str], part_tokens: int) -> Iterable[str]:
         yield "\n\n".join(part)
 
 
-def _quoted(row: Entry | Summary) -> str:
+def quoted(row: Entry | Summary) -> str:
+    """Return an entry, or a summary, as a request quotes it: who, what, and the tools called."""
     if isinstance(row, Summary):
         return f"[summary of entries {row.first_position} to {row.last_position}]\n{row.content}"
     who = f"{row.role} {row.name}".strip() if row.kind == Entry.Kind.MESSAGE else f"{row.kind} {row.name}".strip()

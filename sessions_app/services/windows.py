@@ -78,7 +78,7 @@ def fold_end(entries: Sequence[FoldEntry], *, keep: int) -> int:
     of what could be folded, since a context begins with one. Ids may come again: a result answers the latest call.
     """
     limit = max(0, len(entries) - keep)
-    safe = _last_safe(entries, limit)
+    safe = last_safe_cut(entries, limit)
     if not keep:
         return safe
     turn = next((i for i in range(safe, 0, -1) if i < len(entries) and entries[i].role == "user"), 0)
@@ -87,7 +87,7 @@ def fold_end(entries: Sequence[FoldEntry], *, keep: int) -> int:
     return safe
 
 
-def _last_safe(entries: Sequence[FoldEntry], limit: int) -> int:
+def last_safe_cut(entries: Sequence[FoldEntry], limit: int) -> int:
     """Return the largest cut up to ``limit`` that lies in no tool group; 0 where every one does."""
     called: dict[str, int] = {}
     unsafe: set[int] = set()

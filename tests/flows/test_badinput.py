@@ -136,7 +136,7 @@ def assert_pages_work(client: Client) -> None:
         pages += [f"{base}key-values/{pk}/" for pk in KeyValue.objects.values_list("pk", flat=True)]
         pages += [f"{base}terms/{pk}/" for pk in Term.objects.values_list("pk", flat=True)]
         pages += [f"{base}memory/{pk}/" for pk in MemoryDocument.objects.values_list("pk", flat=True)]
-        pages += [f"{base}memory/held/{pk}/" for pk in HeldChange.objects.values_list("pk", flat=True)]
+        pages += [f"{base}review/{pk}/" for pk in HeldChange.objects.values_list("pk", flat=True)]
         for page in pages:
             started = time.monotonic()
             response = client.get(page)

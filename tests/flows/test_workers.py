@@ -44,5 +44,10 @@ def test_a_killed_worker_costs_nothing_and_its_work_is_taken_up(tmp_path):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_four_workers_on_one_memory_lose_no_fact(tmp_path):
+    assert "12 of 12 facts present" in soak(tmp_path, "consolidators", "12")
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_long_conversation_stays_within_its_budget_while_a_worker_folds_it(tmp_path):
     assert "all promises hold" in soak(tmp_path, "turns", "120")

@@ -6,10 +6,13 @@ from django.db import IntegrityError, transaction
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.memory import StaleBase, revise_document
-from knowledge_app.services.outside import CannotDecide, decide_held_change, plan_outside_edit, take_document
+from knowledge_app.services.outside import plan_outside_edit, take_document
+from knowledge_app.services.review import CannotDecide
+from memoryhub.flows.review import approve, reject
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor
+from tests.hub import PERSON
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
@@ -113,12 +116,12 @@ def test_approving_takes_the_held_text_and_rejecting_leaves_the_document(workspa
     halved = "\n".join(FACTS.split("\n")[:11])
     take(workspace, halved)
 
-    decide_held_change(HeldChange.objects.get(), approve=True, user=user, now=NOW)
+    approve(HeldChange.objects.get(), actor=PERSON, user=user, now=NOW)
 
     assert head() == halved
     assert +take(workspace, halved).unchanged == {"documents": 1}
     with pytest.raises(CannotDecide):
-        decide_held_change(HeldChange.objects.get(), approve=False, user=user, now=NOW)
+        reject(HeldChange.objects.get(), actor=PERSON, user=user, now=NOW)
 
 
 def test_a_rejected_text_is_not_held_again(workspace):
@@ -126,7 +129,7 @@ def test_a_rejected_text_is_not_held_again(workspace):
     take(workspace, FACTS)
     halved = "\n".join(FACTS.split("\n")[:11])
     take(workspace, halved)
-    decide_held_change(HeldChange.objects.get(), approve=False, user=user, now=NOW)
+    reject(HeldChange.objects.get(), actor=PERSON, user=user, now=NOW)
 
     take(workspace, halved)
 

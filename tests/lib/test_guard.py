@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 from memoryhub.lib.facts import fact_lines
 from memoryhub.lib.guard import additions_only, compare_facts, flags_of, is_order
 
-FACTS = [
-    f"fact {word} of the team" for word in "one two three four five six seven eight nine ten eleven twelve".split()
-]
+WORDS = "one two three four five six seven eight nine ten eleven twelve"
+FACTS = [f"fact {word} of the team" for word in WORDS.split()]
 
 
 def document(*facts: str) -> str:

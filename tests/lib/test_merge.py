@@ -6,6 +6,23 @@ from memoryhub.lib.merge import merge_texts
 BASE = "# Facts\n- one\n- two\n- three"
 
 
+def test_what_both_sides_add_at_one_place_can_be_kept():
+    merged = merge_texts("# A\n- a\n", "# A\n- a\n- b\n", "# A\n- a\n- c\n", keep_both=True)
+
+    assert merged.text == "# A\n- a\n- b\n- c\n"
+    assert merge_texts("# A\n- a\n", "# A\n- a\n- b\n", "# A\n- a\n- c\n").text is None
+
+
+def test_what_both_sides_add_alike_is_kept_once():
+    merged = merge_texts("- a\n", "- a\n- b\n- c\n", "- a\n- c\n- d\n", keep_both=True)
+
+    assert merged.text == "- a\n- b\n- c\n- d\n"
+
+
+def test_two_beginnings_of_an_empty_text_are_both_kept():
+    assert merge_texts("", "- a\n", "- b\n", keep_both=True).text == "- a\n- b\n"
+
+
 def test_changes_of_different_lines_are_both_taken():
     merged = merge_texts(BASE, BASE.replace("one", "ONE"), BASE.replace("three", "THREE"))
 

@@ -309,8 +309,8 @@ def test_a_foreign_held_change_is_not_found(workspace, viewer, viewer_client):
     change = hold(other)
     Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
 
-    assert viewer_client.get(reverse("knowledge:held-change", args=[workspace.slug, change.pk])).status_code == 404
-    for name in ("knowledge:approve-held-change", "knowledge:reject-held-change"):
+    assert viewer_client.get(reverse("held-change", args=[workspace.slug, change.pk])).status_code == 404
+    for name in ("approve-held-change", "reject-held-change"):
         for slug in (workspace.slug, other.slug):
             assert viewer_client.post(reverse(name, args=[slug, change.pk])).status_code == 404
     assert HeldChange.objects.get().status == HeldChange.Status.PENDING
@@ -318,11 +318,9 @@ def test_a_foreign_held_change_is_not_found(workspace, viewer, viewer_client):
 
 def test_a_held_change_is_shown_as_a_diff_and_decided_by_editors_only(workspace, viewer, viewer_client):
     change = hold(workspace)
-    approve = reverse("knowledge:approve-held-change", args=[workspace.slug, change.pk])
+    approve = reverse("approve-held-change", args=[workspace.slug, change.pk])
 
-    assert "<del>- fact 15 of the team</del>" in text(
-        viewer_client, "knowledge:held-change", workspace.slug, change.pk
-    )
+    assert "<del>- fact 15 of the team</del>" in text(viewer_client, "held-change", workspace.slug, change.pk)
     assert "held for review" in text(viewer_client, "knowledge:documents", workspace.slug)
     assert viewer_client.post(approve).status_code == 404
     Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
@@ -334,7 +332,7 @@ def test_a_held_change_is_shown_as_a_diff_and_decided_by_editors_only(workspace,
 
 def test_rejecting_keeps_the_text(workspace, viewer, viewer_client):
     change = hold(workspace)
-    reject = reverse("knowledge:reject-held-change", args=[workspace.slug, change.pk])
+    reject = reverse("reject-held-change", args=[workspace.slug, change.pk])
 
     assert viewer_client.post(reject).status_code == 404
     Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)

@@ -8,10 +8,10 @@ from django.utils import timezone
 from memoryhub.flows.compress import approve_held
 from memoryhub.flows.documents import run_document
 from memoryhub.flows.lookup import NotFound, find_workspace
+from memoryhub.flows.runs import undo_run
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Run
 from sessions_app.services.audit import Actor
-from sessions_app.services.compression import undo_compression
 from sessions_app.services.runs import cancel_run, dismiss_run, retry_run, this_worker
 
 COMMAND = Actor("command", "runs")
@@ -74,7 +74,7 @@ def _listed(workspace: str | None, status: str | None, limit: int) -> list[Run]:
 def _decide(run: Run, action: str, note: str) -> None:
     now = timezone.now()
     if action == "undo":
-        undo_compression(run, actor=COMMAND, now=now)
+        undo_run(run, actor=COMMAND, now=now)
     elif action in ("retry", "fold"):
         retry_run(run, actor=COMMAND, now=now, by_rule=action == "fold")
     elif action == "cancel":

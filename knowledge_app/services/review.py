@@ -1,0 +1,104 @@
+"""Deciding about held changes: whole, by hunk, or with a text of one's own. All texts are kept, whatever comes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from knowledge_app.models import HeldChange, MemoryDocument
+from knowledge_app.services.memory import revise_document
+from memoryhub.lib.diff import line_changes
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.merge import merge_texts
+from sessions_app.services.audit import Actor, record
+
+
+class CannotDecide(MemoryHubError):
+    """The change was decided before, or the document moved on so that the two can't be merged."""
+
+    code = "cannot_decide"
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """One place where a held text differs: lines [start, end) of ours become ``new``. Counted from 0."""
+
+    number: int
+    start: int
+    end: int
+    old: list[str]
+    new: list[str]
+
+
+def hunks_of(change: HeldChange) -> list[Hunk]:
+    """Return the places where a held text differs from the hub's of that time, in order."""
+    ours = _ours(change).split("\n")
+    proposed = change.proposed.split("\n")
+    places = [row for row in line_changes(ours, proposed) if row[0] != "equal"]
+    return [
+        Hunk(number, start, end, ours[start:end], proposed[j:j_end])
+        for number, (_, start, end, j, j_end) in enumerate(places)
+    ]
+
+
+def text_with(change: HeldChange, chosen: Collection[int]) -> str:
+    """Return the hub's text of that time with some of the hunks taken. Raises CannotDecide for an unknown number."""
+    hunks = hunks_of(change)
+    unknown = set(chosen) - {hunk.number for hunk in hunks}
+    if unknown:
+        raise CannotDecide(f"There is no part {min(unknown)}: this change has parts 0 to {len(hunks) - 1}.")
+    lines = _ours(change).split("\n")
+    for hunk in reversed(hunks):
+        if hunk.number in chosen:
+            lines[hunk.start : hunk.end] = hunk.new
+    return "\n".join(lines)
+
+
+def _ours(change: HeldChange) -> str:
+    return change.ours.content if change.ours else ""
+
+
+def close_change(
+    change: HeldChange, *, approve: bool, actor: Actor, user: User | None, reason: str, now: datetime
+) -> None:
+    """Mark a pending change as decided, with its record. Call inside a transaction. Raises CannotDecide."""
+    status = HeldChange.Status.APPROVED if approve else HeldChange.Status.REJECTED
+    pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
+    if not pending.update(status=status, decided_by=user, decided_at=now, decision_reason=reason):
+        raise CannotDecide("This change was decided already.")
+    verb = "approved" if approve else "rejected"
+    record(
+        actor,
+        f"change.{verb}",
+        "held_change",
+        change.pk,
+        f"held change of {change.document.name} {verb}",
+        at=now,
+        workspace=change.workspace,
+        after_hash=change.proposed_hash,
+    )
+
+
+@transaction.atomic
+def take_text(change: HeldChange, text: str, *, actor: Actor, now: datetime) -> None:
+    """Make an approved text the document's head, merged with what changed since. Raises CannotDecide."""
+    document = (
+        MemoryDocument.objects.select_related("head").select_for_update(of=("self",)).get(pk=change.document_id)
+    )
+    head = document.head.content if document.head else ""
+    merged = merge_texts(_ours(change), head, text)
+    if merged.text is None:
+        raise CannotDecide(f"{document.name} was changed since in the same lines. Edit it by hand, then reject this.")
+    if merged.text != head or document.head is None:
+        revision = revise_document(
+            document, merged.text, base=document.head, actor=actor, reason="approved a held change", now=now
+        )
+    else:
+        revision = document.head
+    if merged.text == change.proposed and change.author_kind == "sync":
+        document.synced_revision = revision
+        document.save(update_fields=["synced_revision"])

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.services.consolidation import is_due
+from memoryhub.flows.consolidate import preview
+from memoryhub.flows.documents import run_document
+from memoryhub.flows.lookup import find_session, find_workspace
+from memoryhub.flows.runs import complete
+from memoryhub.lib.diff import diff_lines
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.models import Run, Session
+from sessions_app.services.audit import Actor
+from sessions_app.services.runs import request_run
+
+COMMAND = Actor("command", "consolidate")
+MARKS = {"ins": "+", "del": "-", "same": " ", "skip": "…"}
+
+
+class Command(JsonCommand):
+    help = "Move what was said into MEMORY.md and the history: of a session, or of all that are due."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace", nargs="?")
+        parser.add_argument("session_key", nargs="?")
+        parser.add_argument("--due", action="store_true", help="only sessions that are due")
+        parser.add_argument("--archive-all", action="store_true", help="everything, not only what the window leaves")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="ask the model and show its proposal; change nothing"
+        )
+
+    def run(
+        self,
+        *,
+        workspace: str | None,
+        session_key: str | None,
+        due: bool,
+        archive_all: bool,
+        dry_run: bool,
+        **_options: Any,
+    ) -> dict[str, Any]:
+        sessions = _chosen(workspace, session_key)
+        if due or session_key is None:
+            sessions = [session for session in sessions if archive_all or is_due(session)]
+        if dry_run:
+            return {"dry_run": True, "runs": [_previewed(session, archive_all=archive_all) for session in sessions]}
+        options = {"once": True, "archive_all": archive_all}
+        return {"dry_run": False, "runs": [run_document(_carried_out(session, options)) for session in sessions]}
+
+    def show(self, result: dict[str, Any]) -> None:
+        if not result["runs"]:
+            self.line("No session is due.")
+        for run in result["runs"]:
+            place = f"{run['session']}: {run['status'].replace('_', ' ')}"
+            self.line(f"{place}, #{run['from']} to #{run['to'] - 1}" if run["to"] else place)
+            for words in [run["error"], *run.get("flags", [])]:
+                if words:
+                    self.line(f"  {words}")
+            for line in run.get("diff", []):
+                self.line(f"  {line}")
+            if run.get("history"):
+                self.line(f"  history: {run['history']}")
+
+
+def _chosen(workspace: str | None, key: str | None) -> list[Session]:
+    sessions = Session.objects.select_related("workspace").order_by("id")
+    if workspace is None:
+        return list(sessions)
+    found = find_workspace(workspace)
+    return [find_session(found, key)] if key is not None else list(sessions.filter(workspace=found))
+
+
+def _carried_out(session: Session, options: dict[str, Any]) -> Run:
+    run, _ = request_run(session, Run.Kind.CONSOLIDATION, options=options, actor=COMMAND, now=timezone.now())
+    return complete(run, now=timezone.now)
+
+
+def _previewed(session: Session, *, archive_all: bool) -> dict[str, Any]:
+    plan, proposal, run = preview(session, archive_all=archive_all, now=timezone.now)
+    document: dict[str, Any] = {"id": None, "session": session.key, "error": plan.reason or None}
+    if proposal is None:
+        return document | {"status": "nothing_due", "from": 0, "to": 0, "tokens": 0}
+    return document | {
+        "status": "planned",
+        "from": session.last_consolidated,
+        "to": plan.end,
+        "tokens": run.total_tokens,
+        "cost": str(run.cost) if run.cost is not None else None,
+        "history": proposal.history,
+        "memory": proposal.memory,
+        "diff": [f"{MARKS[line.mark]} {line.text}" for line in diff_lines(plan.memory, proposal.memory)],
+    }

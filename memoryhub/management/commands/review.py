@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.models import HeldChange
+from knowledge_app.services.review import hunks_of
+from memoryhub.flows.lookup import NotFound, find_workspace
+from memoryhub.flows.review import approve, reject
+from memoryhub.lib.diff import diff_lines
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "review")
+MARKS = {"ins": "+", "del": "-", "same": " ", "skip": "…"}
+
+
+class Command(JsonCommand):
+    help = "The review inbox: list and show held changes, approve them whole, by part or edited, or reject them."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", nargs="?", choices=("list", "show", "approve", "reject"), default="list")
+        parser.add_argument("number", nargs="?", type=int, help="the held change's number")
+        parser.add_argument("--workspace", help="list those of one workspace")
+        parser.add_argument("--all", action="store_true", help="list decided ones too")
+        parser.add_argument("--part", type=int, action="append", help="approve only these parts; repeatable")
+        parser.add_argument("--file", help="approve the text of this file instead")
+        parser.add_argument("--reason", default="")
+
+    def run(self, *, action: str, number: int | None, **options: Any) -> dict[str, Any]:
+        changes = HeldChange.objects.select_related("document", "workspace", "run", "ours", "base").order_by("-id")
+        if action == "list":
+            if options["workspace"]:
+                changes = changes.filter(workspace=find_workspace(options["workspace"]))
+            if not options["all"]:
+                changes = changes.filter(status=HeldChange.Status.PENDING)
+            return {"changes": [_document(change) for change in changes[:100]]}
+        change = changes.filter(pk=number or 0).first()
+        if change is None:
+            raise NotFound(f"There is no held change {number}: `review list` shows those that there are.")
+        if action == "approve":
+            text = Path(options["file"]).read_text(encoding="utf-8") if options["file"] else None
+            approve(
+                change, actor=COMMAND, now=timezone.now(), hunks=options["part"], text=text, reason=options["reason"]
+            )
+        elif action == "reject":
+            reject(change, actor=COMMAND, now=timezone.now(), reason=options["reason"])
+        change.refresh_from_db()
+        return {"changes": [_document(change) | _texts(change)]}
+
+    def show(self, result: dict[str, Any]) -> None:
+        if not result["changes"]:
+            self.line("Nothing waits for a decision.")
+        for change in result["changes"]:
+            place = f"{change['workspace']}/{change['document']}"
+            self.line(f"{change['id']:>6}  {change['status']:<10} {place}: {change['reason']}")
+            for line in change.get("diff", []):
+                self.line(f"        {line}")
+
+
+def _document(change: HeldChange) -> dict[str, Any]:
+    return {
+        "id": change.pk,
+        "workspace": change.workspace.slug,
+        "document": change.document.name,
+        "status": change.status,
+        "flags": change.flags,
+        "reason": change.reason,
+        "run": change.run_id,
+        "author": change.author_name,
+        "created_at": change.created_at,
+        "decided_at": change.decided_at,
+        "decision_reason": change.decision_reason,
+    }
+
+
+def _texts(change: HeldChange) -> dict[str, Any]:
+    ours = change.ours.content if change.ours else ""
+    return {
+        "base": change.base.content if change.base else None,
+        "ours": ours,
+        "proposed": change.proposed,
+        "parts": [{"part": hunk.number, "old": hunk.old, "new": hunk.new} for hunk in hunks_of(change)],
+        "diff": [f"{MARKS[line.mark]} {line.text}" for line in diff_lines(ours, change.proposed)],
+    }

@@ -1,0 +1,115 @@
+"""The review inbox, and the page on which a person decides about one held change."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from knowledge_app.models import HeldChange
+from knowledge_app.services.review import hunks_of
+from knowledge_app.views.memory import show_invisible
+from memoryhub.flows.review import approve, reject
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page
+from memoryhub.views.people import EDITOR, person
+from sessions_app.access import get_workspace, has_role
+
+MAX_REASON = 500
+
+
+def inbox(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    is_decided = request.GET.get("state") == "decided"
+    changes = HeldChange.objects.filter(workspace=workspace).select_related("document", "run", "decided_by")
+    pending = changes.filter(status=HeldChange.Status.PENDING)
+    shown = changes.exclude(status=HeldChange.Status.PENDING) if is_decided else pending
+    context = {
+        "workspace": workspace,
+        "page": keyset_page(shown, order=("-id",), params=request.GET),
+        "is_decided": is_decided,
+        "pending_count": pending.count(),
+        "oldest": pending.order_by("id").first(),
+    }
+    return render_page(request, "memoryhub/review.html", context, fragment="inbox")
+
+
+def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    change = _find(request, slug, pk)
+    ours = change.ours.content if change.ours else ""
+    texts = [
+        ("The text that both began with", change.base.content if change.base else ""),
+        ("What the hub has", ours),
+        ("What is proposed", change.proposed),
+    ]
+    hunks = [
+        (hunk, [show_invisible(line) for line in hunk.old], [show_invisible(line) for line in hunk.new])
+        for hunk in hunks_of(change)
+    ]
+    context = {
+        "workspace": change.workspace,
+        "change": change,
+        "hunks": hunks,
+        "texts": [(label, show_invisible(text)) for label, text in texts],
+        "is_whole_run": bool(change.run and change.run.status == "held"),
+        "history": change.run.proposal.get("history", "") if change.run else "",
+        "may_decide": change.status == HeldChange.Status.PENDING and has_role(request.user, change.workspace, EDITOR),
+    }
+    return render_page(request, "memoryhub/held_change.html", context)
+
+
+def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> HeldChange:
+    workspace = get_workspace(request, slug, role=role)
+    rows = HeldChange.objects.select_related(
+        "workspace", "document", "base", "ours", "decided_by", "run", "run__session", "run__workspace"
+    )
+    found: HeldChange = get_object_or_404(rows, workspace=workspace, pk=pk)
+    return found
+
+
+@require_POST
+def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Take the chosen parts, or the edited text where one is sent; all of it where neither is."""
+    change = _find(request, slug, pk, role=EDITOR)
+    text = request.POST["text"].replace("\r\n", "\n") if "text" in request.POST else None
+    chosen = [int(number) for number in request.POST.getlist("part") if number.isascii() and number.isdigit()]
+    hunks = chosen if "parts" in request.POST and text is None else None
+    if hunks == []:
+        messages.error(request, "Choose at least one part, or keep the hub's text.")
+        return redirect("held-change", slug, pk)
+    try:
+        approve(
+            change,
+            actor=person(request),
+            user=request.user,  # type: ignore[arg-type]
+            now=timezone.now(),
+            hunks=hunks,
+            text=text,
+            reason=request.POST.get("reason", "")[:MAX_REASON],
+        )
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect("held-change", slug, pk)
+    messages.success(request, f"Taken into {change.document.name}.")
+    return redirect("knowledge:document", slug, change.document_id)
+
+
+@require_POST
+def reject_held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    change = _find(request, slug, pk, role=EDITOR)
+    try:
+        reject(
+            change,
+            actor=person(request),
+            user=request.user,  # type: ignore[arg-type]
+            now=timezone.now(),
+            reason=request.POST.get("reason", "")[:MAX_REASON],
+        )
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect("held-change", slug, pk)
+    messages.success(request, "The document stays as it is.")
+    return redirect("review", slug)
