@@ -44,3 +44,30 @@ class KeyValueFilterForm(forms.Form):
 
 class TermFilterForm(forms.Form):
     begin = search_field("Term begins with")
+
+
+class EditForm(forms.Form):
+    """A document's text with the number of the revision that it was edited from."""
+
+    base = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
+    text = forms.CharField(required=False, strip=False, widget=forms.Textarea(attrs={"rows": 28}))
+    reason = forms.CharField(required=False, max_length=300, label="Why")
+
+
+class CurateForm(forms.Form):
+    action = forms.ChoiceField(
+        choices=[
+            ("pin", "Pin: no run may touch them"),
+            ("unpin", "Unpin"),
+            ("verify", "Mark as verified today"),
+            ("review", "Review by a date"),
+            ("remove", "Remove from the document"),
+        ]
+    )
+    review_by = forms.DateField(required=False, label="Date", widget=forms.DateInput(attrs={"type": "date"}))
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        if self.cleaned_data.get("action") == "review" and not self.cleaned_data.get("review_by"):
+            self.add_error("review_by", "Choose a date.")
+        return self.cleaned_data

@@ -6,7 +6,16 @@ app_name = "knowledge"
 
 urlpatterns = [
     path("memory/", views.documents, name="documents"),
+    path("memory/new/", views.editing.start, name="start-document"),
     path("memory/<int:pk>/", views.document, name="document"),
+    path("memory/<int:pk>/edit/", views.editing.edit, name="edit-document"),
+    path("memory/<int:pk>/preview/", views.editing.preview, name="preview-document"),
+    path("memory/<int:pk>/compare/", views.editing.compare, name="compare"),
+    path("memory/<int:pk>/origins/", views.editing.blame, name="blame"),
+    path("memory/<int:pk>/facts/", views.editing.facts, name="facts"),
+    path("memory/<int:pk>/facts/curate/", views.editing.curate, name="curate-facts"),
+    path("memory/<int:pk>/restore/<int:number>/", views.editing.restore, name="restore-revision"),
+    path("memory/facts/<int:pk>/return/", views.editing.return_fact, name="return-fact"),
     path("history/", views.history, name="history"),
     path("knowledge/", views.knowledge, name="knowledge"),
     path("observations/", views.observations, name="observations"),

@@ -1,3 +1,4 @@
+from knowledge_app.views import editing
 from knowledge_app.views.cache import cached_response, cached_responses
 from knowledge_app.views.graph import term, terms
 from knowledge_app.views.history import history
@@ -11,6 +12,7 @@ __all__ = [
     "cached_responses",
     "document",
     "documents",
+    "editing",
     "history",
     "key_value",
     "key_values",

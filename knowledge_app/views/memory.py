@@ -14,7 +14,8 @@ from memoryhub.lib.diff import diff_lines
 from memoryhub.lib.facts import FactLine, Section, fact_lines, split_sections
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.markdown import MAX_RENDERED_CHARS, render_markdown
-from sessions_app.access import get_workspace
+from sessions_app.access import get_workspace, has_role
+from sessions_app.models import Membership
 
 SHOWN_REVISIONS = 20
 SHOWN_REMOVED = 50
@@ -55,6 +56,7 @@ def documents(request: HttpRequest, slug: str) -> HttpResponse:
         "workspace": workspace,
         "documents": list(rows),
         "held": list(held.select_related("document").order_by("-id")),
+        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
     }
     return render_page(request, "knowledge_app/documents.html", context)
 
@@ -87,6 +89,7 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "revisions": list(found.revisions.order_by("-number")[:SHOWN_REVISIONS]),
         "removed": [(fact, show_invisible(fact.text)) for fact in removed_rows],
         "removed_count": removed.count(),
+        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
         "held": list(found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id")),
     }
     return render_page(request, "knowledge_app/document.html", context, fragment="document")

@@ -88,3 +88,20 @@ document.addEventListener("keydown", (event) => {
   else return;
   event.preventDefault();
 });
+
+/* Unsaved text survives a lost connection or login: kept for this tab alone, until it is saved or given up. */
+const draft = one("[data-draft]");
+const forget = (key) => sessionStorage.removeItem(`draft:${key}`);
+if (draft) {
+  const key = `draft:${draft.dataset.draft}`;
+  const kept = sessionStorage.getItem(key);
+  if (kept !== null && kept !== draft.value) {
+    draft.value = kept;
+    say("Your unsaved text from before is back. Save it, or cancel to give it up.");
+    htmx.trigger(draft, "input");
+  }
+  draft.addEventListener("input", () => sessionStorage.setItem(key, draft.value));
+  one("[data-give-up]")?.addEventListener("click", () => forget(draft.dataset.draft));
+}
+const written = one("[data-written]");
+if (written && new URLSearchParams(location.search).has("saved")) forget(written.dataset.written);

@@ -3,6 +3,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from knowledge_app.services.origins import LineOrigin, line_origins
 from memoryhub.flows.lookup import NotFound, find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
 
@@ -15,13 +16,15 @@ class Command(JsonCommand):
         parser.add_argument("workspace")
         parser.add_argument("name", nargs="?", default="MEMORY.md")
         parser.add_argument("--revision", type=int, help="number of an earlier revision")
+        parser.add_argument("--blame", action="store_true", help="where each line of the latest revision came from")
 
-    def run(self, *, workspace: str, name: str, revision: int | None, **_options: Any) -> dict[str, Any]:
+    def run(self, *, workspace: str, name: str, revision: int | None, blame: bool, **_options: Any) -> dict[str, Any]:
         document = find_document(find_workspace(workspace), name)
         shown = document.head if revision is None else document.revisions.filter(number=revision).first()
         if shown is None:
             raise NotFound(f"{name} has no revision {revision}.")
-        return {
+        lines = {"lines": [_origin(line) for line in line_origins(document)]} if blame else {}
+        return lines | {
             "name": document.name,
             "revision": shown.number,
             "content": shown.content,
@@ -38,4 +41,22 @@ class Command(JsonCommand):
         }
 
     def show(self, result: dict[str, Any]) -> None:
-        self.line(result["content"])
+        for line in result.get("lines", []):
+            source = " ".join(
+                [line["source"], *(f"{entry['session']}#{entry['position']}" for entry in line["entries"])]
+            )
+            self.line(f"{line['revision']:>4} {source:<24} {line['text']}")
+        if "lines" not in result:
+            self.line(result["content"])
+
+
+def _origin(line: LineOrigin) -> dict[str, Any]:
+    return {
+        "line": line.number,
+        "text": line.text,
+        "revision": line.revision.number,
+        "author": line.revision.author_name,
+        "source": line.source,
+        "run": line.revision.run_id,
+        "entries": [{"session": entry.session.key, "position": entry.position} for entry in line.entries],
+    }

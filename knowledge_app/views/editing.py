@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from knowledge_app.forms import CurateForm, EditForm
+from knowledge_app.models import Fact, MemoryDocument
+from knowledge_app.services.editing import (
+    NAMES,
+    EditConflict,
+    bring_back,
+    curate_facts,
+    remove_facts,
+    restore_revision,
+    save_text,
+    start_document,
+)
+from knowledge_app.services.origins import line_origins
+from knowledge_app.views.memory import show_invisible
+from memoryhub.lib.diff import diff_lines
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.markdown import render_markdown
+from sessions_app.access import get_workspace, has_role
+from sessions_app.models import Membership
+from sessions_app.services.audit import Actor
+
+EDITOR = Membership.Role.EDITOR
+
+
+def person(request: HttpRequest) -> Actor:
+    return Actor("person", request.user.get_username())
+
+
+def find_document(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> MemoryDocument:
+    workspace = get_workspace(request, slug, role=role)
+    rows = MemoryDocument.objects.select_related("head", "workspace")
+    found: MemoryDocument = get_object_or_404(rows, workspace=workspace, pk=pk)
+    return found
+
+
+@require_POST
+def start(request: HttpRequest, slug: str) -> HttpResponse:
+    """Begin a document that the agent has no file of yet."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    name = request.POST.get("name", "")
+    document = start_document(workspace, name if name in NAMES else NAMES[0])
+    return redirect("knowledge:edit-document", slug, document.pk)
+
+
+def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Edit a document on a known base; a save that meets changes of others is merged, or shown with both texts."""
+    document = find_document(request, slug, pk, role=EDITOR)
+    head = document.head
+    start_values = {"text": head.content if head else "", "base": head.number if head else 0}
+    form = EditForm(request.POST or None, initial=start_values)
+    context = {"workspace": document.workspace, "document": document, "form": form, "conflict": None}
+    status = 200
+    if form.is_bound and form.is_valid():
+        try:
+            saved = save_text(
+                document,
+                form.cleaned_data["text"],
+                base_number=form.cleaned_data["base"],
+                actor=person(request),
+                reason=form.cleaned_data["reason"] or "edited on its page",
+                now=timezone.now(),
+            )
+        except EditConflict as error:
+            conflict = diff_lines(show_invisible(error.base), show_invisible(error.head.content))
+            data = request.POST.copy()
+            data["base"] = str(error.head.number)
+            context |= {"form": EditForm(data), "conflict": conflict, "head": error.head}
+            status = 422
+        else:
+            _say(request, saved.revision is not None, is_merged=saved.is_merged)
+            return redirect(f"{reverse('knowledge:document', args=[slug, pk])}?saved=1")
+    elif form.is_bound:
+        status = 422
+    text = context["form"]["text"].value() or ""  # type: ignore[index]
+    context["preview"] = render_markdown(str(text))
+    return render_page(request, "knowledge_app/edit.html", context, status=status)
+
+
+def _say(request: HttpRequest, is_changed: bool, *, is_merged: bool) -> None:  # noqa: FBT001  private
+    words = "Saved, and merged with what changed meanwhile." if is_merged else "Saved."
+    messages.success(request, words if is_changed else "Nothing was different.")
+
+
+@require_POST
+def preview(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    find_document(request, slug, pk)
+    context = {"preview": render_markdown(request.POST.get("text", "")[:1_000_000])}
+    return render_page(request, "knowledge_app/edit.html", context, fragment="preview")
+
+
+@require_POST
+def restore(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    document = find_document(request, slug, pk, role=EDITOR)
+    get_object_or_404(document.revisions, number=number)
+    restored = restore_revision(document, number, actor=person(request), now=timezone.now())
+    words = (
+        f"Revision {number} is in force again, as revision {restored.number}." if restored else "It is so already."
+    )
+    messages.success(request, words)
+    return redirect("knowledge:document", slug, pk)
+
+
+def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    document = find_document(request, slug, pk)
+    revisions = list(
+        document.revisions.order_by("-number").only("number", "reason", "created_at", "author_name")[:500]
+    )
+    newest = revisions[0].number if revisions else 0
+    old = get_object_or_404(document.revisions, number=_number(request, "from", max(1, newest - 1)))
+    new = get_object_or_404(document.revisions, number=_number(request, "to", newest))
+    context = {
+        "workspace": document.workspace,
+        "document": document,
+        "revisions": revisions,
+        "old": old,
+        "new": new,
+        "diff": diff_lines(show_invisible(old.content), show_invisible(new.content)),
+    }
+    return render_page(request, "knowledge_app/compare.html", context)
+
+
+def _number(request: HttpRequest, name: str, default: int) -> int:
+    wish = request.GET.get(name, "")
+    return int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 9 else default
+
+
+def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    document = find_document(request, slug, pk)
+    lines = [(line, show_invisible(line.text)) for line in line_origins(document)]
+    context = {"workspace": document.workspace, "document": document, "lines": lines}
+    return render_page(request, "knowledge_app/blame.html", context)
+
+
+def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The fact lines of a document, to be curated one by one or many at once."""
+    document = find_document(request, slug, pk)
+    living = Fact.objects.filter(document=document, died=None).select_related("born").order_by("line", "id")
+    state = request.GET.get("state", "")
+    if state == "pinned":
+        living = living.filter(pinned=True)
+    elif state == "due":
+        living = living.filter(review_by__lte=timezone.localdate())
+    elif state == "unverified":
+        living = living.filter(last_verified_at=None)
+    context = {
+        "workspace": document.workspace,
+        "document": document,
+        "state": state,
+        "facts": [(fact, show_invisible(fact.text)) for fact in living[:1000]],
+        "may_edit": has_role(request.user, document.workspace, EDITOR),
+        "today": timezone.localdate(),
+    }
+    return render_page(request, "knowledge_app/facts.html", context, fragment="facts")
+
+
+@require_POST
+def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    document = find_document(request, slug, pk, role=EDITOR)
+    form = CurateForm(request.POST)
+    chosen = [int(number) for number in request.POST.getlist("fact") if number.isascii() and number.isdigit()]
+    if not form.is_valid() or not chosen:
+        messages.error(
+            request, "Choose facts, and what to do with them." if not chosen else "Give the date as a day."
+        )
+        return redirect("knowledge:facts", slug, pk)
+    action, now, actor = form.cleaned_data["action"], timezone.now(), person(request)
+    if action == "remove":
+        count = remove_facts(document, chosen, actor=actor, now=now)
+    else:
+        count = curate_facts(
+            document,
+            chosen,
+            actor=actor,
+            now=now,
+            pinned={"pin": True, "unpin": False}.get(action),
+            verified=action == "verify",
+            review_by=form.cleaned_data["review_by"] if action == "review" else None,
+        )
+    messages.success(request, f"Done for {count} fact{'' if count == 1 else 's'}.")
+    return redirect("knowledge:facts", slug, pk)
+
+
+@require_POST
+def return_fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Put a removed fact back."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    fact = get_object_or_404(Fact, workspace=workspace, pk=pk, died__isnull=False)
+    try:
+        bring_back(fact, actor=person(request), now=timezone.now())
+        messages.success(request, "The fact is back.")
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+    return redirect("knowledge:document", slug, fact.document_id)
