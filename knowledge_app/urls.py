@@ -11,6 +11,7 @@ urlpatterns = [
     path("memory/<int:pk>/edit/", views.editing.edit, name="edit-document"),
     path("memory/<int:pk>/preview/", views.editing.preview, name="preview-document"),
     path("memory/<int:pk>/compare/", views.editing.compare, name="compare"),
+    path("memory/<int:pk>/compact/", views.editing.compact, name="compact"),
     path("memory/<int:pk>/origins/", views.editing.blame, name="blame"),
     path("memory/<int:pk>/facts/", views.editing.facts, name="facts"),
     path("memory/<int:pk>/facts/curate/", views.editing.curate, name="curate-facts"),

@@ -53,6 +53,7 @@ PART_OF = {  # pages below a part
     "knowledge:document": "knowledge:documents",
     "knowledge:edit-document": "knowledge:documents",
     "knowledge:compare": "knowledge:documents",
+    "knowledge:compact": "knowledge:documents",
     "knowledge:blame": "knowledge:documents",
     "knowledge:facts": "knowledge:documents",
     "held-change": "review",

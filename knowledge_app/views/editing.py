@@ -9,6 +9,7 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.forms import CurateForm, EditForm
 from knowledge_app.models import Fact, MemoryDocument
+from knowledge_app.services.compaction import apply_compaction, plan_compaction
 from knowledge_app.services.editing import (
     NAMES,
     EditConflict,
@@ -21,6 +22,7 @@ from knowledge_app.services.editing import (
 )
 from knowledge_app.services.origins import line_origins
 from knowledge_app.views.memory import show_invisible
+from memoryhub.lib.compaction import DEFAULT_THRESHOLD
 from memoryhub.lib.diff import diff_lines
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -30,6 +32,7 @@ from sessions_app.models import Membership
 from sessions_app.services.audit import Actor
 
 EDITOR = Membership.Role.EDITOR
+THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
 
 
 def person(request: HttpRequest) -> Actor:
@@ -188,6 +191,34 @@ def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         )
     messages.success(request, f"Done for {count} fact{'' if count == 1 else 's'}.")
     return redirect("knowledge:facts", slug, pk)
+
+
+def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Lines that say the same, with the one that stays; a person chooses which go."""
+    document = find_document(request, slug, pk, role=EDITOR)
+    if request.method == "POST":
+        chosen = [int(number) for number in request.POST.getlist("line") if number.isascii() and number.isdigit()]
+        if document.head and request.POST.get("base") != str(document.head.number):
+            messages.error(request, "The document changed meanwhile: look again.")
+            return redirect("knowledge:compact", slug, pk)
+        revision = apply_compaction(document, chosen, actor=person(request), now=timezone.now())
+        words = (
+            f"Removed, as revision {revision.number}; what went stays findable."
+            if revision
+            else "Nothing was chosen."
+        )
+        messages.success(request, words)
+        return redirect("knowledge:document", slug, pk)
+    wish = request.GET.get("threshold", "")
+    threshold = float(wish) if wish in THRESHOLDS else DEFAULT_THRESHOLD
+    context = {
+        "workspace": document.workspace,
+        "document": document,
+        "found": plan_compaction(document, threshold=threshold),
+        "thresholds": THRESHOLDS,
+        "threshold": f"{threshold:g}",
+    }
+    return render_page(request, "knowledge_app/compact.html", context)
 
 
 @require_POST

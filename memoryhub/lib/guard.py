@@ -105,9 +105,18 @@ def _size(before: str, after: str) -> list[str]:
     return []
 
 
+def numbers_in(text: str) -> Counter[str]:
+    """Return the numbers of a text, each with how often it occurs."""
+    return Counter(_NUMBER.findall(text))
+
+
+def count_negations(text: str) -> int:
+    return len(_NEGATION.findall(text))
+
+
 def _altered(change: Change) -> list[str]:
-    numbers = sum(Counter(_NUMBER.findall(a.text)) != Counter(_NUMBER.findall(b.text)) for a, b in change.rewritten)
-    turned = sum(len(_NEGATION.findall(a.text)) != len(_NEGATION.findall(b.text)) for a, b in change.rewritten)
+    numbers = sum(numbers_in(a.text) != numbers_in(b.text) for a, b in change.rewritten)
+    turned = sum(count_negations(a.text) != count_negations(b.text) for a, b in change.rewritten)
     flags = [f"changes numbers in {numbers} fact{'' if numbers == 1 else 's'}"] if numbers else []
     return flags + ([f"changes a negation in {turned} fact{'' if turned == 1 else 's'}"] if turned else [])
 

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.services.compaction import apply_compaction, plan_compaction
+from memoryhub.flows.lookup import find_document, find_workspace
+from memoryhub.lib.compaction import DEFAULT_THRESHOLD, without_lines
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "compact")
+
+
+class BadThreshold(MemoryHubError):
+    code = "bad_threshold"
+
+
+class Command(JsonCommand):
+    help = (
+        "Find lines of MEMORY.md that say the same, and lines that contradict each other. Changes nothing by itself."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace")
+        parser.add_argument(
+            "--threshold", type=float, default=DEFAULT_THRESHOLD, help="likeness from which lines are one"
+        )
+        parser.add_argument("--apply", action="store_true", help="remove all but the first line of each group")
+
+    def run(self, *, workspace: str, threshold: float, apply: bool, **_options: Any) -> dict[str, Any]:
+        if not 0 < threshold <= 1:
+            raise BadThreshold("The threshold is a share above 0, 1 at most.")
+        document = find_document(find_workspace(workspace), "MEMORY.md")
+        found = plan_compaction(document, threshold=threshold)
+        before = document.head.content if document.head else ""
+        if apply:
+            apply_compaction(document, found.removable, actor=COMMAND, now=timezone.now())
+        return {
+            "applied": apply,
+            "clusters": [
+                {
+                    "keep": cluster.keep.text,
+                    "remove": [line.text for line in cluster.remove],
+                    "similarity": round(cluster.similarity, 3),
+                }
+                for cluster in found.clusters
+            ],
+            "contradictions": [
+                {"one": pair.one.text, "other": pair.other.text, "similarity": round(pair.similarity, 3)}
+                for pair in found.contradictions
+            ],
+            "removed": len(found.removable) if apply else 0,
+            "removable": len(found.removable),
+            "content": without_lines(before, found.removable),
+        }
+
+    def show(self, result: dict[str, Any]) -> None:
+        for cluster in result["clusters"]:
+            self.line(f"keep    {cluster['keep']}")
+            for text in cluster["remove"]:
+                self.line(f"  {'removed' if result['applied'] else 'remove'}  {text}  ({cluster['similarity']})")
+        for pair in result["contradictions"]:
+            self.line(f"differ  {pair['one']}\n        {pair['other']}")
+        self.line(
+            f"{result['removable']} near-duplicate lines" + ("" if result["applied"] else "; --apply removes them")
+        )

@@ -1,0 +1,163 @@
+"""consolidate, review, compact and document: one JSON document each."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from pytest_httpserver import HTTPServer
+
+from knowledge_app.models import HeldChange, MemoryDocument
+from knowledge_app.services.outside import take_document
+from memoryhub.lib.layouts.records import DocumentRecord
+from sessions_app.models import Run, Session, Workspace
+from tests.hub import NOW, open_at, talk
+
+pytestmark = pytest.mark.django_db
+WORDS = "one two three four five six seven eight nine ten"
+FACTS = [f"fact {word} of the team is known" for word in WORDS.split()]
+
+
+def memory(*facts: str) -> str:
+    return "# Team\n\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"
+
+
+@pytest.fixture
+def command(capsys):
+    def call(*arguments: str, status: int = 0) -> dict[str, Any]:
+        if status:
+            with pytest.raises(SystemExit) as ended:
+                call_command(*arguments, "--json")
+            assert ended.value.code == status
+        else:
+            call_command(*arguments, "--json")
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return document
+
+    return call
+
+
+@pytest.fixture
+def session(workspace, settings, httpserver: HTTPServer) -> Session:
+    settings.MEMORYHUB_LLM_BASE_URL = httpserver.url_for("/v1")
+    settings.MEMORYHUB_LLM_MODEL = "test-model"
+    Workspace.objects.update(memory_window=20)
+    record = DocumentRecord("MEMORY.md", memory(*FACTS))
+    take_document(workspace=workspace, record=record, path="memory/MEMORY.md", now=NOW, dry_run=False)
+    session = open_at(Workspace.objects.get())
+    talk(session, 10)
+    return session
+
+
+def answer(httpserver: HTTPServer, update: str) -> None:
+    arguments = json.dumps({"history_entry": "[2026-04-01 12:30] They talked.", "memory_update": update})
+    call = {"id": "c", "type": "function", "function": {"name": "save_memory", "arguments": arguments}}
+    body = {"choices": [{"finish_reason": "tool_calls", "message": {"content": None, "tool_calls": [call]}}]}
+    httpserver.clear()
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(body)
+
+
+def head() -> str:
+    return MemoryDocument.objects.select_related("head").get().head.content
+
+
+def test_consolidate_answers_in_its_fixed_shape(session, httpserver, command):
+    answer(httpserver, memory(*FACTS, "tea is at four"))
+
+    [run] = command("consolidate", "atlas", "cli:main")["runs"]
+
+    assert {"id", "session", "status", "from", "to", "error", "tokens"} <= run.keys()
+    assert (run["session"], run["status"], run["from"], run["to"]) == ("cli:main", "done", 0, 29)
+    assert "tea is at four" in head()
+
+
+def test_a_dry_run_shows_the_proposal_and_changes_nothing(session, httpserver, command):
+    answer(httpserver, memory(*FACTS, "tea is at four"))
+
+    [run] = command("consolidate", "atlas", "cli:main", "--dry-run")["runs"]
+
+    assert (run["status"], run["to"]) == ("planned", 29)
+    assert "+ - tea is at four" in run["diff"]
+    assert head() == memory(*FACTS)
+    assert not Run.objects.exists()
+
+
+def test_all_due_sessions_are_consolidated_without_a_key(session, httpserver, command, workspace):
+    talk(open_at(workspace, "cli:short"), 1)
+    answer(httpserver, memory(*FACTS))
+
+    assert [run["session"] for run in command("consolidate", "--due")["runs"]] == ["cli:main"]
+    assert command("consolidate", "atlas")["runs"] == []
+    assert len(command("consolidate", "atlas", "--archive-all")["runs"]) == 2
+
+
+def test_without_a_model_the_run_says_what_to_set(session, command, settings):
+    settings.MEMORYHUB_LLM_BASE_URL = settings.MEMORYHUB_LLM_MODEL = ""
+
+    [run] = command("consolidate", "atlas", "cli:main")["runs"]
+
+    assert (run["status"], run["error_code"]) == ("failed", "model_not_set")
+
+
+def test_held_changes_are_listed_shown_and_decided(session, httpserver, command):
+    answer(httpserver, memory(*FACTS[:5]))
+    [run] = command("consolidate", "atlas", "cli:main")["runs"]
+    assert run["status"] == "held"
+    [listed] = command("review")["changes"]
+
+    [shown] = command("review", "show", str(listed["id"]))["changes"]
+    assert len(shown["parts"][0]["old"]) == 5
+    [approved] = command("review", "approve", str(listed["id"]), "--part", "0", "--reason", "seen")["changes"]
+
+    assert (approved["status"], approved["decision_reason"]) == ("approved", "seen")
+    assert head() == memory(*FACTS[:5])
+    assert command("review")["changes"] == []
+    assert command("review", "approve", str(listed["id"]), status=1)["error"]["code"] == "cannot_decide"
+
+
+def test_a_held_change_is_rejected_or_replaced_by_a_file(session, httpserver, command, tmp_path):
+    answer(httpserver, memory(*FACTS[:5]))
+    command("consolidate", "atlas", "cli:main")
+    pk = str(HeldChange.objects.get().pk)
+    assert command("review", "approve", pk, "--part", "9", status=1)["error"]["code"] == "cannot_decide"
+    (tmp_path / "text.md").write_text(memory(*FACTS[:5], "by hand"))
+
+    command("review", "approve", pk, "--file", str(tmp_path / "text.md"))
+
+    assert "by hand" in head()
+    answer(httpserver, memory("by hand"))
+    talk(session, 6, first=20)
+    command("consolidate", "atlas", "cli:main")
+    [rejected] = command("review", "reject", str(HeldChange.objects.get(status="pending").pk))["changes"]
+    assert rejected["status"] == "rejected"
+
+
+def test_compact_previews_and_applies(session, command):
+    document = MemoryDocument.objects.get()
+    text = memory(*FACTS, "fact one of the team is known!")
+    record = DocumentRecord("MEMORY.md", text)
+    take_document(workspace=document.workspace, record=record, path="m", now=NOW, dry_run=False)
+
+    preview = command("compact", "atlas", "--threshold", "1")
+    assert (preview["removed"], preview["content"], head()) == (0, memory(*FACTS), text)
+    assert preview["clusters"] == [
+        {"keep": FACTS[0], "remove": ["fact one of the team is known!"], "similarity": 1.0}
+    ]
+
+    assert command("compact", "atlas", "--threshold", "1", "--apply")["removed"] == 1
+    assert head() == memory(*FACTS)
+    assert command("compact", "atlas", "--threshold", "7", status=1)["error"]["code"] == "bad_threshold"
+
+
+def test_document_tells_where_lines_came_from(session, httpserver, command):
+    answer(httpserver, memory(*FACTS, "request nine please look"))
+    command("consolidate", "atlas", "cli:main")
+
+    lines = {line["text"]: line for line in command("document", "atlas", "--blame")["lines"]}
+
+    assert lines[f"- {FACTS[0]}"]["source"] == "file"
+    mine = lines["- request nine please look"]
+    assert (mine["source"], mine["revision"]) == ("run", 2)
+    assert mine["entries"][0]["session"] == "cli:main"

@@ -1,0 +1,119 @@
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from knowledge_app.models import Fact, HeldChange, MemoryDocument
+from knowledge_app.services.outside import take_document
+from memoryhub.lib.layouts.records import DocumentRecord
+from sessions_app.models import Membership, Run
+from tests.hub import NOW, open_at
+
+pytestmark = pytest.mark.django_db
+WORDS = "one two three four five six seven eight nine ten"
+FACTS = [f"fact {word} of the team" for word in WORDS.split()]
+
+
+def memory(*facts: str) -> str:
+    return "# Team\n\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"
+
+
+def take(workspace, *facts: str) -> None:
+    record = DocumentRecord("MEMORY.md", memory(*facts))
+    take_document(workspace=workspace, record=record, path="MEMORY.md", now=NOW, dry_run=False)
+
+
+@pytest.fixture
+def change(workspace) -> HeldChange:
+    take(workspace, *FACTS)
+    take(workspace, *FACTS[2:5], *FACTS[8:])
+    return HeldChange.objects.get()
+
+
+@pytest.fixture
+def editor(workspace, django_user_model) -> Client:
+    user = django_user_model.objects.create_user("edda")
+    Membership.objects.create(workspace=workspace, user=user, role="editor")
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def url(name: str, *args: object) -> str:
+    return reverse(name, args=["atlas", *args])
+
+
+def head() -> str:
+    return MemoryDocument.objects.select_related("head").get().head.content
+
+
+def test_the_inbox_is_counted_where_it_can_not_be_overlooked(change, viewer_client):
+    page = viewer_client.get(url("review")).content.decode()
+
+    assert '1<span class="visually-hidden"> waiting</span>' in page
+    assert "The oldest waits since" in page
+    assert "removes 5 of 10 facts" in page
+
+
+def test_a_change_is_taken_by_part(change, editor):
+    shown = editor.get(url("held-change", change.pk))
+    assert "Part 1 of 2" in shown.content.decode()
+
+    editor.post(url("approve-held-change", change.pk), {"parts": "1", "part": ["0"]})
+
+    assert head() == memory(*FACTS[2:])
+    assert "approved" in editor.get(url("review"), {"state": "decided"}).content.decode().lower()
+
+
+def test_a_choice_of_no_part_is_asked_again(change, editor):
+    editor.post(url("approve-held-change", change.pk), {"parts": "1"})
+
+    change.refresh_from_db()
+    assert change.status == "pending"
+
+
+def test_a_change_is_edited_before_it_is_taken(change, editor):
+    editor.post(url("approve-held-change", change.pk), {"text": memory(*FACTS[2:], "by hand")})
+
+    assert "by hand" in head()
+
+
+def test_a_change_is_rejected_with_a_reason(change, editor):
+    editor.post(url("reject-held-change", change.pk), {"reason": "they matter"})
+
+    change.refresh_from_db()
+    assert (change.status, change.decision_reason, head()) == ("rejected", "they matter", memory(*FACTS))
+    again = editor.post(url("reject-held-change", change.pk), follow=True)
+    assert "decided already" in again.content.decode()
+
+
+def test_an_empty_inbox_says_so(workspace, viewer_client):
+    assert "Nothing waits for you" in viewer_client.get(url("review")).content.decode()
+    assert "Nothing was decided" in viewer_client.get(url("review"), {"state": "decided"}).content.decode()
+
+
+def test_consolidation_is_asked_for_on_the_page_of_a_session(workspace, editor):
+    session = open_at(workspace)
+
+    response = editor.post(url("consolidate-session", session.pk), {"archive_all": "1"})
+
+    run = Run.objects.get()
+    assert (run.kind, run.options) == ("consolidation", {"archive_all": True})
+    assert response["Location"] == url("run", run.pk)
+    assert editor.get(url("run", run.pk)).status_code == 200
+
+
+def test_lines_that_say_the_same_are_removed_where_chosen(workspace, editor):
+    take(workspace, *FACTS, "fact one of the team!", "the pool limit is 4", "the pool limit is 5")
+    document = MemoryDocument.objects.get()
+    address = reverse("knowledge:compact", args=["atlas", document.pk])
+    page = editor.get(address, {"threshold": "1"}).content.decode()
+    assert "fact one of the team!" in page
+    assert "the numbers or a negation differ" in page
+    gone = Fact.objects.get(text="fact one of the team!")
+
+    stale = editor.post(address, {"base": "9", "line": [gone.line]}, follow=True)
+    assert "changed meanwhile" in stale.content.decode()
+    editor.post(address, {"base": "1", "line": [gone.line]})
+
+    assert "team!" not in head()
+    assert Fact.objects.get(pk=gone.pk).died is not None
