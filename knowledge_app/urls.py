@@ -6,6 +6,7 @@ app_name = "knowledge"
 
 urlpatterns = [
     path("memory/", views.documents, name="documents"),
+    path("sessions/<int:pk>/learnt/", views.editing.learnt, name="learnt"),
     path("memory/new/", views.editing.start, name="start-document"),
     path("memory/<int:pk>/", views.document, name="document"),
     path("memory/<int:pk>/edit/", views.editing.edit, name="edit-document"),
@@ -18,6 +19,7 @@ urlpatterns = [
     path("memory/<int:pk>/restore/<int:number>/", views.editing.restore, name="restore-revision"),
     path("memory/facts/<int:pk>/return/", views.editing.return_fact, name="return-fact"),
     path("history/", views.history, name="history"),
+    path("history/note/", views.note_history, name="note-history"),
     path("knowledge/", views.knowledge, name="knowledge"),
     path("observations/", views.observations, name="observations"),
     path("key-values/", views.key_values, name="key-values"),

@@ -54,6 +54,7 @@ PART_OF = {  # pages below a part
     "knowledge:edit-document": "knowledge:documents",
     "knowledge:compare": "knowledge:documents",
     "knowledge:compact": "knowledge:documents",
+    "knowledge:learnt": "sessions:list",
     "knowledge:blame": "knowledge:documents",
     "knowledge:facts": "knowledge:documents",
     "held-change": "review",

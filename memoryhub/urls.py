@@ -36,6 +36,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("w/<slug:slug>/runs/<int:pk>/cancel/", views.runs.cancel, name="cancel-run"),
     path("w/<slug:slug>/runs/<int:pk>/retry/", views.runs.retry, name="retry-run"),
     path("w/<slug:slug>/runs/<int:pk>/fold/", views.runs.fold_by_rule, name="fold-run"),
+    path("w/<slug:slug>/runs/<int:pk>/skip/", views.runs.skip, name="skip-run"),
     path("w/<slug:slug>/runs/<int:pk>/dismiss/", views.runs.dismiss, name="dismiss-run"),
     path("w/<slug:slug>/runs/<int:pk>/undo/", views.runs.undo, name="undo-run"),
     path("w/<slug:slug>/runs/<int:pk>/approve/", views.runs.approve, name="approve-run"),

@@ -11,9 +11,11 @@ from django.db.models import Max
 
 from knowledge_app.models import HistoryEntry
 from memoryhub.lib.align import align
+from memoryhub.lib.gate import clean_text
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
 from memoryhub.lib.tally import Tally
 from sessions_app.models import Run, Session, Workspace
+from sessions_app.services.audit import Actor, record
 
 
 def take_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> Tally:
@@ -73,6 +75,25 @@ def append_history(
             for position, entry in enumerate(records, first)
         ),
         batch_size=500,
+    )
+
+
+@transaction.atomic
+def add_note(workspace: Workspace, text: str, *, actor: Actor, now: datetime, session_key: str = "") -> None:
+    """Append what a person wants remembered as having happened."""
+    append_history(
+        workspace,
+        [HistoryRecord(content=clean_text(text), source_hash="", occurred_at=now, session_key=session_key)],
+        now=now,
+    )
+    record(
+        actor,
+        "history.noted",
+        "workspace",
+        workspace.pk,
+        "A note was added to the history",
+        at=now,
+        workspace=workspace,
     )
 
 

@@ -1,7 +1,7 @@
 from knowledge_app.views import editing
 from knowledge_app.views.cache import cached_response, cached_responses
 from knowledge_app.views.graph import term, terms
-from knowledge_app.views.history import history
+from knowledge_app.views.history import history, note_history
 from knowledge_app.views.keyvalues import key_value, key_values, reveal_key_value
 from knowledge_app.views.knowledge import knowledge
 from knowledge_app.views.memory import document, documents
@@ -17,6 +17,7 @@ __all__ = [
     "key_value",
     "key_values",
     "knowledge",
+    "note_history",
     "observations",
     "reveal_key_value",
     "term",

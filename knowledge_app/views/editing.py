@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -8,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from knowledge_app.forms import CurateForm, EditForm
-from knowledge_app.models import Fact, MemoryDocument
+from knowledge_app.models import Fact, FactSource, MemoryDocument
 from knowledge_app.services.compaction import apply_compaction, plan_compaction
 from knowledge_app.services.editing import (
     NAMES,
@@ -28,10 +29,11 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.markdown import render_markdown
 from sessions_app.access import get_workspace, has_role
-from sessions_app.models import Membership
+from sessions_app.models import Entry, Membership, Session
 from sessions_app.services.audit import Actor
 
 EDITOR = Membership.Role.EDITOR
+MAX_SOURCES = 1_000  # shown of one session
 THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
 
 
@@ -232,3 +234,20 @@ def return_fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     except MemoryHubError as error:
         messages.error(request, error.message)
     return redirect("knowledge:document", slug, fact.document_id)
+
+
+def learnt(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """What was learnt from a session: its facts, each with the messages that it came from."""
+    workspace = get_workspace(request, slug)
+    session: Session = get_object_or_404(Session, workspace=workspace, pk=pk)
+    sources = FactSource.objects.filter(
+        Q(entry__session=session) | Q(run__session=session), fact__workspace=workspace
+    )
+    by_fact: dict[int, tuple[Fact, list[Entry]]] = {}
+    rows = sources.select_related("fact__document", "fact__died", "fact__born", "entry").order_by("-fact_id", "id")
+    for source in rows[:MAX_SOURCES]:
+        _, entries = by_fact.setdefault(source.fact_id, (source.fact, []))
+        entries += [source.entry] if source.entry and source.entry.session_id == session.pk else []
+    facts = [(fact, show_invisible(fact.text), entries) for fact, entries in by_fact.values()]
+    context = {"workspace": workspace, "session": session, "facts": facts}
+    return render_page(request, "knowledge_app/learnt.html", context)

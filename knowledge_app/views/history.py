@@ -5,14 +5,21 @@ from datetime import date
 from itertools import groupby
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 
 from knowledge_app.forms import HistoryFilterForm
 from knowledge_app.models import HistoryEntry
+from knowledge_app.services.history import add_note
 from knowledge_app.views.extra import Fields, with_further_fields
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
-from sessions_app.access import get_workspace
+from sessions_app.access import get_workspace, has_role
+from sessions_app.models import Membership
+from sessions_app.services.audit import Actor
+
+MAX_NOTE = 4_000  # characters
 
 
 def history(request: HttpRequest, slug: str) -> HttpResponse:
@@ -32,8 +39,19 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "days": _by_day(page.rows),
         "count": entries.count(),
         "is_filtered": any(wishes.values()),
+        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
     }
     return render_page(request, "knowledge_app/history.html", context, fragment="history-list")
+
+
+@require_POST
+def note_history(request: HttpRequest, slug: str) -> HttpResponse:
+    """Add a person's note to the history."""
+    workspace = get_workspace(request, slug, role=Membership.Role.EDITOR)
+    text = request.POST.get("text", "").strip()[:MAX_NOTE]
+    if text:
+        add_note(workspace, text, actor=Actor("person", request.user.get_username()), now=timezone.now())
+    return redirect("knowledge:history", slug)
 
 
 def _by_day(entries: Sequence[HistoryEntry]) -> list[tuple[date | None, list[tuple[HistoryEntry, Fields]]]]:

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date
 
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils.dateparse import parse_date
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
 
@@ -67,6 +69,8 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     number = request.GET.get("revision", "")
     is_number = number.isascii() and number.isdigit() and len(number) < 9
     shown: MemoryRevision | None = found.head
+    if as_of := _day(request.GET.get("as_of", "")):
+        shown = found.revisions.filter(created_at__date__lte=as_of).order_by("-number").first() or shown
     if number:
         shown = get_object_or_404(found.revisions, number=int(number) if is_number else 0)
     text = show_invisible(shown.content) if shown else ""
@@ -93,6 +97,13 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "held": list(found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id")),
     }
     return render_page(request, "knowledge_app/document.html", context, fragment="document")
+
+
+def _day(text: str) -> date | None:
+    try:
+        return parse_date(text)
+    except ValueError:  # the 31st of February
+        return None
 
 
 def _sections(text: str) -> list[ShownSection]:

@@ -43,6 +43,7 @@ from sessions_app.services.summarising import quoted
 UPKEEP = Actor("run", "automatic consolidation")
 ROOM_TOKENS = 4_096  # for a history entry and what a model thinks aloud, beside the memory itself
 TOPICS = 3
+MAX_ARCHIVED = 50_000  # characters of entries that the history takes as they are
 
 
 def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
@@ -53,6 +54,9 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     )
     if plan.reason:
         _nothing_due(run, plan, now())
+        return
+    if run.options.get("method") == "heuristic":
+        retry.write(lambda: _commit(run, plan, archived(plan, run.options.get("note", "")), now()))
         return
     model = chosen_model(session.workspace)
     messages, mark = messages_for(plan)
@@ -66,6 +70,18 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         raise
     renew_lease(run, stage="writing")
     retry.write(lambda: _commit(run, plan, proposal, now()))
+
+
+def archived(plan: Plan, note: str) -> Proposal:
+    """Return what moves the pointer without a model: the entries as they are, or a person's note, in the history."""
+    first, last = plan.entries[0].position, plan.entries[-1].position
+    if note:
+        return Proposal(plan.memory, f"Skipped entries #{first} to #{last} of {plan.session.key}: {note}")
+    text = "\n\n".join(_timed(entry) for entry in plan.entries)
+    cut = f"\n[… {len(text) - MAX_ARCHIVED:,} characters more, in the session]" if len(text) > MAX_ARCHIVED else ""
+    return Proposal(
+        plan.memory, f"[RAW] {len(plan.entries)} messages of {plan.session.key}\n{text[:MAX_ARCHIVED]}{cut}"
+    )
 
 
 def _commit(run: Run, plan: Plan, proposal: Proposal, now: datetime) -> None:

@@ -93,7 +93,20 @@ def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def fold_by_rule(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    retry_run(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now(), by_rule=True)
+    """Go on without the model: a compression by rule, a consolidation by archiving the entries as they are."""
+    run = _find(request, slug, pk, role=EDITOR)
+    retry_run(run, actor=person(request), now=timezone.now(), method="heuristic")
+    return redirect("run", slug, pk)
+
+
+@require_POST
+def skip(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Move a consolidation's pointer past what its model can't take; the history keeps the note."""
+    run = _find(request, slug, pk, role=EDITOR)
+    note = request.POST.get("note", "").strip()[:500] or "no reason given"
+    retry_run(
+        run, actor=person(request), now=timezone.now(), method="heuristic", note=f"{note} ({person(request).name})"
+    )
     return redirect("run", slug, pk)
 
 

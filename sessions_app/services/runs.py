@@ -201,11 +201,15 @@ def cancel_run(run: Run, *, actor: Actor, now: datetime) -> Run:
     )
 
 
-def retry_run(run: Run, *, actor: Actor, now: datetime, by_rule: bool = False) -> Run:
-    """Queue a parked, failed or cancelled run again; ``by_rule`` without the model. Raises RunNotFitting."""
+def retry_run(run: Run, *, actor: Actor, now: datetime, **wishes: Any) -> Run:
+    """Queue a parked, failed or cancelled run again, with further wishes for it. Raises RunNotFitting.
+
+    ``method="heuristic"``: without the model. A compression then goes by rule, a consolidation archives the entries
+    as they are; ``note`` does the latter with the note in their place.
+    """
     states = (Run.Status.PARKED, Run.Status.FAILED, Run.Status.CANCELLED)
     options = {name: value for name, value in run.options.items() if name != "once"}
-    options |= {"method": "heuristic"} if by_rule else {}
+    options |= wishes
     return _move(
         run, states, actor, "run.retried", "is tried again", now,
         status=Run.Status.QUEUED, not_before=now, attempt_count=0, fencing_number=run.fencing_number + 1,

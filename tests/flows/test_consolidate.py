@@ -24,7 +24,15 @@ from memoryhub.flows.sync import import_workspace
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.compression import PlanStale
-from sessions_app.services.runs import LeaseLost, RunNotFitting, claim_run, free_stuck_runs, request_run, this_worker
+from sessions_app.services.runs import (
+    LeaseLost,
+    RunNotFitting,
+    claim_run,
+    free_stuck_runs,
+    request_run,
+    retry_run,
+    this_worker,
+)
 from tests.hub import AGENT, NOW, PERSON, add, open_at, talk, turn
 from tests.shared import BADINPUT, badinput_cases, packlib
 
@@ -448,6 +456,34 @@ def test_it_is_due_as_each_agent_has_it(session, style, window, due):
     session = Session.objects.select_related("workspace").get()
 
     assert (request_if_due(session, NOW) is not None) is due
+
+
+def test_a_parked_batch_is_archived_as_it_is(session, httpserver):
+    answer(httpserver, {"choices": []})
+    run = consolidate(session)
+    Run.objects.update(status="parked")
+
+    retry_run(run, actor=PERSON, now=timezone.now(), method="heuristic")
+    execute(run.pk, now=timezone.now)
+
+    assert head() == BASE
+    assert Session.objects.get().last_consolidated == 29
+    assert "[RAW] 29 messages of cli:main" in HistoryEntry.objects.get().content
+    assert "request 3" in HistoryEntry.objects.get().content
+    assert not check_memory().broken
+
+
+def test_a_parked_batch_is_skipped_with_a_note_and_that_can_be_undone(session, httpserver):
+    answer(httpserver, {"choices": []})
+    run = consolidate(session)
+    Run.objects.update(status="parked")
+
+    retry_run(run, actor=PERSON, now=timezone.now(), method="heuristic", note="only tests")
+    execute(run.pk, now=timezone.now)
+
+    assert HistoryEntry.objects.get().content == "Skipped entries #0 to #28 of cli:main: only tests"
+    undo_run(Run.objects.get(), actor=PERSON, now=NOW)
+    assert Session.objects.get().last_consolidated == 0
 
 
 def test_an_imported_agent_consolidates_for_itself(session):

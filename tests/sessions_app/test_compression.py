@@ -254,7 +254,7 @@ def test_a_parked_run_has_three_ways_on(session):
     assert (run.status, run.attempt_count) == ("queued", 0)
 
     Run.objects.update(status="parked")
-    run = retry_run(run, actor=PERSON, now=NOW, by_rule=True)
+    run = retry_run(run, actor=PERSON, now=NOW, method="heuristic")
     assert run.options["method"] == "heuristic"
 
     Run.objects.update(status="parked")

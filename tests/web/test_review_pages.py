@@ -1,12 +1,14 @@
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from knowledge_app.models import Fact, HeldChange, MemoryDocument
+from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument
+from knowledge_app.services.memory import revise_document
 from knowledge_app.services.outside import take_document
 from memoryhub.lib.layouts.records import DocumentRecord
-from sessions_app.models import Membership, Run
-from tests.hub import NOW, open_at
+from sessions_app.models import Entry, Membership, Run
+from tests.hub import NOW, PERSON, add, open_at
 
 pytestmark = pytest.mark.django_db
 WORDS = "one two three four five six seven eight nine ten"
@@ -117,3 +119,42 @@ def test_lines_that_say_the_same_are_removed_where_chosen(workspace, editor):
 
     assert "team!" not in head()
     assert Fact.objects.get(pk=gone.pk).died is not None
+
+
+def test_a_note_of_a_person_stands_at_the_end_of_the_history(workspace, editor, viewer_client):
+    assert viewer_client.post(url("knowledge:note-history"), {"text": "x"}).status_code == 404
+
+    editor.post(url("knowledge:note-history"), {"text": "We moved to Porto."})
+
+    entry = HistoryEntry.objects.get()
+    assert (entry.content, entry.position, entry.source) == ("We moved to Porto.", 0, "")
+    assert "We moved to Porto." in viewer_client.get(url("knowledge:history")).content.decode()
+
+
+def test_a_session_leads_to_what_was_learnt_from_it(workspace, viewer_client):
+    session = open_at(workspace)
+    add(session, [{"role": "user", "content": "tea is at four"}])
+    take(workspace, *FACTS)
+    FactSource.objects.create(fact=Fact.objects.first(), entry=Entry.objects.get())
+
+    page = viewer_client.get(url("knowledge:learnt", session.pk)).content.decode()
+
+    assert "fact one of the team" in page
+    assert url("sessions:entry", Entry.objects.get().pk) in page
+    assert (
+        "Nothing was learnt"
+        in viewer_client.get(url("knowledge:learnt", open_at(workspace, "cli:b").pk)).content.decode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("day", "number"), [("2026-04-01", 1), ("2030-01-01", 2), ("2020-01-01", 2), ("2026-02-31", 2)]
+)
+def test_a_document_is_shown_as_of_a_day(workspace, viewer_client, day, number):
+    take(workspace, *FACTS)
+    document = MemoryDocument.objects.select_related("head").get()
+    revise_document(document, "later\n", base=document.head, actor=PERSON, reason="x", now=timezone.now())
+
+    page = viewer_client.get(url("knowledge:document", document.pk), {"as_of": day})
+
+    assert page.context["shown"].number == number

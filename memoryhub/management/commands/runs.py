@@ -15,11 +15,13 @@ from sessions_app.services.audit import Actor
 from sessions_app.services.runs import cancel_run, dismiss_run, retry_run, this_worker
 
 COMMAND = Actor("command", "runs")
-ACTIONS = ("list", "show", "undo", "retry", "fold", "cancel", "dismiss", "approve")
+ACTIONS = ("list", "show", "undo", "retry", "fold", "cancel", "skip", "dismiss", "approve")
 
 
 class Command(JsonCommand):
-    help = "Look at runs, and decide about them: undo, retry, fold by rule, cancel, dismiss, approve."
+    help = (
+        "Look at runs, and decide about them: undo, retry, go on without the model, skip, cancel, dismiss, approve."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -28,7 +30,7 @@ class Command(JsonCommand):
         parser.add_argument("--workspace", help="list those of one workspace")
         parser.add_argument("--status", choices=Run.Status.values, help="list those in one state")
         parser.add_argument("--limit", type=int, default=50, help="list so many, latest first")
-        parser.add_argument("--note", default="", help="why a run is dismissed")
+        parser.add_argument("--note", default="", help="why a run is dismissed or skipped")
 
     def run(
         self,
@@ -76,7 +78,10 @@ def _decide(run: Run, action: str, note: str) -> None:
     if action == "undo":
         undo_run(run, actor=COMMAND, now=now)
     elif action in ("retry", "fold"):
-        retry_run(run, actor=COMMAND, now=now, by_rule=action == "fold")
+        wishes = {"method": "heuristic"} if action == "fold" else {}
+        retry_run(run, actor=COMMAND, now=now, **wishes)
+    elif action == "skip":
+        retry_run(run, actor=COMMAND, now=now, method="heuristic", note=note or "no reason given")
     elif action == "cancel":
         cancel_run(run, actor=COMMAND, now=now)
     elif action == "dismiss":
