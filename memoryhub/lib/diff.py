@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
+Parts = tuple[tuple[bool, str], ...]
+MAX_WORD_CHARS = 2_000  # of a line that is compared word by word
+LEAST_LIKENESS = 0.4  # share of the characters that two lines keep; below it they are two lines
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 MAX_PAIRS = 1_000_000  # of equal lines; beyond it the commonest lines are not matched
 
 
@@ -19,6 +24,7 @@ class DiffLine:
     text: str
     old_number: int | None = None
     new_number: int | None = None
+    parts: tuple[tuple[bool, str], ...] = ()  # of a reworded line: whether a piece changed, and the piece
 
 
 def line_changes(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
@@ -41,9 +47,31 @@ def diff_lines(old: str, new: str, *, around: int = 3) -> list[DiffLine]:
             is_last = (i_end, j_end) == (len(before), len(after))
             rows += _equal(before, i, i_end, j, around, is_first=i == j == 0, is_last=is_last)
             continue
-        rows += [DiffLine("del", before[k], old_number=k + 1) for k in range(i, i_end)]
-        rows += [DiffLine("ins", after[k], new_number=k + 1) for k in range(j, j_end)]
+        pairs = [word_changes(old, new) for old, new in zip(before[i:i_end], after[j:j_end], strict=False)]
+        olds, news = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        rows += [DiffLine("del", before[k], k + 1, parts=_at(olds, k - i)) for k in range(i, i_end)]
+        rows += [DiffLine("ins", after[k], new_number=k + 1, parts=_at(news, k - j)) for k in range(j, j_end)]
     return rows
+
+
+def word_changes(old: str, new: str) -> tuple[Parts, Parts]:
+    """Return two lines as pieces, each with whether it changed; nothing for lines that share too little."""
+    if max(len(old), len(new)) > MAX_WORD_CHARS:
+        return (), ()
+    one, other = _WORDS.findall(old), _WORDS.findall(new)
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    kept = sum(len("".join(one[i : i + size]).replace(" ", "")) for i, _, size in matcher.get_matching_blocks())
+    if kept < LEAST_LIKENESS * max(len(old.replace(" ", "")), len(new.replace(" ", "")), 1):
+        return (), ()
+    olds, news = [], []
+    for tag, i, i_end, j, j_end in matcher.get_opcodes():
+        olds += [(tag != "equal", "".join(one[i:i_end]))] if i < i_end else []
+        news += [(tag != "equal", "".join(other[j:j_end]))] if j < j_end else []
+    return tuple(olds), tuple(news)
+
+
+def _at(pieces: Sequence[Parts], place: int) -> Parts:
+    return pieces[place] if place < len(pieces) else ()
 
 
 def _equal(

@@ -157,7 +157,7 @@ def test_a_page_saves_and_shows_a_conflict_with_both_texts(document, editor):
     page = response.content.decode()
     assert response.status_code == 422
     assert "changed the same lines meanwhile" in page
-    assert "likes coffee" in page
+    assert "<mark>coffee</mark>" in page
     assert "likes water" in page
     assert 'name="base" value="2"' in page
     assert "coffee" in text_of(document)

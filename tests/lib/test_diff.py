@@ -1,4 +1,7 @@
-from memoryhub.lib.diff import diff_lines
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryhub.lib.diff import diff_lines, word_changes
 
 
 def test_a_changed_line_is_a_removal_and_an_addition():
@@ -23,3 +26,24 @@ def test_a_text_of_equal_lines_is_compared_without_matching_all_with_all():
     rows = diff_lines("\n".join(lines), "\n".join([*lines, "- new"]))
 
     assert [row.text for row in rows if row.mark == "ins"] == ["- new"]
+
+
+def test_a_reworded_line_shows_the_words_that_changed():
+    rows = diff_lines("- the pool limit is 40\n", "- the pool limit is 60\n")
+
+    assert rows[0].parts == ((False, "- the pool limit is "), (True, "40"))
+    assert rows[1].parts == ((False, "- the pool limit is "), (True, "60"))
+
+
+def test_lines_that_share_little_are_shown_whole():
+    rows = diff_lines("- likes tea\n", "entirely another sentence\n")
+
+    assert [row.parts for row in rows[:2]] == [(), ()]
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_the_pieces_of_a_line_are_the_line(old, new):
+    olds, news = word_changes(old, new)
+
+    assert not olds or "".join(piece for _, piece in olds) == old
+    assert not news or "".join(piece for _, piece in news) == new
