@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import date
 from pathlib import Path
 
@@ -11,10 +12,13 @@ from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
 from playwright.sync_api import BrowserContext, Page, expect
 
+from knowledge_app.models import HeldChange, MemoryDocument
+from knowledge_app.services.outside import take_document
 from memoryhub.demo import write_demo
 from memoryhub.flows.runs import execute
 from memoryhub.flows.setup import issue_setup_token
 from memoryhub.flows.sync import import_workspace
+from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor
 from tests.hub import compress, open_at, talk
@@ -187,6 +191,88 @@ def test_the_new_pages_are_accessible(page: Page, place):
     talk(session, 10)
     run = compress(session, hold=True)
     page.goto(f"/w/nova/{place.replace('1', str(run.pk))}")
+
+    result = Axe().run(page)
+
+    assert result.violations_count == 0, result.generate_report()
+
+
+FACTS = [f"fact {word} of the team" for word in ("one", "two", "three", "four", "five", "six", "seven", "eight")]
+
+
+def take_memory(workspace: Workspace, *facts: str) -> None:
+    content = "# Team\n\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"
+    record = DocumentRecord("MEMORY.md", content)
+    take_document(workspace=workspace, record=record, path="MEMORY.md", now=timezone.now(), dry_run=False)
+
+
+def test_memory_is_edited_merged_shown_in_conflict_and_restored(page: Page):
+    workspace = Workspace.objects.create(slug="nova", name="Nova")
+    take_memory(workspace, *FACTS)
+    document = MemoryDocument.objects.get()
+    edit = f"/w/nova/memory/{document.pk}/edit/"
+    page.goto(edit)
+    text = page.input_value("#id_text")
+    page.fill("#id_text", text + "- **tea** is at four\n")
+    expect(page.locator("#preview strong")).to_have_text("tea")
+
+    page.goto("/w/nova/")  # away without saving, and back: the text is there again
+    page.goto(edit)
+    expect(page.locator("#id_text")).to_have_value(text + "- **tea** is at four\n")
+    page.keyboard.press("Tab")
+    page.click("button:has-text('Save')")
+    expect(page.locator("#document")).to_contain_text("tea is at four")
+
+    page.goto(edit)
+    expect(page.locator("#id_text")).to_have_value(text + "- **tea** is at four\n")
+    page.fill("#id_text", page.input_value("#id_text").replace(FACTS[0], "fact one by me"))
+    take_memory(workspace, "fact one by the agent", *FACTS[1:])
+    page.click("button:has-text('Save')")
+    expect(page.locator("main")).to_contain_text("changed the same lines meanwhile")
+    expect(page.locator("#id_text")).to_have_value(re.compile("fact one by me"))
+    page.click("button:has-text('Save')")
+    expect(page.locator("#document")).to_contain_text("fact one by me")
+
+    page.goto(f"/w/nova/memory/{document.pk}/?revision=1")
+    page.focus("button:has-text('Restore this revision')")
+    page.keyboard.press("Enter")
+    expect(page.locator("#document")).to_contain_text(FACTS[0])
+
+
+def test_a_held_change_is_reviewed_by_part_with_the_keyboard(page: Page):
+    workspace = Workspace.objects.create(slug="nova", name="Nova")
+    take_memory(workspace, *FACTS)
+    take_memory(workspace, *FACTS[2:5], FACTS[7])
+    page.goto("/w/nova/review/")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("A change of MEMORY.md")
+
+    page.focus("#part-1 input")
+    page.keyboard.press("Space")
+    page.focus("button:has-text('Take the chosen parts')")
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#document")).to_contain_text(FACTS[5])
+    expect(page.locator("#document .prose").first).not_to_contain_text(FACTS[0])
+
+
+@pytest.mark.parametrize("place", ["edit", "facts", "origins", "compare", "compact"])
+def test_the_pages_of_memory_are_accessible(page: Page, place):
+    workspace = Workspace.objects.create(slug="nova", name="Nova")
+    take_memory(workspace, *FACTS, "fact one of the team!")
+    page.goto(f"/w/nova/memory/{MemoryDocument.objects.get().pk}/{place}/")
+
+    result = Axe().run(page)
+
+    assert result.violations_count == 0, result.generate_report()
+
+
+def test_the_review_of_a_change_is_accessible(page: Page):
+    workspace = Workspace.objects.create(slug="nova", name="Nova")
+    take_memory(workspace, *FACTS)
+    take_memory(workspace, *FACTS[4:])
+    page.goto("/w/nova/review/1/".replace("1", str(HeldChange.objects.get().pk)))
 
     result = Axe().run(page)
 
