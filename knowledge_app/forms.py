@@ -71,3 +71,17 @@ class CurateForm(forms.Form):
         if self.cleaned_data.get("action") == "review" and not self.cleaned_data.get("review_by"):
             self.add_error("review_by", "Choose a date.")
         return self.cleaned_data
+
+
+class FactForm(forms.Form):
+    """One fact line: what it says, its category, and the heading that it stands under."""
+
+    text = forms.CharField(max_length=2_000, widget=forms.Textarea(attrs={"rows": 3}), label="Fact")
+    category = forms.RegexField(r"^[\w-]{0,64}$", required=False, help_text="One word, such as user_preference.")
+    section = forms.ChoiceField(required=False)
+
+    def __init__(self, *args: Any, sections: list[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["section"] = forms.ChoiceField(
+            required=False, choices=[(title, title or "Beginning") for title in sections]
+        )

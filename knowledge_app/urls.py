@@ -17,6 +17,7 @@ urlpatterns = [
     path("memory/<int:pk>/facts/", views.editing.facts, name="facts"),
     path("memory/<int:pk>/facts/curate/", views.editing.curate, name="curate-facts"),
     path("memory/<int:pk>/restore/<int:number>/", views.editing.restore, name="restore-revision"),
+    path("memory/facts/<int:pk>/edit/", views.editing.edit_fact_line, name="edit-fact"),
     path("memory/facts/<int:pk>/return/", views.editing.return_fact, name="return-fact"),
     path("history/", views.history, name="history"),
     path("history/note/", views.note_history, name="note-history"),

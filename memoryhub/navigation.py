@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
@@ -55,6 +56,7 @@ PART_OF = {  # pages below a part
     "knowledge:compare": "knowledge:documents",
     "knowledge:compact": "knowledge:documents",
     "knowledge:learnt": "sessions:list",
+    "knowledge:edit-fact": "knowledge:documents",
     "knowledge:blame": "knowledge:documents",
     "knowledge:facts": "knowledge:documents",
     "held-change": "review",
@@ -65,7 +67,7 @@ PART_OF = {  # pages below a part
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: ``nav`` for base.html, None for someone who isn't logged in. Three queries at most."""
+    """Context processor: ``nav`` for base.html, None for someone who isn't logged in. Four queries at most."""
     if not request.user.is_authenticated:
         return {"nav": None}
     at_hand: Workspace | None = getattr(request, "memory_workspace", None)
@@ -90,11 +92,16 @@ def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
             "url": reverse(name, args=[workspace.slug]),
             "icon": icon,
             "count": counts[count] if count else None,
-            "waits": name == "review" and bool(counts["held_total"]),
+            "oldest": _oldest_held(workspace) if name == "review" and counts["held_total"] else None,
             "current": part == name,
         }
         for label, name, icon, count in PARTS + (FOR_OPERATORS if may_configure else [])
     ]
+
+
+def _oldest_held(workspace: Workspace) -> datetime | None:
+    held = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
+    return held.order_by("id").values_list("created_at", flat=True).first()
 
 
 def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:

@@ -32,6 +32,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("w/<slug:slug>/sessions/<int:pk>/consolidate/", views.runs.consolidate, name="consolidate-session"),
     path("w/<slug:slug>/activity/", views.activity, name="activity"),
     path("w/<slug:slug>/runs/", views.runs.run_list, name="runs"),
+    path("w/<slug:slug>/runs/consolidate-due/", views.runs.consolidate_due, name="consolidate-due"),
     path("w/<slug:slug>/runs/<int:pk>/", views.runs.run_page, name="run"),
     path("w/<slug:slug>/runs/<int:pk>/cancel/", views.runs.cancel, name="cancel-run"),
     path("w/<slug:slug>/runs/<int:pk>/retry/", views.runs.retry, name="retry-run"),

@@ -4,7 +4,8 @@ from datetime import date
 import pytest
 from django.core.management import call_command
 
-from knowledge_app.models import HistoryEntry, KnowledgeEntry, Observation, Term
+from knowledge_app.models import HistoryEntry, KnowledgeEntry, MemoryDocument, Observation, Term
+from knowledge_app.services.origins import line_origins
 from memoryhub.demo import write_demo
 from memoryhub.flows.check import check_memory
 from memoryhub.lib.folder import Folder
@@ -79,3 +80,14 @@ def test_the_command_fills_every_page_and_repeats_safely(capsys):
     assert HistoryEntry.objects.filter(is_archived=True).exists()
     assert Term.objects.filter(relations__isnull=False).exists()
     assert check_memory().broken == []
+
+
+@pytest.mark.django_db
+def test_every_line_of_the_demos_memory_says_where_it_came_from(capsys):
+    call_command("demo", "--json")
+    documents = MemoryDocument.objects.select_related("head")
+
+    origins = [origin for document in documents for origin in line_origins(document)]
+
+    assert len(origins) == sum(document.head.content.count("\n") + 1 for document in documents)
+    assert {origin.source for origin in origins} == {"file"}

@@ -40,9 +40,11 @@ _WORD = re.compile(r"\w{3,}")
 
 class ConsolidationOptions(TypedDict, total=False):
     """What a consolidation was asked for. ``archive_all``: everything, not only what is older than the window keeps.
-    ``once``: asked for at a prompt, no second attempt. ``entries``: at most so many, after a request was too long."""
+    ``hold``: nothing counts before a person approved it. ``once``: asked for at a prompt, no second attempt.
+    ``entries``: at most so many, after a request was too long."""
 
     archive_all: bool
+    hold: bool
     once: bool
     entries: int
 
@@ -131,7 +133,9 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     if merged.text is None:
         flags = [f"the document was changed meanwhile in the same lines, in {merged.conflict_count} places"]
     text = additions_only(current, wanted) if flags else wanted
-    if flags and text == current:
+    is_asked = bool(run.options.get("hold")) and not approved
+    if is_asked or (flags and text == current):
+        flags = flags or ["asked to be shown before it counts"]
         return _hold_whole(run, plan, document, wanted, proposal, flags, now)
     revision = _revise(document, head, text, run, now)
     history = _append_history(session, run, proposal.history, now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -11,12 +12,14 @@ from django.db import transaction
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.memory import open_document, revise_document
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.facts import split_sections
 from memoryhub.lib.gate import clean_text
 from memoryhub.lib.merge import merge_texts
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record
 
 MAX_CHARS = 1_000_000
+_BULLET = re.compile(r"^\s*[-*+]\s+")
 NAMES = ("MEMORY.md", "SOUL.md", "USER.md")
 
 
@@ -48,7 +51,7 @@ class Saved:
 
 
 def start_document(workspace: Workspace, name: str) -> MemoryDocument:
-    """Return a document that people may write though no agent's file has it. Raises EditConflict never."""
+    """Return a document that people may write though no agent's file has it."""
     path = f"memory/{name}" if name == "MEMORY.md" else name
     return open_document(workspace, name, path)
 
@@ -102,6 +105,53 @@ def remove_facts(document: MemoryDocument, facts: Collection[int], *, actor: Act
     words = "a fact" if len(numbers) == 1 else f"{len(numbers)} facts"
     revise_document(locked, text, base=locked.head, actor=actor, reason=f"removed {words}", now=now)
     return len(numbers)
+
+
+@transaction.atomic
+def edit_fact(fact: Fact, *, text: str, category: str, section: str, actor: Actor, now: datetime) -> Fact:
+    """Reword a fact, give it another category, or move it to the end of another section; its pin and dates stay.
+
+    Returns the fact as it lives on. Raises NoSuchFact where it is gone, or the section is.
+    """
+    document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
+    living = Fact.objects.filter(pk=fact.pk, died=None).first()
+    if living is None or document.head is None:
+        raise NoSuchFact("This fact was removed meanwhile.")
+    lines = document.head.content.split("\n")
+    bullet = _BULLET.match(lines[living.line - 1])
+    mark = bullet.group() if bullet else "- "
+    new = f"{mark}{f'[{category}] ' if category else ''}{' '.join(clean_text(text).split())}"
+    place = living.line - 1
+    if section != living.section:
+        at = _end_of_section(document.head.content, section)
+        lines.insert(at, new)
+        del lines[place if at > place else place + 1]
+        place = at - 1 if at > place else at
+    else:
+        lines[place] = new
+    revision = revise_document(
+        document, "\n".join(lines), base=document.head, actor=actor, reason="edited a fact", now=now
+    )
+    living.refresh_from_db()
+    if living.died_id is None:
+        return living
+    heir = Fact.objects.get(document=document, born=revision, line=place + 1)  # reworded beyond likeness
+    kept = {name: getattr(living, name) for name in ("pinned", "last_verified_at", "review_by")}
+    Fact.objects.filter(pk=heir.pk).update(**kept)
+    heir.refresh_from_db()
+    return heir
+
+
+def _end_of_section(text: str, title: str) -> int:
+    """Return where a section's next line goes: after its last line that isn't blank, counted from 0."""
+    found = next((section for section in split_sections(text) if section.title == title), None)
+    if found is None:
+        raise NoSuchFact(f"There is no section {title!r} any more.")
+    lines = text.split("\n")
+    end = found.end - 1
+    while end > found.start and not lines[end - 1].strip():
+        end -= 1
+    return end
 
 
 @transaction.atomic

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from knowledge_app.forms import CurateForm, EditForm
+from knowledge_app.forms import CurateForm, EditForm, FactForm
 from knowledge_app.models import Fact, FactSource, MemoryDocument
 from knowledge_app.services.compaction import apply_compaction, plan_compaction
 from knowledge_app.services.editing import (
@@ -16,6 +16,7 @@ from knowledge_app.services.editing import (
     EditConflict,
     bring_back,
     curate_facts,
+    edit_fact,
     remove_facts,
     restore_revision,
     save_text,
@@ -26,6 +27,7 @@ from knowledge_app.views.memory import show_invisible
 from memoryhub.lib.compaction import DEFAULT_THRESHOLD
 from memoryhub.lib.diff import diff_lines
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.facts import split_sections
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.markdown import render_markdown
 from sessions_app.access import get_workspace, has_role
@@ -166,6 +168,27 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "today": timezone.localdate(),
     }
     return render_page(request, "knowledge_app/facts.html", context, fragment="facts")
+
+
+def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Reword a fact, categorise it, move it."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    rows = Fact.objects.select_related("document__head")
+    fact: Fact = get_object_or_404(rows, workspace=workspace, pk=pk, died=None)
+    content = fact.document.head.content if fact.document.head else ""
+    titles = list(dict.fromkeys(section.title for section in split_sections(content)))
+    start_values = {"text": fact.text, "category": fact.category, "section": fact.section}
+    form = FactForm(request.POST or None, initial=start_values, sections=titles)
+    if form.is_bound and form.is_valid():
+        try:
+            edited = edit_fact(fact, **form.cleaned_data, actor=person(request), now=timezone.now())
+        except MemoryHubError as error:
+            form.add_error(None, error.message)
+        else:
+            messages.success(request, "Saved.")
+            return redirect(f"{reverse('knowledge:facts', args=[slug, fact.document_id])}#fact-{edited.pk}")
+    context = {"workspace": workspace, "document": fact.document, "fact": fact, "form": form}
+    return render_page(request, "knowledge_app/fact_edit.html", context, status=422 if form.errors else 200)
 
 
 @require_POST

@@ -31,6 +31,9 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         entries = entries.filter(content__icontains=text)
     if kept := wishes.get("kept"):
         entries = entries.filter(is_archived=kept == "archive")
+    session = request.GET.get("session", "")
+    if session.isascii() and session.isdigit() and len(session) < 19:
+        entries = entries.filter(session=int(session))
     page = keyset_page(entries, order=("-position",), params=request.GET)
     context = {
         "workspace": workspace,
@@ -38,7 +41,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "days": _by_day(page.rows),
         "count": entries.count(),
-        "is_filtered": any(wishes.values()),
+        "is_filtered": any(wishes.values()) or bool(session),
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
     }
     return render_page(request, "knowledge_app/history.html", context, fragment="history-list")

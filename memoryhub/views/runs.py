@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db.models import Q
+from django.db.models import F, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseStopPolling
 
 from knowledge_app.models import MemoryRevision
+from knowledge_app.services.consolidation import is_due
 from memoryhub.flows.compress import approve_held
 from memoryhub.flows.model import model_for
 from memoryhub.flows.runs import undo_run
@@ -47,6 +48,7 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
         "page": keyset_page(shown, order=("-id",), params=request.GET),
         "tabs": tabs,
         "state": state,
+        "may_edit": has_role(request.user, workspace, EDITOR),
         "is_live": runs.filter(STATES["live"]).exists(),
     }
     return render_page(request, "memoryhub/runs.html", context, fragment="runs")
@@ -167,9 +169,22 @@ def compress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def consolidate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk, role=EDITOR)
-    options = {"archive_all": bool(request.POST.get("archive_all"))}
+    options = {name: True for name in ("archive_all", "hold") if request.POST.get(name)}
     run, _ = request_run(session, Run.Kind.CONSOLIDATION, options=options, actor=person(request), now=timezone.now())
     return redirect("run", slug, run.pk)
+
+
+@require_POST
+def consolidate_due(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask for the consolidation of every session of a workspace that is due."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    sessions = Session.objects.filter(workspace=workspace, next_position__gt=F("last_consolidated"))
+    due = [session for session in sessions.select_related("workspace").order_by("id") if is_due(session)]
+    for session in due:
+        request_run(session, Run.Kind.CONSOLIDATION, options={}, actor=person(request), now=timezone.now())
+    words = f"{len(due)} session{'' if len(due) == 1 else 's'} {'is' if len(due) == 1 else 'are'} being consolidated."
+    messages.success(request, words if due else "No session is due.")
+    return redirect("runs", slug)
 
 
 def _figures(session: Session, plan: Plan) -> dict[str, int]:

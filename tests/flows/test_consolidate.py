@@ -299,7 +299,7 @@ def write_as_person(text: str) -> None:
 def test_pinned_facts_survive_a_model_that_tries_to_drop_them(session, httpserver):
     Fact.objects.filter(line__in=(3, 9)).update(pinned=True)
     pinned = list(Fact.objects.filter(pinned=True).values_list("text", flat=True))
-    for number in range(20):
+    for number in range(100):
         answer(httpserver, saved(memory(*[fact for fact in FACTS if fact not in pinned], f"news {number}")))
         talk(session, 4, first=20 + number * 4)
         Run.objects.filter(status="held").update(status="cancelled")
@@ -379,6 +379,19 @@ def test_a_worker_that_wakes_up_after_its_lease_commits_nothing(session, httpser
     with pytest.raises((LeaseLost, PlanStale)):
         flow.carry_out(late, now=timezone.now)
     assert digest() == before
+
+
+def test_a_proposal_can_be_seen_before_it_counts(session, httpserver):
+    answer(httpserver, saved(BASE + "- tea is at four\n"))
+    before = digest()
+
+    run = consolidate(session, hold=True)
+
+    change = HeldChange.objects.get()
+    assert (run.status, digest(), change.flags) == ("held", before, ["asked to be shown before it counts"])
+    approve(change, actor=PERSON, now=NOW)
+    assert head() == BASE + "- tea is at four\n"
+    assert Session.objects.get().last_consolidated == 29
 
 
 def test_undo_restores_the_document_byte_for_byte(session, httpserver):

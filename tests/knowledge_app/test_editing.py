@@ -7,8 +7,10 @@ from django.urls import reverse
 from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.editing import (
     EditConflict,
+    NoSuchFact,
     bring_back,
     curate_facts,
+    edit_fact,
     remove_facts,
     restore_revision,
     save_text,
@@ -112,6 +114,46 @@ def test_a_removed_fact_is_findable_and_comes_back_in_its_section(document):
 
     assert text_of(document) == TEXT
     assert not check_memory().broken
+
+
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ({"text": "likes green tea", "category": "", "section": "Team"}, "- likes green tea"),
+        ({"text": "likes tea", "category": "user_preference", "section": "Team"}, "- [user_preference] likes tea"),
+        ({"text": "quite another thing", "category": "", "section": "Tools"}, "- uses ruff\n- quite another thing\n"),
+    ],
+)
+def test_a_fact_is_reworded_categorised_and_moved_with_its_pin(document, values, line):
+    fact = Fact.objects.get(text="likes tea")
+    Fact.objects.filter(pk=fact.pk).update(pinned=True)
+
+    edited = edit_fact(fact, **values, actor=PERSON, now=NOW)
+
+    assert line in text_of(document)
+    assert text_of(document).count("tea") == line.count("tea")
+    assert (edited.pinned, edited.died) == (True, None)
+    assert not check_memory().broken
+
+
+def test_a_fact_that_went_meanwhile_is_not_edited(document):
+    fact = Fact.objects.get(text="likes tea")
+    remove_facts(document, [fact.pk], actor=PERSON, now=NOW)
+
+    with pytest.raises(NoSuchFact):
+        edit_fact(fact, text="x", category="", section="Team", actor=PERSON, now=NOW)
+
+
+def test_a_fact_is_edited_on_its_page(document, editor):
+    fact = Fact.objects.get(text="likes tea")
+    assert editor.get(url("edit-fact", fact.pk)).status_code == 200
+
+    editor.post(url("edit-fact", fact.pk), {"text": "likes tea a lot", "category": "", "section": "Tools"})
+
+    assert text_of(document).endswith("- uses ruff\n- likes tea a lot\n")
+    fact = Fact.objects.get(text="likes tea a lot", died=None)
+    wrong = editor.post(url("edit-fact", fact.pk), {"text": "", "category": "two words", "section": "Nowhere"})
+    assert wrong.status_code == 422
 
 
 def test_each_line_leads_to_its_revision(document):

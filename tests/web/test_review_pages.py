@@ -4,11 +4,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument
+from knowledge_app.services.history import add_note
 from knowledge_app.services.memory import revise_document
 from knowledge_app.services.outside import take_document
 from memoryhub.lib.layouts.records import DocumentRecord
-from sessions_app.models import Entry, Membership, Run
-from tests.hub import NOW, PERSON, add, open_at
+from sessions_app.models import Entry, Membership, Run, Workspace
+from tests.hub import NOW, PERSON, add, open_at, talk
 
 pytestmark = pytest.mark.django_db
 WORDS = "one two three four five six seven eight nine ten"
@@ -51,7 +52,7 @@ def head() -> str:
 def test_the_inbox_is_counted_where_it_can_not_be_overlooked(change, viewer_client):
     page = viewer_client.get(url("review")).content.decode()
 
-    assert '1<span class="visually-hidden"> waiting</span>' in page
+    assert '1<span class="visually-hidden"> waiting, the oldest since</span>' in page
     assert "The oldest waits since" in page
     assert "removes 5 of 10 facts" in page
 
@@ -158,3 +159,25 @@ def test_a_document_is_shown_as_of_a_day(workspace, viewer_client, day, number):
     page = viewer_client.get(url("knowledge:document", document.pk), {"as_of": day})
 
     assert page.context["shown"].number == number
+
+
+def test_what_is_due_is_consolidated_at_a_click(workspace, editor, viewer_client):
+    Workspace.objects.update(memory_window=4)
+    talk(open_at(workspace), 2)
+    open_at(workspace, "cli:empty")
+    assert viewer_client.post(url("consolidate-due")).status_code == 404
+
+    editor.post(url("consolidate-due"))
+
+    assert [run.session.key for run in Run.objects.select_related("session")] == ["cli:main"]
+
+
+def test_the_history_is_shown_of_one_session(workspace, viewer_client):
+    one, other = open_at(workspace, "cli:one"), open_at(workspace, "cli:other")
+    for session in (one, other):
+        add_note(workspace, f"of {session.key}", actor=PERSON, now=NOW, session_key=session.key)
+
+    page = viewer_client.get(url("knowledge:history"), {"session": one.pk}).content.decode()
+
+    assert "of cli:one" in page
+    assert "of cli:other" not in page
