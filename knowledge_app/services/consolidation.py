@@ -174,7 +174,7 @@ def _revise(
     document: MemoryDocument, head: MemoryRevision | None, text: str, run: Run, now: datetime
 ) -> MemoryRevision | None:
     """Write the new text with its facts' origins; nothing where it is as it was."""
-    if head is not None and text == head.content:
+    if text == (head.content if head else ""):
         return None
     actor = Actor("run", f"run {run.pk}")
     reason = f"consolidated #{run.from_position} to #{run.to_position - 1} of {run.session}"

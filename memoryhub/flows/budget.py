@@ -1,10 +1,12 @@
-"""What models may take of a workspace's tokens in a day."""
+"""What models may take of a workspace's tokens in a day, and what they took."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from memoryhub.flows.model import cost_of
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.llm import Reply, ToolReply
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Run, Workspace
 from sessions_app.services.runs import postpone_run, tokens_spent
@@ -34,3 +36,11 @@ def within_budget(run: Run, workspace: Workspace, messages: list[dict[str, str]]
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     postpone_run(run, until=midnight, why=f"waits for tomorrow: {why}")
     return False
+
+
+def note_cost(run: Run, messages: list[dict[str, str]], reply: Reply | ToolReply, text: str) -> None:
+    """Add to a run what one reply took: the server's counts, estimated where it gives none."""
+    run.model = reply.model
+    run.prompt_tokens += reply.prompt_tokens or sum(count_tokens(message["content"]) for message in messages)
+    run.completion_tokens += reply.completion_tokens or count_tokens(text)
+    run.cost = cost_of(reply.model, run.prompt_tokens, run.completion_tokens)

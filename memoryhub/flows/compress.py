@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
-from memoryhub.flows.budget import within_budget
-from memoryhub.flows.model import cost_of, model_for
+from memoryhub.flows.budget import note_cost, within_budget
+from memoryhub.flows.model import model_for
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, Reply, ask
-from memoryhub.lib.tokens import count_tokens, counter_for
+from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor
 from sessions_app.services.compression import Plan, PlanStale, apply_summary, is_due, plan_compression
@@ -23,6 +22,7 @@ from sessions_app.services.lifecycle import begin_anew
 from sessions_app.services.runs import (
     RunNotFitting,
     finish_run,
+    is_resting,
     renew_lease,
     request_run,
     take_held_run,
@@ -180,13 +180,10 @@ def _check_saving(run: Run, plan: Plan, text: str) -> None:
 
 def _text_by_model(run: Run, plan: Plan, requests: list[Request], model: ModelSettings) -> str:
     """Ask part by part, noting progress and cost. A request too long for the model is halved next time."""
-    run.model = model.model
 
     def asked(messages: list[dict[str, str]], limit: int) -> Reply:
         reply = ask(model, messages, max_tokens=limit)
-        run.prompt_tokens += reply.prompt_tokens or sum(count_tokens(message["content"]) for message in messages)
-        run.completion_tokens += reply.completion_tokens or count_tokens(reply.text)
-        run.cost = cost_of(model.model, run.prompt_tokens, run.completion_tokens)
+        note_cost(run, messages, reply, reply.text)
         return reply
 
     def progress(done: int) -> None:
@@ -206,24 +203,11 @@ def request_if_due(session: Session, now: datetime) -> Run | None:
     Nothing is asked for while a run of the session is under way, held or parked, and after a person undid,
     cancelled or dismissed one until the session has grown by half its entry limit.
     """
-    if not session.workspace.auto_compress or not is_due(session) or _is_resting(session):
+    if not session.workspace.auto_compress or not is_due(session):
+        return None
+    if is_resting(session, Run.Kind.COMPRESSION, until=session.workspace.max_entries // REST):
         return None
     if plan_compression(session).reason:
         return None
     run, _ = request_run(session, Run.Kind.COMPRESSION, options={}, actor=UPKEEP, now=now)
     return run
-
-
-def _is_resting(session: Session) -> bool:
-    runs = Run.objects.filter(session=session, kind=Run.Kind.COMPRESSION, epoch=session.epoch)
-    last = runs.order_by("-id").first()
-    if last is None or last.options.get("once"):
-        return False
-    if last.status == Run.Status.DONE:
-        return False
-    said_no = (Run.Status.UNDONE, Run.Status.CANCELLED, Run.Status.FAILED)
-    if last.status not in said_no:
-        return True
-    since: dict[str, Any] = {"recorded_at__gt": last.finished_at} if last.finished_at else {}
-    new = Entry.objects.filter(session=session, epoch=session.epoch, **since).count()
-    return new < max(1, session.workspace.max_entries // REST)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 
@@ -20,20 +19,20 @@ from knowledge_app.services.consolidation import (
     plan_consolidation,
 )
 from knowledge_app.services.replies import read_facts, read_save_memory
-from memoryhub.flows.budget import within_budget
-from memoryhub.flows.model import cost_of, model_for
+from memoryhub.flows.budget import note_cost, within_budget
+from memoryhub.flows.model import model_for
 from memoryhub.lib import retry
 from memoryhub.lib.facts import fact_lines, normal_form
-from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, Reply, ToolReply, ask, ask_tool
+from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, ask, ask_tool
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.compression import PlanStale
 from sessions_app.services.entries import SessionGone
-from sessions_app.services.lifecycle import begin_anew
 from sessions_app.services.runs import (
     RunNotFitting,
     finish_run,
+    is_resting,
     renew_lease,
     request_run,
     take_held_run,
@@ -56,7 +55,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         _nothing_due(run, plan, now())
         return
     if run.options.get("method") == "heuristic":
-        retry.write(lambda: _commit(run, plan, archived(plan, run.options.get("note", "")), now()))
+        _commit(run, plan, archived(plan, run.options.get("note", "")), now)
         return
     model = chosen_model(session.workspace)
     messages, mark = messages_for(plan)
@@ -69,7 +68,11 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         run.options["entries"] = max(1, len(plan.entries) // 2)
         raise
     renew_lease(run, stage="writing")
-    retry.write(lambda: _commit(run, plan, proposal, now()))
+    _commit(run, plan, proposal, now)
+
+
+def _commit(run: Run, plan: Plan, proposal: Proposal, now: Callable[[], datetime]) -> None:
+    retry.write(lambda: apply_proposal(run, plan, proposal, now=now()))
 
 
 def archived(plan: Plan, note: str) -> Proposal:
@@ -84,25 +87,9 @@ def archived(plan: Plan, note: str) -> Proposal:
     )
 
 
-def _commit(run: Run, plan: Plan, proposal: Proposal, now: datetime) -> None:
-    with transaction.atomic():
-        done = apply_proposal(run, plan, proposal, now=now)
-        if done.options.get("clear_after"):
-            _clear(done, plan.session, now)
-
-
-def _clear(run: Run, session: Session, now: datetime) -> None:
-    """Begin the session anew once all of it is consolidated; a proposal that is held keeps it as it is."""
-    locked = Session.objects.select_related("workspace").select_for_update(of=("self",)).get(pk=session.pk)
-    if locked.last_consolidated == locked.next_position:
-        begin_anew(locked, actor=Actor("run", f"run {run.pk}"), now=now)
-
-
 def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
     with transaction.atomic():
         finish_run(run, status=Run.Status.DONE, now=now, proposal={"nothing_due": plan.reason})
-        if run.options.get("clear_after"):
-            _clear(run, plan.session, now)
 
 
 def chosen_model(workspace: Workspace) -> ModelSettings:
@@ -139,10 +126,10 @@ def _proposal(
     limit = ROOM_TOKENS + 2 * count_tokens(plan.memory)
     if plan.session.workspace.consolidation_style == "grip":
         reply = ask(model, messages, max_tokens=limit)
-        _count_cost(run, model, messages, reply, reply.text)
+        note_cost(run, messages, reply, reply.text)
         return facts_proposal(plan, read_facts(reply.text, mark=mark), now())
     called = ask_tool(model, messages, SAVE_MEMORY, max_tokens=limit)
-    _count_cost(run, model, messages, called, str(called.arguments))
+    note_cost(run, messages, called, str(called.arguments))
     saved = read_save_memory(called.arguments, mark=mark)
     return Proposal(_with_line_end(plan.memory, saved.memory_update), saved.history_entry)
 
@@ -172,15 +159,6 @@ def _grip_history(plan: Plan) -> str:
     asked = [" ".join(entry.content.split())[:80] for entry in plan.entries if entry.role == "user"]
     topics = "; ".join(asked[:TOPICS]) or "none"
     return f"Consolidated {len(plan.entries)} messages. Topics: {topics}"
-
-
-def _count_cost(
-    run: Run, model: ModelSettings, messages: list[dict[str, str]], reply: Reply | ToolReply, text: str
-) -> None:
-    run.model = model.model
-    run.prompt_tokens += reply.prompt_tokens or sum(count_tokens(message["content"]) for message in messages)
-    run.completion_tokens += reply.completion_tokens or count_tokens(text)
-    run.cost = cost_of(model.model, run.prompt_tokens, run.completion_tokens)
 
 
 def _session_of(run: Run) -> Session:
@@ -228,19 +206,9 @@ def request_if_due(session: Session, now: datetime) -> Run | None:
     workspace = session.workspace
     if not workspace.auto_consolidate or workspace.path or not is_due(session) or model_for(workspace) is None:
         return None
-    if _is_resting(session) or plan_consolidation(session).reason:
+    if is_resting(session, Run.Kind.CONSOLIDATION, until=workspace.memory_window // 2):
+        return None
+    if plan_consolidation(session).reason:
         return None
     run, _ = request_run(session, Run.Kind.CONSOLIDATION, options={}, actor=UPKEEP, now=now)
     return run
-
-
-def _is_resting(session: Session) -> bool:
-    runs = Run.objects.filter(session=session, kind=Run.Kind.CONSOLIDATION, epoch=session.epoch)
-    last = runs.order_by("-id").first()
-    if last is None or last.status == Run.Status.DONE or last.options.get("once"):
-        return False
-    if last.status not in (Run.Status.UNDONE, Run.Status.CANCELLED, Run.Status.FAILED):
-        return True
-    since: dict[str, Any] = {"recorded_at__gt": last.finished_at} if last.finished_at else {}
-    new = Entry.objects.filter(session=session, epoch=session.epoch, **since).count()
-    return new < max(1, session.workspace.memory_window // 2)

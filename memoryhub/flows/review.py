@@ -10,6 +10,7 @@ from django.db import transaction
 
 from knowledge_app.models import HeldChange
 from knowledge_app.services.review import close_change, take_text, text_with
+from memoryhub.flows.compress import approve_held
 from memoryhub.flows.consolidate import approve_held_run
 from sessions_app.models import Run
 from sessions_app.services.audit import Actor
@@ -38,6 +39,18 @@ def approve(
             approve_held_run(change.run, change, wanted, owner=this_worker(), actor=actor, now=now)
         else:
             take_text(change, wanted, actor=actor, now=now)
+
+
+def approve_run(run: Run, *, actor: Actor, now: datetime) -> None:
+    """Commit a run that waits for a decision: a summary as it was shown, a consolidation with its held change.
+
+    Raises RunNotFitting, PlanStale, CannotDecide.
+    """
+    change = HeldChange.objects.filter(run=run, status=HeldChange.Status.PENDING).first()
+    if change:
+        approve(change, actor=actor, now=now)
+    else:
+        approve_held(run, owner=this_worker(), actor=actor, now=now)
 
 
 def reject(change: HeldChange, *, actor: Actor, now: datetime, user: User | None = None, reason: str = "") -> None:

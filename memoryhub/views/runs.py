@@ -13,8 +13,8 @@ from django_htmx.http import HttpResponseStopPolling
 
 from knowledge_app.models import MemoryRevision
 from knowledge_app.services.consolidation import is_due
-from memoryhub.flows.compress import approve_held
 from memoryhub.flows.model import model_for
+from memoryhub.flows.review import approve_run
 from memoryhub.flows.runs import undo_run
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
@@ -24,7 +24,7 @@ from sessions_app.forms import CompressForm
 from sessions_app.models import Run, Session, Summary
 from sessions_app.models.runs import LIVE_STATUSES
 from sessions_app.services.compression import Plan, plan_compression
-from sessions_app.services.runs import cancel_run, dismiss_run, request_run, retry_run, this_worker
+from sessions_app.services.runs import cancel_run, dismiss_run, request_run, retry_run
 from sessions_app.services.summarising import by_rule, requests_for
 
 STATES = {
@@ -130,7 +130,7 @@ def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def approve(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = _find(request, slug, pk, role=EDITOR)
-    approve_held(run, owner=this_worker(), actor=person(request), now=timezone.now())
+    approve_run(run, actor=person(request), now=timezone.now())
     return redirect("run", slug, pk)
 
 

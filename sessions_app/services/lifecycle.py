@@ -20,6 +20,7 @@ from sessions_app.services.entries import lock_session
 from sessions_app.services.totals import forget_days, recount_session
 
 MAX_TITLE = 500
+UNSETTLED = (Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HELD, Run.Status.PARKED)
 
 
 class BadKey(MemoryHubError):
@@ -146,7 +147,7 @@ def _keep_summary_text(session: Session, now: datetime) -> None:
 def delete_session(
     session: Session, *, confirmation: str, reason: str, actor: Actor, now: datetime
 ) -> DeletedSession:
-    """Remove a session with all its entries, summaries and runs, for ever; a tombstone tells of it.
+    """Remove a session with its entries and summaries, for ever; a tombstone tells of it. Runs keep their numbers.
 
     ``confirmation`` is the session's key, typed by the operator. A run under way is cancelled: its reply finds no
     session. Raises NotConfirmed.
@@ -186,9 +187,17 @@ def _delete(pk: int, reason: str, actor: Actor, now: datetime) -> DeletedSession
             before_hash=digest.hexdigest(),
         )
         forget_days(session)
+        _keep_run_numbers(session, now)
         entries.update(summary=None)
         session.delete()
     return tombstone
+
+
+def _keep_run_numbers(session: Session, now: datetime) -> None:
+    """Keep what runs did and cost, without a word of what was said: revisions of the memory name them."""
+    runs = Run.objects.filter(session=session)
+    runs.filter(status__in=UNSETTLED).update(status=Run.Status.CANCELLED, finished_at=now)
+    runs.update(session=None, proposal={}, error="", stage="", lease_owner="", lease_expires_at=None)
 
 
 @transaction.atomic

@@ -21,7 +21,7 @@ from django.db.models.functions import Coalesce, Now
 
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
-from sessions_app.models import Run, Session, Workspace
+from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.entries import lock_session
 
@@ -302,6 +302,23 @@ def due_runs(now: datetime, limit: int = 100) -> list[int]:
     busy = Run.objects.filter(status=Run.Status.RUNNING, session__isnull=False).values("session")
     waiting = Run.objects.filter(status=Run.Status.QUEUED, not_before__lte=now).exclude(session__in=busy)
     return list(waiting.order_by("id").values_list("pk", flat=True)[:limit])
+
+
+def is_resting(session: Session, kind: str, *, until: int) -> bool:
+    """Tell whether automatic runs of a kind rest: one is under way, held or parked, or a person said no to one.
+
+    After an undo, a cancel or a dismissal they rest until ``until`` new entries have come. A run asked for at a
+    prompt says nothing about automatic ones.
+    """
+    last = Run.objects.filter(session=session, kind=kind, epoch=session.epoch).order_by("-id").first()
+    if last is None or last.status == Run.Status.DONE or last.options.get("once"):
+        return False
+    if last.status not in (Run.Status.UNDONE, Run.Status.CANCELLED, Run.Status.FAILED):
+        return True
+    new = Entry.objects.filter(session=session, epoch=session.epoch)
+    if last.finished_at:
+        new = new.filter(recorded_at__gt=last.finished_at)
+    return new.count() < max(1, until)
 
 
 def tokens_spent(workspace: Workspace, now: datetime) -> int:

@@ -18,12 +18,13 @@ from knowledge_app.services.outside import take_document
 from memoryhub.flows import consolidate as flow
 from memoryhub.flows.check import check_memory
 from memoryhub.flows.consolidate import request_if_due
-from memoryhub.flows.review import approve, reject
+from memoryhub.flows.review import approve, approve_run, reject
 from memoryhub.flows.runs import execute, undo_run
 from memoryhub.flows.sync import import_workspace
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.compression import PlanStale
+from sessions_app.services.lifecycle import delete_session
 from sessions_app.services.runs import (
     LeaseLost,
     RunNotFitting,
@@ -392,6 +393,33 @@ def test_a_proposal_can_be_seen_before_it_counts(session, httpserver):
     approve(change, actor=PERSON, now=NOW)
     assert head() == BASE + "- tea is at four\n"
     assert Session.objects.get().last_consolidated == 29
+
+
+def test_a_deleted_session_leaves_what_was_learnt_and_no_word_of_what_was_said(session, httpserver):
+    answer(httpserver, saved(BASE + "- tea is at four\n"))
+    run = consolidate(session)
+    answer(httpserver, saved(memory(*FACTS[:3])))
+    talk(session, 6, first=20)
+    consolidate(session)
+
+    delete_session(session, confirmation=session.key, reason="", actor=PERSON, now=NOW)
+
+    run.refresh_from_db()
+    assert "tea is at four" in head()
+    assert (run.session_id, run.status, run.proposal) == (None, "done", {})
+    assert set(Run.objects.values_list("status", flat=True)) <= {"done", "cancelled"}
+    assert HeldChange.objects.exists()
+    assert not check_memory().broken
+
+
+def test_a_held_run_is_approved_with_its_change(session, httpserver):
+    answer(httpserver, saved(memory(*FACTS[:5])))
+    run = consolidate(session)
+
+    approve_run(run, actor=PERSON, now=NOW)
+
+    assert (Run.objects.get().status, head()) == ("done", memory(*FACTS[:5]))
+    assert HeldChange.objects.get().status == "approved"
 
 
 def test_undo_restores_the_document_byte_for_byte(session, httpserver):

@@ -55,7 +55,7 @@ def check_running() -> tuple[int, Iterable[Finding]]:
 def check_compressions() -> tuple[int, Iterable[Finding]]:
     """A done compression has its summary over the range that it names and a record; any other has no summary."""
     runs = Run.objects.filter(kind=Run.Kind.COMPRESSION)
-    done = runs.filter(status=Run.Status.DONE, to_position__gt=F("from_position"))
+    done = runs.filter(status=Run.Status.DONE, to_position__gt=F("from_position"), session__isnull=False)
     its = Summary.objects.filter(
         run=OuterRef("pk"),
         session=OuterRef("session"),

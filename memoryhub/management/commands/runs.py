@@ -5,14 +5,14 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.compress import approve_held
 from memoryhub.flows.documents import run_document
 from memoryhub.flows.lookup import NotFound, find_workspace
+from memoryhub.flows.review import approve_run
 from memoryhub.flows.runs import undo_run
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Run
 from sessions_app.services.audit import Actor
-from sessions_app.services.runs import cancel_run, dismiss_run, retry_run, this_worker
+from sessions_app.services.runs import cancel_run, dismiss_run, retry_run
 
 COMMAND = Actor("command", "runs")
 ACTIONS = ("list", "show", "undo", "retry", "fold", "cancel", "skip", "dismiss", "approve")
@@ -87,4 +87,4 @@ def _decide(run: Run, action: str, note: str) -> None:
     elif action == "dismiss":
         dismiss_run(run, note=note or "no reason given", actor=COMMAND, now=now)
     elif action == "approve":
-        approve_held(run, owner=this_worker(), actor=COMMAND, now=now)
+        approve_run(run, actor=COMMAND, now=now)
