@@ -141,7 +141,8 @@ def test_compact_previews_and_applies(session, command):
     take_document(workspace=document.workspace, record=record, path="m", now=NOW, dry_run=False)
 
     preview = command("compact", "atlas", "--threshold", "1")
-    assert (preview["removed"], preview["content"], head()) == (0, memory(*FACTS), text)
+    assert (preview["applied"], preview["removed"], preview["content"]) == (False, 1, memory(*FACTS))
+    assert head() == text
     assert preview["clusters"] == [
         {"keep": FACTS[0], "remove": ["fact one of the team is known!"], "similarity": 1.0}
     ]

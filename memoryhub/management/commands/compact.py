@@ -54,8 +54,7 @@ class Command(JsonCommand):
                 {"one": pair.one.text, "other": pair.other.text, "similarity": round(pair.similarity, 3)}
                 for pair in found.contradictions
             ],
-            "removed": len(found.removable) if apply else 0,
-            "removable": len(found.removable),
+            "removed": len(found.removable),
             "content": without_lines(before, found.removable),
         }
 
@@ -67,5 +66,5 @@ class Command(JsonCommand):
         for pair in result["contradictions"]:
             self.line(f"differ  {pair['one']}\n        {pair['other']}")
         self.line(
-            f"{result['removable']} near-duplicate lines" + ("" if result["applied"] else "; --apply removes them")
+            f"{result['removed']} near-duplicate lines" + ("" if result["applied"] else "; --apply removes them")
         )
