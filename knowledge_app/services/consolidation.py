@@ -22,7 +22,7 @@ from memoryhub.lib.facts import normal_form
 from memoryhub.lib.guard import additions_only, flags_of
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.lib.layouts.times import read_time
-from memoryhub.lib.merge import merge_texts
+from memoryhub.lib.merge import merge_texts, overlay_texts
 from sessions_app.models import Entry, Run, Session
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.compression import PlanStale
@@ -128,7 +128,9 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     head = document.head
     current = head.content if head else ""
     merged = merge_texts(plan.memory, current, proposal.memory, keep_both=True)
-    wanted = proposal.memory if merged.text is None else merged.text
+    if merged.text is None and approved:
+        raise PlanStale(f"{document.name} was changed since in the same lines. Edit it by hand, then reject this.")
+    wanted = overlay_texts(plan.memory, current, proposal.memory)
     flags = [] if approved else judge(document, current, wanted)
     if merged.text is None:
         flags = [f"the document was changed meanwhile in the same lines, in {merged.conflict_count} places"]

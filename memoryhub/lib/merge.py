@@ -41,12 +41,34 @@ def merge_texts(base: str, ours: str, theirs: str, *, keep_both: bool = False) -
     conflicts = sum(_clash(one, other, keep_both=keep_both) for one in left for other in right)
     if conflicts:
         return Merge(None, conflicts)
+    return Merge(_applied(lines, left, right), 0)
+
+
+def overlay_texts(base: str, ours: str, theirs: str) -> str:
+    """Merge as ``merge_texts`` does with ``keep_both``, and where both changed the same lines take theirs.
+
+    For showing a person what a proposal comes to: what others changed elsewhere meanwhile is in it.
+    """
+    merged = merge_texts(base, ours, theirs, keep_both=True)
+    if merged.text is not None:
+        return merged.text
+    lines = base.split("\n")
+    right = _changes(lines, theirs.split("\n"))
+    left = [
+        change
+        for change in _changes(lines, ours.split("\n"))
+        if not any(_clash(change, other, keep_both=True) for other in right)
+    ]
+    return _applied(lines, left, [_without_repeats(change, left) for change in right])
+
+
+def _applied(lines: Sequence[str], left: Sequence[Change], right: Sequence[Change]) -> str:
     merged: list[str] = []
     reached = 0
     for start, end, new in sorted(_unique(left, right), key=lambda change: change[:2]):
-        merged += lines[reached:start] + new
+        merged += [*lines[reached:start], *new]
         reached = end
-    return Merge("\n".join(merged + lines[reached:]), 0)
+    return "\n".join([*merged, *lines[reached:]])
 
 
 def _changes(base: Sequence[str], other: Sequence[str]) -> list[Change]:

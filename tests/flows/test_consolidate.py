@@ -15,6 +15,7 @@ from pytest_httpserver import HTTPServer
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.memory import revise_document
 from knowledge_app.services.outside import take_document
+from knowledge_app.services.review import hunks_of
 from memoryhub.flows import consolidate as flow
 from memoryhub.flows.check import check_memory
 from memoryhub.flows.consolidate import request_if_due
@@ -348,7 +349,8 @@ def test_an_edit_of_the_file_and_one_of_the_page_meanwhile_both_survive(session,
 
 
 def test_a_conflict_with_an_edit_meanwhile_is_held_with_both_texts(session, httpserver, monkeypatch):
-    during_the_call(monkeypatch, lambda: write_as_person(BASE.replace(FACTS[6], "fact seven by hand")))
+    edited = BASE.replace(FACTS[6], "fact seven by hand").replace("# Team\n", "# Our team\n")
+    during_the_call(monkeypatch, lambda: write_as_person(edited))
     answer(httpserver, saved(BASE.replace(FACTS[6], "fact seven by the model")))
 
     run = consolidate(session)
@@ -358,6 +360,8 @@ def test_a_conflict_with_an_edit_meanwhile_is_held_with_both_texts(session, http
     assert "in the same lines" in change.reason
     assert "fact seven by hand" in head()
     assert "fact seven by the model" in change.proposed
+    assert "# Our team" in change.proposed
+    assert len(hunks_of(change)) == 1
 
 
 def test_messages_that_arrive_meanwhile_are_not_consolidated(session, httpserver, monkeypatch):

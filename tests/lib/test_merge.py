@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.merge import merge_texts
+from memoryhub.lib.merge import merge_texts, overlay_texts
 
 BASE = "# Facts\n- one\n- two\n- three"
 
@@ -64,3 +64,11 @@ def test_texts_of_equal_lines_are_merged():
     base = "\n".join(["- the same"] * 20_000)
 
     assert merge_texts(base, "- first\n" + base, base + "\n- last").text == f"- first\n{base}\n- last"
+
+
+def test_an_overlay_takes_theirs_where_both_changed_and_keeps_ours_elsewhere():
+    base = "- a\n- b\n- c\n- d\n"
+
+    text = overlay_texts(base, "- a by us\n- b\n- c\n- d\n- e by us\n", "- a by them\n- b\n- c\n- d\n")
+
+    assert text == "- a by them\n- b\n- c\n- d\n- e by us\n"
