@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db import transaction
 
 from memoryhub.flows.budget import note_cost, within_budget
+from memoryhub.flows.lookup import session_of
 from memoryhub.flows.model import model_for
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
@@ -17,7 +18,7 @@ from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor
 from sessions_app.services.compression import Plan, PlanStale, apply_summary, is_due, plan_compression
-from sessions_app.services.entries import SessionGone, lock_session
+from sessions_app.services.entries import lock_session
 from sessions_app.services.lifecycle import begin_anew
 from sessions_app.services.runs import (
     RunNotFitting,
@@ -65,7 +66,7 @@ class Draft:
 
 def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     """Fold what a claimed compression run is about. Raises MemoryHubError where it can't; then nothing changed."""
-    session = _session_of(run)
+    session = session_of(run)
     plan = plan_compression(session, keep=run.options.get("keep"), minimum=run.options.get("minimum"))
     if plan.reason:
         _nothing_due(run, plan, now())
@@ -87,18 +88,14 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         retry.write(lambda: _commit(run, plan, text, method, now()))
 
 
-def _session_of(run: Run) -> Session:
-    found = Session.objects.select_related("workspace").filter(pk=run.session_id or 0).first()
-    if found is None:
-        raise SessionGone("The session was deleted.")
-    return found
-
-
 def _commit(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
     with transaction.atomic():
         apply_summary(run, plan, text, method=method, now=now)
         if run.options.get("clear_after"):
-            begin_anew(lock_session(plan.session.pk), actor=Actor("run", f"run {run.pk}"), now=now)
+            session = lock_session(plan.session.pk)
+            if session.next_position > plan.last_position + 1:
+                raise PlanStale("New entries came while the session was archived: nothing was cleared.")
+            begin_anew(session, actor=Actor("run", f"run {run.pk}"), now=now)
 
 
 def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
@@ -123,13 +120,13 @@ def _hold(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
 
 
 def approve_held(run: Run, *, owner: str, actor: Actor, now: datetime) -> None:
-    """Commit a compression that was shown first. Raises PlanStale when the session changed since, and parks it."""
+    """Commit a compression that was shown first. Raises PlanStale when the session changed since."""
     proposal = run.proposal
     if run.session is None or run.status != Run.Status.HELD or run.kind != Run.Kind.COMPRESSION:
         raise RunNotFitting(f"Run {run.pk} does not wait for a decision.")
     with transaction.atomic():
         taken = take_held_run(run, owner=owner, actor=actor, now=now)
-        session = _session_of(run)
+        session = session_of(run)
         plan = Plan(
             session,
             list(Entry.objects.filter(pk__in=proposal["entries"], epoch=run.epoch).order_by("position")),

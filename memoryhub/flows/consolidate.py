@@ -20,6 +20,7 @@ from knowledge_app.services.consolidation import (
 )
 from knowledge_app.services.replies import read_facts, read_save_memory
 from memoryhub.flows.budget import note_cost, within_budget
+from memoryhub.flows.lookup import session_of
 from memoryhub.flows.model import model_for
 from memoryhub.lib import retry
 from memoryhub.lib.facts import fact_lines, normal_form
@@ -28,7 +29,6 @@ from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.compression import PlanStale
-from sessions_app.services.entries import SessionGone
 from sessions_app.services.runs import (
     RunNotFitting,
     finish_run,
@@ -47,7 +47,7 @@ MAX_ARCHIVED = 50_000  # characters of entries that the history takes as they ar
 
 def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     """Consolidate what a claimed run is about. Raises MemoryHubError where it can't; then nothing changed."""
-    session = _session_of(run)
+    session = session_of(run)
     plan = plan_consolidation(
         session, archive_all=run.options.get("archive_all", False), limit=run.options.get("entries")
     )
@@ -161,13 +161,6 @@ def _grip_history(plan: Plan) -> str:
     return f"Consolidated {len(plan.entries)} messages. Topics: {topics}"
 
 
-def _session_of(run: Run) -> Session:
-    found = Session.objects.select_related("workspace").filter(pk=run.session_id or 0).first()
-    if found is None:
-        raise SessionGone("The session was deleted.")
-    return found
-
-
 def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, actor: Actor, now: datetime) -> None:
     """Commit a consolidation that waited as a whole, with the text that a person approved.
 
@@ -177,7 +170,7 @@ def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, act
         raise RunNotFitting("The session of this run was deleted.")
     with transaction.atomic():
         taken = take_held_run(run, owner=owner, actor=actor, now=now)
-        session = _session_of(run)
+        session = session_of(run)
         if (session.epoch, session.last_consolidated) != (run.epoch, run.from_position):
             raise PlanStale("The session was cleared or consolidated since: reject this.")
         base: MemoryRevision | None = change.ours

@@ -1,10 +1,11 @@
-"""Finding rows by the names that commands use."""
+"""Finding rows by the names that commands use, and what runs are about."""
 
 from __future__ import annotations
 
 from knowledge_app.models import MemoryDocument
 from memoryhub.lib.errors import MemoryHubError
-from sessions_app.models import Session, Workspace
+from sessions_app.models import Run, Session, Workspace
+from sessions_app.services.entries import SessionGone
 
 
 class NotFound(MemoryHubError):
@@ -34,3 +35,11 @@ def find_document(workspace: Workspace, name: str) -> MemoryDocument:
     if document is None or document.head is None:
         raise NotFound(f"{workspace.slug} has no {name}.")
     return document
+
+
+def session_of(run: Run) -> Session:
+    """Return the session that a run is about, as it is now. Raises SessionGone where it was deleted."""
+    found = Session.objects.select_related("workspace").filter(pk=run.session_id or 0).first()
+    if found is None:
+        raise SessionGone("The session was deleted.")
+    return found

@@ -11,6 +11,7 @@ from django.utils import timezone
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
+from memoryhub.flows import compress
 from memoryhub.flows.check import check_memory
 from memoryhub.flows.runs import execute
 from sessions_app.models import Run, Session, Summary
@@ -191,3 +192,25 @@ def test_replies_of_the_pack_that_are_no_summary_change_nothing(session, setting
     assert run.error
     assert Session.objects.values().get() == before
     assert not Summary.objects.exists()
+
+
+def test_entries_that_come_while_a_session_is_archived_keep_it_from_being_cleared(
+    session, settings, httpserver, monkeypatch
+):
+    use(settings, httpserver.port)
+    httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("The label service was checked."))
+    asked = compress.ask
+
+    def ask(*args, **kwargs):
+        talk(session, 1, first=50)
+        return asked(*args, **kwargs)
+
+    monkeypatch.setattr(compress, "ask", ask)
+    options = {"keep": 0, "minimum": 1, "clear_after": True}
+    run, _ = request_run(session, "compression", options=options, actor=PERSON, now=timezone.now())
+    done = execute(run.pk, now=timezone.now)
+
+    session.refresh_from_db()
+    assert "New entries came" in done.error
+    assert (session.epoch, session.active_entry_count, Summary.objects.count()) == (0, 52, 0)
+    assert not check_memory().broken
