@@ -22,6 +22,7 @@ from knowledge_app.models import (
 )
 from sessions_app.access import has_role
 from sessions_app.models import Membership, Run, Session, Workspace
+from sessions_app.models.runs import UNSETTLED_STATUSES
 
 PARTS = [  # label, url name, icon, count
     ("Overview", "workspace", "overview", None),
@@ -115,7 +116,7 @@ def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:
         "key_value_total": KeyValue.objects.all(),
         "term_total": Term.objects.all(),
         "cached_total": CachedResponse.objects.all(),
-        "live_total": Run.objects.filter(status__in=("queued", "running", "held", "parked")),
+        "live_total": Run.objects.filter(status__in=UNSETTLED_STATUSES),
         "held_total": HeldChange.objects.filter(status=HeldChange.Status.PENDING),
     }
     rows = workspaces.order_by().values_list("pk", *[_count(table) for table in tables.values()])

@@ -7,6 +7,7 @@ from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
 from sessions_app.models import Membership, Workspace
+from sessions_app.services.audit import Actor
 
 _RANKS = {Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership.Role.OPERATOR: 3}
 
@@ -18,6 +19,11 @@ def get_workspace(request: HttpRequest, slug: str, *, role: str = Membership.Rol
         raise Http404
     request.memory_workspace = workspace  # type: ignore[attr-defined]
     return workspace
+
+
+def person(request: HttpRequest) -> Actor:
+    """Return who sends a request, as audit records name them."""
+    return Actor("person", request.user.get_username())
 
 
 def has_role(user: AbstractBaseUser | AnonymousUser, workspace: Workspace, role: str) -> bool:

@@ -10,14 +10,13 @@ from django.db import transaction
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.memory import content_hash, open_document, revise_document
-from memoryhub.lib.facts import fact_lines, match_facts
+from memoryhub.lib.guard import LOSS_LIMIT, compare_facts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
 from memoryhub.lib.merge import merge_texts
 from memoryhub.lib.tally import Tally
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record
 
-REMOVAL_LIMIT = 0.10  # share of the fact lines that one change may remove before it is held
 SYNC = Actor("sync", "the agent's file")
 
 
@@ -56,11 +55,10 @@ def plan_outside_edit(base: str | None, head: str | None, disk: str) -> OutsideE
 
 def removal_flags(before: str, after: str) -> tuple[str, ...]:
     """Say in words when a change removes more fact lines than the limit; reworded lines are not removed."""
-    old, new = fact_lines(before), fact_lines(after)
-    removed = len(old) - len(match_facts(old, new))
-    if old and removed / len(old) > REMOVAL_LIMIT:
-        return (f"removes {removed} of {len(old)} facts",)
-    return ()
+    change = compare_facts(before, after)
+    removed = len(change.removed)
+    is_too_much = removed and removed / change.old_count > LOSS_LIMIT
+    return (f"removes {removed} of {change.old_count} facts",) if is_too_much else ()
 
 
 def take_document(*, workspace: Workspace, record: DocumentRecord, path: str, now: datetime, dry_run: bool) -> Tally:

@@ -30,17 +30,13 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.facts import split_sections
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.markdown import render_markdown
-from sessions_app.access import get_workspace, has_role
+from memoryhub.lib.pages import number_of, numbers_of
+from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import Entry, Membership, Session
-from sessions_app.services.audit import Actor
 
 EDITOR = Membership.Role.EDITOR
 MAX_SOURCES = 1_000  # shown of one session
 THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
-
-
-def person(request: HttpRequest) -> Actor:
-    return Actor("person", request.user.get_username())
 
 
 def find_document(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> MemoryDocument:
@@ -123,8 +119,8 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         document.revisions.order_by("-number").only("number", "reason", "created_at", "author_name")[:500]
     )
     newest = revisions[0].number if revisions else 0
-    old = get_object_or_404(document.revisions, number=_number(request, "from", max(1, newest - 1)))
-    new = get_object_or_404(document.revisions, number=_number(request, "to", newest))
+    old = get_object_or_404(document.revisions, number=number_of(request.GET.get("from")) or max(1, newest - 1))
+    new = get_object_or_404(document.revisions, number=number_of(request.GET.get("to")) or newest)
     context = {
         "workspace": document.workspace,
         "document": document,
@@ -134,11 +130,6 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "diff": diff_lines(show_invisible(old.content), show_invisible(new.content)),
     }
     return render_page(request, "knowledge_app/compare.html", context)
-
-
-def _number(request: HttpRequest, name: str, default: int) -> int:
-    wish = request.GET.get(name, "")
-    return int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 9 else default
 
 
 def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -195,7 +186,7 @@ def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     document = find_document(request, slug, pk, role=EDITOR)
     form = CurateForm(request.POST)
-    chosen = [int(number) for number in request.POST.getlist("fact") if number.isascii() and number.isdigit()]
+    chosen = numbers_of(request.POST.getlist("fact"))
     if not form.is_valid() or not chosen:
         messages.error(
             request, "Choose facts, and what to do with them." if not chosen else "Give the date as a day."
@@ -222,7 +213,7 @@ def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Lines that say the same, with the one that stays; a person chooses which go."""
     document = find_document(request, slug, pk, role=EDITOR)
     if request.method == "POST":
-        chosen = [int(number) for number in request.POST.getlist("line") if number.isascii() and number.isdigit()]
+        chosen = numbers_of(request.POST.getlist("line"))
         if document.head and request.POST.get("base") != str(document.head.number):
             messages.error(request, "The document changed meanwhile: look again.")
             return redirect("knowledge:compact", slug, pk)

@@ -14,10 +14,9 @@ from knowledge_app.models import HistoryEntry
 from knowledge_app.services.history import add_note
 from knowledge_app.views.extra import Fields, with_further_fields
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
-from sessions_app.access import get_workspace, has_role
+from memoryhub.lib.pages import keyset_page, number_of
+from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import Membership
-from sessions_app.services.audit import Actor
 
 MAX_NOTE = 4_000  # characters
 
@@ -31,9 +30,9 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         entries = entries.filter(content__icontains=text)
     if kept := wishes.get("kept"):
         entries = entries.filter(is_archived=kept == "archive")
-    session = request.GET.get("session", "")
-    if session.isascii() and session.isdigit() and len(session) < 19:
-        entries = entries.filter(session=int(session))
+    session = number_of(request.GET.get("session"))
+    if session is not None:
+        entries = entries.filter(session=session)
     page = keyset_page(entries, order=("-position",), params=request.GET)
     context = {
         "workspace": workspace,
@@ -41,7 +40,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "days": _by_day(page.rows),
         "count": entries.count(),
-        "is_filtered": any(wishes.values()) or bool(session),
+        "is_filtered": any(wishes.values()) or session is not None,
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
     }
     return render_page(request, "knowledge_app/history.html", context, fragment="history-list")
@@ -53,7 +52,7 @@ def note_history(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=Membership.Role.EDITOR)
     text = request.POST.get("text", "").strip()[:MAX_NOTE]
     if text:
-        add_note(workspace, text, actor=Actor("person", request.user.get_username()), now=timezone.now())
+        add_note(workspace, text, actor=person(request), now=timezone.now())
     return redirect("knowledge:history", slug)
 
 

@@ -15,9 +15,9 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.lib.tokens import count_tokens
-from sessions_app.access import get_workspace, has_role
+from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import Membership, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import record
 
 BRIEF_CHARS = 200
 INDENTED_CHARS = 20_000  # JSON beyond it is shown as it is
@@ -76,9 +76,8 @@ def reveal_key_value(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Show a masked value once; the audit trail says who looked."""
     workspace = get_workspace(request, slug, role=EDITOR)
     row = get_object_or_404(KeyValue, workspace=workspace, pk=pk)
-    name = request.user.get_username()
-    text = f"{name} revealed the value of {row.key!r}"
-    actor = Actor("person", name)
+    actor = person(request)
+    text = f"{actor.name} revealed the value of {row.key!r}"
     record(actor, "key_value.revealed", "key_value", row.pk, text, at=timezone.now(), workspace=workspace)
     return _detail(request, workspace, row, is_revealed=True)
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import date
 
@@ -14,17 +13,16 @@ from django.utils.text import slugify
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
 from memoryhub.lib.diff import diff_lines
 from memoryhub.lib.facts import FactLine, Section, fact_lines, split_sections
+from memoryhub.lib.guard import INVISIBLE
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.markdown import MAX_RENDERED_CHARS, render_markdown
+from memoryhub.lib.pages import number_of
 from sessions_app.access import get_workspace, has_role
 from sessions_app.models import Membership
 
 SHOWN_REVISIONS = 20
 SHOWN_REMOVED = 50
 MAX_SECTIONS = 200  # beyond it a document is shown as one text
-_INVISIBLE = re.compile(  # of zero width, fillers, bidi controls, tags, variation selectors 17 and above
-    "[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class ShownSection:
 
 def show_invisible(text: str) -> str:
     """Make characters that hide or turn text visible, as their code in brackets."""
-    return _INVISIBLE.sub(lambda found: f"⟦U+{ord(found.group()):04X}⟧", text)
+    return INVISIBLE.sub(lambda found: f"⟦U+{ord(found.group()):04X}⟧", text)
 
 
 def documents(request: HttpRequest, slug: str) -> HttpResponse:
@@ -66,13 +64,11 @@ def documents(request: HttpRequest, slug: str) -> HttpResponse:
 def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     found = get_object_or_404(MemoryDocument.objects.select_related("head"), workspace=workspace, pk=pk)
-    number = request.GET.get("revision", "")
-    is_number = number.isascii() and number.isdigit() and len(number) < 9
     shown: MemoryRevision | None = found.head
     if as_of := _day(request.GET.get("as_of", "")):
         shown = found.revisions.filter(created_at__date__lte=as_of).order_by("-number").first() or shown
-    if number:
-        shown = get_object_or_404(found.revisions, number=int(number) if is_number else 0)
+    if wish := request.GET.get("revision"):
+        shown = get_object_or_404(found.revisions, number=number_of(wish, digits=9) or 0)
     text = show_invisible(shown.content) if shown else ""
     before = found.revisions.filter(number=shown.number - 1).first() if shown and shown.number > 1 else None
     wants_diff = "diff" in request.GET and before is not None

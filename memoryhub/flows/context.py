@@ -7,7 +7,7 @@ forces entries out, they leave in steps of a quarter of it, not one by one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,16 +77,22 @@ def _fitting(
 ) -> tuple[list[ContextPart], list[Dropped]]:
     """Return the documents, and the latest summaries, that fit into the budget."""
     left = budget
-    kept: list[ContextPart] = []
     dropped: list[Dropped] = []
-    for part in [*documents, *reversed(summaries)]:
-        if budget and part.tokens > left:
-            dropped.append(Dropped(None, f"{part.source}: {part.tokens:,} tokens are more than the budget has left"))
-        else:
-            kept.append(part)
-            left -= part.tokens
-    latest_first = kept[len([part for part in kept if part in documents]) :]
-    return [part for part in kept if part in documents] + latest_first[::-1], dropped
+
+    def fitting(parts: Iterable[ContextPart]) -> list[ContextPart]:
+        nonlocal left
+        kept = []
+        for part in parts:
+            if budget and part.tokens > left:
+                why = f"{part.source}: {part.tokens:,} tokens are more than the budget has left"
+                dropped.append(Dropped(None, why))
+            else:
+                kept.append(part)
+                left -= part.tokens
+        return kept
+
+    first = fitting(documents)
+    return first + fitting(reversed(summaries))[::-1], dropped
 
 
 def _latest(session: Session, limit: int, budget: int, *, is_bounded: bool) -> tuple[list[Entry], list[Dropped]]:

@@ -21,6 +21,7 @@ from django_tasks_db.models import DBTaskResult
 from memoryhub.flows import compress, consolidate
 from memoryhub.flows.runs import execute
 from sessions_app.models import Run, Session
+from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.runs import due_runs, free_stuck_runs
 from sessions_app.services.webhooks import deliver, due_deliveries
 
@@ -85,8 +86,7 @@ def _sessions_unconsolidated() -> list[Session]:
 
 
 def _unsettled(kind: str) -> QuerySet[Run, Any]:
-    states = (Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HELD, Run.Status.PARKED)
-    return Run.objects.filter(kind=kind, status__in=states, session__isnull=False).values("session")
+    return Run.objects.filter(kind=kind, status__in=UNSETTLED_STATUSES, session__isnull=False).values("session")
 
 
 def _sessions_over_limits() -> list[Session]:

@@ -12,6 +12,7 @@ from typing import Literal
 Parts = tuple[tuple[bool, str], ...]
 MAX_WORD_CHARS = 2_000  # of a line that is compared word by word
 LEAST_LIKENESS = 0.4  # share of the characters that two lines keep; below it they are two lines
+MARKS = {"ins": "+", "del": "-", "same": " ", "skip": "…"}
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 MAX_PAIRS = 1_000_000  # of equal lines; beyond it the commonest lines are not matched
 
@@ -52,6 +53,11 @@ def diff_lines(old: str, new: str, *, around: int = 3) -> list[DiffLine]:
         rows += [DiffLine("del", before[k], k + 1, parts=_at(olds, k - i)) for k in range(i, i_end)]
         rows += [DiffLine("ins", after[k], new_number=k + 1, parts=_at(news, k - j)) for k in range(j, j_end)]
     return rows
+
+
+def diff_texts(old: str, new: str) -> list[str]:
+    """Return a comparison as lines for a terminal, each with its mark."""
+    return [f"{MARKS[line.mark]} {line.text}" for line in diff_lines(old, new)]
 
 
 def word_changes(old: str, new: str) -> tuple[Parts, Parts]:

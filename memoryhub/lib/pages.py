@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Generic, TypeVar
@@ -58,6 +58,17 @@ def keyset_page(queryset: QuerySet[RowT], *, order: Sequence[str], params: Query
         next_url=_url(params, after=_encode(found[-1], order)) if has_next else "",
         last_url=_url(params, page="last") if has_next else "",
     )
+
+
+def number_of(text: str | None, *, digits: int = 18) -> int | None:
+    """Return a whole number that an address or form names; None for anything else. 18 digits fit into a key."""
+    text = text or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
+
+
+def numbers_of(texts: Iterable[str]) -> list[int]:
+    """Return the whole numbers among some texts of a form."""
+    return [number for text in texts if (number := number_of(text)) is not None]
 
 
 def _flip(order: Sequence[str]) -> list[str]:

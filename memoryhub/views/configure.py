@@ -14,8 +14,8 @@ from memoryhub.forms import WorkspaceForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
-from memoryhub.views.people import OPERATOR, person
-from sessions_app.access import get_workspace, has_role
+from memoryhub.views.people import OPERATOR
+from sessions_app.access import get_workspace, has_role, person
 from sessions_app.forms import WebhookForm, WorkspaceSettingsForm
 from sessions_app.models import AuditRecord, Session, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.runs import tokens_spent

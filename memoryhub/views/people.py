@@ -1,4 +1,4 @@
-"""Who sends a request, as audit records name them."""
+"""From a request to a session, with the role that it takes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ from django.shortcuts import get_object_or_404
 
 from sessions_app.access import get_workspace
 from sessions_app.models import Membership, Session
-from sessions_app.services.audit import Actor
 
 EDITOR, OPERATOR = Membership.Role.EDITOR, Membership.Role.OPERATOR
-
-
-def person(request: HttpRequest) -> Actor:
-    return Actor("person", request.user.get_username())
 
 
 def get_session(request: HttpRequest, slug: str, pk: int, *, role: str = Membership.Role.VIEWER) -> Session:

@@ -14,9 +14,9 @@ from knowledge_app.views.memory import show_invisible
 from memoryhub.flows.review import approve, reject
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
-from memoryhub.views.people import EDITOR, person
-from sessions_app.access import get_workspace, has_role
+from memoryhub.lib.pages import keyset_page, numbers_of
+from memoryhub.views.people import EDITOR
+from sessions_app.access import get_workspace, has_role, person
 
 MAX_REASON = 500
 
@@ -75,7 +75,7 @@ def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     """Take the chosen parts, or the edited text where one is sent; all of it where neither is."""
     change = _find(request, slug, pk, role=EDITOR)
     text = request.POST["text"].replace("\r\n", "\n") if "text" in request.POST else None
-    chosen = [int(number) for number in request.POST.getlist("part") if number.isascii() and number.isdigit()]
+    chosen = numbers_of(request.POST.getlist("part"))
     hunks = chosen if "parts" in request.POST and text is None else None
     if hunks == []:
         messages.error(request, "Choose at least one part, or keep the hub's text.")

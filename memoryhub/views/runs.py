@@ -18,8 +18,8 @@ from memoryhub.flows.review import approve_run
 from memoryhub.flows.runs import undo_run
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
-from memoryhub.views.people import EDITOR, get_session, person
-from sessions_app.access import get_workspace, has_role
+from memoryhub.views.people import EDITOR, get_session
+from sessions_app.access import get_workspace, has_role, person
 from sessions_app.forms import CompressForm
 from sessions_app.models import Run, Session, Summary
 from sessions_app.models.runs import LIVE_STATUSES

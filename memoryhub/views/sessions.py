@@ -18,8 +18,9 @@ from memoryhub.flows.transfer import export_session, import_session, problems_of
 from memoryhub.forms import SessionFileForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.views.people import EDITOR, OPERATOR, get_session, person
-from sessions_app.access import get_workspace
+from memoryhub.lib.pages import number_of
+from memoryhub.views.people import EDITOR, OPERATOR, get_session
+from sessions_app.access import get_workspace, person
 from sessions_app.forms import AppendForm, DeleteForm, OpenForm, RenameForm
 from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
 from sessions_app.models.runs import LIVE_STATUSES
@@ -153,12 +154,8 @@ def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_GET
 def export(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk)
-    epoch = request.GET.get("epoch", "")
-    name, text = export_session(
-        session,
-        request.GET.get("layout", ""),
-        epoch=int(epoch) if epoch.isascii() and epoch.isdigit() and len(epoch) < 6 else None,
-    )
+    epoch = number_of(request.GET.get("epoch"), digits=5)
+    name, text = export_session(session, request.GET.get("layout", ""), epoch=epoch)
     headers = {
         "Content-Disposition": content_disposition_header(as_attachment=True, filename=name) or "attachment",
         "Content-Security-Policy": "sandbox",
@@ -170,8 +167,7 @@ def export(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def live(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Say what is new since an activity number; 204 while nothing is. The session's page asks every few seconds."""
     session = get_session(request, slug, pk)
-    after = request.GET.get("after", "")
-    since = int(after) if after.isascii() and after.isdigit() and len(after) < 19 else 0
+    since = number_of(request.GET.get("after")) or 0
     newest = AuditRecord.objects.filter(session=session).order_by("-id").values_list("id", flat=True).first() or 0
     run = Run.objects.filter(session=session, status__in=LIVE_STATUSES).order_by("-id").first()
     if newest <= since and not run:

@@ -10,6 +10,7 @@ from memoryhub.flows.context import build_context, context_text
 from memoryhub.lib.charts import growth, proportion
 from memoryhub.lib.gate import json_text
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import number_of
 from memoryhub.navigation import count_parts
 from sessions_app.access import get_workspace, has_role
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
@@ -50,8 +51,10 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    max_messages = _number(request, "max_messages", DEFAULT_MAX_MESSAGES)
-    max_tokens = _number(request, "max_tokens", workspace.max_tokens)
+    asked_messages = number_of(request.GET.get("max_messages"), digits=8)
+    max_messages = DEFAULT_MAX_MESSAGES if asked_messages is None else asked_messages
+    asked_tokens = number_of(request.GET.get("max_tokens"), digits=8)
+    max_tokens = workspace.max_tokens if asked_tokens is None else asked_tokens
     built = build_context(session, max_messages=max_messages, max_tokens=max_tokens)
     shown = built.parts
     context = {
@@ -82,8 +85,3 @@ def _stretches(dropped: Sequence[Dropped]) -> list[tuple[int | None, int | None,
         else:
             found.append((drop.position, drop.position, drop.why))
     return found
-
-
-def _number(request: HttpRequest, name: str, default: int) -> int:
-    wish = request.GET.get(name, "")
-    return int(wish) if wish.isascii() and wish.isdigit() and len(wish) < 9 else default

@@ -11,7 +11,7 @@ from sessions_app.models.conversations import Session
 from sessions_app.models.workspaces import Workspace
 
 LIVE_STATUSES = ("queued", "running")
-OVER_STATUSES = ("done", "failed", "cancelled", "undone")
+UNSETTLED_STATUSES = (*LIVE_STATUSES, "held", "parked")
 
 
 class Run(models.Model):

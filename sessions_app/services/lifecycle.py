@@ -15,12 +15,12 @@ from memoryhub.lib.gate import clean_text
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import DeletedSession, Entry, Run, Session, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
+from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.audit import Actor, open_guard, record
 from sessions_app.services.entries import lock_session
 from sessions_app.services.totals import forget_days, recount_session
 
 MAX_TITLE = 500
-UNSETTLED = (Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HELD, Run.Status.PARKED)
 
 
 class BadKey(MemoryHubError):
@@ -196,7 +196,7 @@ def _delete(pk: int, reason: str, actor: Actor, now: datetime) -> DeletedSession
 def _keep_run_numbers(session: Session, now: datetime) -> None:
     """Keep what runs did and cost, without a word of what was said: revisions of the memory name them."""
     runs = Run.objects.filter(session=session)
-    runs.filter(status__in=UNSETTLED).update(status=Run.Status.CANCELLED, finished_at=now)
+    runs.filter(status__in=UNSETTLED_STATUSES).update(status=Run.Status.CANCELLED, finished_at=now)
     runs.update(session=None, proposal={}, error="", stage="", lease_owner="", lease_expires_at=None)
 
 

@@ -22,6 +22,7 @@ from django.db.models.functions import Coalesce, Now
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Entry, Run, Session, Workspace
+from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.entries import lock_session
 
@@ -195,10 +196,10 @@ def take_held_run(run: Run, *, owner: str, actor: Actor, now: datetime) -> Run:
 
 def cancel_run(run: Run, *, actor: Actor, now: datetime) -> Run:
     """Cancel a live, held or parked run: a reply that comes late is not kept. Raises RunNotFitting."""
-    states = (Run.Status.QUEUED, Run.Status.RUNNING, Run.Status.HELD, Run.Status.PARKED)
     return _move(
-        run, states, actor, "run.cancelled", "was cancelled", now, status=Run.Status.CANCELLED, finished_at=now
-    )
+        run, UNSETTLED_STATUSES, actor, "run.cancelled", "was cancelled", now,
+        status=Run.Status.CANCELLED, finished_at=now,
+    )  # fmt: skip
 
 
 def retry_run(run: Run, *, actor: Actor, now: datetime, **wishes: Any) -> Run:

@@ -8,6 +8,7 @@ from django.urls import reverse
 from memoryhub.lib.charts import Mark, Minimap, Stretch, minimap
 from memoryhub.lib.gate import json_text
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import number_of
 from sessions_app.access import get_workspace, has_role
 from sessions_app.forms import AppendForm
 from sessions_app.models import AuditRecord, Entry, Membership, Session, Summary
@@ -21,9 +22,9 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
     epochs = _epochs(session)
-    epoch = _number(request.GET.get("epoch"))
+    epoch = number_of(request.GET.get("epoch"), digits=9)
     transcript = read_transcript(
-        session, epoch=session.epoch if epoch is None else epoch, start=_number(request.GET.get("from"))
+        session, epoch=session.epoch if epoch is None else epoch, start=number_of(request.GET.get("from"), digits=9)
     )
     context = {
         "workspace": workspace,
@@ -74,10 +75,6 @@ def _summary_text(session: Session, epoch: int) -> str:
 def _newest_record(session: Session) -> int:
     told = AuditRecord.objects.filter(session=session).order_by("-id")
     return told.values_list("id", flat=True).first() or 0
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _pages(transcript: Transcript) -> dict[str, str]:

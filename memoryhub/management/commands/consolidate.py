@@ -10,14 +10,13 @@ from memoryhub.flows.consolidate import preview
 from memoryhub.flows.documents import run_document
 from memoryhub.flows.lookup import find_session, find_workspace
 from memoryhub.flows.runs import complete
-from memoryhub.lib.diff import diff_lines
+from memoryhub.lib.diff import diff_texts
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import Actor
 from sessions_app.services.runs import request_run
 
 COMMAND = Actor("command", "consolidate")
-MARKS = {"ins": "+", "del": "-", "same": " ", "skip": "…"}
 
 
 class Command(JsonCommand):
@@ -92,5 +91,5 @@ def _previewed(session: Session, *, archive_all: bool) -> dict[str, Any]:
         "cost": str(run.cost) if run.cost is not None else None,
         "history": proposal.history,
         "memory": proposal.memory,
-        "diff": [f"{MARKS[line.mark]} {line.text}" for line in diff_lines(plan.memory, proposal.memory)],
+        "diff": diff_texts(plan.memory, proposal.memory),
     }

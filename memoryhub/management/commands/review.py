@@ -10,12 +10,11 @@ from knowledge_app.models import HeldChange
 from knowledge_app.services.review import hunks_of
 from memoryhub.flows.lookup import NotFound, find_workspace
 from memoryhub.flows.review import approve, reject
-from memoryhub.lib.diff import diff_lines
+from memoryhub.lib.diff import diff_texts
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor
 
 COMMAND = Actor("command", "review")
-MARKS = {"ins": "+", "del": "-", "same": " ", "skip": "…"}
 
 
 class Command(JsonCommand):
@@ -85,5 +84,5 @@ def _texts(change: HeldChange) -> dict[str, Any]:
         "ours": ours,
         "proposed": change.proposed,
         "parts": [{"part": hunk.number, "old": hunk.old, "new": hunk.new} for hunk in hunks_of(change)],
-        "diff": [f"{MARKS[line.mark]} {line.text}" for line in diff_lines(ours, change.proposed)],
+        "diff": diff_texts(ours, change.proposed),
     }
