@@ -157,6 +157,7 @@ if _database["ENGINE"].endswith("sqlite3"):  # durable, one writer at a time tha
 else:
     _own_options = {"options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000"}
 _database["OPTIONS"] = _own_options | _database.get("OPTIONS", {})
+SIMPLE_HISTORY_HISTORY_CHANGE_REASON_USE_TEXT_FIELD = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}

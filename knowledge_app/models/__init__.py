@@ -1,16 +1,22 @@
 """What was learnt: memory documents, facts, history, knowledge, observations, key-values, terms, the cache."""
 
+from knowledge_app.models.curation import Concern, EditedRow, Forgotten, HygieneScore
 from knowledge_app.models.documents import Fact, FactSource, HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.models.graph import SemanticGraph, Term, TermRelation
 from knowledge_app.models.history import HistoryEntry
-from knowledge_app.models.knowledge import CachedResponse, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.models.knowledge import CachedResponse, Confirmation, KeyValue, KnowledgeEntry, Observation
 
 __all__ = [
     "CachedResponse",
+    "Concern",
+    "Confirmation",
+    "EditedRow",
     "Fact",
     "FactSource",
+    "Forgotten",
     "HeldChange",
     "HistoryEntry",
+    "HygieneScore",
     "KeyValue",
     "KnowledgeEntry",
     "MemoryDocument",

@@ -1,4 +1,8 @@
-"""Rows that people curate one by one; each keeps every earlier state of itself."""
+"""Rows that people curate one by one; each keeps every earlier state of itself.
+
+``corrected`` names the fields that were changed in the hub, each with what the agent's file has there: an import
+leaves those alone for as long as the file doesn't change.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,10 @@ from sessions_app.models.conversations import KEY_LENGTH
 
 
 class KnowledgeEntry(models.Model):
-    """A fact of Grip's knowledge base. ``content_id`` is the agent's own: a hash of category and content."""
+    """A fact of Grip's knowledge base. ``content_id`` is the agent's own id of it, for ever.
+
+    ``identity`` is Grip's hash of category and content as they are now: what makes two entries one.
+    """
 
     class Category(models.TextChoices):
         USER_PREFERENCE = "user_preference", "User preferences"
@@ -23,6 +30,7 @@ class KnowledgeEntry(models.Model):
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="knowledge_entries")
     content_id = models.CharField(max_length=KEY_LENGTH)
+    identity = models.CharField(max_length=16, blank=True)
     category = models.CharField(max_length=32, choices=Category.choices)
     content = models.TextField()
     source = models.TextField(blank=True)
@@ -32,6 +40,9 @@ class KnowledgeEntry(models.Model):
     created_at = models.DateTimeField(null=True, blank=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     withdrawn_reason = models.TextField(blank=True)
+    last_verified_at = models.DateTimeField(null=True, blank=True)
+    review_by = models.DateField(null=True, blank=True)
+    corrected = JSONTextField(default=dict, blank=True)
     extra = JSONTextField(default=dict, blank=True)
     updated_at = models.DateTimeField(default=timezone.now)
 
@@ -42,6 +53,7 @@ class KnowledgeEntry(models.Model):
         constraints = [models.UniqueConstraint(fields=["workspace", "content_id"], name="knowledge_id_once")]
         indexes = [
             models.Index(fields=["workspace", "category", "-access_count", "-id"], name="knowledge_by_category"),
+            models.Index(fields=["workspace", "identity"], name="knowledge_by_identity"),
         ]
 
     def __str__(self) -> str:
@@ -66,8 +78,15 @@ class Observation(models.Model):
     occurred_at_text = models.TextField(blank=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     withdrawn_reason = models.TextField(blank=True)
+    access_count = models.PositiveIntegerField(default=0)
+    accessed_at = models.DateTimeField(null=True, blank=True)
+    confirmation_count = models.PositiveIntegerField(default=0)
+    last_verified_at = models.DateTimeField(null=True, blank=True)
+    review_by = models.DateField(null=True, blank=True)
+    corrected = JSONTextField(default=dict, blank=True)
     extra = JSONTextField(default=dict, blank=True)
     recorded_at = models.DateTimeField(default=timezone.now)
+    updated_at = models.DateTimeField(default=timezone.now)
 
     history = HistoricalRecords()
 
@@ -79,13 +98,47 @@ class Observation(models.Model):
         return self.content[:80]
 
 
+class Confirmation(models.Model):
+    """Something extracted that is much like what is known already: a person says whether it is the same."""
+
+    class Status(models.TextChoices):
+        OFFERED = "offered"
+        CONFIRMED = "confirmed"
+        KEPT_APART = "kept_apart"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="confirmations")
+    observation = models.ForeignKey(Observation, on_delete=models.CASCADE, related_name="confirmations")
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="confirmations")
+    category = models.CharField(max_length=16, choices=Observation.Category.choices)
+    content = models.TextField()
+    source = models.TextField(blank=True)
+    similarity = models.FloatField()
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.OFFERED)
+    created_at = models.DateTimeField(default=timezone.now)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decided_by = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "status", "-id"], name="confirmation_offered")]
+
+    def __str__(self) -> str:
+        return self.content[:80]
+
+
 class KeyValue(models.Model):
-    """An exact value under an exact key. ``is_json``: the source held another type, kept as its JSON text."""
+    """An exact value under an exact key. ``is_json``: the source held another type, kept as its JSON text.
+
+    ``is_secret``: the key or value looks like one (``memoryhub.lib.secrets``); kept in step by whoever writes it.
+    """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="key_values")
     key = models.CharField(max_length=KEY_LENGTH, blank=True)
     value = models.TextField(blank=True)
     is_json = models.BooleanField(default=False)
+    is_secret = models.BooleanField(default=False)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_reason = models.TextField(blank=True)
+    corrected = JSONTextField(default=dict, blank=True)
     updated_at = models.DateTimeField(default=timezone.now)
 
     history = HistoricalRecords()
@@ -105,6 +158,7 @@ class CachedResponse(models.Model):
     model = models.CharField(max_length=200, blank=True)
     response = models.TextField(blank=True)
     preview = models.TextField(blank=True)
+    hit_count = models.PositiveIntegerField(default=0)
     extra = JSONTextField(default=dict, blank=True)
     created_at = models.DateTimeField(null=True, blank=True)
     accessed_at = models.DateTimeField(null=True, blank=True)

@@ -1,8 +1,12 @@
-"""Taking rows that have an id of their own: knowledge entries, observations, key-values, cached responses."""
+"""Taking rows that have an id of their own: knowledge entries, observations, key-values, cached responses.
+
+What a person corrected stays corrected: a field of ``corrected`` is left alone, and where the file changes it too,
+the hub's value stays and the report says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,6 +16,8 @@ from django.db.models import Model
 from simple_history.utils import bulk_create_with_history, bulk_update_with_history
 
 from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.derived import derive
+from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     KeyValueRecord,
@@ -48,9 +54,14 @@ CACHED = Rows(CachedResponse, "key", "cached_responses", has_history=False)
 def take_knowledge(
     workspace: Workspace, records: Iterable[KnowledgeRecord], *, path: str, now: datetime, dry_run: bool
 ) -> Tally:
-    """Take knowledge entries by their id: a changed one is updated, with its earlier state in its history."""
+    """Take knowledge entries by their id: a changed one is updated, with its earlier state in its history.
+
+    An id that is new, of a category and content that the hub has already, is that entry.
+    """
+    by_identity = _living_identities(workspace)
+    known = set(_kept(KNOWLEDGE, workspace))
     values = {
-        record.content_id: {
+        _known_id(record, known, by_identity): {
             "category": record.category,
             "content": record.content,
             "source": record.source,
@@ -65,10 +76,26 @@ def take_knowledge(
     return _take(KNOWLEDGE, workspace, values, path=path, now=now, dry_run=dry_run)
 
 
+def _living_identities(workspace: Workspace) -> dict[str, str]:
+    if workspace.pk is None:
+        return {}
+    living = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).order_by("-id")
+    return dict(living.values_list("identity", "content_id"))
+
+
+def _known_id(record: KnowledgeRecord, known: Collection[str], by_identity: Mapping[str, str]) -> str:
+    if record.content_id in known:
+        return record.content_id
+    return by_identity.get(content_id(record.category, record.content), record.content_id)
+
+
 def take_key_values(
     workspace: Workspace, records: Iterable[KeyValueRecord], *, path: str, now: datetime, dry_run: bool
 ) -> Tally:
-    """Take exact values by their key; a changed value keeps the earlier one in its history."""
+    """Take exact values by their key; a changed value keeps the earlier one in its history.
+
+    A withdrawn key that the agent writes again is back.
+    """
     values: dict[str, Values] = {record.key: {"value": record.value, "is_json": record.is_json} for record in records}
     return _take(KEY_VALUES, workspace, values, path=path, now=now, dry_run=dry_run)
 
@@ -133,10 +160,10 @@ def _take(
         for key, value in fitting.items()
         if key not in known
     ]
+    for row in new:
+        derive(row)
     changed = [
-        _change(known[key], value, now)
-        for key, value in fitting.items()
-        if key in known and _differs(known[key], value)
+        row for key, value in fitting.items() if key in known and _change(row := known[key], value, path, tally, now)
     ]
     tally.added[rows.kind] += len(new)
     tally.updated[rows.kind] += len(changed)
@@ -154,16 +181,28 @@ def _kept(rows: Rows, workspace: Workspace) -> dict[str, Any]:
     return {getattr(row, rows.id_field): row for row in found}
 
 
-def _differs(row: Model, value: Values) -> bool:
-    return any(getattr(row, name) != new for name, new in value.items())
-
-
-def _change(row: Model, value: Values, now: datetime) -> Model:
-    for name, new in value.items():
+def _change(row: Any, value: Values, path: str, tally: Tally, now: datetime) -> bool:
+    """Bring a row in line with what its file says, but for what a person corrected; tell whether it changed."""
+    corrected = dict(getattr(row, "corrected", {}))
+    news = {name: new for name, new in value.items() if getattr(row, name) != new}
+    for name in news.keys() & corrected.keys():
+        if corrected[name] != news[name]:
+            what = f"{name} of {row} was changed in the hub and in the file"
+            tally.problems.append(Problem(path, None, what, "the hub's value stays", "noted"))
+            corrected[name] = news[name]
+        del news[name]
+    agreed = {name for name in corrected if name in value and getattr(row, name) == value[name]}
+    corrected = {name: kept for name, kept in corrected.items() if name not in agreed}
+    if corrected != getattr(row, "corrected", {}):
+        news["corrected"] = corrected
+    if isinstance(row, KeyValue) and "value" in news and row.withdrawn_at:
+        news |= {"withdrawn_at": None, "withdrawn_reason": ""}
+    for name, new in news.items():
         setattr(row, name, new)
-    if hasattr(row, "updated_at"):
+    derive(row)
+    if news and hasattr(row, "updated_at"):
         row.updated_at = now
-    return row
+    return bool(news)
 
 
 def _write(rows: Rows, new: list[Model], changed: list[Model], now: datetime) -> None:

@@ -8,16 +8,26 @@ from collections.abc import Callable
 from datetime import datetime
 
 from knowledge_app.services.consolidation import undo_consolidation
+from knowledge_app.services.edits import carry_out_edit, undo_edit
 from memoryhub.flows import compress, consolidate
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import Actor
 from sessions_app.services.compression import undo_compression
-from sessions_app.services.runs import LeaseLost, claim_run, fail_run, this_worker
+from sessions_app.services.runs import LeaseLost, RunNotFitting, claim_run, fail_run, this_worker
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.2
-STEPS = {Run.Kind.COMPRESSION: compress.carry_out, Run.Kind.CONSOLIDATION: consolidate.carry_out}
+STEPS: dict[str, Callable[..., None]] = {
+    Run.Kind.COMPRESSION: compress.carry_out,
+    Run.Kind.CONSOLIDATION: consolidate.carry_out,
+    Run.Kind.EDIT: lambda run, now: carry_out_edit(run, now=now()),
+}
+UNDO: dict[str, Callable[..., object]] = {
+    Run.Kind.COMPRESSION: undo_compression,
+    Run.Kind.CONSOLIDATION: undo_consolidation,
+    Run.Kind.EDIT: undo_edit,
+}
 
 
 class Unexpected(MemoryHubError):
@@ -32,7 +42,7 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
     if run is None:
         return None
     try:
-        STEPS[Run.Kind(run.kind)](run, now=now)
+        STEPS[run.kind](run, now=now)
     except LeaseLost:
         logger.info("run %s was taken over or cancelled", pk)
     except MemoryHubError as error:
@@ -46,7 +56,9 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
 
 def undo_run(run: Run, *, actor: Actor, now: datetime) -> None:
     """Take a done run back, whatever it did. Raises RunNotFitting, which says what builds on it."""
-    undo = undo_consolidation if run.kind == Run.Kind.CONSOLIDATION else undo_compression
+    undo = UNDO.get(run.kind)
+    if undo is None:
+        raise RunNotFitting(f"A run of the kind {run.kind} changes nothing that could be undone.")
     undo(run, actor=actor, now=now)
 
 

@@ -87,6 +87,7 @@ class DeletedSession(models.Model):
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="deleted_sessions")
     key = models.CharField(max_length=KEY_LENGTH)
+    is_forgotten = models.BooleanField(default=False)  # then ``key`` is a keyed hash of the key
     entry_count = models.PositiveIntegerField()
     summary_count = models.PositiveIntegerField()
     total_tokens = models.PositiveBigIntegerField()

@@ -1,4 +1,4 @@
-"""Runs: one execution each of consolidation, compression, compaction or extraction."""
+"""Runs: one execution each of consolidation, compression, extraction, an edit of many rows, and other long work."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ class Run(models.Model):
         COMPRESSION = "compression"
         COMPACTION = "compaction"
         EXTRACTION = "extraction"
+        EMBEDDING = "embedding"
+        EDIT = "edit"
+        SCAN = "scan"
 
     class Status(models.TextChoices):
         QUEUED = "queued"
@@ -82,6 +85,11 @@ class Run(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["session", "kind"], condition=Q(status="queued"), name="run_one_queued_per_kind"
+            ),
+            models.UniqueConstraint(
+                fields=["workspace", "kind"],
+                condition=Q(status="queued", session__isnull=True, kind__in=["embedding", "scan"]),
+                name="run_one_queued_per_workspace",
             ),
         ]
         indexes = [

@@ -331,6 +331,9 @@ def tokens_spent(workspace: Workspace, now: datetime) -> int:
 
 
 def _tell(run: Run, actor: Actor, action: str, words: str, now: datetime, **detail: Any) -> None:
+    """Write the audit record of a step. An edit has a record of its own: its steps are told only where they fail."""
+    if run.kind == Run.Kind.EDIT and action in ("run.started", "run.finished"):
+        return
     record(
         actor,
         action,

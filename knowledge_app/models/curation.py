@@ -1,0 +1,115 @@
+"""What bulk edits changed row by row, what a scan of the memory found, and what was forgotten for good."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils import timezone
+
+from memoryhub.lib.fields import JSONTextField
+from sessions_app.models import Run, Workspace
+
+
+class EditedRow(models.Model):
+    """One row that an edit touched: the fields that it changed, before and after.
+
+    ``before`` is null for a row that the edit made, ``after`` for one that it removed. Undoing puts ``before`` back
+    where the row still is as ``after`` left it.
+    """
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="edited_rows")
+    table = models.CharField(max_length=32)
+    object_id = models.BigIntegerField()
+    before = JSONTextField(null=True)
+    after = JSONTextField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "table", "object_id"], name="edited_row_once")]
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.object_id}"
+
+
+class Concern(models.Model):
+    """Something in the memory that a person should look at, as the last scan found it.
+
+    ``fingerprint`` tells the same concern from scan to scan, so that a dismissed one isn't raised again.
+    """
+
+    class Kind(models.TextChoices):
+        DUPLICATE = "duplicate", "Duplicates"
+        CONTRADICTION = "contradiction", "Contradictions"
+        STALE = "stale", "Stale"
+        ORDER = "order", "Instruction-like"
+        SECRET = "secret", "Secrets"
+        PERSONAL = "personal", "Personal data"
+
+    class Status(models.TextChoices):
+        OPEN = "open"
+        DISMISSED = "dismissed"
+        SETTLED = "settled"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="concerns")
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="concerns")
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.OPEN)
+    table = models.CharField(max_length=32)
+    object_id = models.BigIntegerField()
+    other_table = models.CharField(max_length=32, blank=True)
+    other_id = models.BigIntegerField(null=True, blank=True)
+    what = models.CharField(max_length=200)
+    weight = models.FloatField(default=1.0)
+    fingerprint = models.CharField(max_length=64)
+    found_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "fingerprint"], name="concern_once")]
+        indexes = [models.Index(fields=["workspace", "status", "kind", "-id"], name="concern_by_kind")]
+
+    def __str__(self) -> str:
+        return self.what
+
+
+class HygieneScore(models.Model):
+    """What one scan came to: a score from 0 to 100, rows looked at, and open concerns by kind."""
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="hygiene_scores")
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    score = models.FloatField()
+    row_count = models.PositiveIntegerField()
+    counts = JSONTextField(default=dict)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        indexes = [models.Index(fields=["workspace", "-id"], name="hygiene_score_latest")]
+
+    def __str__(self) -> str:
+        return f"{self.score:.0f}"
+
+
+class Forgotten(models.Model):
+    """The tombstone and receipt of what was forgotten: what kind of thing, how much of it, and never what it said.
+
+    ``digests`` are keyed hashes by which imports know the words again (``memoryhub.lib.forget``).
+    """
+
+    class Kind(models.TextChoices):
+        PHRASE = "phrase", "a phrase"
+        PERSON = "person", "a person"
+        SOURCE = "source", "a source"
+        SESSION = "session", "a session"
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="forgotten")
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    digests = JSONTextField(default=list, blank=True)
+    counts = JSONTextField(default=dict)
+    reason = models.TextField(blank=True)
+    forgotten_by = models.CharField(max_length=200)
+    forgotten_at = models.DateTimeField(default=timezone.now)
+    lifted_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "forgotten"
+        indexes = [models.Index(fields=["workspace", "-id"], name="forgotten_latest")]
+
+    def __str__(self) -> str:
+        return f"forgotten {self.pk}"

@@ -1,0 +1,97 @@
+"""What each action of an edit does to a row, or to a group of rows that become one. Pure: values in, values out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from django.db.models import Model
+
+from knowledge_app.models import KnowledgeEntry
+
+Values = dict[str, Any]
+Changes = dict[int, Values | None]  # by primary key: the fields to set, None to remove the row
+Change = Callable[[Sequence[Model], Values, datetime], Changes]
+
+
+def _each(change: Callable[[Any, Values, datetime], Values | None]) -> Change:
+    return lambda rows, values, now: {row.pk: change(row, values, now) for row in rows}
+
+
+def _assign(_row: Any, values: Values, _now: datetime) -> Values:
+    return dict(values)
+
+
+def _tag(row: Any, values: Values, _now: datetime) -> Values:
+    """Add the tags of ``add`` and take away those of ``remove``; the others keep their order."""
+    kept = [tag for tag in row.tags if tag not in values.get("remove", [])]
+    return {"tags": kept + [tag for tag in values.get("add", []) if tag not in kept]}
+
+
+def _withdraw(row: Any, values: Values, now: datetime) -> Values:
+    return {} if row.withdrawn_at else {"withdrawn_at": now, "withdrawn_reason": values.get("reason", "")}
+
+
+def _return(_row: Any, _values: Values, _now: datetime) -> Values:
+    return {"withdrawn_at": None, "withdrawn_reason": ""}
+
+
+def _verify(_row: Any, _values: Values, now: datetime) -> Values:
+    return {"last_verified_at": now}
+
+
+def _review(_row: Any, values: Values, _now: datetime) -> Values:
+    return {"review_by": date.fromisoformat(values["review_by"]) if values["review_by"] else None}
+
+
+def _remove(_row: Any, _values: Values, _now: datetime) -> None:
+    return None
+
+
+def _merge(rows: Sequence[Any], _values: Values, now: datetime) -> Changes:
+    """Keep the first row of a group; it takes over what the others add, and they are withdrawn in its favour."""
+    keep, *others = rows
+    kept = merged_fields(keep, others) if others else {}
+    changes: Changes = {keep.pk: kept}
+    for row in others:
+        changes[row.pk] = {"withdrawn_at": now, "withdrawn_reason": f"merged into {keep.pk}"}
+    return changes
+
+
+def merged_fields(keep: Any, others: Sequence[Any]) -> Values:
+    """Return what a row becomes that others are merged into: their tags, uses, confirmations, and oldest date."""
+    rows = [keep, *others]
+    values: Values = {"access_count": sum(row.access_count for row in rows)}
+    accessed = [row.accessed_at for row in rows if row.accessed_at]
+    values["accessed_at"] = max(accessed, default=None)
+    if isinstance(keep, KnowledgeEntry):
+        values["tags"] = list(dict.fromkeys(tag for row in rows for tag in row.tags))
+        values["created_at"] = min((row.created_at for row in rows if row.created_at), default=None)
+        values["source"] = next((row.source for row in rows if row.source), "")
+    else:
+        values["confirmation_count"] = sum(row.confirmation_count for row in rows) + len(others)
+    return values
+
+
+CHANGES: dict[str, Change] = {
+    "assign": _each(_assign),
+    "tag": _each(_tag),
+    "withdraw": _each(_withdraw),
+    "return": _each(_return),
+    "verify": _each(_verify),
+    "review": _each(_review),
+    "remove": _each(_remove),
+    "merge": _merge,
+}
+WORDS = {
+    "assign": "changed",
+    "tag": "tagged",
+    "withdraw": "withdrawn",
+    "return": "taken back in",
+    "verify": "marked as verified",
+    "review": "given a date for review",
+    "remove": "removed",
+    "merge": "merged",
+    "undo": "as before",
+}

@@ -1,0 +1,215 @@
+from datetime import timedelta
+
+import pytest
+
+from knowledge_app.models import CachedResponse, EditedRow, KnowledgeEntry, Observation
+from knowledge_app.services import edits
+from knowledge_app.services.edits import NothingChosen, carry_out_edit, edit_rows, undo_edit
+from knowledge_app.services.rows import take_knowledge
+from memoryhub.flows.runs import execute, undo_run
+from memoryhub.lib.layouts.grip import content_id
+from memoryhub.lib.layouts.records import KnowledgeRecord
+from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.services.runs import LeaseLost, RunNotFitting, cancel_run, claim_run
+from tests.hub import NOW, PERSON
+
+pytestmark = pytest.mark.django_db
+WHO = {"actor": PERSON, "now": NOW}
+
+
+def knowledge(workspace, content="likes tea", category="learned_fact", **values):
+    identity = content_id(category, content)
+    return KnowledgeEntry.objects.create(
+        workspace=workspace, content_id=identity, identity=identity, category=category, content=content, **values
+    )
+
+
+def recategorise(workspace, rows, category="user_preference"):
+    return edit_rows(workspace, "knowledge", "assign", [row.pk for row in rows], values={"category": category}, **WHO)
+
+
+def test_an_edit_changes_rows_and_tells_who_did_it(workspace):
+    row = knowledge(workspace)
+
+    run = recategorise(workspace, [row])
+
+    row.refresh_from_db()
+    assert (run.status, run.proposal) == ("done", {"changed": 1, "passed_over": 0})
+    assert row.category == "user_preference"
+    assert row.identity == content_id("user_preference", "likes tea")
+    assert row.history.order_by("-history_id")[0].history_change_reason == "olga: changed"
+    told = AuditRecord.objects.get(action="rows.edited")
+    assert (told.actor_name, told.text) == ("olga", "1 knowledge entry changed")
+
+
+def test_an_undone_edit_leaves_rows_as_they_were_and_can_be_done_again(workspace):
+    row = knowledge(workspace, tags=["a"])
+    run = recategorise(workspace, [row])
+
+    undoing = undo_edit(run, **WHO)
+    row.refresh_from_db()
+    assert (row.category, row.identity, row.corrected) == ("learned_fact", row.content_id, {})
+    assert Run.objects.get(pk=run.pk).status == "undone"
+
+    undo_edit(undoing, **WHO)
+    row.refresh_from_db()
+    assert row.category == "user_preference"
+    assert Run.objects.get(pk=run.pk).status == "done"
+
+
+def test_undoing_leaves_what_was_changed_since(workspace):
+    rows = [knowledge(workspace), knowledge(workspace, "likes cats")]
+    run = recategorise(workspace, rows)
+    recategorise(workspace, rows[:1], "error_pattern")
+
+    undoing = undo_edit(run, **WHO)
+
+    assert undoing.proposal == {"changed": 1, "passed_over": 1}
+    assert [row.category for row in KnowledgeEntry.objects.order_by("id")] == ["error_pattern", "learned_fact"]
+
+
+def test_an_edit_can_be_undone_once(workspace):
+    run = recategorise(workspace, [knowledge(workspace)])
+    undo_run(run, **WHO)
+
+    with pytest.raises(RunNotFitting):
+        undo_run(Run.objects.get(pk=run.pk), **WHO)
+
+
+def test_tags_are_added_and_taken_away_in_their_order(workspace):
+    row = knowledge(workspace, tags=["a", "b"])
+
+    edit_rows(workspace, "knowledge", "tag", [row.pk], values={"add": ["c", "a"], "remove": ["b"]}, **WHO)
+
+    row.refresh_from_db()
+    assert row.tags == ["a", "c"]
+
+
+def test_merging_keeps_the_first_with_what_the_others_add(workspace):
+    keep = knowledge(workspace, tags=["a"], access_count=2)
+    other = knowledge(workspace, "likes  tea!", tags=["b"], access_count=3, source="cli")
+
+    run = edit_rows(workspace, "knowledge", "merge", [[keep.pk, other.pk]], **WHO)
+
+    keep.refresh_from_db()
+    other.refresh_from_db()
+    assert (keep.tags, keep.access_count, keep.source) == (["a", "b"], 5, "cli")
+    assert other.withdrawn_reason == f"merged into {keep.pk}"
+    undo_edit(run, **WHO)
+    keep.refresh_from_db()
+    other.refresh_from_db()
+    assert (keep.tags, keep.access_count, other.withdrawn_at) == (["a"], 2, None)
+
+
+def test_a_removed_row_comes_back_with_its_number(workspace):
+    row = CachedResponse.objects.create(workspace=workspace, key="k", response="42", created_at=NOW)
+    run = edit_rows(workspace, "cached", "remove", [row.pk], **WHO)
+    assert not CachedResponse.objects.exists()
+
+    undo_edit(run, **WHO)
+
+    back = CachedResponse.objects.get(pk=row.pk)
+    assert (back.key, back.response, back.created_at) == ("k", "42", NOW)
+
+
+def test_rows_of_another_workspace_are_passed_over(workspace):
+    foreign = knowledge(Workspace.objects.create(slug="other", name="Other"))
+
+    run = recategorise(workspace, [foreign])
+
+    foreign.refresh_from_db()
+    assert foreign.category == "learned_fact"
+    assert run.proposal == {"changed": 0, "passed_over": 1}
+
+
+def test_nothing_chosen_is_no_edit(workspace):
+    with pytest.raises(NothingChosen):
+        recategorise(workspace, [])
+
+
+def test_a_large_edit_waits_for_a_worker_and_goes_on_where_it_was_cut_off(workspace, monkeypatch):
+    monkeypatch.setattr(edits, "AT_ONCE", 2)
+    monkeypatch.setattr(edits, "BATCH_ROWS", 2)
+    rows = [knowledge(workspace, f"fact {number}") for number in range(5)]
+    run = recategorise(workspace, rows)
+    assert run.status == "queued"
+
+    claimed = claim_run(run.pk, owner="a worker that dies", now=NOW)
+    batches = edits._batches(claimed.options["units"])
+    edits._change_batch(claimed, next(batches), 2, 5, NOW)
+    assert EditedRow.objects.count() == 2
+    Run.objects.filter(pk=run.pk).update(status="queued")
+
+    done = execute(run.pk, now=lambda: NOW)
+    assert (done.status, done.proposal["changed"], done.steps_done) == ("done", 5, 5)
+    assert set(KnowledgeEntry.objects.values_list("category", flat=True)) == {"user_preference"}
+
+
+def test_a_cancelled_edit_stops(workspace, monkeypatch):
+    monkeypatch.setattr(edits, "AT_ONCE", 0)
+    run = recategorise(workspace, [knowledge(workspace)])
+    claimed = claim_run(run.pk, owner="w", now=NOW)
+    cancel_run(run, **WHO)
+
+    with pytest.raises(LeaseLost):
+        carry_out_edit(claimed, now=NOW)
+
+    assert KnowledgeEntry.objects.get().category == "learned_fact"
+
+
+def test_observations_are_withdrawn_with_a_reason_and_come_back(workspace):
+    row = Observation.objects.create(workspace=workspace, uid="u", category="finding", content="c")
+
+    edit_rows(workspace, "observations", "withdraw", [row.pk], values={"reason": "wrong"}, **WHO)
+    row.refresh_from_db()
+    assert (row.withdrawn_at, row.withdrawn_reason) == (NOW, "wrong")
+
+    edit_rows(workspace, "observations", "return", [row.pk], **WHO)
+    row.refresh_from_db()
+    assert (row.withdrawn_at, row.withdrawn_reason) == (None, "")
+
+
+def take(workspace, content="likes tea", category="learned_fact", source=""):
+    record = KnowledgeRecord(
+        content_id=content_id("learned_fact", "likes tea"),
+        category=category,
+        content=content,
+        source=source,
+        tags=[],
+        access_count=0,
+        created_at=None,
+        accessed_at=None,
+        extra={},
+    )
+    return take_knowledge(workspace, [record], path="knowledge.json", now=NOW + timedelta(days=1), dry_run=False)
+
+
+def test_an_import_leaves_alone_what_a_person_corrected(workspace):
+    take(workspace)
+    recategorise(workspace, KnowledgeEntry.objects.all())
+
+    tally = take(workspace)
+
+    assert +tally.unchanged == {"knowledge": 1}
+    assert KnowledgeEntry.objects.get().category == "user_preference"
+
+
+def test_where_the_file_changes_a_corrected_field_the_hub_stays_and_says_so_once(workspace):
+    take(workspace)
+    recategorise(workspace, KnowledgeEntry.objects.all())
+
+    tally = take(workspace, category="error_pattern", source="cli")
+
+    row = KnowledgeEntry.objects.get()
+    assert (row.category, row.source) == ("user_preference", "cli")
+    assert [problem.action for problem in tally.problems] == ["the hub's value stays"]
+    assert not take(workspace, category="error_pattern", source="cli").problems
+
+
+def test_a_correction_that_the_file_took_over_is_none_any_more(workspace):
+    take(workspace)
+    recategorise(workspace, KnowledgeEntry.objects.all())
+
+    take(workspace, category="user_preference")
+
+    assert KnowledgeEntry.objects.get().corrected == {}
