@@ -23,7 +23,7 @@ STEPS: dict[str, Callable[..., None]] = {
     Run.Kind.CONSOLIDATION: consolidate.carry_out,
     Run.Kind.EDIT: lambda run, now: carry_out_edit(run, now=now()),
 }
-UNDO: dict[str, Callable[..., object]] = {
+UNDO: dict[str, Callable[..., Run | None]] = {
     Run.Kind.COMPRESSION: undo_compression,
     Run.Kind.CONSOLIDATION: undo_consolidation,
     Run.Kind.EDIT: undo_edit,
@@ -54,12 +54,15 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
     return _followed_up(pk, now())
 
 
-def undo_run(run: Run, *, actor: Actor, now: datetime) -> None:
-    """Take a done run back, whatever it did. Raises RunNotFitting, which says what builds on it."""
+def undo_run(run: Run, *, actor: Actor, now: datetime) -> Run | None:
+    """Take a done run back, whatever it did; return the run that does where undoing is one, as it is for an edit.
+
+    Raises RunNotFitting, which says what builds on it.
+    """
     undo = UNDO.get(run.kind)
     if undo is None:
         raise RunNotFitting(f"A run of the kind {run.kind} changes nothing that could be undone.")
-    undo(run, actor=actor, now=now)
+    return undo(run, actor=actor, now=now)
 
 
 def complete(run: Run, *, now: Callable[[], datetime]) -> Run:

@@ -21,6 +21,7 @@ _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _COMMON = "a an and are as at be by for from has have in is it its of on or that the this to was were will with"
 _STOP = frozenset(_COMMON.split())
+Pair = tuple[int, int, float]
 
 
 @dataclass(frozen=True)
@@ -59,11 +60,24 @@ def find_duplicates(text: str, *, threshold: float = DEFAULT_THRESHOLD, pinned: 
     first line stays, or its first pinned one.
     """
     facts = fact_lines(text)
-    sets = [tokens_of(fact.text) for fact in facts]
-    pairs = sorted(_alike(sets, threshold), key=lambda pair: (-pair[2], pair[0], pair[1]))
-    same = [(i, j, ratio) for i, j, ratio in pairs if _agree(facts[i], facts[j])]
-    contrary = [Contradiction(facts[i], facts[j], ratio) for i, j, ratio in pairs if _contradict(facts[i], facts[j])]
-    return Compaction(_clusters(facts, same, set(pinned)), contrary)
+    same, contrary = near_pairs([fact.text for fact in facts], threshold=threshold)
+    same = [(i, j, ratio) for i, j, ratio in same if _same_kind(facts[i], facts[j])]
+    groups = group_pairs(same, pinned={i for i, fact in enumerate(facts) if fact.line in set(pinned)})
+    return Compaction(
+        [Cluster(facts[keep], [facts[i] for i in others], ratio) for keep, others, ratio in groups],
+        [Contradiction(facts[i], facts[j], ratio) for i, j, ratio in contrary],
+    )
+
+
+def near_pairs(texts: Sequence[str], *, threshold: float = DEFAULT_THRESHOLD) -> tuple[list[Pair], list[Pair]]:
+    """Return pairs of texts that say the same, and pairs that contradict each other: (i, j, likeness), i < j.
+
+    ``threshold``: Jaccard's likeness over their tokens, 0 to 1. Best first.
+    """
+    pairs = sorted(_alike([tokens_of(text) for text in texts], threshold), key=lambda p: (-p[2], p[0], p[1]))
+    facts = [(numbers_in(text), count_negations(text)) for text in texts]
+    same = [(i, j, ratio) for i, j, ratio in pairs if facts[i] == facts[j]]
+    return same, [(i, j, ratio) for i, j, ratio in pairs if facts[i] != facts[j]]
 
 
 def without_lines(text: str, numbers: Collection[int]) -> str:
@@ -79,16 +93,11 @@ def tokens_of(text: str) -> frozenset[str]:
     return frozenset(words + pairs)
 
 
-def _agree(one: FactLine, other: FactLine) -> bool:
-    same_kind = not one.category or not other.category or one.category == other.category
-    return same_kind and not _contradict(one, other)
+def _same_kind(one: FactLine, other: FactLine) -> bool:
+    return not one.category or not other.category or one.category == other.category
 
 
-def _contradict(one: FactLine, other: FactLine) -> bool:
-    return numbers_in(one.text) != numbers_in(other.text) or count_negations(one.text) != count_negations(other.text)
-
-
-def _alike(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int, float]]:
+def _alike(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[Pair]:
     """Yield pairs (i < j) at least as alike as the threshold, with their likeness."""
     frequency = Counter(token for tokens in sets for token in tokens)
     index: defaultdict[str, list[int]] = defaultdict(list)
@@ -103,20 +112,22 @@ def _alike(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[i
             index[token].append(j)
 
 
-def _clusters(facts: Sequence[FactLine], pairs: Sequence[tuple[int, int, float]], pinned: set[int]) -> list[Cluster]:
-    """Group lines round the one that stays: each that goes is as alike to that one as the threshold says."""
+def group_pairs(pairs: Sequence[Pair], *, pinned: Collection[int] = ()) -> list[tuple[int, list[int], float]]:
+    """Group pairs round the one that stays: (it, those that may go, their least likeness to it), in order.
+
+    The earliest of a group stays, or its earliest pinned one; pinned ones never go.
+    """
     partners: defaultdict[int, dict[int, float]] = defaultdict(dict)
     for i, j, ratio in pairs:
         partners[i][j] = partners[j][i] = ratio
-    order = sorted(partners, key=lambda i: (facts[i].line not in pinned, i))
     gone: set[int] = set()
-    clusters = []
-    for i in order:
+    groups = []
+    for i in sorted(partners, key=lambda i: (i not in pinned, i)):
         if i in gone:
             continue
-        near = {j: ratio for j, ratio in partners[i].items() if j not in gone and facts[j].line not in pinned}
-        near = {j: ratio for j, ratio in near.items() if j > i or facts[i].line in pinned}
+        near = {j: ratio for j, ratio in partners[i].items() if j not in gone and j not in pinned}
+        near = {j: ratio for j, ratio in near.items() if j > i or i in pinned}
         if near:
             gone |= {i, *near}
-            clusters.append(Cluster(facts[i], [facts[j] for j in sorted(near)], min(near.values())))
-    return sorted(clusters, key=lambda cluster: cluster.keep.line)
+            groups.append((i, sorted(near), min(near.values())))
+    return sorted(groups)
