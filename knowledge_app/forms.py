@@ -53,6 +53,14 @@ class ObservationFilterForm(forms.Form):
     withdrawn = forms.BooleanField(required=False, label="Withdrawn too")
 
 
+class ObservationForm(forms.Form):
+    content = forms.CharField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), label="What was observed")
+    category = forms.ChoiceField(
+        choices=[(c.value, c.label.removesuffix("s")) for c in Observation.Category], label="Kind"
+    )
+    source = forms.CharField(required=False, max_length=500, help_text="Such as GOAL:step-name.")
+
+
 class KeyValueFilterForm(forms.Form):
     begin = search_field("Key begins with")
     q = forms.CharField(required=False, max_length=200, label="Key or value contains")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from knowledge_app.models import KnowledgeEntry
+from knowledge_app.models import KnowledgeEntry, Observation
 from sessions_app.models import AuditRecord, Run, Session, Workspace
 
 
@@ -80,6 +80,24 @@ def knowledge_document(entry: KnowledgeEntry) -> dict[str, Any]:
         "review_by": entry.review_by,
         "withdrawn_at": entry.withdrawn_at,
         "withdrawn_reason": entry.withdrawn_reason or None,
+    }
+
+
+def observation_document(row: Observation) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "uid": row.uid,
+        "category": row.category,
+        "content": row.content,
+        "source": row.source,
+        "run": row.run_id,
+        "created_at": row.occurred_at,
+        "confirmations": row.confirmation_count,
+        "last_verified_at": row.last_verified_at,
+        "access_count": row.access_count,
+        "accessed_at": row.accessed_at,
+        "withdrawn_at": row.withdrawn_at,
+        "withdrawn_reason": row.withdrawn_reason or None,
     }
 
 

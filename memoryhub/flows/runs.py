@@ -9,7 +9,7 @@ from datetime import datetime
 
 from knowledge_app.services.consolidation import undo_consolidation
 from knowledge_app.services.edits import carry_out_edit, undo_edit
-from memoryhub.flows import compress, consolidate
+from memoryhub.flows import compress, consolidate, extract
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import Actor
@@ -21,6 +21,7 @@ LOOK_SECONDS = 0.2
 STEPS: dict[str, Callable[..., None]] = {
     Run.Kind.COMPRESSION: compress.carry_out,
     Run.Kind.CONSOLIDATION: consolidate.carry_out,
+    Run.Kind.EXTRACTION: extract.carry_out,
     Run.Kind.EDIT: lambda run, now: carry_out_edit(run, now=now()),
 }
 UNDO: dict[str, Callable[..., Run | None]] = {
@@ -67,6 +68,8 @@ def undo_run(run: Run, *, actor: Actor, now: datetime) -> Run | None:
 
 def complete(run: Run, *, now: Callable[[], datetime]) -> Run:
     """Carry a run out here, or see a worker do so that was quicker; return it once it is no longer live."""
+    if not run.is_live:
+        return run
     while (done := execute(run.pk, now=now)) is None:
         done = Run.objects.select_related("workspace", "session").get(pk=run.pk)
         if not done.is_live:
@@ -79,6 +82,7 @@ def request_due(session: Session, now: datetime) -> None:
     """Ask for whatever a session is due for."""
     compress.request_if_due(session, now)
     consolidate.request_if_due(session, now)
+    extract.request_if_due(session, now)
 
 
 def _followed_up(pk: int, now: datetime) -> Run | None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 from argparse import ArgumentParser
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 from django.utils import timezone
@@ -15,7 +14,7 @@ from memoryhub.flows.documents import edit_document, knowledge_document
 from memoryhub.flows.lookup import NotFound, find_workspace
 from memoryhub.flows.runs import complete
 from memoryhub.lib.compaction import DEFAULT_THRESHOLD
-from memoryhub.management.json_command import JsonCommand
+from memoryhub.management.json_command import JsonCommand, handed_out
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor
 
@@ -58,7 +57,7 @@ class Command(JsonCommand):
             text = service.context_export(found, max_chars=options["max_chars"], max_tokens=options["max_tokens"])
             return {"text": text}
         if action == "export":
-            return _export(found, options["output"])
+            return handed_out(knowledge_file(found), options["output"])
         if action == "add":
             return _add(found, options)
         if action == "merge":
@@ -143,12 +142,4 @@ def _change(workspace: Workspace, action: str, ids: list[int], options: dict[str
 
 
 def _done(run: Run) -> dict[str, Any]:
-    return edit_document(complete(run, now=timezone.now) if run.is_live else run)
-
-
-def _export(workspace: Workspace, output: str | None) -> dict[str, Any]:
-    text = knowledge_file(workspace)
-    if not output:
-        return {"text": text}
-    Path(output).write_text(text, encoding="utf-8")
-    return {"file": output}
+    return edit_document(complete(run, now=timezone.now))
