@@ -40,7 +40,7 @@ PARTS = [  # label, url name, icon, count
     ("Statistics", "sessions:statistics", "statistics", None),
     ("Imports", "workspace-imports", "imports", None),
 ]
-FOR_OPERATORS = [("Settings", "workspace-settings", "settings", None)]
+FOR_OPERATORS = [("Forget", "forget", "forget", None), ("Settings", "workspace-settings", "settings", None)]
 PART_OF = {  # pages below a part
     "sessions:detail": "sessions:list",
     "sessions:session-statistics": "sessions:list",
