@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from memoryhub.lib.embeddings import NONE, PROVIDERS, EmbeddingSettings, dimensions_of
 from memoryhub.lib.llm import PRESETS, ModelSettings
@@ -62,6 +63,13 @@ def embedding_settings_for(workspace: Workspace) -> EmbeddingSettings | None:
         provider=provider,
         dimensions=dimensions_of(provider, model),
     )
+
+
+def workspaces_with_embeddings() -> QuerySet[Workspace]:
+    """Return the workspaces that name an embedding provider, or leave it to a hub that does."""
+    named = Workspace.objects.exclude(embedding_provider=NONE)
+    is_off = settings.MEMORYHUB_EMBEDDING_PROVIDER in ("", NONE)
+    return named.exclude(embedding_provider="") if is_off else named
 
 
 def _usual_address(provider: str) -> str:
