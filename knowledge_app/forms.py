@@ -43,7 +43,11 @@ class KeyValueFilterForm(forms.Form):
 
 
 class TermFilterForm(forms.Form):
-    begin = search_field("Term begins with")
+    q = search_field("Term contains")
+
+
+class RelateForm(forms.Form):
+    name = forms.CharField(max_length=512, label="Term")
 
 
 class EditForm(forms.Form):

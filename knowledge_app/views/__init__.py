@@ -1,6 +1,5 @@
-from knowledge_app.views import editing
+from knowledge_app.views import editing, graph
 from knowledge_app.views.cache import cached_response, cached_responses
-from knowledge_app.views.graph import term, terms
 from knowledge_app.views.history import history, note_history
 from knowledge_app.views.keyvalues import key_value, key_values, reveal_key_value
 from knowledge_app.views.knowledge import knowledge
@@ -13,6 +12,7 @@ __all__ = [
     "document",
     "documents",
     "editing",
+    "graph",
     "history",
     "key_value",
     "key_values",
@@ -20,6 +20,4 @@ __all__ = [
     "note_history",
     "observations",
     "reveal_key_value",
-    "term",
-    "terms",
 ]

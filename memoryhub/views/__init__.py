@@ -1,4 +1,4 @@
-from memoryhub.views import review, runs, sessions
+from memoryhub.views import graph, review, runs, sessions
 from memoryhub.views.configure import (
     activity,
     delete_webhook,
@@ -13,6 +13,7 @@ from memoryhub.views.workspaces import overview, session_context
 __all__ = [
     "activity",
     "delete_webhook",
+    "graph",
     "health",
     "home",
     "import_again",
