@@ -38,6 +38,7 @@ SERVE_MODULES = [
     "httpx2",
     "markdown_it",
     "nh3",
+    "numpy",
     "openai",
     "platformdirs",
     "simple_history",

@@ -85,7 +85,11 @@ class CacheFilterForm(forms.Form):
 
 
 class TermFilterForm(forms.Form):
-    begin = search_field("Term begins with")
+    q = search_field("Term contains")
+
+
+class RelateForm(forms.Form):
+    name = forms.CharField(max_length=512, label="Term")
 
 
 class EditForm(forms.Form):

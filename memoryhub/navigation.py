@@ -33,7 +33,7 @@ PARTS = [  # label, url name, icon, count
     ("Knowledge", "knowledge:knowledge", "knowledge", "knowledge_total"),
     ("Observations", "knowledge:observations", "observations", "observation_total"),
     ("Key-values", "knowledge:key-values", "keyvalues", "key_value_total"),
-    ("Terms", "knowledge:terms", "terms", "term_total"),
+    ("Terms", "terms", "terms", "term_total"),
     ("Cached responses", "knowledge:cached-responses", "cache", "cached_total"),
     ("Runs", "runs", "fold", "live_total"),
     ("Activity", "activity", "clock", None),
@@ -71,7 +71,8 @@ PART_OF = {  # pages below a part
     "knowledge:knowledge-context": "knowledge:knowledge",
     "knowledge:knowledge-entry": "knowledge:knowledge",
     "knowledge:key-value": "knowledge:key-values",
-    "knowledge:term": "knowledge:terms",
+    "knowledge:term": "terms",
+    "knowledge:relate-terms": "terms",
     "knowledge:cached-response": "knowledge:cached-responses",
 }
 

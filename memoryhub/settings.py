@@ -69,6 +69,14 @@ MEMORYHUB_LLM_MODEL = os.environ.get("MEMORYHUB_LLM_MODEL", "")
 MEMORYHUB_LLM_TIMEOUT_SECONDS = float(os.environ.get("MEMORYHUB_LLM_TIMEOUT_SECONDS", "120"))
 # MEMORYHUB_LLM_PRICES: "model=in/out", separated by commas, in US dollars a million tokens. Default: none.
 MEMORYHUB_LLM_PRICES = os.environ.get("MEMORYHUB_LLM_PRICES", "")
+# MEMORYHUB_EMBEDDING_PROVIDER: who embeds the words of the semantic graph. Default: none, words aren't expanded.
+MEMORYHUB_EMBEDDING_PROVIDER = os.environ.get("MEMORYHUB_EMBEDDING_PROVIDER", "none").lower()
+# MEMORYHUB_EMBEDDING_MODEL: by which model. Default: the provider's first one.
+MEMORYHUB_EMBEDDING_MODEL = os.environ.get("MEMORYHUB_EMBEDDING_MODEL", "")
+# MEMORYHUB_EMBEDDING_BASE_URL: at which address. Default: the provider's own.
+MEMORYHUB_EMBEDDING_BASE_URL = os.environ.get("MEMORYHUB_EMBEDDING_BASE_URL", "")
+# MEMORYHUB_EMBEDDING_API_KEY: sent to that address only. Default: none.
+MEMORYHUB_EMBEDDING_API_KEY = os.environ.get("MEMORYHUB_EMBEDDING_API_KEY", "")
 # MEMORYHUB_PRIVATE_HOSTS: "host:port", separated by commas, inside this machine or network, that a workspace may name
 # for its model or webhooks. Default: none.
 MEMORYHUB_PRIVATE_HOSTS = frozenset(os.environ.get("MEMORYHUB_PRIVATE_HOSTS", "").replace(",", " ").split())

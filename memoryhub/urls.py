@@ -55,6 +55,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("w/<slug:slug>/sessions/<int:pk>/delete/", views.sessions.delete, name="delete-session"),
     path("w/<slug:slug>/sessions/<int:pk>/export/", views.sessions.export, name="export-session"),
     path("w/<slug:slug>/sessions/<int:pk>/live/", views.sessions.live, name="session-live"),
+    path("w/<slug:slug>/terms/", views.graph.terms, name="terms"),
+    path("w/<slug:slug>/terms/embed/", views.graph.embed_missing, name="embed-terms"),
+    path("w/<slug:slug>/terms/rebuild/", views.graph.rebuild, name="rebuild-terms"),
+    path("w/<slug:slug>/terms/export/", views.graph.export, name="export-terms"),
     path("w/<slug:slug>/", include("sessions_app.urls")),
     path("w/<slug:slug>/", include("knowledge_app.urls")),
 ]

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 
+from memoryhub.lib.embeddings import NONE, PROVIDERS, refusal_of
 from memoryhub.lib.gate import clean_text
 from memoryhub.lib.llm import PRESETS
 from memoryhub.lib.outbound import AddressRefused, check_url
@@ -72,6 +73,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         ("Consolidation", ["auto_consolidate", "memory_window", "consolidation_style"]),
         ("Models", ["model", "consolidation_model", "model_base_url", "daily_token_budget"]),
         ("Observations and hygiene", ["auto_extract", "extraction_model", "stale_days"]),
+        ("Semantic graph", ["embedding_provider", "embedding_model", "embedding_base_url"]),
         ("Search and cache", ["recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries"]),
     ]
 
@@ -81,8 +83,9 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "name", "persist_memory", "auto_compress", "max_tokens", "max_entries", "recent_window",
             "min_entries_to_compress", "compression_ratio", "auto_consolidate", "memory_window",
             "consolidation_style", "model", "consolidation_model", "model_base_url", "daily_token_budget",
-            "recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries", "auto_extract",
-            "extraction_model", "stale_days",
+            "auto_extract", "extraction_model", "stale_days",
+            "embedding_provider", "embedding_model", "embedding_base_url",
+            "recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries",
         ]  # fmt: skip
         labels = {
             "persist_memory": "Keep memory",
@@ -99,6 +102,9 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "auto_extract": "Extract automatically",
             "extraction_model": "Model that extracts",
             "stale_days": "Stale after",
+            "embedding_provider": "Embedding provider",
+            "embedding_model": "Embedding model",
+            "embedding_base_url": "Address of that provider",
             "recency_decay": "Recency decay",
             "cache_enabled": "Answer from the cache",
             "cache_ttl_seconds": "A cached response lives",
@@ -126,6 +132,10 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "model_base_url": "An address of its own for this workspace, or a preset's name; it gets no key. Empty: "
             "the hub's.",
             "daily_token_budget": "Tokens that models may take in a day (UTC). Empty: no limit.",
+            "embedding_provider": f"Who embeds the words of the graph: {', '.join(PROVIDERS)}; or {NONE}, and "
+            "searches look no further than their words. Empty: the hub's.",
+            "embedding_model": "Its model. Empty: the hub's, or the provider's first.",
+            "embedding_base_url": "An address of its own for this workspace; it gets no key. Empty: the provider's.",
             "recency_decay": "How fast old history counts less in a search, per hour. Grip 0.001; default 0.",
             "cache_enabled": "Default on.",
             "cache_ttl_seconds": "Seconds. Default 3,600.",
@@ -134,12 +144,16 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
 
     def clean_model_base_url(self) -> str:
         address: str = self.cleaned_data["model_base_url"]
-        if address and address not in PRESETS:
-            try:
-                check_url(address, settings.MEMORYHUB_PRIVATE_HOSTS)
-            except AddressRefused as error:
-                raise forms.ValidationError(error.message) from error
-        return address
+        return address if address in PRESETS else _checked(address)
+
+    def clean_embedding_provider(self) -> str:
+        provider: str = self.cleaned_data["embedding_provider"].lower()
+        if refusal := refusal_of(provider):
+            raise forms.ValidationError(refusal)
+        return provider
+
+    def clean_embedding_base_url(self) -> str:
+        return _checked(self.cleaned_data["embedding_base_url"])
 
     def clean_name(self) -> str:
         return clean_text(" ".join(self.cleaned_data["name"].split()))
@@ -167,6 +181,16 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
 
     def sections(self) -> list[tuple[str, list[forms.BoundField]]]:
         return [(title, [self[name] for name in names]) for title, names in self.SECTIONS]
+
+
+def _checked(address: str) -> str:
+    """Return an address that a model may be asked at, or "". Raises ValidationError."""
+    if address:
+        try:
+            check_url(address, settings.MEMORYHUB_PRIVATE_HOSTS)
+        except AddressRefused as error:
+            raise forms.ValidationError(error.message) from error
+    return address
 
 
 class OpenForm(forms.Form):

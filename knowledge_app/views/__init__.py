@@ -1,5 +1,4 @@
-from knowledge_app.views import cache, editing, keyvalues, knowledge, observations, scratch
-from knowledge_app.views.graph import term, terms
+from knowledge_app.views import cache, editing, graph, keyvalues, knowledge, observations, scratch
 from knowledge_app.views.history import history, note_history
 from knowledge_app.views.memory import document, documents
 
@@ -8,12 +7,11 @@ __all__ = [
     "document",
     "documents",
     "editing",
+    "graph",
     "history",
     "keyvalues",
     "knowledge",
     "note_history",
     "observations",
     "scratch",
-    "term",
-    "terms",
 ]

@@ -1,84 +1,107 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from django.db.models import Count, Q
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
 
-from knowledge_app.forms import TermFilterForm
-from knowledge_app.models import SemanticGraph, Term, TermRelation
+from knowledge_app.forms import RelateForm
+from knowledge_app.models import Term, TermRelation
+from knowledge_app.services.graph import Related, neighbours_of
+from knowledge_app.services.occurrences import knowledge_with, observations_with
+from knowledge_app.services.relations import TermNotFound, decide, find_term
 from knowledge_app.views.extra import further_fields
-from memoryhub.lib import vectors
-from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.pages import number_of
 from memoryhub.lib.rings import ring
-from sessions_app.access import get_workspace
+from sessions_app.access import get_workspace, has_role, person
+from sessions_app.models import Membership
 
 SHOWN_NEIGHBOURS = 100
 PICTURED = 16
+EDITOR = Membership.Role.EDITOR
 
 
-@dataclass(frozen=True)
-class Neighbour:
-    term: Term
-    cosine: float | None
-    pinned: bool
-
-
-def terms(request: HttpRequest, slug: str) -> HttpResponse:
-    workspace = get_workspace(request, slug)
-    form = TermFilterForm(request.GET)
-    wishes = form.cleaned_data if form.is_valid() else {}
-    rows = Term.objects.filter(workspace=workspace)
-    if begin := wishes.get("begin"):
-        rows = rows.filter(text__istartswith=begin)
-    living = Q(relations__is_removed=False)
-    page = keyset_page(
-        rows.annotate(neighbour_count=Count("relations", filter=living)),
-        order=("text",),
-        params=request.GET,
-        size=100,
-    )
-    context = {
-        "workspace": workspace,
-        "form": form,
-        "page": page,
-        "count": rows.count(),
-        "is_filtered": any(wishes.values()),
-        "graph": SemanticGraph.objects.filter(workspace=workspace).first(),
-    }
-    return render_page(request, "knowledge_app/terms.html", context, fragment="term-list")
-
-
-def term(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def term(request: HttpRequest, slug: str, pk: int, form: RelateForm | None = None) -> HttpResponse:
     workspace = get_workspace(request, slug)
     found = get_object_or_404(Term, workspace=workspace, pk=pk)
-    relations = found.relations.filter(is_removed=False).select_related("related").order_by("rank", "id")
-    neighbours = [_neighbour(found, relation) for relation in relations[:SHOWN_NEIGHBOURS]]
-    naming = found.related_from.filter(is_removed=False).select_related("term").order_by("term__text")
-    shown = {neighbour.term.pk for neighbour in neighbours}
-    picture = [
-        (neighbour.term.text[:24], reverse("knowledge:term", args=[slug, neighbour.term.pk]), neighbour.cosine)
-        for neighbour in neighbours[:PICTURED]
-    ]
+    relations = neighbours_of(found.relations.order_by("is_removed", "rank", "id")[:SHOWN_NEIGHBOURS])
+    neighbours = [neighbour for neighbour in relations if not neighbour.is_removed]
+    naming = found.related_from.filter(is_removed=False).select_related("term").defer("term__embedding")
+    shown = {neighbour.term.pk for neighbour in relations}
     context = {
         "workspace": workspace,
         "term": found,
         "dimensions": len(bytes(found.embedding)) // 4,
         "neighbours": neighbours,
-        "naming": [relation.term for relation in naming[:SHOWN_NEIGHBOURS] if relation.term_id not in shown],
-        "nodes": ring(picture),
+        "removed": [neighbour for neighbour in relations if neighbour.is_removed],
+        "naming": [
+            relation.term
+            for relation in naming.order_by("term__text")[:SHOWN_NEIGHBOURS]
+            if relation.term_id not in shown
+        ],
+        "nodes": ring([_node(slug, neighbour) for neighbour in neighbours[:PICTURED]]),
         "fields": further_fields(found),
+        "observations": observations_with(workspace, found.text),
+        "knowledge": knowledge_with(workspace, found.text),
+        "may_edit": has_role(request.user, workspace, EDITOR),
+        "form": form or RelateForm(),
     }
-    return render_page(request, "knowledge_app/term.html", context)
+    return render(request, "knowledge_app/term.html", context, status=422 if form and form.errors else 200)
 
 
-def _neighbour(found: Term, relation: TermRelation) -> Neighbour:
-    """Compare two embeddings, where one model made both."""
-    one, other = bytes(found.embedding), bytes(relation.related.embedding)
-    is_same_kind = found.fingerprint and found.fingerprint == relation.related.fingerprint
-    comparable = is_same_kind and len(one) == len(other) > 0
-    cosine = vectors.cosine(vectors.unpack(one), vectors.unpack(other)) if comparable else relation.cosine
-    return Neighbour(relation.related, cosine, relation.pinned)
+def _node(slug: str, neighbour: Related) -> tuple[str, str, float | None]:
+    address = reverse("knowledge:term", args=[slug, neighbour.term.pk])
+    return neighbour.term.text[:24], address, neighbour.cosine
+
+
+@require_POST
+def relate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Relate a term to another one that is named, and pin the relation."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    found = get_object_or_404(Term, workspace=workspace, pk=pk)
+    form = RelateForm(request.POST)
+    if form.is_valid():
+        try:
+            other = find_term(workspace, form.cleaned_data["name"])
+        except TermNotFound as error:
+            form.add_error("name", error.message)
+        else:
+            decide(found, other, "pin", actor=person(request), now=timezone.now())
+            return redirect("knowledge:term", slug, pk)
+    return term(request, slug, pk, form)
+
+
+@require_POST
+def pin_relation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return _decide(request, slug, pk, "pin")
+
+
+@require_POST
+def unpin_relation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return _decide(request, slug, pk, "unpin")
+
+
+@require_POST
+def remove_relation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return _decide(request, slug, pk, "remove")
+
+
+@require_POST
+def restore_relation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return _decide(request, slug, pk, "restore")
+
+
+def _decide(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
+    """Do one thing to the relation of a term and ``other``, which the form names by its number."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    both = Term.objects.defer("embedding").select_related("workspace").filter(workspace=workspace)
+    found = get_object_or_404(both, pk=pk)
+    other = get_object_or_404(both, pk=number_of(request.POST.get("other")) or 0)
+    relations = TermRelation.objects.filter(term=found, related=other)
+    get_object_or_404(relations)
+    decide(found, other, action, actor=person(request), now=timezone.now())
+    if action == "remove":
+        messages.success(request, "Removed, for every later build too. You can bring it back below.")
+    return redirect("knowledge:term", slug, pk)

@@ -33,9 +33,19 @@ def within_budget(run: Run, workspace: Workspace, messages: list[dict[str, str]]
     why = f"today's budget of {budget:,} tokens is used up ({spent:,} spent, {needed:,} needed)"
     if run.options.get("once") or needed > budget:
         raise BudgetSpent(f"Not asked: {why}. Raise it in the workspace's settings.")
-    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    postpone_run(run, until=midnight, why=f"waits for tomorrow: {why}")
+    postpone_run(run, until=midnight_after(now), why=f"waits for tomorrow: {why}")
     return False
+
+
+def budget_left(workspace: Workspace, now: datetime) -> int | None:
+    """Return how many tokens models may still take today; None where there is no limit."""
+    budget = workspace.daily_token_budget
+    return None if budget is None else max(0, budget - tokens_spent(workspace, now))
+
+
+def midnight_after(now: datetime) -> datetime:
+    """Return when the next day's tokens begin."""
+    return now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
 
 
 def note_cost(run: Run, messages: list[dict[str, str]], reply: Reply | ToolReply, text: str) -> None:

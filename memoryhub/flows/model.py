@@ -1,11 +1,13 @@
-"""Which model a workspace's runs ask, and what that costs."""
+"""Which models a workspace's runs ask, and what that costs."""
 
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
 from django.conf import settings
+from django.db.models import QuerySet
 
+from memoryhub.lib.embeddings import NONE, PROVIDERS, EmbeddingSettings, dimensions_of
 from memoryhub.lib.llm import PRESETS, ModelSettings
 from memoryhub.lib.outbound import AddressRefused, split_url
 from sessions_app.models import Workspace
@@ -35,6 +37,46 @@ def model_for(workspace: Workspace, *, wanted: str = "") -> ModelSettings | None
         timeout_seconds=settings.MEMORYHUB_LLM_TIMEOUT_SECONDS,
         allowed=frozenset(allowed),
     )
+
+
+def embedding_settings_for(workspace: Workspace) -> EmbeddingSettings | None:
+    """Return where a workspace's words are embedded, and by which model; None where its graph is switched off.
+
+    What the workspace leaves empty is the hub's, as far as both name the same provider. The same rules for addresses
+    and the key as in ``model_for``.
+    """
+    hub_provider = settings.MEMORYHUB_EMBEDDING_PROVIDER
+    provider = workspace.embedding_provider or hub_provider
+    if provider in ("", NONE):
+        return None
+    is_hubs = provider == hub_provider
+    own = settings.MEMORYHUB_EMBEDDING_BASE_URL or _usual_address(hub_provider)
+    base_url = workspace.embedding_base_url or (own if is_hubs else _usual_address(provider))
+    model = workspace.embedding_model or (settings.MEMORYHUB_EMBEDDING_MODEL if is_hubs else "")
+    model = model or next(iter(PROVIDERS[provider].models), "") if provider in PROVIDERS else model
+    place = _place(own) if own else ""
+    is_own = bool(place) and _place(base_url) == place
+    return EmbeddingSettings(
+        base_url=base_url,
+        model=model,
+        api_key=settings.MEMORYHUB_EMBEDDING_API_KEY if is_own else "",
+        timeout_seconds=settings.MEMORYHUB_LLM_TIMEOUT_SECONDS,
+        allowed=frozenset(settings.MEMORYHUB_PRIVATE_HOSTS | ({place} if place else set())),
+        provider=provider,
+        dimensions=dimensions_of(provider, model),
+    )
+
+
+def workspaces_with_embeddings() -> QuerySet[Workspace]:
+    """Return the workspaces that name an embedding provider, or leave it to a hub that does."""
+    named = Workspace.objects.exclude(embedding_provider=NONE)
+    is_off = settings.MEMORYHUB_EMBEDDING_PROVIDER in ("", NONE)
+    return named.exclude(embedding_provider="") if is_off else named
+
+
+def _usual_address(provider: str) -> str:
+    known = PROVIDERS.get(provider)
+    return known.base_url if known else ""
 
 
 def _base_url() -> str:

@@ -8,7 +8,8 @@ from datetime import datetime
 from django.db.models import F
 
 from knowledge_app.models import Observation
-from memoryhub.lib.bm25 import query_words, rank, stem, terms_of
+from knowledge_app.services.graph import expand
+from memoryhub.lib.bm25 import count_documents, query_words, rank, stem, terms_of
 from sessions_app.models import Workspace
 
 LIMIT = 5  # of each kind, grid's default
@@ -56,7 +57,10 @@ def recall(workspace: Workspace, query: str, *, limit: int = LIMIT) -> Recall:
     rows = list(Observation.objects.filter(workspace=workspace, withdrawn_at=None).order_by("-id")[:COMPARED])
     documents = [terms_of(f"{row.content} {row.source}") for row in rows]
     words = query_words(query)
+    frequency = count_documents(documents)
     added: dict[str, list[tuple[str, float]]] = {}
+    for near in expand(workspace, words, {word: frequency[stem(word)] for word in words}):
+        added.setdefault(near.word, []).append((near.related, near.weight))
     weights = {stem(word): weight for near in added.values() for word, weight in near}
     weights |= {stem(word): 1.0 for word in words}
     found: dict[str, list[Recalled]] = {category.value: [] for category in Observation.Category}

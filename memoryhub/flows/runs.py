@@ -9,7 +9,7 @@ from datetime import datetime
 
 from knowledge_app.services.consolidation import undo_consolidation
 from knowledge_app.services.edits import carry_out_edit, undo_edit
-from memoryhub.flows import compress, consolidate, extract
+from memoryhub.flows import compress, consolidate, embedding, extract
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import Actor
@@ -22,6 +22,7 @@ STEPS: dict[str, Callable[..., None]] = {
     Run.Kind.COMPRESSION: compress.carry_out,
     Run.Kind.CONSOLIDATION: consolidate.carry_out,
     Run.Kind.EXTRACTION: extract.carry_out,
+    Run.Kind.EMBEDDING: embedding.carry_out,
     Run.Kind.EDIT: lambda run, now: carry_out_edit(run, now=now()),
 }
 UNDO: dict[str, Callable[..., Run | None]] = {

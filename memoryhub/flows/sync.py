@@ -22,6 +22,7 @@ from knowledge_app.services.history import take_history
 from knowledge_app.services.outside import take_document
 from knowledge_app.services.rows import take_cached, take_key_values, take_knowledge, take_observations
 from memoryhub.flows.forget import without_forgotten
+from memoryhub.flows.model import embedding_settings_for
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.folder import Folder, FolderMissing
 from memoryhub.lib.layouts.archive import extract_archive
@@ -254,7 +255,11 @@ def _take_items(
         elif isinstance(item, HistoryLog):
             tally.include(take_history(workspace=workspace, log=item, path=read.path, now=now, dry_run=dry_run))
         elif isinstance(item, GraphRecord):
-            tally.include(take_graph(workspace=workspace, graph=item, path=read.path, now=now, dry_run=dry_run))
+            has_own = embedding_settings_for(workspace) is not None
+            taken = take_graph(
+                workspace=workspace, graph=item, path=read.path, now=now, dry_run=dry_run, has_own=has_own
+            )
+            tally.include(taken)
     tally.include(_take_rows(workspace, read, now, dry_run=dry_run))
     return source
 

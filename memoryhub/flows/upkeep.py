@@ -19,7 +19,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from knowledge_app.services.scratch import UPKEEP, end_run, idle_scratchpads
-from memoryhub.flows import compress, consolidate
+from memoryhub.flows import compress, consolidate, embedding
 from memoryhub.flows.runs import execute
 from sessions_app.models import Run, Session
 from sessions_app.models.runs import UNSETTLED_STATUSES
@@ -75,6 +75,7 @@ def sweep(now: datetime) -> None:
         consolidate.request_if_due(session, now)
     for workspace in idle_scratchpads(now):
         end_run(workspace, actor=UPKEEP, now=now)
+    embedding.request_where_due(now)
     DBTaskResult.objects.finished().filter(finished_at__lt=now - KEPT_JOBS).delete()
 
 

@@ -1,11 +1,14 @@
 """Asking a language model, through the openai SDK, at any address that speaks OpenAI's protocol.
 
-A reply is trusted with nothing: its envelope is checked here, its content by whoever asked.
+A reply is trusted with nothing: its envelope is checked here, its content by whoever asked. ``asking`` is what every
+request has in common, whatever it asks for: a checked connection, and errors in words.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -72,7 +75,8 @@ class BadReply(ModelError):
 class ModelSettings:
     """Where to ask and whom. ``timeout_seconds`` is for one question, its repetitions included.
 
-    ``allowed``: hosts ("name:port") inside this machine or network that may be asked.
+    ``allowed``: hosts ("name:port") inside this machine or network that may be asked. ``key_setting``: what the key
+    is called where someone could put it right.
     """
 
     base_url: str
@@ -81,6 +85,7 @@ class ModelSettings:
     timeout_seconds: float = 120.0
     retries: int = 1
     allowed: frozenset[str] = frozenset()
+    key_setting: str = "MEMORYHUB_LLM_API_KEY"
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: 
         raise BadReply("The reply holds no text.")
     if settings.api_key and settings.api_key in text:
         raise BadReply("The reply repeats the key that it was asked with.")
-    return Reply(text.strip(), settings.model, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
+    return Reply(text.strip(), settings.model, count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens"))
 
 
 def ask_tool(
@@ -137,7 +142,9 @@ def ask_tool(
     arguments = function.get("arguments")
     if settings.api_key and settings.api_key in str(arguments):
         raise BadReply("The reply repeats the key that it was asked with.")
-    return ToolReply(arguments, settings.model, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
+    return ToolReply(
+        arguments, settings.model, count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
+    )
 
 
 def _post(settings: ModelSettings, messages: list[dict[str, str]], max_tokens: int, wish: dict[str, Any]) -> bytes:
@@ -147,6 +154,22 @@ def _post(settings: ModelSettings, messages: list[dict[str, str]], max_tokens: i
         )
     host, _ = split_url(settings.base_url)
     limit = "max_completion_tokens" if host == "api.openai.com" else "max_tokens"
+    with asking(settings) as client:
+        response = client.chat.completions.with_raw_response.create(
+            model=settings.model,
+            messages=messages,  # type: ignore[arg-type]
+            extra_body={limit: max_tokens} | wish,
+        )
+        return response.content
+
+
+@contextmanager
+def asking(settings: ModelSettings) -> Iterator[openai.OpenAI]:
+    """Open a client for one question, its repetitions included.
+
+    What goes wrong inside the block is raised in words and without the key: ModelUnavailable, ModelRefused,
+    PromptTooLong, BadReply; AddressRefused for an address that is out of bounds.
+    """
     with (
         open_client(allowed=settings.allowed, deadline_seconds=settings.timeout_seconds) as http,
         openai.OpenAI(
@@ -158,12 +181,7 @@ def _post(settings: ModelSettings, messages: list[dict[str, str]], max_tokens: i
         ) as client,
     ):
         try:
-            response = client.chat.completions.with_raw_response.create(
-                model=settings.model,
-                messages=messages,  # type: ignore[arg-type]
-                extra_body={limit: max_tokens} | wish,
-            )
-            return response.content
+            yield client
         except (openai.OpenAIError, MemoryHubError) as error:
             _explain(error, settings)
 
@@ -178,7 +196,7 @@ def _explain(error: Exception, settings: ModelSettings) -> NoReturn:
     if isinstance(error, openai.APITimeoutError) or isinstance(cause, DeadlinePassed):
         raise ModelUnavailable(f"The model did not answer within {settings.timeout_seconds:.0f} seconds.") from error
     if isinstance(error, openai.APIStatusError):
-        _explain_status(error, _masked(error.response.text, settings.api_key))
+        _explain_status(error, _masked(error.response.text, settings.api_key), settings.key_setting)
     if isinstance(error, openai.APIConnectionError):
         what = _masked(str(error.__cause__ or error), settings.api_key)
         raise ModelUnavailable(f"The model's server can't be reached: {what}") from error
@@ -193,7 +211,7 @@ def _own_cause(error: BaseException) -> MemoryHubError | None:
     return seen
 
 
-def _explain_status(error: openai.APIStatusError, text: str) -> NoReturn:
+def _explain_status(error: openai.APIStatusError, text: str, key_setting: str) -> NoReturn:
     status = error.status_code
     if status in (400, 413, 422) and _TOO_LONG.search(text):
         raise PromptTooLong(f"The request is longer than the model reads: {text}") from error
@@ -204,7 +222,7 @@ def _explain_status(error: openai.APIStatusError, text: str) -> NoReturn:
     if 300 <= status < 400:
         raise ModelRefused(f"The model's server answered {status}, a redirect, which is not followed.") from error
     hints = {
-        401: "Is MEMORYHUB_LLM_API_KEY right?",
+        401: f"Is {key_setting} right?",
         403: "May this key use the model?",
         404: "Is the model's name right?",
     }
@@ -220,10 +238,7 @@ def _masked(text: str, key: str) -> str:
 
 def _read(body: bytes, reasons: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the message of a chat completion, and its usage. Raises BadReply unless one choice ended by itself."""
-    try:
-        value = decode_json(body.decode()).value
-    except (BadJSON, UnicodeDecodeError) as error:
-        raise BadReply("The reply is not JSON: is a proxy answering in the model's place?") from error
+    value = read_json(body)
     choices = value.get("choices") if isinstance(value, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise BadReply("The reply holds no choice.")
@@ -235,6 +250,15 @@ def _read(body: bytes, reasons: tuple[str, ...]) -> tuple[dict[str, Any], dict[s
     return message if isinstance(message, dict) else {}, usage if isinstance(usage, dict) else {}
 
 
-def _count(usage: dict[str, Any], name: str) -> int:
+def read_json(body: bytes) -> Any:
+    """Return the JSON value of a reply. Raises BadReply where it is none."""
+    try:
+        return decode_json(body.decode()).value
+    except (BadJSON, UnicodeDecodeError) as error:
+        raise BadReply("The reply is not JSON: is a proxy answering in the model's place?") from error
+
+
+def count_of(usage: dict[str, Any], name: str) -> int:
+    """Return a number of tokens that a server tells; 0 for what is none."""
     value = usage.get(name)
     return value if type(value) is int and 0 <= value < 2**31 else 0

@@ -1,4 +1,4 @@
-from memoryhub.views import forget, review, runs, sessions
+from memoryhub.views import forget, graph, review, runs, sessions
 from memoryhub.views.configure import (
     activity,
     delete_webhook,
@@ -15,6 +15,7 @@ __all__ = [
     "activity",
     "delete_webhook",
     "forget",
+    "graph",
     "health",
     "home",
     "import_again",

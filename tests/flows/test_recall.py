@@ -1,7 +1,7 @@
 import pytest
 from django.urls import reverse
 
-from knowledge_app.models import Observation
+from knowledge_app.models import Observation, Term, TermRelation
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.observations import Said, store
 from memoryhub.flows.recall import note_reading, recall
@@ -96,8 +96,56 @@ def test_the_command_answers_as_grid_does(workspace, said, command):
     assert explained["scores"]["findings"][0]["score"] > 0
 
 
+def relate(workspace, one, other, cosine):
+    terms = [Term.objects.get_or_create(workspace=workspace, text=text)[0] for text in (one, other)]
+    TermRelation.objects.create(term=terms[0], related=terms[1], cosine=cosine)
+
+
+def test_a_word_that_is_hardly_known_is_helped_by_the_graph(workspace, said, viewer_client, command):
+    assert recall(workspace, "thaw").texts["insights"] == []
+    relate(workspace, "thaw", "freeze", 0.8)
+
+    recalled = recall(workspace, "thaw")
+
+    assert recalled.texts["insights"] == ["The deploy freeze begins in December"]
+    assert recalled.added == {"thaw": [("freeze", 0.4)]}
+    html = viewer_client.get(reverse("recall", args=["atlas"]) + "?q=thaw").content.decode()
+    assert "freeze 0.40" in html
+    explained = command("recall", "atlas", "thaw", "--explain")
+    assert explained["added"] == {"thaw": [{"word": "freeze", "weight": 0.4}]}
+
+
+def test_what_was_asked_for_comes_before_what_the_graph_adds(workspace, said):
+    relate(workspace, "json", "database", 0.9)
+
+    assert recall(workspace, "JSON").texts["insights"] == ["Chose PostgreSQL for its JSON support"]
+    assert recall(workspace, "json").texts["findings"] == ["Database uses PostgreSQL"]
+
+
+def test_a_word_that_is_known_well_is_not_diluted(workspace, said):
+    many = [Said("finding", f"postgresql {word} {word}") for word in ("port", "role", "index")]
+    store(workspace, many, actor=PERSON, now=NOW, even_if_known=True)
+    relate(workspace, "postgresql", "freeze", 0.9)
+
+    assert recall(workspace, "postgresql").added == {}
+
+
+def test_a_provider_out_of_reach_is_not_even_noticed(workspace, said, settings):
+    settings.MEMORYHUB_EMBEDDING_PROVIDER = "openai"
+    settings.MEMORYHUB_EMBEDDING_BASE_URL = "http://127.0.0.1:9/v1"
+    relate(workspace, "thaw", "freeze", 0.8)
+
+    assert recall(workspace, "thaw").texts["insights"] == ["The deploy freeze begins in December"]
+
+
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the shared samples are not here")
 def test_observations_of_a_real_agent_are_recalled():
     workspace = import_workspace(FIXTURES / "grid", actor=PERSON, now=NOW).workspace
 
-    assert recall(workspace, "DHL rate limit").texts["findings"][0] == "DHL API rate limit is 100 requests per minute"
+    with_graph = recall(workspace, "DHL rate limit")
+    assert with_graph.texts["findings"][0] == "DHL API rate limit is 100 requests per minute"
+    assert set(with_graph.texts) == {"findings", "insights", "lessons"}
+    Term.objects.all().delete()
+    without = recall(workspace, "DHL rate limit")
+    assert without.texts["findings"][0] == with_graph.texts["findings"][0]
+    assert (without.added, bool(with_graph.added)) == ({}, True)

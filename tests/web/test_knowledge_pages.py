@@ -37,7 +37,7 @@ LISTS = [
     "knowledge:knowledge",
     "knowledge:observations",
     "knowledge:key-values",
-    "knowledge:terms",
+    "terms",
     "knowledge:cached-responses",
 ]
 DETAILS = ["knowledge:document", "knowledge:key-value", "knowledge:term", "knowledge:cached-response"]

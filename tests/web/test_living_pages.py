@@ -336,6 +336,11 @@ def test_settings_are_saved_with_a_record_of_what_changed(workspace, operator):
         ({"model_base_url": "http://169.254.169.254/v1"}, "never connects there"),
         ({"model_base_url": "http://127.0.0.1:11434/v1"}, "MEMORYHUB_PRIVATE_HOSTS"),
         ({"model_base_url": "ftp://x"}, "http:// or https://"),
+        ({"embedding_provider": "anthropic"}, "use voyage"),
+        ({"embedding_provider": "groq"}, "chat completions only"),
+        ({"embedding_provider": "nobody"}, "There is no embedding provider"),
+        ({"embedding_base_url": "http://169.254.169.254/v1"}, "never connects there"),
+        ({"embedding_base_url": "http://127.0.0.1:11434/v1"}, "MEMORYHUB_PRIVATE_HOSTS"),
     ],
 )
 def test_settings_that_do_not_go_together_are_refused(workspace, operator, changes, words):

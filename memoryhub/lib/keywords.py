@@ -1,0 +1,75 @@
+"""The words of a text that the semantic graph knows it by. Pure.
+
+Only plain words are taken: they are sent to an embedding provider, so what may be a key, a hash or a number is not
+among them.
+"""
+
+from __future__ import annotations
+
+import re
+
+MAX_KEYWORDS = 20  # of one text
+MIN_CHARS, MAX_CHARS = 3, 30
+MAX_UNSPACED = 4  # longer runs of a script without spaces are phrases, not words
+_UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_WORD = re.compile(
+    "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]+"  # Chinese characters
+    "|[\u30a1-\u30fa\u30fc]+"  # katakana: mostly one word
+    f"|[^\\W_{_UNSPACED}]+(?:'[^\\W_{_UNSPACED}]+)*"
+)
+_HEX = re.compile(r"(?=.*\d)[0-9a-f]{6,}")
+_MIXED = re.compile(r".*\d\D+\d|(?=.*\d).{13}")  # digits in several places, or in a long word: an identifier
+_COMMON = (
+    "about above after again against all also and any are aren't because been before being below between both but "
+    "can cannot could couldn't did didn't does doesn't doing don't down during each either else etc even every "
+    "few for from further get gets got had hadn't has hasn't have haven't having her here hers herself him "
+    "himself his how however i'd i'll i'm i've if in into is isn't it it's its itself just let like made make "
+    "makes many may me might more most much must my myself neither never no nor not now of off often on once one "
+    "only or other our ours ourselves out over own per rather really same shall she should shouldn't since so "
+    "some still such than that that's the their theirs them themselves then there there's these they they're this "
+    "those though through thus to too two under until up upon us use used uses using very via was wasn't we we're "
+    "were weren't what when where whether which while who whom whose why will with within without won't would "
+    "wouldn't yet you you're your yours yourself"
+)
+_STOP = frozenset(_COMMON.split())
+
+
+def keywords_of(text: str) -> list[str]:
+    """Return the distinct keywords of a text, at most 20, in the order of their first use.
+
+    Lower case; no stop words, nothing shorter than three characters or longer than 30, no numbers, no identifiers. Of
+    scripts without spaces only short runs between other characters are words.
+    """
+    found: dict[str, None] = {}
+    for match in _WORD.finditer(text.lower().replace("’", "'")):
+        word = match.group()
+        word = "" if word in _STOP else word.partition("'")[0]
+        if _is_keyword(word):
+            found[word] = None
+            if len(found) == MAX_KEYWORDS:
+                break
+    return list(found)
+
+
+def _is_keyword(word: str) -> bool:
+    if is_unspaced(word[:1]):
+        return 2 <= len(word) <= (MAX_CHARS if "\u30a1" <= word[0] <= "\u30ff" else MAX_UNSPACED)
+    if not MIN_CHARS <= len(word) <= MAX_CHARS or word in _STOP:
+        return False
+    return not (word.isnumeric() or _HEX.fullmatch(word) or _MIXED.match(word))
+
+
+def is_unspaced(character: str) -> bool:
+    """Tell whether a character is of a script that sets no spaces between words."""
+    return bool(re.match(f"[{_UNSPACED}]", character))
+
+
+def has_word(text: str, word: str) -> bool:
+    """Tell whether a text holds a word, not merely its letters inside another one; case doesn't matter."""
+    before = r"(?<!\w)" if _needs_edge(word[:1]) else ""
+    after = r"(?!\w)" if _needs_edge(word[-1:]) else ""
+    return bool(re.search(f"{before}{re.escape(word)}{after}", text, re.IGNORECASE))
+
+
+def _needs_edge(character: str) -> bool:
+    return bool(re.match(r"\w", character)) and not is_unspaced(character)

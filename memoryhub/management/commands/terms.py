@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.db.models import Count, Q
+from django.utils import timezone
+
+from knowledge_app.models import SemanticGraph, Term
+from knowledge_app.services.graph import Related, neighbours_of
+from knowledge_app.services.graph_export import graph_document, graph_parts
+from knowledge_app.services.occurrences import knowledge_with, observations_with
+from knowledge_app.services.relations import ACTIONS, decide, find_term
+from memoryhub.flows.documents import run_document
+from memoryhub.flows.embedding import outlook, request_embedding
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.flows.runs import complete
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "terms")
+NEEDED = {"show": 1} | dict.fromkeys(ACTIONS, 2)  # terms that an action is about; the others are about all
+
+
+class WrongTerms(MemoryHubError):
+    """Too few or too many terms for an action."""
+
+    code = "wrong_terms"
+
+
+class Command(JsonCommand):
+    help = "The semantic graph: its terms, their neighbours, and building it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace")
+        parser.add_argument(
+            "action",
+            nargs="?",
+            default="list",
+            choices=("list", "show", *ACTIONS, "embed", "rebuild", "export"),
+            help="embed: what is missing; rebuild: all of it; export: the graph as grid keeps it",
+        )
+        parser.add_argument("terms", nargs="*", metavar="TERM", help="one for show, two for a relation")
+        parser.add_argument("--contains", default="", help="list those that contain this")
+        parser.add_argument("--limit", type=int, default=1000, help="list so many, by name")
+        parser.add_argument("--output", help="write the export to this file")
+
+    def run(
+        self, *, workspace: str, action: str, terms: list[str], contains: str, limit: int, **options: Any
+    ) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        if len(terms) != NEEDED.get(action, 0):
+            raise WrongTerms(f"{action} needs {NEEDED.get(action, 0)} terms, and {len(terms)} are given.")
+        if action == "list":
+            return _list(found, contains, limit)
+        if action in ("embed", "rebuild"):
+            return self._embed(found, rebuild=action == "rebuild")
+        if action == "export":
+            return _export(found, options["output"])
+        term = find_term(found, terms[0])
+        if action != "show":
+            decide(term, find_term(found, terms[1]), action, actor=COMMAND, now=timezone.now())
+        return _show(found, term)
+
+    def show(self, result: dict[str, Any]) -> None:
+        for term in result.get("terms", []) if "graph" in result else []:
+            self.line(f"{term['text']}  ({term['neighbours']})")
+        if "graph" in result:
+            graph = result["graph"]
+            made = f"made by {graph['provider']} {graph['model']}" if graph else "not built yet"
+            self.line(f"{result['count']:,} terms, {result['waiting']:,} wait for an embedding; {made}")
+        for neighbour in result.get("neighbours", []):
+            cosine = "   —" if neighbour["cosine"] is None else f"{neighbour['cosine']:.2f}"
+            marks = [name for name in ("related", "pinned", "removed") if neighbour[name]]
+            self.line(f"{cosine}  {neighbour['text']}  {', '.join(marks)}")
+        for run in result.get("runs", []):
+            self.line(f"run {run['id']}: {run['status']}{', ' + run['error'] if run['error'] else ''}")
+        if "file" in result:
+            self.line(f"file: {result['file']}")
+        if "meta" in result:
+            self.line(f"{len(result['terms']):,} terms: --json prints them, --output writes a file for grid")
+
+    def _embed(self, workspace: Workspace, *, rebuild: bool) -> dict[str, Any]:
+        asked = request_embedding(workspace, rebuild=rebuild, once=True, actor=COMMAND, now=timezone.now())
+        run = complete(asked, now=timezone.now)
+        self.exit_status = 0 if run.status in (Run.Status.DONE, Run.Status.QUEUED) else 1
+        return {"runs": [run_document(run) | {"embedded": run.proposal.get("embedded", 0)}]}
+
+
+def _list(workspace: Workspace, contains: str, limit: int) -> dict[str, Any]:
+    rows = Term.objects.filter(workspace=workspace, text__icontains=contains).order_by("text")
+    counted = rows.annotate(n=Count("relations", filter=Q(relations__is_removed=False)))
+    graph = SemanticGraph.objects.filter(workspace=workspace).first()
+    expected = outlook(workspace)
+    return {
+        "graph": {
+            "provider": graph.provider,
+            "model": graph.model,
+            "base_url": graph.base_url,
+            "dimensions": graph.dimensions,
+            "built_at": graph.built_at or graph.built_at_text or None,
+        }
+        if graph
+        else None,
+        "count": expected.terms,
+        "waiting": expected.waiting,
+        "rebuild_tokens": expected.tokens,
+        "rebuild_cost": expected.cost,
+        "terms": [
+            {"text": text, "neighbours": count} for text, count in counted.values_list("text", "n")[: max(1, limit)]
+        ],
+    }
+
+
+def _show(workspace: Workspace, term: Term) -> dict[str, Any]:
+    return {
+        "term": term.text,
+        "fingerprint": term.fingerprint or None,
+        "neighbours": [_neighbour(row) for row in neighbours_of(term.relations.order_by("rank", "id"))],
+        "observations": [row.uid for row in observations_with(workspace, term.text)],
+        "knowledge": [row.content_id for row in knowledge_with(workspace, term.text)],
+    }
+
+
+def _neighbour(row: Related) -> dict[str, Any]:
+    return {
+        "text": row.term.text,
+        "cosine": row.cosine,
+        "related": row.is_related and not row.is_removed,
+        "pinned": row.pinned,
+        "removed": row.is_removed,
+    }
+
+
+def _export(workspace: Workspace, output: str | None) -> dict[str, Any]:
+    if not output:
+        return graph_document(workspace)
+    with Path(output).open("w", encoding="utf-8") as file:
+        file.writelines(graph_parts(workspace))
+    return {"file": output}

@@ -1,0 +1,58 @@
+"""Runs that are about a whole workspace instead of one of its sessions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from memoryhub.lib import retry
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor, record
+
+
+def request_workspace_run(
+    workspace: Workspace,
+    kind: str,
+    *,
+    options: dict[str, Any],
+    actor: Actor,
+    now: datetime,
+    not_before: datetime | None = None,
+) -> tuple[Run, bool]:
+    """Return the queued run of this kind and whether it is new; wishes for one that waits already are added to it.
+
+    ``not_before``: when it may start, by default now; one that waits starts at the earlier of its times.
+    """
+    return retry.write(lambda: _request(workspace.pk, kind, options, actor, now, not_before or now))
+
+
+@transaction.atomic
+def _request(
+    pk: int, kind: str, options: dict[str, Any], actor: Actor, now: datetime, not_before: datetime
+) -> tuple[Run, bool]:
+    workspace = Workspace.objects.select_for_update().get(pk=pk)  # so that two who ask at once get one run
+    waiting = Run.objects.filter(workspace=workspace, session=None, kind=kind, status=Run.Status.QUEUED).first()
+    if waiting:
+        waiting.options |= options
+        waiting.not_before = min(waiting.not_before, not_before)
+        waiting.save(update_fields=["options", "not_before"])
+        return waiting, False
+    run = Run.objects.create(
+        workspace=workspace,
+        kind=kind,
+        options=options,
+        not_before=not_before,
+        requested_by=actor.name[:200],
+        created_at=now,
+    )
+    text = f"{run.get_kind_display().capitalize()} {run.pk} was asked for"
+    detail = {"kind": kind, "status": run.status}
+    record(actor, "run.requested", "run", run.pk, text, at=now, workspace=workspace, detail=detail)
+    return run, True
+
+
+def latest_run(workspace: Workspace, kind: str) -> Run | None:
+    """Return the latest run of a kind that was about the whole workspace."""
+    return Run.objects.filter(workspace=workspace, session=None, kind=kind).order_by("-id").first()

@@ -1,0 +1,549 @@
+"""Embedding runs: what is asked and when, what comes of it, and what a failing provider changes: nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from pytest_httpserver import HTTPServer
+from werkzeug import Response
+
+from knowledge_app.models import KnowledgeEntry, Observation, SemanticGraph, Term, TermRelation
+from knowledge_app.services.embedding import store_batch
+from knowledge_app.services.graph import expand, take_graph
+from knowledge_app.services.graph_export import graph_document
+from memoryhub.flows import embedding
+from memoryhub.flows.embedding import outlook, request_embedding, request_if_due, request_where_due
+from memoryhub.flows.model import embedding_settings_for
+from memoryhub.flows.runs import execute
+from memoryhub.lib.layouts.records import GraphRecord, TermRecord
+from memoryhub.lib.llm import ModelNotSet, ModelRefused
+from memoryhub.lib.nearness import MOST
+from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.services.runs import cancel_run
+from tests.embedder import Embedder
+from tests.hub import NOW, PERSON
+
+pytestmark = pytest.mark.django_db
+TEXTS = ["The database has a schema", "A quick carrier", "PostgreSQL is fast, the parcel came with speed"]
+
+
+@pytest.fixture
+def embedder(httpserver: HTTPServer, settings) -> Embedder:
+    embedder = Embedder(httpserver)
+    settings.MEMORYHUB_EMBEDDING_PROVIDER = "ollama"
+    settings.MEMORYHUB_EMBEDDING_MODEL = "tiny"
+    settings.MEMORYHUB_EMBEDDING_BASE_URL = embedder.address
+    return embedder
+
+
+def observe(workspace: Workspace, *texts: str) -> None:
+    count = Observation.objects.count()
+    for place, text in enumerate(texts):
+        Observation.objects.create(
+            workspace=workspace, uid=f"o{count + place}", category="finding", content=text, updated_at=NOW
+        )
+
+
+def run_embedding(workspace: Workspace, **wishes: bool) -> Run:
+    run = request_embedding(workspace, actor=PERSON, now=timezone.now(), **wishes)
+    done = execute(run.pk, now=timezone.now)
+    assert done is not None
+    return done
+
+
+def neighbours(word: str) -> list[str]:
+    rows = TermRelation.objects.filter(term__text=word, is_removed=False).order_by("rank", "id")
+    return list(rows.values_list("related__text", flat=True))
+
+
+def test_words_of_living_texts_are_embedded_and_related(workspace, embedder):
+    observe(workspace, *TEXTS)
+    KnowledgeEntry.objects.create(workspace=workspace, content_id="k", category="learned_fact", content="the courier")
+    Observation.objects.create(
+        workspace=workspace, uid="gone", category="lesson", content="withdrawn words", withdrawn_at=NOW
+    )
+
+    run = run_embedding(workspace)
+
+    assert run.status == "done"
+    words = {"database", "schema", "quick", "carrier", "postgresql", "fast", "parcel", "came", "speed", "courier"}
+    assert set(embedder.words) == words == set(Term.objects.values_list("text", flat=True))
+    assert set(neighbours("database")) == {"postgresql", "schema"}
+    assert set(neighbours("schema")) == {"database", "postgresql"}
+    assert neighbours("came") == []
+    assert Term.objects.filter(fingerprint="ollama/tiny/64").count() == 10
+    assert (run.model, run.prompt_tokens, run.proposal["embedded"]) == ("tiny", 10, 10)
+    graph = SemanticGraph.objects.get()
+    assert (graph.provider, graph.model, graph.base_url, graph.dimensions) == ("ollama", "tiny", embedder.address, 64)
+    assert graph.built_at is not None
+    assert AuditRecord.objects.filter(action="graph.built").count() == 1
+
+
+def test_only_new_words_are_asked_for(workspace, embedder):
+    observe(workspace, *TEXTS)
+    run_embedding(workspace)
+    embedder.requests.clear()
+
+    observe(workspace, "A courier for the database")
+    run_embedding(workspace)
+
+    assert embedder.requests == [["courier"]]
+    assert "courier" in neighbours("carrier")
+    assert "carrier" in neighbours("courier")
+
+
+def test_where_nothing_is_missing_nobody_is_asked(workspace, embedder):
+    observe(workspace, *TEXTS)
+    run_embedding(workspace)
+    built_at = SemanticGraph.objects.get().built_at
+    embedder.requests.clear()
+
+    run = run_embedding(workspace)
+
+    assert run.proposal["nothing_due"] == "Every word has its embedding."
+    assert embedder.requests == []
+    assert SemanticGraph.objects.get().built_at == built_at
+
+
+def test_words_go_in_batches_with_progress(workspace, embedder, monkeypatch):
+    observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(130)))
+    told = []
+    renew = embedding.renew_lease
+    monkeypatch.setattr(embedding, "renew_lease", lambda run, **values: (told.append(values), renew(run, **values)))
+
+    run_embedding(workspace)
+
+    assert [len(request) for request in embedder.requests] == [64, 64, 2]
+    assert [(step.get("steps_done"), step.get("steps_total")) for step in told[1:]] == [(0, 3), (1, 3), (2, 3)]
+
+
+def test_nothing_waits_inside_a_transaction_for_the_provider(workspace, embedder, monkeypatch):
+    from django.db import connection
+
+    depths = []
+    ask = embedding.embed
+    depth = len(connection.savepoint_ids)
+    monkeypatch.setattr(
+        embedding, "embed", lambda *args: (depths.append(len(connection.savepoint_ids) - depth), ask(*args))[1]
+    )
+    observe(workspace, *TEXTS)
+
+    run_embedding(workspace)
+
+    assert depths == [0]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda body: Response("<html>Bad gateway</html>", status=502),
+        lambda body: Response("<html>Welcome</html>"),
+        lambda body: body | {"data": body["data"][1:]},
+        lambda body: {"data": [item | {"embedding": [float("nan")] * 64} for item in body["data"]]},
+        lambda body: {
+            "data": [item | {"embedding": item["embedding"][: 3 + item["index"]]} for item in body["data"]]
+        },
+        lambda body: {"error": "no"},
+    ],
+    ids=["outage", "html", "too few", "nan", "short", "error"],
+)
+def test_a_failing_provider_changes_nothing_and_is_asked_again_later(workspace, embedder, spoil):
+    observe(workspace, TEXTS[0])
+    run_embedding(workspace)
+    before = graph_document(workspace)
+    observe(workspace, *TEXTS[1:])
+    embedder.spoil = spoil
+
+    run = run_embedding(workspace)
+
+    assert run.status == "queued"
+    assert run.attempt_count == 1
+    assert run.error
+    assert run.not_before > timezone.now()
+    assert graph_document(workspace) == before
+    assert [found.related for found in expand(workspace, ["schema"], {})] != []
+
+
+def test_a_provider_that_stays_away_parks_the_run_with_its_reason(workspace, embedder):
+    observe(workspace, *TEXTS)
+    embedder.spoil = lambda body: Response("down for maintenance", status=503)
+    run = run_embedding(workspace)
+    for _ in range(2):
+        Run.objects.update(not_before=timezone.now())
+        run = execute(run.pk, now=timezone.now)
+
+    assert (run.status, run.error_code) == ("parked", "model_unavailable")
+    assert "down for maintenance" in run.error
+    assert request_if_due(workspace, timezone.now()) is None
+
+    embedder.spoil = lambda body: body
+    again = run_embedding(workspace)
+    assert (again.pk, again.status) == (run.pk, "done")
+
+
+def test_a_parked_run_is_taken_up_when_the_provider_is_another(workspace, embedder):
+    observe(workspace, *TEXTS)
+    embedder.spoil = lambda body: Response("no such model", status=404)
+    run = run_embedding(workspace)
+    assert run.status == "parked"
+    assert request_if_due(workspace, timezone.now()) is None
+
+    workspace.embedding_model = "other"
+    workspace.save()
+
+    assert request_if_due(workspace, timezone.now()).pk == run.pk
+    assert Run.objects.get().status == "queued"
+
+
+def test_what_came_before_a_failure_stays_and_is_not_asked_again(workspace, embedder):
+    observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(100)))
+
+    def spoil(body):
+        return body if len(embedder.requests) == 1 else Response("gone", status=503)
+
+    embedder.spoil = spoil
+    run = run_embedding(workspace)
+    assert run.status == "queued"
+    assert run.prompt_tokens == 64
+    first = embedder.requests[0]
+    embedder.requests.clear()
+    embedder.spoil = lambda body: body
+    Run.objects.update(not_before=timezone.now())
+
+    done = execute(run.pk, now=timezone.now)
+
+    assert done.status == "done"
+    assert done.prompt_tokens == 100
+    assert set(first).isdisjoint(embedder.words)
+
+
+@pytest.mark.parametrize("change", ["model", "provider", "dimensions"])
+def test_another_model_provider_or_length_rebuilds_the_graph(workspace, embedder, settings, change):
+    observe(workspace, *TEXTS)
+    run_embedding(workspace)
+    embedder.requests.clear()
+    if change == "model":
+        settings.MEMORYHUB_EMBEDDING_MODEL = "other"
+    elif change == "provider":
+        settings.MEMORYHUB_EMBEDDING_PROVIDER = "mistral"
+    else:
+        embedder.size = 48
+        observe(workspace, "one courier")
+
+    run = request_if_due(workspace, timezone.now())
+    assert run is not None
+    execute(run.pk, now=timezone.now)
+
+    words = set(Term.objects.values_list("text", flat=True))
+    assert set(embedder.words) == words
+    graph = SemanticGraph.objects.get()
+    made_by = f"{graph.provider}/{graph.model}/{graph.dimensions}"
+    assert (
+        made_by == {"model": "ollama/other/64", "provider": "mistral/tiny/64", "dimensions": "ollama/tiny/48"}[change]
+    )
+    assert set(Term.objects.values_list("fingerprint", flat=True)) == {made_by}
+    assert {"postgresql", "schema"} == set(neighbours("database"))
+    assert request_if_due(workspace, timezone.now()) is None
+
+
+def test_a_server_that_changes_its_length_within_a_run_is_not_believed(workspace, embedder):
+    observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(100)))
+    embedder.before = lambda: setattr(embedder, "size", 64 - len(embedder.requests))
+
+    run = run_embedding(workspace)
+
+    assert run.error_code == "bad_reply"
+    assert "instead of 63" in run.error
+
+
+def test_a_rebuild_embeds_every_term_anew(workspace, embedder):
+    observe(workspace, *TEXTS)
+    run_embedding(workspace)
+    terms = Term.objects.count()
+    before = set(TermRelation.objects.values_list("term", "related", "cosine"))
+    embedder.requests.clear()
+
+    run = run_embedding(workspace, rebuild=True)
+
+    assert len(embedder.words) == terms == run.proposal["embedded"]
+    assert set(TermRelation.objects.values_list("term", "related", "cosine")) == before
+
+
+def test_a_rebuild_that_was_broken_off_goes_on_where_it_was(workspace, embedder):
+    observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(100)))
+    run_embedding(workspace)
+    embedder.requests.clear()
+    embedder.spoil = lambda body: body if len(embedder.requests) == 1 else Response("gone", status=503)
+    run = run_embedding(workspace, rebuild=True)
+    embedder.spoil = lambda body: body
+    Run.objects.update(not_before=timezone.now())
+    embedder.requests.clear()
+
+    done = execute(run.pk, now=timezone.now)
+
+    assert done.status == "done"
+    assert [len(request) for request in embedder.requests] == [36]
+
+
+def test_pinned_and_removed_relations_outlive_a_rebuild(workspace, embedder):
+    observe(workspace, *TEXTS)
+    run_embedding(workspace)
+    pks = dict(Term.objects.values_list("text", "pk"))
+    TermRelation.objects.filter(term=pks["database"], related=pks["schema"]).update(is_removed=True)
+    TermRelation.objects.create(term_id=pks["database"], related_id=pks["came"], pinned=True, cosine=0.1, rank=7)
+
+    run_embedding(workspace, rebuild=True)
+
+    assert neighbours("database") == ["postgresql", "came"]
+    assert TermRelation.objects.get(term=pks["database"], related=pks["came"]).cosine == 0.1
+    assert TermRelation.objects.get(term=pks["database"], related=pks["schema"]).is_removed
+    assert "database" in neighbours("schema")
+
+
+def test_a_pair_removed_one_way_is_not_found_the_other_way_round(workspace, embedder):
+    observe(workspace, "database", "schema")
+    run_embedding(workspace)
+    pks = dict(Term.objects.values_list("text", "pk"))
+    TermRelation.objects.filter(term=pks["database"]).update(is_removed=True)
+    TermRelation.objects.filter(term=pks["schema"]).delete()
+
+    run_embedding(workspace, rebuild=True)
+
+    assert neighbours("schema") == []
+
+
+def test_a_term_has_ten_neighbours_at_most(workspace, embedder, monkeypatch):
+    monkeypatch.setattr("tests.embedder.FAMILIES", [" ".join(f"kin{chr(97 + n)}" for n in range(20))])
+    observe(workspace, *(f"kin{chr(97 + n)}" for n in range(20)))
+
+    run_embedding(workspace)
+
+    assert {len(neighbours(f"kin{chr(97 + n)}")) for n in range(20)} == {MOST}
+    rows = TermRelation.objects.filter(term__text="kina").order_by("rank").values_list("rank", "cosine")
+    assert [rank for rank, _ in rows] == list(range(MOST))
+    assert [cosine for _, cosine in rows] == sorted((cosine for _, cosine in rows), reverse=True)
+
+
+def test_a_file_of_another_model_is_built_anew_and_then_brings_only_words(workspace, embedder):
+    def take(*terms: TermRecord) -> None:
+        graph = GraphRecord("test", "hash", "", 2, None, "2026", list(terms))
+        has_own = embedding_settings_for(workspace) is not None
+        take_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False, has_own=has_own)
+
+    take(TermRecord("database", [1.0, 0.0], ["schema"]), TermRecord("schema", [1.0, 0.0], []))
+    execute(request_if_due(workspace, timezone.now()).pk, now=timezone.now)
+    assert SemanticGraph.objects.get().provider == "ollama"
+    assert neighbours("schema") == ["database"]
+    embedder.requests.clear()
+
+    take(TermRecord("database", [1.0, 0.0], []), TermRecord("postgresql", [1.0, 0.0], ["database"]))
+
+    assert SemanticGraph.objects.get().provider == "ollama"
+    assert neighbours("database") == ["schema"]
+    execute(request_if_due(workspace, timezone.now()).pk, now=timezone.now)
+    assert embedder.requests == [["postgresql"]]
+    assert set(neighbours("database")) == {"schema", "postgresql"}
+
+
+def test_a_files_own_relations_are_kept_by_a_graph_of_the_same_model(workspace, embedder):
+    first, second, third = [1.0] + [0.0] * 63, [0.9, 0.1] + [0.0] * 62, [0.0] * 63 + [1.0]
+    terms = [TermRecord("aaa", first, ["bbb", "ccc"]), TermRecord("bbb", second, []), TermRecord("ccc", third, [])]
+    graph = GraphRecord("ollama", "tiny", "", 64, None, "2026", terms)
+    take_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False)
+
+    observe(workspace, "database")
+    run_embedding(workspace)
+
+    assert embedder.words == ["database"]
+    assert neighbours("aaa") == ["bbb", "ccc"]
+
+
+def test_automatic_runs_come_with_changes_only(workspace, embedder):
+    assert request_if_due(workspace, NOW) is None
+    observe(workspace, *TEXTS)
+
+    run = request_if_due(workspace, timezone.now())
+    assert request_if_due(workspace, timezone.now()) is None
+    execute(run.pk, now=timezone.now)
+    assert request_if_due(workspace, timezone.now()) is None
+
+    Observation.objects.filter(uid="o0").update(content="an edit", updated_at=NOW + timedelta(minutes=1))
+    assert request_if_due(workspace, timezone.now()) is not None
+
+
+def test_after_a_cancel_automatic_runs_rest_until_something_changes(workspace, embedder):
+    observe(workspace, *TEXTS)
+    cancel_run(request_if_due(workspace, timezone.now()), actor=PERSON, now=timezone.now())
+
+    assert request_if_due(workspace, timezone.now()) is None
+    observe(workspace, "news")
+    assert request_if_due(workspace, timezone.now()) is not None
+
+
+def test_a_sweep_asks_where_a_provider_is_set(workspace, embedder, settings):
+    other = Workspace.objects.create(slug="off", name="Off", embedding_provider="none")
+    unkept = Workspace.objects.create(slug="unkept", name="Unkept", persist_memory=False)
+    for each in (workspace, other, unkept):
+        observe(each, *TEXTS)
+
+    assert [run.workspace for run in request_where_due(timezone.now())] == [workspace]
+    settings.MEMORYHUB_EMBEDDING_PROVIDER = "none"
+    Run.objects.all().delete()
+    assert request_where_due(timezone.now()) == []
+    Workspace.objects.filter(pk=other.pk).update(embedding_provider="ollama")
+    assert [run.workspace for run in request_where_due(timezone.now())] == [other]
+
+
+def test_a_sweep_costs_the_same_however_many_texts(workspace, embedder, django_assert_num_queries):
+    observe(workspace, *TEXTS)
+    execute(request_if_due(workspace, timezone.now()).pk, now=timezone.now)
+
+    with django_assert_num_queries(5):
+        assert request_where_due(timezone.now()) == []
+
+
+def test_the_days_tokens_end_a_run_and_another_goes_on_tomorrow(workspace, embedder):
+    Workspace.objects.update(daily_token_budget=400)
+    observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(70)))
+    embedder.spoil = lambda body: body | {"usage": {"prompt_tokens": 395}}
+    workspace.refresh_from_db()
+
+    run = run_embedding(workspace)
+
+    assert run.status == "done"
+    assert run.proposal["goes_on"] is True
+    successor = Run.objects.exclude(pk=run.pk).get()
+    assert successor.status == "queued"
+    tomorrow = timezone.now() + timedelta(days=1)
+    assert successor.not_before.date() == tomorrow.date()
+    assert request_if_due(workspace, timezone.now()) is None
+    done = execute(successor.pk, now=lambda: tomorrow)
+    assert done.status == "done"
+    assert not Term.objects.filter(fingerprint="").exists()
+
+
+def test_where_no_tokens_are_left_nothing_is_asked(workspace, embedder):
+    Workspace.objects.update(daily_token_budget=100)
+    workspace.refresh_from_db()
+    Run.objects.create(
+        workspace=workspace, kind="consolidation", status="done", prompt_tokens=100, started_at=timezone.now()
+    )
+    observe(workspace, *TEXTS)
+
+    assert request_if_due(workspace, timezone.now()) is None
+    run = run_embedding(workspace)
+    assert run.status == "queued"
+    assert "waits for tomorrow" in run.stage
+    assert embedder.requests == []
+
+
+def test_two_runs_of_one_workspace_take_turns(workspace, embedder):
+    observe(workspace, *TEXTS)
+    Run.objects.create(workspace=workspace, kind="embedding", status="running", lease_owner="x", fencing_number=1)
+
+    run = run_embedding(workspace)
+
+    assert run.status == "queued"
+    assert "waits for run" in run.stage
+    assert embedder.requests == []
+
+
+def test_a_run_that_was_cancelled_keeps_nothing_of_the_reply(workspace, embedder):
+    observe(workspace, *TEXTS)
+    run = request_embedding(workspace, actor=PERSON, now=timezone.now())
+    embedder.before = lambda: None
+
+    def cancel(*_args):
+        Run.objects.filter(pk=run.pk).update(status="cancelled")
+        return store_batch(*_args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedding, "store_batch", cancel)
+        execute(run.pk, now=timezone.now)
+
+    assert Run.objects.get().status == "cancelled"
+    assert not Term.objects.exclude(fingerprint="").exists()
+    assert not SemanticGraph.objects.exists()
+
+
+def test_without_a_provider_a_request_says_what_to_set(workspace):
+    with pytest.raises(ModelNotSet, match="MEMORYHUB_EMBEDDING_PROVIDER"):
+        request_embedding(workspace, actor=PERSON, now=NOW)
+    assert outlook(workspace).settings is None
+
+
+def test_a_provider_without_embeddings_is_never_asked(workspace, settings):
+    settings.MEMORYHUB_EMBEDDING_PROVIDER = "anthropic"
+    observe(workspace, *TEXTS)
+
+    with pytest.raises(ModelRefused, match="use voyage"):
+        request_embedding(workspace, actor=PERSON, now=NOW)
+    assert request_if_due(workspace, NOW) is None
+    assert "use voyage" in outlook(workspace).refusal
+
+
+def test_a_run_that_waited_while_embeddings_were_switched_off_does_nothing(workspace, embedder):
+    observe(workspace, *TEXTS)
+    run = request_embedding(workspace, actor=PERSON, now=timezone.now())
+    Workspace.objects.update(embedding_provider="none")
+
+    assert execute(run.pk, now=timezone.now).proposal == {"nothing_due": "Embeddings are switched off."}
+    assert not Term.objects.exists()
+
+
+def test_the_outlook_tells_what_waits_and_what_all_would_cost(workspace, embedder, settings):
+    settings.MEMORYHUB_LLM_PRICES = "tiny=100000/0"
+    observe(workspace, *TEXTS)
+    run_embedding(workspace)
+    Term.objects.create(workspace=workspace, text="new")
+
+    found = outlook(workspace)
+
+    assert (found.terms, found.waiting) == (10, 1)
+    assert found.tokens >= 10
+    assert float(found.cost) == pytest.approx(found.tokens / 10)
+
+
+class TestWhoIsAsked:
+    """The environment's key goes to the environment's address only."""
+
+    @pytest.fixture(autouse=True)
+    def _hub(self, settings):
+        settings.MEMORYHUB_EMBEDDING_PROVIDER = "openai"
+        settings.MEMORYHUB_EMBEDDING_API_KEY = "sk-hub"
+        settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({"10.0.0.5:80"})
+
+    def asked(self, **values) -> tuple[str, str, str]:
+        found = embedding_settings_for(Workspace(**values))
+        return found.base_url, found.model, found.api_key
+
+    def test_the_hub_by_default(self):
+        assert self.asked() == ("https://api.openai.com/v1", "text-embedding-3-small", "sk-hub")
+
+    def test_the_workspaces_own_model_at_the_hubs_address(self):
+        assert self.asked(embedding_model="text-embedding-3-large")[1:] == ("text-embedding-3-large", "sk-hub")
+
+    def test_another_provider_gets_no_key(self, settings):
+        settings.MEMORYHUB_EMBEDDING_MODEL = "text-embedding-3-large"
+        assert self.asked(embedding_provider="voyage") == ("https://api.voyageai.com/v1", "voyage-2", "")
+
+    def test_another_address_gets_no_key(self):
+        assert self.asked(embedding_base_url="https://else.example/v1")[2] == ""
+
+    def test_the_environments_own_address_is_allowed_inside_and_no_other(self, settings):
+        settings.MEMORYHUB_EMBEDDING_BASE_URL = "http://127.0.0.1:11434/v1"
+        found = embedding_settings_for(Workspace())
+        assert found.allowed == {"10.0.0.5:80", "127.0.0.1:11434"}
+
+    def test_ollama_on_this_machine_is_the_environments_to_allow(self):
+        assert embedding_settings_for(Workspace(embedding_provider="ollama")).allowed == {
+            "10.0.0.5:80",
+            "api.openai.com:443",
+        }
+
+    def test_none_switches_it_off(self, settings):
+        assert embedding_settings_for(Workspace(embedding_provider="none")) is None
+        settings.MEMORYHUB_EMBEDDING_PROVIDER = ""
+        assert embedding_settings_for(Workspace()) is None

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from knowledge_app.models import SemanticGraph, Term, TermRelation
+from knowledge_app.services.graph import take_graph
+from knowledge_app.services.graph_export import graph_document, graph_parts
+from memoryhub.flows.sync import import_workspace
+from memoryhub.lib.layouts.records import GraphRecord, TermRecord
+from sessions_app.models import Workspace
+from tests.hub import NOW, PERSON
+from tests.shared import FIXTURES
+
+pytestmark = pytest.mark.django_db
+FILE = {"path": "semantic_graph.json", "now": NOW, "dry_run": False}
+
+
+@pytest.mark.skipif(not FIXTURES.exists(), reason="the shared samples are not here")
+def test_grids_own_graph_comes_back_byte_for_byte():
+    import_workspace(FIXTURES / "grid", actor=PERSON, now=NOW)
+    source = (FIXTURES / "grid" / "semantic_graph.json").read_text()
+
+    document = graph_document(Workspace.objects.get())
+
+    assert document == json.loads(source)
+    assert list(document["meta"]) == list(json.loads(source)["meta"])
+    assert list(document["terms"]) == list(json.loads(source)["terms"])
+    assert "".join(graph_parts(Workspace.objects.get())) == source
+
+
+def take(workspace, *terms: TermRecord, **values) -> None:
+    graph = GraphRecord(**{"provider": "p", "model": "m", "base_url": "", "dimensions": 2, "built_at": None,
+                           "built_at_text": "once", "terms": list(terms)} | values)  # fmt: skip
+    take_graph(workspace=workspace, graph=graph, **FILE)
+
+
+def test_unknown_fields_come_back(workspace):
+    take(workspace, TermRecord("a", [1.0, 0.5], [], {"count": 3}), extra={"version": 2})
+
+    assert graph_document(workspace) == {
+        "meta": {"provider": "p", "model": "m", "dimensions": 2, "built_at": "once", "version": 2},
+        "terms": {"a": {"embedding": [1.0, 0.5], "related": [], "count": 3}},
+    }
+
+
+def test_what_is_near_only_for_searches_or_removed_stays_here(workspace):
+    take(workspace, *(TermRecord(name, [1.0, 0.5], []) for name in "abcde"))
+    pks = dict(Term.objects.values_list("text", "pk"))
+    TermRelation.objects.bulk_create(
+        TermRelation(term_id=pks["a"], related_id=pks[name], rank=rank, **values)
+        for rank, (name, values) in enumerate(
+            {
+                "b": {"cosine": 0.69},
+                "c": {"cosine": 0.7},
+                "d": {"cosine": 0.2, "pinned": True},
+                "e": {"cosine": 0.9, "is_removed": True},
+            }.items()
+        )
+    )
+
+    assert graph_document(workspace)["terms"]["a"]["related"] == ["c", "d"]
+
+
+def test_an_embedding_of_another_model_is_left_out(workspace):
+    take(workspace, TermRecord("a", [1.0, 0.5], ["b"]), TermRecord("b", [0.5, 0.5], []))
+    Term.objects.filter(text="a").update(fingerprint="other/model/2")
+    Term.objects.filter(text="b").update(fingerprint="other/model/2")
+
+    assert graph_document(workspace)["terms"] == {"a": {"embedding": [], "related": ["b"]}}
+
+
+def test_a_graph_that_the_hub_built_tells_when_in_utc(workspace):
+    SemanticGraph.objects.create(workspace=workspace, provider="openai", model="m", dimensions=3, built_at=NOW)
+
+    assert graph_document(workspace)["meta"]["built_at"] == "2026-04-01T12:00:00Z"
+    assert "".join(graph_parts(workspace)).endswith('"terms": {}\n}')
+
+
+def test_numbers_and_signs_are_written_as_go_writes_them(workspace):
+    take(workspace, TermRecord("<&>", [2.0, 0.00005], []), TermRecord("b", [1e-7, -0.0], []))
+
+    text = "".join(graph_parts(workspace))
+
+    assert '"\\u003c\\u0026\\u003e"' in text
+    assert [line.strip(" ,") for line in text.splitlines() if line.startswith("        ")] == [
+        "2", "0.00005", "1e-7", "-0"
+    ]  # fmt: skip
+    assert json.loads(text) == graph_document(workspace)
+
+
+def test_an_empty_graph_is_a_graph(workspace):
+    document = graph_document(workspace)
+
+    assert document == {"meta": {"provider": "", "model": "", "dimensions": 0, "built_at": ""}, "terms": {}}
+    assert json.loads("".join(graph_parts(workspace))) == document
