@@ -247,6 +247,8 @@ def apply_values(row: Any, values: Values) -> Values:
         if name in FROM_FILES.get(type(row), ()) and getattr(row, name) != value:
             row.corrected = _corrected(row, name, value)
         setattr(row, name, value)
+    if "corrected" in values:  # what undoing puts back counts, in whatever order the fields come
+        row.corrected = values["corrected"]
     derive(row)
     after = _plain(row, before)
     return {name: value for name, value in before.items() if value != after[name]}
