@@ -162,12 +162,13 @@ class TableResource(Resource):  # type: ignore[misc]
 
     table = ""
 
+    @classmethod
+    def get_display_name(cls) -> str:
+        return cls.table
+
     def get_user_visible_fields(self) -> list[Any]:
         names = TAKING[self.table].columns if self.table in TAKING else EXPORTS[self.table].columns
         return [Field(column_name=name) for name in names]
-
-    def export(self, queryset: Any = None, **kwargs: Any) -> Table:
-        return export_table(self.table, queryset, actor=person(kwargs["request"]), now=timezone.now())
 
     def import_data(self, dataset: Table, **kwargs: Any) -> TableResult:
         result = TableResult()
@@ -197,9 +198,8 @@ class ExportAdmin(ExportMixin, ReadOnlyAdmin):  # type: ignore[misc]
         name = f"{self.table.title().replace('_', '')}Table"
         return [type(name, (TableResource,), {"table": self.table})]
 
-    def get_data_for_export(self, request: HttpRequest, queryset: Any, **kwargs: Any) -> Table:
-        data: Table = super().get_data_for_export(request, queryset, request=request, **kwargs)
-        return data
+    def get_data_for_export(self, request: HttpRequest, queryset: Any, **_kwargs: Any) -> Table:
+        return export_table(self.table, queryset, actor=person(request), now=timezone.now())
 
     def get_valid_export_item_pks(self, request: HttpRequest) -> list[int]:  # noqa: ARG002  the whole list is exported
         return []

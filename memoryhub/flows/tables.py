@@ -34,6 +34,7 @@ def export_table(table: str, rows: QuerySet[Any] | None = None, *, actor: Actor,
     made = export_rows(export, export.model._default_manager.all() if rows is None else rows)
     counts = Counter(row["workspace"] for row in made.rows)
     for workspace in Workspace.objects.filter(slug__in=counts).order_by("pk"):
-        text = f"{counts[workspace.slug]:,} rows of the table {table} exported"
+        count = counts[workspace.slug]
+        text = f"{count:,} row{'' if count == 1 else 's'} of the table {table} exported"
         record(actor, "rows.exported", "workspace", workspace.pk, text, at=now, workspace=workspace)
     return made

@@ -34,17 +34,17 @@ def write_xlsx(table: Table, as_text: Callable[[Any], str]) -> bytes:
     """
     from openpyxl import Workbook  # costs 0.15 s, which starting the hub shall not pay
 
-    book = Workbook(write_only=True)
-    sheet = book.create_sheet("rows")
-    sheet.append([_cell(name) for name in table.headers])
-    for number, row in enumerate(table.rows, 1):
-        cells = [_cell(as_text(row.get(name))) for name in table.headers]
+    lines = [[_cell(as_text(row.get(name))) for name in table.headers] for row in table.rows]
+    for number, cells in enumerate(lines, 1):
         long = next((name for name, cell in zip(table.headers, cells, strict=True) if len(cell) > CELL_CHARS), "")
         if long:
             raise TableTooLarge(
                 f"Row {number}: {long} is longer than the {CELL_CHARS:,} characters that a cell of XLSX holds. "
                 "Take CSV or JSON."
             )
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("rows")
+    for cells in [[_cell(name) for name in table.headers], *lines]:
         sheet.append(cells)
     out = io.BytesIO()
     book.save(out)
