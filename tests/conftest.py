@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from importlib import import_module, reload
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client, TransactionTestCase
+from django.urls import clear_url_caches
 
 from memoryhub.flows.check.database import protections
 from memoryhub.lib.append_only import install_sql, remove_sql
@@ -77,3 +79,15 @@ def stranger_client(db: None) -> Client:
     client = Client()
     client.force_login(User.objects.create_user("sam"))
     return client
+
+
+@pytest.fixture
+def admin_on(settings) -> Iterator[None]:
+    """The admin site as MEMORYHUB_ADMIN switches it on."""
+    settings.MEMORYHUB_ADMIN = True
+    reload(import_module("memoryhub.urls"))
+    clear_url_caches()
+    yield
+    settings.MEMORYHUB_ADMIN = False
+    reload(import_module("memoryhub.urls"))
+    clear_url_caches()

@@ -12,7 +12,7 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from simple_history.utils import bulk_create_with_history, bulk_update_with_history
+from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.services.edits import TABLES
 from knowledge_app.services.table_rows import BATCH_ROWS, TAKING, Judged, judge_table
@@ -73,7 +73,15 @@ def _take(table: str, rows: Table, source: str, zone: tzinfo, actor: Actor, now:
     if judged.new:
         bulk_create_with_history(judged.new, model, **options)
     if judged.changed:
-        bulk_update_with_history(judged.changed, model, sorted(judged.fields), **options)
+        # Each is locked by now, so this updates. bulk_update takes long enough to keep other writers waiting.
+        model._default_manager.bulk_create(
+            judged.changed,
+            batch_size=BATCH_ROWS,
+            update_conflicts=True,
+            unique_fields=["id"],
+            update_fields=sorted(judged.fields),
+        )
+        model.history.bulk_history_create(judged.changed, update=True, **options)  # type: ignore[attr-defined]
     _tell(table, judged, source, actor, now)
     return judged
 

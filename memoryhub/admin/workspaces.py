@@ -34,6 +34,7 @@ class WorkspaceAdmin(admin.ModelAdmin[Workspace]):
     list_display = ["name", "slug", "layout", "auto_compress", "auto_consolidate", "updated_at"]
     list_filter = ["layout", "auto_compress", "auto_consolidate"]
     search_fields = ["name", "slug", "path"]
+    ordering = ["name", "id"]  # also of the autocomplete's pages
     show_full_result_count = False
     readonly_fields = ["slug", "path", "layout", "layout_version", "unavailable_since", "created_at", "updated_at"]
     inlines = [MembershipInline]
