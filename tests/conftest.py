@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from importlib import import_module, reload
 
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection
@@ -85,6 +86,7 @@ def stranger_client(db: None) -> Client:
 def admin_on(settings) -> Iterator[None]:
     """The admin site as MEMORYHUB_ADMIN switches it on."""
     settings.MEMORYHUB_ADMIN = True
+    admin.autodiscover()
     reload(import_module("memoryhub.urls"))
     clear_url_caches()
     yield

@@ -22,6 +22,7 @@ from sessions_app.access import person
 from sessions_app.models import Run, Workspace
 
 Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
+UNDO = "It can be undone on the page of its run."
 SHOWN_GROUPS = 50
 SHOWN_ROWS = 500
 
@@ -39,7 +40,8 @@ def edit_action(
         values: dict[str, Any] = {}
         reason = ""
         if form is not None:
-            answer = confirm(options, request, queryset, chosen, form, title=title, help_text=help_text)
+            words = f"{help_text} {UNDO}".strip()
+            answer = confirm(options, request, queryset, chosen, form, title=title, help_text=words)
             if isinstance(answer, HttpResponse):
                 return answer
             assert isinstance(answer, EditForm)  # noqa: S101  what form is
@@ -96,7 +98,7 @@ def merge_knowledge(options: Any, request: HttpRequest, queryset: QuerySet[Any])
         Chosen({workspace: [pk for group in found for pk in group] for workspace, found in groups.items() if found}),
         EditForm,
         title="Merge those that say the same",
-        help_text="The first of each group stays and takes over tags and uses of the others, which are withdrawn.",
+        help_text=f"The first of each group stays and takes over tags and uses of the others. {UNDO}",
         groups=_shown([group for found in groups.values() for group in found]),
     )
     if isinstance(answer, HttpResponse):

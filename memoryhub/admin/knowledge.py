@@ -117,7 +117,7 @@ class CachedResponseAdmin(ReadOnlyAdmin):
             table="cached",
             change="remove",
             form=EditForm,
-            help_text="The agent asks its model anew. Undoing it brings the responses back.",
+            help_text="The agent asks its model anew.",
         )
     ]
 

@@ -20,6 +20,7 @@ from tests.markup import live_markup
 from tests.rows import make
 
 pytestmark = pytest.mark.django_db
+admin.autodiscover()
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 READ_ONLY = [model for model in MODELS if model not in (Group, Membership, User, Workspace)]
 

@@ -8,6 +8,8 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
+from openpyxl import Workbook, load_workbook
+
 from memoryhub.lib.gate import clean_text
 from memoryhub.lib.tables import (
     MAX_COLUMNS,
@@ -32,8 +34,6 @@ def write_xlsx(table: Table, as_text: Callable[[Any], str]) -> bytes:
 
     Raises TableTooLarge for a text of more characters than a cell holds.
     """
-    from openpyxl import Workbook  # costs 0.15 s, which starting the hub shall not pay
-
     lines = [[_cell(as_text(row.get(name))) for name in table.headers] for row in table.rows]
     for number, cells in enumerate(lines, 1):
         long = next((name for name, cell in zip(table.headers, cells, strict=True) if len(cell) > CELL_CHARS), "")
@@ -57,8 +57,6 @@ def _cell(text: str) -> str:
 
 def read_xlsx(raw: bytes) -> Table:
     """Return the first sheet of a workbook as a table. Raises UnreadableTable and TableTooLarge."""
-    from openpyxl import load_workbook  # costs 0.15 s, which starting the hub shall not pay
-
     check_size(len(raw))
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
