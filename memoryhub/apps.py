@@ -1,5 +1,6 @@
 from django.apps import AppConfig
-from django.contrib.admin.apps import AdminConfig
+from django.conf import settings
+from django.contrib.admin.apps import AdminConfig, SimpleAdminConfig
 
 
 class MemoryHubConfig(AppConfig):
@@ -12,3 +13,10 @@ class OperatorAdminConfig(AdminConfig):
     """The admin site, for operators of the hub only."""
 
     default_site = "memoryhub.admin_site.OperatorAdminSite"
+
+    def ready(self) -> None:
+        """Load its pages only where they are served: they take a third of a second that every command would pay."""
+        if settings.MEMORYHUB_ADMIN:
+            super().ready()
+        else:
+            SimpleAdminConfig.ready(self)

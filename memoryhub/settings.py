@@ -103,6 +103,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "django_tasks",
     "django_tasks_db",
+    "import_export",
     "simple_history",
     "template_partials",
 ]

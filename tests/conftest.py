@@ -3,14 +3,17 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Callable, Iterator
+from importlib import import_module, reload
 from typing import Any
 
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client, TransactionTestCase
+from django.urls import clear_url_caches
 
 from memoryhub.flows.check.database import protections
 from memoryhub.lib.append_only import install_sql, remove_sql
@@ -107,3 +110,16 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]
         return document
 
     return call
+
+
+@pytest.fixture
+def admin_on(settings) -> Iterator[None]:
+    """The admin site as MEMORYHUB_ADMIN switches it on."""
+    settings.MEMORYHUB_ADMIN = True
+    admin.autodiscover()
+    reload(import_module("memoryhub.urls"))
+    clear_url_caches()
+    yield
+    settings.MEMORYHUB_ADMIN = False
+    reload(import_module("memoryhub.urls"))
+    clear_url_caches()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
-HARMLESS_SCRIPTS = ("/static/",)
+HARMLESS_SCRIPTS = ("/static/", "/admin/jsi18n/")  # the words of Django's own admin scripts
 REQUESTS = ("hx-get", "hx-post", "hx-put", "hx-delete", "hx-patch")
 
 

@@ -29,6 +29,11 @@ def _tag(row: Any, values: Values, _now: datetime) -> Values:
     return {"tags": kept + [tag for tag in values.get("add", []) if tag not in kept]}
 
 
+def _recategorise(row: Any, values: Values, now: datetime) -> Values:
+    """Set the category, and add and take away tags as ``_tag`` does."""
+    return {"category": values["category"], **_tag(row, values, now)}
+
+
 def _withdraw(row: Any, values: Values, now: datetime) -> Values:
     return {} if row.withdrawn_at else {"withdrawn_at": now, "withdrawn_reason": values.get("reason", "")}
 
@@ -77,6 +82,7 @@ def merged_fields(keep: Any, others: Sequence[Any]) -> Values:
 CHANGES: dict[str, Change] = {
     "assign": _each(_assign),
     "tag": _each(_tag),
+    "recategorise": _each(_recategorise),
     "withdraw": _each(_withdraw),
     "return": _each(_return),
     "verify": _each(_verify),
@@ -87,6 +93,7 @@ CHANGES: dict[str, Change] = {
 WORDS = {
     "assign": "changed",
     "tag": "tagged",
+    "recategorise": "re-categorised",
     "withdraw": "withdrawn",
     "return": "taken back in",
     "verify": "marked as verified",

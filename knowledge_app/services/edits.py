@@ -73,19 +73,23 @@ def edit_rows(
     units: Sequence[int | Sequence[int]],
     *,
     values: Values | None = None,
+    reason: str = "",
     actor: Actor,
     now: datetime,
 ) -> Run:
     """Change rows of a workspace and return the run: done for up to 500 rows, queued for a worker beyond.
 
     ``units``: primary keys, or groups of them for an action that makes several rows one (merge: the first stays).
-    ``action`` and ``values``: see ``knowledge_app.services.changes``. Rows that are gone, or of another workspace,
-    are passed over. Raises NothingChosen.
+    ``action`` and ``values``: see ``knowledge_app.services.changes``. ``reason``: what the rows' histories say,
+    instead of the action's own word. Rows that are gone, or of another workspace, are passed over. Raises
+    NothingChosen.
     """
     groups = [[unit] if isinstance(unit, int) else list(unit) for unit in units]
     if not groups:
         raise NothingChosen("Choose at least one row.")
-    options = {"table": table, "action": action, "units": groups, "values": values or {}}
+    options: dict[str, Any] = {"table": table, "action": action, "units": groups, "values": values or {}}
+    if reason:
+        options["reason"] = reason
     return _start(workspace, options, sum(len(group) for group in groups), actor, now)
 
 
@@ -124,6 +128,7 @@ def _start(workspace: Workspace, options: dict[str, Any], size: int, actor: Acto
     claimed = claim_run(run.pk, owner=this_worker(), now=now + HEAD_START) if is_small else None
     if claimed is None:
         return run
+    Run.objects.filter(pk=run.pk).update(started_at=now)
     try:
         carry_out_edit(claimed, now=now)
     except MemoryHubError as error:
@@ -221,7 +226,7 @@ def _write(run: Run, table: Table, rows: dict[int, Model], changes: Changes, now
             before, after = _plain(row, _own_names(table)), None
             removed.append(pk)
         else:
-            before = _apply(row, values)
+            before = apply_values(row, values)
             if not before:
                 continue
             after = _plain(row, before)
@@ -234,15 +239,20 @@ def _write(run: Run, table: Table, rows: dict[int, Model], changes: Changes, now
         _update(run, table, changed, names, now)
 
 
-def _apply(row: Any, values: Values) -> Values:
-    """Set fields of a row and what follows from them; return those that changed, as they were, in JSON's types."""
+def apply_values(row: Any, values: Values) -> Values:
+    """Set fields of a row and what follows from them; return those that changed, as they were, in JSON's types.
+
+    A field that an agent's file has too is noted as corrected, so that imports leave it alone. Saves nothing.
+    """
     names = [*values, *(["corrected"] if hasattr(row, "corrected") else [])]
     derived = derive(row)
     before = _plain(row, {*names, *derived})
-    for name, value in sorted(values.items(), key=lambda item: item[0] == "corrected"):  # which has the last word
+    for name, value in values.items():
         if name in FROM_FILES.get(type(row), ()) and getattr(row, name) != value:
             row.corrected = _corrected(row, name, value)
         setattr(row, name, value)
+    if "corrected" in values:  # what undoing puts back counts, in whatever order the fields come
+        row.corrected = values["corrected"]
     derive(row)
     after = _plain(row, before)
     return {name: value for name, value in before.items() if value != after[name]}

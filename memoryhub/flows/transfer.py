@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
+from typing import IO
+from zipfile import ZIP_DEFLATED, ZipFile
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -45,6 +48,27 @@ def export_session(session: Session, layout: str = "", *, epoch: int | None = No
     )
     stem = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in session.key)[:100]
     return f"{stem}.{LAYOUTS[layout]}", text
+
+
+def export_sessions(sessions: Iterable[Session], out: IO[bytes]) -> int:
+    """Write sessions as a zip archive, as ``export_session`` does, a folder for each workspace; return how many.
+
+    Names that are taken get a number, however the file system of whoever unpacks it spells them.
+    """
+    count = 0
+    taken: set[str] = set()
+    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+        for session in sessions:
+            name, text = export_session(session)
+            stem, _, suffix = f"{session.workspace.slug}/{name}".rpartition(".")
+            free = next(
+                place for number in range(1, len(taken) + 2)
+                if (place := f"{stem}{f'-{number}' if number > 1 else ''}.{suffix}").lower() not in taken
+            )  # fmt: skip
+            taken.add(free.lower())
+            archive.writestr(free, text)
+            count += 1
+    return count
 
 
 def import_session(workspace: Workspace, path: Path, *, actor: Actor, now: datetime) -> Tally:

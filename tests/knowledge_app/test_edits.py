@@ -15,6 +15,7 @@ from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
 WHO = {"actor": PERSON, "now": NOW}
+AS_BEFORE = {"category": "learned_fact", "corrected": {}}
 
 
 def knowledge(workspace, content="likes tea", category="learned_fact", **values):
@@ -55,6 +56,25 @@ def test_an_undone_edit_leaves_rows_as_they_were_and_can_be_done_again(workspace
     row.refresh_from_db()
     assert row.category == "user_preference"
     assert Run.objects.get(pk=run.pk).status == "done"
+
+
+@pytest.mark.parametrize("values", [AS_BEFORE, dict(reversed(AS_BEFORE.items()))])
+def test_what_undoing_puts_back_is_no_correction_in_whatever_order_it_comes(workspace, values):
+    row = knowledge(workspace)
+    recategorise(workspace, [row])
+    row.refresh_from_db()
+
+    edits.apply_values(row, values)
+
+    assert row.corrected == {}
+
+
+def test_the_reason_of_an_edit_is_in_the_rows_history(workspace):
+    row = knowledge(workspace)
+
+    edit_rows(workspace, "knowledge", "verify", [row.pk], reason="asked Vera", **WHO)
+
+    assert row.history.order_by("-history_id")[0].history_change_reason == "olga: asked Vera"
 
 
 def test_undoing_leaves_what_was_changed_since(workspace):

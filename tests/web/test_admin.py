@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from importlib import import_module, reload
-
 import pytest
+from django.apps import apps
 from django.contrib import admin
-from django.contrib.auth.models import User
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Group, User
+from django.db import connection
 from django.test import Client
-from django.urls import clear_url_caches, reverse
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
-from sessions_app.models import Membership, Workspace
+from knowledge_app.models import EditedRow, Forgotten, KeyValue
+from memoryhub.models import SetupToken
+from sessions_app.models import Membership, Run, Webhook, Workspace
+from tests.hub import NOW
 from tests.markup import live_markup
+from tests.rows import make
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def admin_on(settings):
-    settings.MEMORYHUB_ADMIN = True
-    reload(import_module("memoryhub.urls"))
-    clear_url_caches()
-    yield
-    settings.MEMORYHUB_ADMIN = False
-    reload(import_module("memoryhub.urls"))
-    clear_url_caches()
+admin.autodiscover()
+MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
+READ_ONLY = [model for model in MODELS if model not in (Group, Membership, User, Workspace)]
 
 
 def test_it_is_off_unless_asked_for(admin_client):
@@ -38,11 +36,103 @@ def test_staff_without_all_rights_stays_out(admin_on):
     assert client.get("/admin/").status_code == 302
 
 
-def test_every_list_and_form_opens(admin_on, admin_client, workspace):
-    for model, options in admin.site._registry.items():
-        name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
-        assert admin_client.get(reverse(name)).status_code == 200, name
-        assert options.model is model
+def address(model, page="changelist", **values):
+    return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", **values)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_every_list_asks_the_same_number_of_questions_for_10_rows_and_20(admin_on, admin_client, model):
+    counts = []
+    for _ in range(2):
+        for _ in range(10):
+            make(model)
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            response = admin_client.get(address(model))
+        assert response.status_code == 200
+        assert len(response.context["cl"].result_list) >= 10
+        counts.append(len(captured))
+
+    assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_every_row_opens_and_every_search_works(admin_on, admin_client, model):
+    row = make(model)
+
+    assert admin_client.get(address(model, "change", args=[quote(row.pk)])).status_code == 200
+    assert admin_client.get(address(model), {"q": "it's \"half"}).status_code == 200
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_no_page_of_the_admin_has_script_or_style_inside(admin_on, admin_client, model):
+    row = make(model)
+
+    for url in (address(model), address(model, "change", args=[quote(row.pk)])):
+        assert live_markup(admin_client.get(url).content.decode()) == []
+
+
+def test_every_table_is_there():
+    ours = {
+        model
+        for app in ("memoryhub", "sessions_app", "knowledge_app")
+        for model in apps.get_app_config(app).get_models()
+    }
+
+    assert ours - set(MODELS) == set()
+
+
+@pytest.mark.parametrize("model", READ_ONLY, ids=lambda model: model._meta.label)
+def test_what_services_write_is_read_only_there(admin_on, admin_client, model):
+    row = make(model)
+    url = address(model, "change", args=[quote(row.pk)])
+
+    assert admin_client.get(address(model, "add")).status_code == 403
+    assert admin_client.post(url, {"content": "x"}).status_code == 403
+    assert admin_client.post(address(model, "delete", args=[quote(row.pk)]), {"post": "yes"}).status_code == 403
+    assert model._default_manager.filter(pk=row.pk).exists()
+
+
+def test_hidden_values_are_on_no_page(admin_on, admin_client, workspace):
+    key_value = KeyValue.objects.create(workspace=workspace, key="token", value="s3cret-v", is_secret=True)
+    key_value.corrected = {"value": "s3cret-c"}
+    key_value.save()
+    run = make(Run)
+    Run.objects.filter(pk=run.pk).update(options={"table": "key_values", "values": {"value": "s3cret-r"}})
+    rows = [
+        key_value,
+        key_value.history.first(),
+        Run.objects.get(pk=run.pk),
+        EditedRow.objects.create(run=run, table="key_values", object_id=1, before={"value": "s3cret-b"}, after=None),
+        Webhook.objects.create(workspace=workspace, url="https://hooks.example", salt="s3cret-s", created_by="olga"),
+        SetupToken.objects.create(token_hash="s3cret-t", expires_at=NOW),
+        Forgotten.objects.create(workspace=workspace, kind="phrase", digests=["s3cret-d"], forgotten_by="olga"),
+    ]
+
+    for row in rows:
+        for url in (address(type(row)), address(type(row), "change", args=[row.pk])):
+            response = admin_client.get(url)
+            assert response.status_code == 200
+            assert "s3cret" not in response.content.decode(), url
+
+
+def test_search_looks_into_values_but_not_into_secret_ones(admin_on, admin_client, workspace):
+    KeyValue.objects.create(workspace=workspace, key="token", value="harbour", is_secret=True)
+    KeyValue.objects.create(workspace=workspace, key="port", value="harbour 7")
+
+    found = admin_client.get(address(KeyValue), {"q": "harbour"}).context["cl"].result_list
+
+    assert [row.key for row in found] == ["port"]
+
+
+@pytest.mark.parametrize(
+    "question", ["value__startswith=h", "corrected__contains=h", "workspace__key_values__value=h"]
+)
+def test_no_filter_in_the_address_finds_out_a_secret(admin_on, admin_client, workspace, question):
+    KeyValue.objects.create(workspace=workspace, key="token", value="harbour", is_secret=True)
+
+    assert admin_client.get(f"{address(KeyValue)}?{question}").status_code == 400
 
 
 def test_a_person_gets_a_role_in_a_workspace(admin_on, admin_client, workspace):

@@ -1,0 +1,126 @@
+"""Admin actions that edit rows: each is a run for each workspace, with audit, progress and undo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+
+from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services.changes import WORDS
+from knowledge_app.services.edits import TABLES, edit_rows
+from memoryhub.admin.choosing import Chosen, chosen_rows, confirm
+from memoryhub.admin.forms import EditForm
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.access import person
+from sessions_app.models import Run, Workspace
+
+Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
+UNDO = "It can be undone on the page of its run."
+SHOWN_GROUPS = 50
+SHOWN_ROWS = 500
+
+
+def edit_action(
+    name: str, title: str, *, table: str, change: str, form: type[EditForm] | None = None, help_text: str = ""
+) -> Action:
+    """Return an admin action that does one of ``knowledge_app.services.changes`` to what was chosen.
+
+    ``form``: what to ask for before; without one the edit is done at once, and can be undone.
+    """
+
+    def act(options: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+        chosen = chosen_rows(queryset)
+        values: dict[str, Any] = {}
+        reason = ""
+        if form is not None:
+            words = f"{help_text} {UNDO}".strip()
+            answer = confirm(options, request, queryset, chosen, form, title=title, help_text=words)
+            if isinstance(answer, HttpResponse):
+                return answer
+            assert isinstance(answer, EditForm)  # noqa: S101  what form is
+            values, reason = answer.values, answer.cleaned_data["reason"]
+        for workspace, pks in chosen.by_workspace.items():
+            _edit(request, workspace, table, change, pks, values, reason)
+        return None
+
+    act.__name__ = name
+    return admin.action(description=title)(act)
+
+
+def _edit(
+    request: HttpRequest,
+    workspace: Workspace,
+    table: str,
+    change: str,
+    units: list[int] | list[list[int]],
+    values: dict[str, Any],
+    reason: str,
+) -> None:
+    """Start one workspace's edit and say what became of it; the other workspaces' go on where it fails."""
+    try:
+        run = edit_rows(
+            workspace, table, change, units, values=values, reason=reason, actor=person(request), now=timezone.now()
+        )
+    except MemoryHubError as error:
+        messages.error(request, f"{workspace.name}: {error.message}")
+        return
+    url = reverse("run", args=[workspace.slug, run.pk])
+    if run.status == Run.Status.DONE:
+        count = TABLES[table].count(run.proposal["changed"])
+        text = '{}: {} {}. <a href="{}">See what was done, or undo it</a>.'
+        messages.success(request, format_html(text, workspace.name, count, WORDS[change], url))
+    else:
+        count = TABLES[table].count(run.steps_total)
+        text = '{}: {} will be {} in the background. <a href="{}">Follow its progress</a>.'
+        messages.info(request, format_html(text, workspace.name, count, WORDS[change], url))
+
+
+@admin.action(description="Merge those that say the same")
+def merge_knowledge(options: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+    """Make one of the chosen entries in use that have the same category and content; the oldest stays."""
+    chosen = chosen_rows(queryset)
+    groups = {workspace: _alike(pks) for workspace, pks in chosen.by_workspace.items()}
+    count = sum(map(len, groups.values()))
+    if not count:
+        messages.info(request, "None of the chosen entries in use say the same: there is nothing to merge.")
+        return None
+    answer = confirm(
+        options,
+        request,
+        queryset,
+        Chosen({workspace: [pk for group in found for pk in group] for workspace, found in groups.items() if found}),
+        EditForm,
+        title="Merge those that say the same",
+        help_text=f"The first of each group stays and takes over tags and uses of the others. {UNDO}",
+        groups=_shown([group for found in groups.values() for group in found]),
+    )
+    if isinstance(answer, HttpResponse):
+        return answer
+    for workspace, found in groups.items():
+        if found:
+            _edit(request, workspace, "knowledge", "merge", found, {}, answer.cleaned_data["reason"])
+    return None
+
+
+def _alike(pks: list[int]) -> list[list[int]]:
+    """Return groups of at least two entries in use that have one identity, in the order of their first."""
+    groups: dict[str, list[int]] = {}
+    for start in range(0, len(pks), SHOWN_ROWS):
+        some = KnowledgeEntry.objects.filter(pk__in=pks[start : start + SHOWN_ROWS], withdrawn_at=None)
+        for identity, pk in some.exclude(identity="").order_by("pk").values_list("identity", "pk"):
+            groups.setdefault(identity, []).append(pk)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def _shown(groups: list[list[int]]) -> list[list[KnowledgeEntry]]:
+    """Return the rows of the first groups, as many as a page can show."""
+    pks = [pk for group in groups[:SHOWN_GROUPS] for pk in group][:SHOWN_ROWS]
+    rows = KnowledgeEntry.objects.in_bulk(pks)
+    return [[rows[pk] for pk in group if pk in rows] for group in groups[:SHOWN_GROUPS]]

@@ -1,0 +1,141 @@
+"""Rows that people curate: found by filter and search, changed many at once, taken as tables there and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.text import smart_split, unescape_string_literal
+
+from knowledge_app.models import CachedResponse, Fact, HistoryEntry, KeyValue, KnowledgeEntry, Observation
+from memoryhub.admin.edits import edit_action, merge_knowledge
+from memoryhub.admin.forms import EditForm, MoveForm, RecategoriseForm, TagForm, WithdrawForm
+from memoryhub.admin.reading import ReadOnlyAdmin
+from memoryhub.admin.tables import ExportAdmin, TableAdmin
+
+IN_USE = ("withdrawn_at", admin.EmptyFieldListFilter)
+
+
+def _usual_actions(table: str) -> list[Any]:
+    return [
+        edit_action(
+            "withdraw",
+            "Withdraw",
+            table=table,
+            change="withdraw",
+            form=WithdrawForm,
+            help_text="Withdrawn rows stay readable, and agents no longer get them.",
+        ),
+        edit_action("take_back", "Take back in", table=table, change="return"),
+    ]
+
+
+@admin.register(KnowledgeEntry)
+class KnowledgeEntryAdmin(TableAdmin):
+    table = "knowledge"
+    list_display = ["__str__", "workspace", "category", "source", "tag_words", "access_count", "withdrawn_at"]
+    list_filter = ["category", IN_USE, ("last_verified_at", admin.EmptyFieldListFilter), "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["content", "source", "tags", "content_id", "identity"]
+    date_hierarchy = "updated_at"
+    actions = [
+        edit_action(
+            "recategorise",
+            "Re-categorise",
+            table="knowledge",
+            change="recategorise",
+            form=RecategoriseForm,
+            help_text="Imports leave the new category alone.",
+        ),
+        edit_action("tag", "Add or take away tags", table="knowledge", change="tag", form=TagForm),
+        merge_knowledge,
+        *_usual_actions("knowledge"),
+        edit_action("verify", "Mark as verified", table="knowledge", change="verify"),
+    ]
+
+    @admin.display(description="Tags")
+    def tag_words(self, row: KnowledgeEntry) -> str:
+        return ", ".join(map(str, row.tags))
+
+
+@admin.register(Observation)
+class ObservationAdmin(TableAdmin):
+    table = "observations"
+    list_display = ["__str__", "workspace", "category", "source", "occurred_at", "withdrawn_at", "last_verified_at"]
+    list_filter = ["category", IN_USE, ("last_verified_at", admin.EmptyFieldListFilter), "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["content", "source", "uid"]
+    date_hierarchy = "recorded_at"
+    actions = [
+        edit_action("move", "Move to another kind", table="observations", change="assign", form=MoveForm),
+        *_usual_actions("observations"),
+        edit_action("verify", "Mark as verified", table="observations", change="verify"),
+    ]
+
+
+@admin.register(KeyValue)
+class KeyValueAdmin(TableAdmin):
+    """Secrets are revealed on the hub's own page, which tells the audit trail: neither shown nor searched here."""
+
+    table = "key_values"
+    list_display = ["key", "workspace", "shown_value", "is_secret", "withdrawn_at", "updated_at"]
+    list_filter = ["is_secret", "is_json", IN_USE, "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["key"]
+    search_help_text = "Looks into keys, and into values that are no secrets."
+    date_hierarchy = "updated_at"
+    hidden = ("value", "corrected")
+    readonly_fields = ["shown_value"]
+    actions = _usual_actions("key_values")
+
+    @admin.display(description="Value")
+    def shown_value(self, row: KeyValue) -> str:
+        return "(hidden)" if row.is_secret else row.value[:200]
+
+    def get_search_results(
+        self, _request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        for bit in smart_split(search_term):
+            word = unescape_string_literal(bit) if bit.startswith(('"', "'")) and bit[0] == bit[-1] else bit
+            queryset = queryset.filter(Q(key__icontains=word) | Q(is_secret=False, value__icontains=word))
+        return queryset, False
+
+
+@admin.register(CachedResponse)
+class CachedResponseAdmin(ReadOnlyAdmin):
+    list_display = ["__str__", "workspace", "model", "hit_count", "created_at", "accessed_at"]
+    list_filter = ["model", "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["preview", "response", "key", "model"]
+    date_hierarchy = "created_at"
+    actions = [
+        edit_action(
+            "invalidate",
+            "Invalidate",
+            table="cached",
+            change="remove",
+            form=EditForm,
+            help_text="The agent asks its model anew.",
+        )
+    ]
+
+
+@admin.register(Fact)
+class FactAdmin(ExportAdmin):
+    table = "facts"
+    list_display = ["text", "document", "workspace", "section", "category", "pinned", "line", "born", "died"]
+    list_filter = ["pinned", ("died", admin.EmptyFieldListFilter), "workspace"]
+    list_select_related = ["document", "workspace", "born", "died"]
+    search_fields = ["text", "section", "category"]
+
+
+@admin.register(HistoryEntry)
+class HistoryEntryAdmin(ExportAdmin):
+    table = "history"
+    list_display = ["position", "workspace", "occurred_at", "__str__", "source", "is_archived"]
+    list_filter = ["is_archived", IN_USE, "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["content", "source"]
+    date_hierarchy = "recorded_at"

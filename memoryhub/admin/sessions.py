@@ -1,0 +1,153 @@
+"""Sessions, entries and summaries: to be looked at; many sessions folded, consolidated or exported at once."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+
+from memoryhub.admin.choosing import chosen_rows, confirm
+from memoryhub.admin.forms import ConfirmForm
+from memoryhub.admin.reading import ReadOnlyAdmin
+from memoryhub.admin.tables import ExportAdmin
+from memoryhub.flows.sessions import archive_and_clear
+from memoryhub.flows.transfer import export_sessions
+from sessions_app.access import person
+from sessions_app.models import AppendReceipt, DailyTotal, DeletedSession, Entry, Run, Session, Summary
+from sessions_app.services.audit import Actor, record
+from sessions_app.services.runs import request_run
+
+MAX_SESSIONS = 500  # each run is a transaction of its own
+IN_MEMORY = 10 * 2**20
+
+
+def _compress(session: Session, actor: Actor) -> Run:
+    return request_run(session, Run.Kind.COMPRESSION, options={}, actor=actor, now=timezone.now())[0]
+
+
+def _archive(session: Session, actor: Actor) -> Run:
+    return archive_and_clear(session, actor=actor, now=timezone.now())
+
+
+def _consolidate(session: Session, actor: Actor) -> Run:
+    return request_run(session, Run.Kind.CONSOLIDATION, options={}, actor=actor, now=timezone.now())[0]
+
+
+def _run_action(name: str, title: str, request_one: Callable[[Session, Actor], Run], help_text: str) -> Any:
+    """Return an admin action that asks for a run of each chosen session."""
+
+    def act(options: Any, request: HttpRequest, queryset: QuerySet[Session]) -> HttpResponse | None:
+        chosen = chosen_rows(queryset, limit=MAX_SESSIONS)
+        answer = confirm(options, request, queryset, chosen, ConfirmForm, title=title, help_text=help_text)
+        if isinstance(answer, HttpResponse):
+            return answer
+        for workspace, pks in chosen.by_workspace.items():
+            sessions = Session.objects.filter(pk__in=pks).select_related("workspace").order_by("pk")
+            runs = [request_one(session, person(request)) for session in sessions]
+            url = reverse("runs", args=[workspace.slug])
+            if len(runs) == 1:
+                url = reverse("run", args=[workspace.slug, runs[0].pk])
+            count = "1 run is" if len(runs) == 1 else f"{len(runs):,} runs are"
+            text = '{}: {} asked for. <a href="{}">Follow the progress</a>.'
+            messages.info(request, format_html(text, workspace.name, count, url))
+        return None
+
+    act.__name__ = name
+    return admin.action(description=title)(act)
+
+
+@admin.action(description="Export as files, in a zip archive")
+def export_as_zip(_options: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponseBase:
+    chosen = chosen_rows(queryset, limit=MAX_SESSIONS)
+    out = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  the response closes it
+    pks = [pk for some in chosen.by_workspace.values() for pk in some]
+    sessions = Session.objects.filter(pk__in=pks).select_related("workspace").order_by("workspace_id", "pk")
+    export_sessions(sessions.iterator(chunk_size=50), out)
+    out.seek(0)
+    now = timezone.now()
+    for workspace, some in chosen.by_workspace.items():
+        text = f"{len(some):,} session{'' if len(some) == 1 else 's'} exported"
+        record(
+            person(request), "sessions.exported", "workspace", workspace.pk, text, at=now, workspace=workspace,
+        )  # fmt: skip
+    return FileResponse(out, as_attachment=True, filename=f"sessions-{now:%Y-%m-%d}.zip")
+
+
+@admin.register(Session)
+class SessionAdmin(ExportAdmin):
+    table = "sessions"
+    list_display = [
+        "key", "workspace", "title", "epoch", "last_consolidated", "entry_count", "active_entry_count",
+        "total_tokens", "active_tokens", "updated_at",
+    ]  # fmt: skip
+    list_filter = ["is_visible_to_agent", "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["key", "title"]
+    date_hierarchy = "updated_at"
+    actions = [
+        _run_action(
+            "compress", "Fold old entries into summaries", _compress,
+            "What is older than the recent window is folded. The entries stay, and each run can be undone.",
+        ),
+        _run_action(
+            "consolidate", "Consolidate into memory", _consolidate,
+            "New entries become facts of MEMORY.md and an entry of the history. Each run can be undone.",
+        ),
+        _run_action(
+            "archive", "Fold everything and begin anew", _archive,
+            "Each session is folded whole, then begins a new epoch. The entries stay readable under the earlier one.",
+        ),
+        export_as_zip,
+    ]  # fmt: skip
+
+
+@admin.register(Entry)
+class EntryAdmin(ExportAdmin):
+    table = "entries"
+    list_display = ["id", "workspace", "session", "epoch", "position", "kind", "role", "token_count", "occurred_at"]
+    list_filter = ["kind", "role", ("summary", admin.EmptyFieldListFilter), "workspace"]
+    list_select_related = ["workspace", "session"]
+    search_fields = ["session__key", "content"]
+    date_hierarchy = "recorded_at"
+
+
+@admin.register(Summary)
+class SummaryAdmin(ReadOnlyAdmin):
+    list_display = ["id", "workspace", "session", "first_position", "last_position", "method", "model", "token_count"]
+    list_filter = ["method", "workspace"]
+    list_select_related = ["workspace", "session"]
+    search_fields = ["session__key", "content"]
+    date_hierarchy = "created_at"
+
+
+@admin.register(AppendReceipt)
+class AppendReceiptAdmin(ReadOnlyAdmin):
+    list_display = ["idempotency_key", "session", "epoch", "first_position", "entry_count", "created_at"]
+    list_filter = ["session__workspace"]
+    list_select_related = ["session"]
+    search_fields = ["idempotency_key", "session__key"]
+
+
+@admin.register(DeletedSession)
+class DeletedSessionAdmin(ReadOnlyAdmin):
+    list_display = ["key", "workspace", "entry_count", "total_tokens", "is_forgotten", "deleted_by", "deleted_at"]
+    list_filter = ["is_forgotten", "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["key", "reason", "deleted_by"]
+    date_hierarchy = "deleted_at"
+
+
+@admin.register(DailyTotal)
+class DailyTotalAdmin(ReadOnlyAdmin):
+    list_display = ["day", "workspace", "session", "kind", "entry_count", "token_count", "active_token_count"]
+    list_filter = ["kind", ("session", admin.EmptyFieldListFilter), "workspace"]
+    list_select_related = ["workspace", "session"]
+    search_fields = ["session__key"]
+    date_hierarchy = "day"

@@ -1,0 +1,144 @@
+"""Workspaces with their people; who did what; where rows came from; the hub's own rows."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+
+from memoryhub.admin.reading import ReadOnlyAdmin
+from memoryhub.models import SetupToken
+from sessions_app.models import (
+    AuditRecord,
+    ImportProblem,
+    ImportReport,
+    Membership,
+    MutationGuard,
+    Run,
+    SourceFile,
+    Webhook,
+    WebhookDelivery,
+    Workspace,
+)
+
+
+class MembershipInline(admin.TabularInline[Membership, Workspace]):
+    model = Membership
+    extra = 0
+    autocomplete_fields = ["user"]
+
+
+@admin.register(Workspace)
+class WorkspaceAdmin(admin.ModelAdmin[Workspace]):
+    list_display = ["name", "slug", "layout", "auto_compress", "auto_consolidate", "updated_at"]
+    list_filter = ["layout", "auto_compress", "auto_consolidate"]
+    search_fields = ["name", "slug", "path"]
+    ordering = ["name", "id"]  # also of the autocomplete's pages
+    show_full_result_count = False
+    readonly_fields = ["slug", "path", "layout", "layout_version", "unavailable_since", "created_at", "updated_at"]
+    inlines = [MembershipInline]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:  # noqa: ARG002
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Workspace | None = None) -> bool:  # noqa: ARG002
+        return False
+
+
+@admin.register(Membership)
+class MembershipAdmin(admin.ModelAdmin[Membership]):
+    list_display = ["user", "workspace", "role"]
+    list_filter = ["role", "workspace"]
+    list_select_related = ["user", "workspace"]
+    search_fields = ["user__username", "workspace__name", "workspace__slug"]
+    autocomplete_fields = ["user", "workspace"]
+    show_full_result_count = False
+
+
+@admin.register(Run)
+class RunAdmin(ReadOnlyAdmin):
+    """Without what an edit of key-values sets them to."""
+
+    list_display = ["id", "page", "workspace", "session", "kind", "status", "origin", "requested_by", "created_at"]
+    list_filter = ["kind", "status", "origin", "workspace"]
+    list_select_related = ["workspace", "session"]
+    search_fields = ["requested_by", "session__key", "error"]
+    date_hierarchy = "created_at"
+    hidden = ("options",)
+    readonly_fields = ["wishes"]
+
+    @admin.display(description="In the hub")
+    def page(self, run: Run) -> str:
+        return format_html('<a href="{}">Open</a>', reverse("run", args=[run.workspace.slug, run.pk]))
+
+    @admin.display(description="Options")
+    def wishes(self, run: Run) -> dict[str, object]:
+        unfit = ("units", "values") if run.options.get("table") == "key_values" else ("units",)
+        return {name: value for name, value in run.options.items() if name not in unfit}
+
+
+@admin.register(SourceFile)
+class SourceFileAdmin(ReadOnlyAdmin):
+    list_display = ["path", "workspace", "kind", "status", "session", "size", "last_seen_at"]
+    list_filter = ["kind", "status", "workspace"]
+    list_select_related = ["workspace", "session"]
+    search_fields = ["path"]
+
+
+@admin.register(ImportReport)
+class ImportReportAdmin(ReadOnlyAdmin):
+    list_display = ["id", "workspace", "path", "status", "problem_count", "requested_by", "created_at"]
+    list_filter = ["status", "layout", "workspace"]
+    list_select_related = ["workspace", "requested_by"]
+    search_fields = ["path", "name", "error"]
+    date_hierarchy = "created_at"
+
+
+@admin.register(ImportProblem)
+class ImportProblemAdmin(ReadOnlyAdmin):
+    list_display = ["id", "report", "file", "line", "outcome", "what", "action"]
+    list_filter = ["outcome"]
+    list_select_related = ["report"]
+    search_fields = ["file", "what"]
+    hidden = ("raw",)
+
+
+@admin.register(AuditRecord)
+class AuditRecordAdmin(ReadOnlyAdmin):
+    list_display = ["at", "workspace", "actor_kind", "actor_name", "action", "text"]
+    list_filter = ["actor_kind", "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["text", "actor_name", "action"]
+    date_hierarchy = "at"
+
+
+@admin.register(MutationGuard)
+class MutationGuardAdmin(ReadOnlyAdmin):
+    list_display = ["id", "reason", "opened_at"]
+    search_fields = ["reason"]
+
+
+@admin.register(Webhook)
+class WebhookAdmin(ReadOnlyAdmin):
+    """Without the salt that its secret is made from."""
+
+    list_display = ["url", "workspace", "is_enabled", "created_by", "created_at"]
+    list_filter = ["is_enabled", "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["url", "created_by"]
+    hidden = ("salt",)
+
+
+@admin.register(WebhookDelivery)
+class WebhookDeliveryAdmin(ReadOnlyAdmin):
+    list_display = ["id", "webhook", "record", "status", "attempt_count", "response_status", "sent_at"]
+    list_filter = ["status"]
+    list_select_related = ["webhook", "record"]
+    search_fields = ["webhook__url", "error"]
+
+
+@admin.register(SetupToken)
+class SetupTokenAdmin(ReadOnlyAdmin):
+    list_display = ["id", "expires_at", "used_at"]
+    hidden = ("token_hash",)

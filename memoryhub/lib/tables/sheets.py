@@ -1,0 +1,99 @@
+"""XLSX files as tables. What their XML can't hold (control characters) goes in the escapes that they have for it."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable
+from typing import Any
+
+from openpyxl import Workbook, load_workbook
+
+from memoryhub.lib.gate import clean_text
+from memoryhub.lib.tables import (
+    MAX_COLUMNS,
+    MAX_ROWS,
+    Table,
+    TableTooLarge,
+    UnreadableTable,
+    check_rows,
+    check_size,
+    checked_headers,
+)
+from memoryhub.lib.tables.formulas import guard, unguard
+
+CELL_CHARS = 32_767
+UNPACKED_BYTES = 200 * 2**20
+_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+_ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
+
+
+def write_xlsx(table: Table, as_text: Callable[[Any], str]) -> bytes:
+    """Return a table as the one sheet of a workbook, every cell text and none of them a formula.
+
+    Raises TableTooLarge for a text of more characters than a cell holds.
+    """
+    lines = [[_cell(as_text(row.get(name))) for name in table.headers] for row in table.rows]
+    for number, cells in enumerate(lines, 1):
+        long = next((name for name, cell in zip(table.headers, cells, strict=True) if len(cell) > CELL_CHARS), "")
+        if long:
+            raise TableTooLarge(
+                f"Row {number}: {long} is longer than the {CELL_CHARS:,} characters that a cell of XLSX holds. "
+                "Take CSV or JSON."
+            )
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("rows")
+    for cells in [[_cell(name) for name in table.headers], *lines]:
+        sheet.append(cells)
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    return _UNFIT.sub(lambda found: f"_x{ord(found.group()):04X}_", guard(text))
+
+
+def read_xlsx(raw: bytes) -> Table:
+    """Return the first sheet of a workbook as a table. Raises UnreadableTable and TableTooLarge."""
+    check_size(len(raw))
+    try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+        if unpacked > UNPACKED_BYTES:
+            raise TableTooLarge(f"This workbook unpacks to more than {UNPACKED_BYTES // 2**20} MB.")
+        book = load_workbook(io.BytesIO(raw), read_only=True, data_only=True, keep_links=False)
+        return _read_sheet(book.worksheets[0])
+    except (TableTooLarge, UnreadableTable):
+        raise
+    except Exception as error:  # a damaged workbook fails in many ways, all of them the file's
+        raise UnreadableTable("This is no XLSX workbook that can be read.") from error
+
+
+def _read_sheet(sheet: Any) -> Table:
+    """Read no cell beyond one column more than the header names, however wide the sheet says it is."""
+    first = next(sheet.iter_rows(max_row=1, max_col=MAX_COLUMNS + 1, values_only=True), ())
+    table = Table(checked_headers([_value(cell) for cell in first]))
+    width = len(table.headers)
+    blank = 0
+    for cells in sheet.iter_rows(min_row=2, max_col=width + 1, values_only=True):
+        values = [_value(cell) for cell in cells]
+        if any(value not in ("", None) for value in values[width:]):
+            raise UnreadableTable(f"Row {len(table) + 1} has more cells than the first row names columns.")
+        if all(value in ("", None) for value in values):
+            blank += 1
+            check_rows(blank - MAX_ROWS)
+            continue
+        values += [""] * (width - len(values))
+        table.rows.append(dict(zip(table.headers, values[:width], strict=True)))
+        check_rows(len(table))
+    return table
+
+
+def _value(cell: Any) -> Any:
+    if cell is None:
+        return ""
+    if not isinstance(cell, str):
+        return cell
+    return clean_text(unguard(_ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), cell)))

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.utils import timezone
+
+from knowledge_app.services.table_imports import take_table
+from knowledge_app.services.table_rows import TAKING
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.tables import check_size
+from memoryhub.lib.tables.files import FORMATS
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "import")
+
+
+class NoSuchFile(MemoryHubError):
+    code = "no_such_file"
+
+
+class Command(JsonCommand):
+    """Also in the place of django-import-export's command of this name, which goes past the services."""
+
+    help = "Take back a table that export wrote and someone changed: all of its rows, or none where one is wrong."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("table", choices=list(TAKING))
+        parser.add_argument("file")
+        parser.add_argument("--format", choices=list(FORMATS), help="default: the file's suffix")
+        parser.add_argument("--dry-run", action="store_true", help="only say what would change")
+
+    def run(self, *, table: str, file: str, format: str | None, dry_run: bool, **_options: Any) -> dict[str, Any]:  # noqa: A002
+        path = Path(file)
+        kind = format or path.suffix.removeprefix(".").lower()
+        if kind not in FORMATS:
+            raise NoSuchFile(f"Name the format of {path.name} with --format: {', '.join(FORMATS)}.")
+        try:
+            check_size(path.stat().st_size)
+            raw = path.read_bytes()
+        except OSError as error:
+            raise NoSuchFile(f"{path} can't be read: {error.strerror}.") from error
+        judged = take_table(
+            table,
+            FORMATS[kind].read(raw),
+            source=path.name,
+            zone=ZoneInfo(settings.TIME_ZONE),
+            actor=COMMAND,
+            now=timezone.now(),
+            dry_run=dry_run,
+        )
+        wrong = [{"row": row.number, "errors": row.errors} for row in judged.rows if row.errors]
+        self.exit_status = 1 if wrong else 0
+        return {
+            "table": table,
+            "dry_run": dry_run,
+            **{outcome: judged.counts[outcome] for outcome in ("new", "changed", "unchanged")},
+            "wrong": wrong,
+            "notes": [{"row": row.number, "notes": row.notes} for row in judged.rows if row.notes],
+        }
+
+    def show(self, result: dict[str, Any]) -> None:
+        for row in result["notes"]:
+            self.line(f"row {row['row']}: {'; '.join(row['notes'])}")
+        for row in result["wrong"]:
+            self.line(f"row {row['row']} is wrong: {'; '.join(row['errors'])}")
+        if result["wrong"]:
+            self.line("Nothing was imported.")
+            return
+        counts = ", ".join(f"{result[word]:,} {word}" for word in ("new", "changed", "unchanged"))
+        self.line(f"{'Would be imported' if result['dry_run'] else 'Imported'}: {counts}")

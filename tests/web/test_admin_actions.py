@@ -1,0 +1,299 @@
+"""Many rows changed at once from the admin's lists: each a run that can be undone."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from knowledge_app.models import CachedResponse, EditedRow, KeyValue, KnowledgeEntry, Observation
+from memoryhub.flows.runs import execute, undo_run
+from memoryhub.lib.layouts.grip import content_id
+from sessions_app.models import AuditRecord, Run, Session, Workspace
+from tests.hub import NOW, PERSON, open_at, talk
+from tests.markup import live_markup
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("admin_on")]
+HOSTILE = "</title><script>window.__xss=1</script><img src=x onerror=alert(1)>"
+
+
+def knowledge(workspace, content="likes tea", category="learned_fact", **values):
+    values = {"content_id": content_id(category, content), "identity": content_id(category, content)} | values
+    return KnowledgeEntry.objects.create(workspace=workspace, category=category, content=content, **values)
+
+
+def observation(workspace, **values):
+    return Observation.objects.create(
+        workspace=workspace, uid=f"o{Observation.objects.count()}", category="finding", content="seen", **values
+    )
+
+
+def choose(client, model, rows, action, *, across=False, query="", **values):
+    """Choose rows of a list and an action, as the list sends it."""
+    url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    body = {"action": action, "_selected_action": [row.pk for row in rows], "select_across": int(across)}
+    return client.post(f"{url}{query}", body | values, follow=bool(values.get("index") == 0))
+
+
+def act(client, model, rows, action, **values):
+    """Choose rows and an action, fill in the page that asks for more, and return the runs."""
+    asked = choose(client, model, rows, action, index=0)
+    if "chosen" in (asked.context or {}):
+        choose(client, model, rows, action, digest=asked.context["chosen"].digest, **values)
+    return list(Run.objects.order_by("id"))
+
+
+def undo(run):
+    undo_run(Run.objects.get(pk=run.pk), actor=PERSON, now=NOW)
+
+
+CASES = [
+    (knowledge, "recategorise", {"category": "error_pattern", "add": "x, y", "remove": "a"}, ["category", "tags"]),
+    (knowledge, "tag", {"add": "x", "remove": "a"}, ["tags"]),
+    (knowledge, "withdraw", {"reason": "wrong"}, ["withdrawn_at", "withdrawn_reason"]),
+    (knowledge, "verify", {}, ["last_verified_at"]),
+    (observation, "move", {"category": "lesson"}, ["category"]),
+    (observation, "withdraw", {"reason": "wrong"}, ["withdrawn_at"]),
+    (observation, "verify", {}, ["last_verified_at"]),
+]
+
+
+@pytest.mark.parametrize(("make", "action", "values", "fields"), CASES)
+def test_an_action_changes_what_was_chosen_and_is_undone(admin_client, workspace, make, action, values, fields):
+    row, other = make(workspace), make(workspace, **({"content_id": "other"} if make is knowledge else {}))
+    if make is knowledge:
+        type(row).objects.update(tags=["a", "b"])
+    before = type(row).objects.filter(pk=row.pk).values().get()
+    untouched = type(row).objects.filter(pk=other.pk).values().get()
+
+    (run,) = act(admin_client, type(row), [row], action, **values)
+
+    after = type(row).objects.filter(pk=row.pk).values().get()
+    assert {name for name in fields if after[name] != before[name]} == set(fields)
+    assert type(row).objects.filter(pk=other.pk).values().get() == untouched
+    assert (run.status, run.requested_by) == ("done", "admin")
+    assert AuditRecord.objects.filter(action="rows.edited", actor_name="admin", object_id=run.pk).exists()
+
+    undo(run)
+    restored = type(row).objects.filter(pk=row.pk).values().get()
+    assert restored | {"updated_at": None} == before | {"updated_at": None}
+
+
+@pytest.mark.parametrize("make", [knowledge, observation])
+def test_withdrawn_rows_are_taken_back_in(admin_client, workspace, make):
+    row = make(workspace, withdrawn_at=NOW, withdrawn_reason="wrong")
+
+    (run,) = act(admin_client, type(row), [row], "take_back")
+
+    row.refresh_from_db()
+    assert (row.withdrawn_at, row.withdrawn_reason) == (None, "")
+    undo(run)
+    row.refresh_from_db()
+    assert row.withdrawn_at == NOW
+
+
+def test_key_values_are_withdrawn_and_taken_back(admin_client, workspace):
+    row = KeyValue.objects.create(workspace=workspace, key="port", value="7")
+
+    act(admin_client, KeyValue, [row], "withdraw", reason="old")
+    row.refresh_from_db()
+    assert (row.withdrawn_reason, row.value) == ("old", "7")
+
+    act(admin_client, KeyValue, [row], "take_back")
+    row.refresh_from_db()
+    assert row.withdrawn_at is None
+
+
+def test_cached_responses_are_invalidated_and_come_back(admin_client, workspace):
+    row = CachedResponse.objects.create(workspace=workspace, key="k", response="yes")
+
+    (run,) = act(admin_client, CachedResponse, [row], "invalidate")
+    assert not CachedResponse.objects.exists()
+
+    undo(run)
+    assert CachedResponse.objects.get().response == "yes"
+
+
+def test_what_says_the_same_is_merged_after_a_look_at_the_groups(admin_client, workspace):
+    keep = knowledge(workspace, tags=["a"])
+    other = knowledge(workspace, content_id="second", tags=["b"])
+    alone = knowledge(workspace, "likes cats")
+    asked = choose(admin_client, KnowledgeEntry, [keep, other, alone], "merge_knowledge", index=0)
+    assert [[row.pk for row in group] for group in asked.context["groups"]] == [[keep.pk, other.pk]]
+    assert not Run.objects.exists()
+
+    (run,) = act(admin_client, KnowledgeEntry, [keep, other, alone], "merge_knowledge")
+
+    keep.refresh_from_db()
+    other.refresh_from_db()
+    alone.refresh_from_db()
+    assert (keep.tags, keep.withdrawn_at) == (["a", "b"], None)
+    assert other.withdrawn_reason == f"merged into {keep.pk}"
+    assert alone.withdrawn_at is None
+    undo(run)
+    other.refresh_from_db()
+    assert other.withdrawn_at is None
+
+
+def test_nothing_alike_is_nothing_to_merge(admin_client, workspace):
+    rows = [knowledge(workspace), knowledge(workspace, "likes cats")]
+
+    response = choose(admin_client, KnowledgeEntry, rows, "merge_knowledge", index=0)
+
+    assert "nothing to merge" in response.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_the_message_leads_to_the_run(admin_client, workspace):
+    response = choose(admin_client, KnowledgeEntry, [knowledge(workspace)], "verify", index=0)
+
+    run = Run.objects.get()
+    page = reverse("run", args=["atlas", run.pk])
+    assert f'href="{page}"' in response.content.decode()
+    assert "Undo it" in admin_client.get(page).content.decode()
+
+
+def test_rows_of_two_workspaces_are_two_runs(admin_client, workspace):
+    other = Workspace.objects.create(slug="borea", name="Borea")
+
+    runs = act(admin_client, KnowledgeEntry, [knowledge(workspace), knowledge(other)], "verify")
+
+    assert [(run.workspace.slug, run.proposal["changed"]) for run in runs] == [("atlas", 1), ("borea", 1)]
+
+
+def test_ten_thousand_rows_chosen_across_pages_are_changed_by_a_worker_and_undone(admin_client, workspace):
+    KnowledgeEntry.objects.bulk_create(
+        [
+            KnowledgeEntry(workspace=workspace, content_id=f"c{n}", category="learned_fact", content=f"fact {n}")
+            for n in range(10_000)
+        ],
+        batch_size=1000,
+    )
+    spared = knowledge(workspace, "spared", "error_pattern")
+    rows = list(KnowledgeEntry.objects.order_by("-id")[:50])
+    query = "?category=learned_fact"
+    asked = choose(admin_client, KnowledgeEntry, rows, "withdraw", across=True, query=query, index=0)
+    assert asked.status_code == 200
+    assert len(asked.context["chosen"]) == 10_000
+    assert asked.content.count(b'name="_selected_action"') == 50
+
+    digest = asked.context["chosen"].digest
+    response = choose(
+        admin_client, KnowledgeEntry, rows, "withdraw", across=True, query=query, digest=digest, reason="old"
+    )
+
+    assert response.status_code == 302
+    run = Run.objects.get()
+    assert (run.status, run.steps_total) == ("queued", 10_000)
+    done = execute(run.pk, now=timezone.now)
+    assert (done.status, done.proposal) == ("done", {"changed": 10_000, "passed_over": 0})
+    assert KnowledgeEntry.objects.exclude(withdrawn_at=None).count() == 10_000
+    spared.refresh_from_db()
+    assert spared.withdrawn_at is None
+
+    undo(done)
+    execute(Run.objects.order_by("-id")[0].pk, now=timezone.now)
+    assert not KnowledgeEntry.objects.exclude(withdrawn_at=None).exists()
+
+
+def test_a_choice_that_changed_meanwhile_is_shown_again(admin_client, workspace):
+    row = knowledge(workspace)
+    asked = choose(admin_client, KnowledgeEntry, [row], "withdraw", across=True, index=0)
+    digest = asked.context["chosen"].digest
+    knowledge(workspace, "arrived since")
+
+    response = choose(admin_client, KnowledgeEntry, [row], "withdraw", across=True, digest=digest, reason="old")
+
+    assert response.status_code == 422
+    assert "has changed since" in response.content.decode()
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("action", "values"),
+    [("withdraw", {"reason": ""}), ("recategorise", {"category": "mood"}), ("tag", {"add": " , "})],
+)
+def test_a_form_that_is_not_filled_in_changes_nothing(admin_client, workspace, action, values):
+    row = knowledge(workspace)
+    digest = choose(admin_client, KnowledgeEntry, [row], action, index=0).context["chosen"].digest
+
+    response = choose(admin_client, KnowledgeEntry, [row], action, digest=digest, **values)
+
+    assert response.status_code == 422
+    assert not Run.objects.exists()
+
+
+def test_a_page_that_asks_shows_stored_text_as_text(admin_client, workspace):
+    rows = [knowledge(workspace, HOSTILE, content_id=name, tags=[HOSTILE]) for name in ("one", "two")]
+    Workspace.objects.update(name=HOSTILE)
+
+    for action in ("withdraw", "merge_knowledge"):
+        html = choose(admin_client, KnowledgeEntry, rows, action, index=0).content.decode()
+        assert "window.__xss" in html
+        assert live_markup(html) == []
+    html = choose(admin_client, KnowledgeEntry, rows, "verify", index=0).content.decode()
+    assert live_markup(html) == []
+
+
+@pytest.mark.parametrize("model", [KnowledgeEntry, Observation, KeyValue, CachedResponse, Session])
+def test_nobody_but_operators_of_the_hub_acts(viewer, workspace, model):
+    row = knowledge(workspace)
+    client = Client()
+    client.force_login(User.objects.create_user("staff", is_staff=True))
+
+    for someone in (client, Client()):
+        for action in ("withdraw", "take_back", "verify", "compress", "export_as_zip", "invalidate"):
+            assert choose(someone, model, [row], action, digest="x").status_code == 302
+    client.force_login(viewer)
+    assert choose(client, model, [row], "verify").status_code == 302
+    assert not Run.objects.exists()
+    assert not EditedRow.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("action", "kind", "options"),
+    [
+        ("compress", "compression", {}),
+        ("consolidate", "consolidation", {}),
+        ("archive", "compression", {"keep": 0, "minimum": 1, "clear_after": True, "once": False}),
+    ],
+)
+def test_sessions_get_a_run_each(admin_client, workspace, action, kind, options):
+    sessions = [open_at(workspace, "cli:one"), open_at(workspace, "cli:two")]
+
+    runs = act(admin_client, Session, sessions, action)
+
+    assert [(run.session, run.kind, run.options) for run in runs] == [(one, kind, options) for one in sessions]
+
+
+def test_chosen_sessions_come_as_a_zip_of_files(admin_client, workspace):
+    other = Workspace.objects.create(slug="borea", name="Borea", layout="nanobot")
+    sessions = [open_at(workspace, "cli:one"), open_at(workspace, "cli/one"), open_at(other, "cli:one")]
+    for session in sessions:
+        talk(session, 1)
+
+    response = choose(admin_client, Session, sessions, "export_as_zip", index=0)
+
+    with zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))) as archive:
+        names = archive.namelist()
+        assert [archive.testzip(), len(names)] == [None, 3]
+        assert all(b"request 0" in archive.read(name) for name in names)
+    assert [name.partition("/")[0] for name in names] == ["atlas", "atlas", "borea"]
+    assert len({name.lower() for name in names}) == 3
+    assert AuditRecord.objects.filter(action="sessions.exported").count() == 2
+
+
+def test_more_sessions_than_can_be_taken_at_once_are_refused_in_a_sentence(admin_client, workspace, monkeypatch):
+    monkeypatch.setattr("memoryhub.admin.sessions.MAX_SESSIONS", 1)
+    sessions = [open_at(workspace, "cli:one"), open_at(workspace, "cli:two")]
+
+    response = choose(admin_client, Session, sessions, "compress", index=0)
+
+    assert response.status_code == 422
+    assert "at most 1 at a time" in response.content.decode()
+    assert not Run.objects.exists()
