@@ -10,7 +10,9 @@ from memoryhub.lib.likeness import (
     tokens_of,
 )
 
-WORDS = st.lists(st.sampled_from("alpha beta gamma delta epsilon zeta eta theta".split()), min_size=1, max_size=7)
+WORDS = st.lists(
+    st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]), min_size=1, max_size=7
+)
 
 
 def groups(*texts, **values):
@@ -24,9 +26,7 @@ def contrary(*texts):
 @given(st.lists(WORDS, max_size=14), st.sampled_from([0.5, 0.6, 0.7, 0.9, 1.0]))
 def test_the_join_finds_the_pairs_that_comparing_all_finds(rows, threshold):
     sets = [tokens_of(" ".join(words)) for words in rows]
-    all_pairs = {
-        (i, j, len(sets[i] & sets[j]) / len(sets[i] | sets[j])) for j in range(len(sets)) for i in range(j)
-    }
+    all_pairs = {(i, j, len(sets[i] & sets[j]) / len(sets[i] | sets[j])) for j in range(len(sets)) for i in range(j)}
 
     assert set(alike_pairs(sets, threshold)) == {pair for pair in all_pairs if pair[2] >= threshold}
 
