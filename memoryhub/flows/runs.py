@@ -8,8 +8,9 @@ from collections.abc import Callable
 from datetime import datetime
 
 from knowledge_app.services.consolidation import undo_consolidation
-from knowledge_app.services.edits import carry_out_edit, undo_edit
-from memoryhub.flows import compress, consolidate
+from knowledge_app.services.edits import carry_out_edit
+from knowledge_app.services.settling import undo_settling
+from memoryhub.flows import compress, consolidate, hygiene
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import Actor
@@ -22,11 +23,12 @@ STEPS: dict[str, Callable[..., None]] = {
     Run.Kind.COMPRESSION: compress.carry_out,
     Run.Kind.CONSOLIDATION: consolidate.carry_out,
     Run.Kind.EDIT: lambda run, now: carry_out_edit(run, now=now()),
+    Run.Kind.SCAN: hygiene.carry_out,
 }
 UNDO: dict[str, Callable[..., object]] = {
     Run.Kind.COMPRESSION: undo_compression,
     Run.Kind.CONSOLIDATION: undo_consolidation,
-    Run.Kind.EDIT: undo_edit,
+    Run.Kind.EDIT: undo_settling,  # an edit like any other, unless it settled concerns
 }
 
 

@@ -18,7 +18,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
-from memoryhub.flows import compress, consolidate
+from memoryhub.flows import compress, consolidate, hygiene
 from memoryhub.flows.runs import execute
 from sessions_app.models import Run, Session
 from sessions_app.models.runs import UNSETTLED_STATUSES
@@ -65,13 +65,14 @@ def turn(now: Callable[[], datetime]) -> bool:
 
 
 def sweep(now: datetime) -> None:
-    """Free runs whose worker is gone, ask for the compressions that are due, forget old jobs."""
+    """Free runs whose worker is gone, ask for runs and scans that are due, forget old jobs."""
     for run in free_stuck_runs(now):
         logger.warning("run %s lost its worker; it waits for another one", run.pk)
     for session in _sessions_over_limits():
         compress.request_if_due(session, now)
     for session in _sessions_unconsolidated():
         consolidate.request_if_due(session, now)
+    hygiene.request_due(now)
     DBTaskResult.objects.finished().filter(finished_at__lt=now - KEPT_JOBS).delete()
 
 

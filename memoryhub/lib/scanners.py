@@ -40,11 +40,12 @@ from phonenumbers import Leniency, PhoneNumberMatcher
 from stdnum import iban, luhn
 
 from memoryhub.lib.guard import INVISIBLE, is_order
-from memoryhub.lib.secrets import find_secrets
+from memoryhub.lib.secrets import find_secrets, names_secret
 
 SECRET, PERSONAL, ORDER = "secret", "personal", "order"
 MASK = "•••"
 SHAPE = "text with the shape of a key"
+NAMED = "a secret by its name"
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,15 @@ def scan_text(text: str) -> list[Match]:
     return _apart([*found, *_personal(text)])
 
 
+def scan_value(name: str, value: str) -> list[Match]:
+    """Return the secrets and personal data of a value; all of it where its name says that it is a secret."""
+    found = scan_text(value)
+    if value.strip() and names_secret(name, value) and not _HARMLESS.fullmatch(value.strip()):
+        what = next((match.what for match in found if match.kind == SECRET), NAMED)
+        return [Match(SECRET, what, 0, len(value))]
+    return found
+
+
 def scan_orders(text: str) -> list[Match]:
     """Return the lines of a text that read like orders to a model, and the invisible characters in it."""
     found = []
@@ -224,7 +234,7 @@ def _secrets(text: str) -> Iterator[Match]:
     for start, end, is_named in find_secrets(text):
         if start >= covered and _counts(text, start, end, is_named=is_named):
             covered = _end_of_key(text, end) if text[start:end].endswith("PRIVATE KEY-----") else end
-            yield Match(SECRET, "a secret by its name" if is_named else SHAPE, start, covered)
+            yield Match(SECRET, NAMED if is_named else SHAPE, start, covered)
             covered = 0 if is_named else covered
 
 
