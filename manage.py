@@ -41,6 +41,7 @@ SERVE_MODULES = [
     "openai",
     "platformdirs",
     "simple_history",
+    "snowballstemmer",
     "template_partials",
     "uvicorn",
     "whitenoise",

@@ -24,12 +24,41 @@ class HistoryFilterForm(forms.Form):
 class KnowledgeFilterForm(forms.Form):
     q = search_field("Text, tag or source")
     category = forms.ChoiceField(required=False, choices=[("", "All categories"), *KnowledgeEntry.Category.choices])
+    state = forms.ChoiceField(
+        required=False,
+        choices=[("", "In use"), ("due", "Due for review"), ("withdrawn", "Withdrawn")],
+    )
+
+
+class TagsField(forms.CharField):
+    """Tags between commas, as a list."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> Any:
+        return [tag.strip() for tag in super().clean(value).split(",") if tag.strip()]
+
+
+class KnowledgeForm(forms.Form):
+    content = forms.CharField(max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}), label="What is known")
+    category = forms.ChoiceField(choices=KnowledgeEntry.Category.choices)
+    tags = TagsField(required=False, max_length=5_000, help_text="Between commas.")
+    source = forms.CharField(required=False, max_length=2_000, help_text="Where it was learnt, such as user_message.")
 
 
 class ObservationFilterForm(forms.Form):
     q = search_field("Text or source")
     category = forms.ChoiceField(required=False, choices=[("", "All kinds"), *Observation.Category.choices])
     withdrawn = forms.BooleanField(required=False, label="Withdrawn too")
+
+
+class ObservationForm(forms.Form):
+    content = forms.CharField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), label="What was observed")
+    category = forms.ChoiceField(
+        choices=[(c.value, c.label.removesuffix("s")) for c in Observation.Category], label="Kind"
+    )
+    source = forms.CharField(required=False, max_length=500, help_text="Such as GOAL:step-name.")
 
 
 class KeyValueFilterForm(forms.Form):

@@ -30,6 +30,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("w/<slug:slug>/review/<int:pk>/approve/", views.review.approve_held_change, name="approve-held-change"),
     path("w/<slug:slug>/review/<int:pk>/reject/", views.review.reject_held_change, name="reject-held-change"),
     path("w/<slug:slug>/sessions/<int:pk>/consolidate/", views.runs.consolidate, name="consolidate-session"),
+    path("w/<slug:slug>/recall/", views.recall, name="recall"),
     path("w/<slug:slug>/activity/", views.activity, name="activity"),
     path("w/<slug:slug>/runs/", views.runs.run_list, name="runs"),
     path("w/<slug:slug>/runs/consolidate-due/", views.runs.consolidate_due, name="consolidate-due"),

@@ -71,6 +71,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         ),
         ("Consolidation", ["auto_consolidate", "memory_window", "consolidation_style"]),
         ("Models", ["model", "consolidation_model", "model_base_url", "daily_token_budget"]),
+        ("Observations and hygiene", ["auto_extract", "extraction_model", "stale_days"]),
         ("Search and cache", ["recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries"]),
     ]
 
@@ -80,7 +81,8 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "name", "persist_memory", "auto_compress", "max_tokens", "max_entries", "recent_window",
             "min_entries_to_compress", "compression_ratio", "auto_consolidate", "memory_window",
             "consolidation_style", "model", "consolidation_model", "model_base_url", "daily_token_budget",
-            "recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries",
+            "recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries", "auto_extract",
+            "extraction_model", "stale_days",
         ]  # fmt: skip
         labels = {
             "persist_memory": "Keep memory",
@@ -94,13 +96,20 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "model": "The agent's model",
             "consolidation_model": "Model for summaries",
             "model_base_url": "Address of that model",
+            "auto_extract": "Extract automatically",
+            "extraction_model": "Model that extracts",
+            "stale_days": "Stale after",
             "recency_decay": "Recency decay",
             "cache_enabled": "Answer from the cache",
             "cache_ttl_seconds": "A cached response lives",
             "cache_max_entries": "Cached responses kept",
         }
         help_texts = {
-            "persist_memory": "Off: consolidation and extraction change nothing. Default on.",
+            "persist_memory": "Off: a scratchpad. Exact values, observations, knowledge, terms and cached responses "
+            "live for one run and leave nothing behind; nothing is consolidated. Default on.",
+            "auto_extract": "Find findings, insights and lessons in what the agent says, with a model. Default off.",
+            "extraction_model": "A small one does. Empty: the model for summaries.",
+            "stale_days": "Days without use or a look at it, after which something is to be looked at. Default 180.",
             "auto_compress": "Fold old entries when a session passes a limit below. Default on; off after an import, "
             "since its agent folds for itself.",
             "max_tokens": "Tokens of a session in the context, beyond which it is folded; also the context's budget. "

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.core.management import call_command
 from django.db import connection
 from django.test import Client, TransactionTestCase
 
@@ -77,3 +80,30 @@ def stranger_client(db: None) -> Client:
     client = Client()
     client.force_login(User.objects.create_user("sam"))
     return client
+
+
+@pytest.fixture
+def editor(workspace: Workspace) -> Client:
+    """Someone who may curate the workspace."""
+    user = User.objects.create_user("edda")
+    Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.EDITOR)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
+    """Run a management command with --json and return its one document."""
+
+    def call(*arguments: str, status: int = 0) -> dict[str, Any]:
+        if status:
+            with pytest.raises(SystemExit) as ended:
+                call_command(*arguments, "--json")
+            assert ended.value.code == status
+        else:
+            call_command(*arguments, "--json")
+        document: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return document
+
+    return call

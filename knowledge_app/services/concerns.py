@@ -13,9 +13,8 @@ from django.db.models import Count
 
 from knowledge_app.models import Concern, HygieneScore
 from knowledge_app.services.memory_rows import ENTRIES, FACTS, KNOWLEDGE, OBSERVATIONS, WORDS, Row, scan_row
-from memoryhub.lib.compaction import DEFAULT_THRESHOLD
 from memoryhub.lib.guard import numbers_in
-from memoryhub.lib.likeness import Alike, compare_texts
+from memoryhub.lib.likeness import DEFAULT_THRESHOLD, Alike, compare_texts
 from memoryhub.lib.scanners import in_words
 from sessions_app.models import Run, Workspace
 

@@ -173,10 +173,13 @@ def _change_batch(run: Run, units: list[list[int]], seen: int, total: int, now: 
         changes = _undoing(run, table, rows, pks)
     else:
         change = CHANGES[run.options["action"]]
+        values = run.options["values"]
+        if run.options["action"] == "assign":
+            values = _typed(table, values)
         for unit in units:
             present = [rows[pk] for pk in unit if pk in rows]
             if present and present[0].pk == unit[0]:  # a group whose first row is gone has nothing to be merged into
-                changes |= change(present, run.options["values"], now)
+                changes |= change(present, values, now)
     _write(run, table, rows, changes, now)
     renew_lease(run, stage="writing", steps_done=seen, steps_total=total)
 
@@ -236,7 +239,7 @@ def _apply(row: Any, values: Values) -> Values:
     names = [*values, *(["corrected"] if hasattr(row, "corrected") else [])]
     derived = derive(row)
     before = _plain(row, {*names, *derived})
-    for name, value in values.items():
+    for name, value in sorted(values.items(), key=lambda item: item[0] == "corrected"):  # which has the last word
         if name in FROM_FILES.get(type(row), ()) and getattr(row, name) != value:
             row.corrected = _corrected(row, name, value)
         setattr(row, name, value)

@@ -11,6 +11,8 @@ from memoryhub.lib.llm import BadReply
 
 MAX_ENTRY = 8_000  # characters of a history entry
 MAX_MEMORY = 400_000
+MAX_OBSERVATIONS = 20  # of one kind, from one output
+KINDS = {"findings": "finding", "insights": "insight", "lessons": "lesson"}
 _FENCE = re.compile(r"^\s*```[\w-]*\n(?P<inside>.*?)\n?```\s*$", re.DOTALL)
 _PLACEHOLDER = re.compile(
     r"^\W*(unchanged|no changes?|same( as before)?|as before|n/?a|none|null|nothing( new)?|todo|tbd|undefined"
@@ -48,6 +50,39 @@ def read_save_memory(arguments: Any, *, mark: str) -> SavedMemory:
     return SavedMemory(
         _field("history_entry", entry, MAX_ENTRY, mark), _unfenced(_field("memory_update", memory, MAX_MEMORY, mark))
     )
+
+
+def read_observations(text: str, *, mark: str) -> list[tuple[str, str]]:
+    """Return (kind, text) of an answer ``{"findings": [], "insights": [], "lessons": []}``, in that order.
+
+    The JSON may stand in a code fence, or have words before and after it; an item may be an object with a content.
+    At most 20 of a kind are taken. Raises BadReply where there is no such object.
+    """
+    if mark in text:
+        raise BadReply("The reply repeats the request.")
+    found = _embedded_object(text)
+    if not found.keys() & KINDS.keys():
+        raise BadReply("The reply names no findings, insights or lessons.")
+    return [(KINDS[name], said) for name in KINDS for said in _texts_of(found.get(name) or [])]
+
+
+def _embedded_object(text: str) -> dict[str, Any]:
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        value = decode_json(text[start : end + 1]).value if 0 <= start < end else None
+    except BadJSON as error:
+        raise BadReply(f"The reply can't be read as JSON: {error.message}.") from error
+    if not isinstance(value, dict):
+        raise BadReply(f"The reply is no JSON object: {text.strip()[:80]!r}")
+    return value
+
+
+def _texts_of(items: Any) -> list[str]:
+    if not isinstance(items, list):
+        raise BadReply("Findings, insights and lessons are to be lists.")
+    texts = [item.get("content") if isinstance(item, dict) else item for item in items]
+    clean = [clean_text(text).strip() for text in texts if isinstance(text, str)]
+    return list(dict.fromkeys(text for text in clean if text and not _PLACEHOLDER.match(text)))[:MAX_OBSERVATIONS]
 
 
 def _object(value: Any) -> dict[str, Any]:

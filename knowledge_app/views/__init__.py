@@ -1,11 +1,9 @@
-from knowledge_app.views import editing
+from knowledge_app.views import editing, knowledge, observations
 from knowledge_app.views.cache import cached_response, cached_responses
 from knowledge_app.views.graph import term, terms
 from knowledge_app.views.history import history, note_history
 from knowledge_app.views.keyvalues import key_value, key_values, reveal_key_value
-from knowledge_app.views.knowledge import knowledge
 from knowledge_app.views.memory import document, documents
-from knowledge_app.views.observations import observations
 
 __all__ = [
     "cached_response",

@@ -1,18 +1,36 @@
 from __future__ import annotations
 
-from django.db.models import Count, Q, QuerySet, TextField
-from django.db.models.functions import Cast
+from django.contrib import messages
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+from django.views.decorators.http import require_GET, require_POST
 
-from knowledge_app.forms import KnowledgeFilterForm
+from knowledge_app.forms import KnowledgeFilterForm, KnowledgeForm
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.views.extra import Fields, with_further_fields
+from knowledge_app.services import knowledge as service
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.files import knowledge_file
+from knowledge_app.views.bulk import after_edit, chosen_rows
+from knowledge_app.views.extra import Fields, further_fields, with_further_fields
+from memoryhub.lib.downloads import download
+from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
-from sessions_app.access import get_workspace
+from memoryhub.lib.likeness import DEFAULT_THRESHOLD
+from memoryhub.lib.pages import keyset_page, number_of, numbers_of
+from memoryhub.lib.tokens import counter_for
+from sessions_app.access import get_workspace, has_role, person
+from sessions_app.models import Membership, Run, Workspace
 
 ORDER = ("-access_count", "-id")
 SHOWN_EACH = 20  # of a category, before it is asked for
+SHOWN_STATES = 50
+SHOWN_GROUPS = 200
+THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
+EDITOR = Membership.Role.EDITOR
 
 
 def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
@@ -20,26 +38,39 @@ def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     form = KnowledgeFilterForm(request.GET)
     wishes = form.cleaned_data if form.is_valid() else {}
-    entries = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None)
-    if text := wishes.get("q"):
-        entries = entries.annotate(tag_text=Cast("tags", TextField())).filter(
-            Q(content__icontains=text) | Q(tag_text__icontains=text) | Q(source__icontains=text)
-        )
-    chosen = wishes.get("category")
-    page = keyset_page(entries.filter(category=chosen), order=ORDER, params=request.GET) if chosen else None
+    entries = _fitting(workspace, request)
+    chosen, state = wishes.get("category"), wishes.get("state")
+    is_paged = bool(chosen or state)
+    page = keyset_page(entries, order=ORDER, params=request.GET) if is_paged else None
     totals = dict(entries.order_by().values_list("category").annotate(Count("id")))
     context = {
         "workspace": workspace,
         "form": form,
-        "chosen": chosen,
         "is_filtered": any(wishes.values()),
-        "count": totals.get(chosen, 0) if chosen else sum(totals.values()),
+        "count": sum(totals.values()),
         "page": page,
         "entries": with_further_fields(page.rows) if page else [],
-        "groups": [] if chosen else _groups(entries, totals),
-        "chosen_label": KnowledgeEntry.Category(chosen).label if chosen else "",
+        "groups": [] if is_paged else _groups(entries, totals),
+        "title": KnowledgeEntry.Category(chosen).label if chosen else "Entries",
+        "categories": KnowledgeEntry.Category,
+        "state": state,
+        "may_edit": has_role(request.user, workspace, EDITOR),
+        "today": timezone.localdate(),
     }
     return render_page(request, "knowledge_app/knowledge.html", context, fragment="knowledge-list")
+
+
+def _fitting(workspace: Workspace, request: HttpRequest) -> QuerySet[KnowledgeEntry]:
+    """Return the entries that a page's filters leave: its rows, and what "all that fit" means."""
+    form = KnowledgeFilterForm(request.GET)
+    wishes = form.cleaned_data if form.is_valid() else {}
+    withdrawn = wishes.get("state") == "withdrawn"
+    entries = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at__isnull=not withdrawn)
+    if wishes.get("state") == "due":
+        entries = entries.filter(review_by__lte=timezone.localdate())
+    if category := wishes.get("category"):
+        entries = entries.filter(category=category)
+    return service.with_text(entries, wishes.get("q", ""))
 
 
 def _groups(
@@ -54,3 +85,167 @@ def _groups(
         )
         for category in KnowledgeEntry.Category
     ]
+
+
+@require_POST
+def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
+    """Do one thing with the entries chosen on the list, or with all that fit its filters."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    address = f"{reverse('knowledge:knowledge', args=[slug])}?{request.GET.urlencode()}"
+    try:
+        pks = chosen_rows(request, _fitting(workspace, request))
+        run, left = _edit(request, workspace, pks)
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    return after_edit(request, run, slug, address, left)
+
+
+def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[Run, str]:
+    """Carry out the form's action; return the run and what it left out, in words."""
+    action, _, category = request.POST.get("action", "").partition(":")
+    text = request.POST.get("text", "").strip()
+    actor, now = person(request), timezone.now()
+    if action == "move" and category in KnowledgeEntry.Category.values:
+        run, behind = service.recategorise(workspace, pks, category, actor=actor, now=now)
+        words = f"{behind:,} stay: the category says that already. Merge duplicates joins them."
+        return run, words if behind else ""
+    values: dict[str, object] = {"reason": text[:500]}
+    if action in ("tag", "untag"):
+        values = {"add" if action == "tag" else "remove": service.clean_tags(text.split(","))}
+        action = "tag"
+    elif action == "review":
+        values = {"review_by": _day(request.POST.get("review_by", ""))}
+    elif action not in ("withdraw", "return", "verify"):
+        raise service.BadKnowledge("Choose what to do with them.")
+    return edit_rows(workspace, "knowledge", action, pks, values=values, actor=actor, now=now), ""
+
+
+def _day(text: str) -> str:
+    """Return a day as ISO text, "" for none. Raises BadKnowledge."""
+    try:
+        return parse_date(text).isoformat() if text else ""  # type: ignore[union-attr]
+    except (ValueError, AttributeError) as error:
+        raise service.BadKnowledge("Give the date as a day.") from error
+
+
+def new_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=EDITOR)
+    form = KnowledgeForm(request.POST or None, initial={"category": request.GET.get("category")})
+    if form.is_bound and form.is_valid():
+        try:
+            added = service.add_knowledge(workspace, actor=person(request), now=timezone.now(), **form.cleaned_data)
+        except MemoryHubError as error:
+            form.add_error(None, error.message)
+        else:
+            words = "Added." if added.is_new else "It was there already: this counts as one more use."
+            messages.success(request, words)
+            return redirect("knowledge:knowledge-entry", slug, added.entry.pk)
+    context = {"workspace": workspace, "form": form}
+    return render_page(request, "knowledge_app/knowledge_new.html", context, status=422 if form.errors else 200)
+
+
+def knowledge_entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """One entry with every state that it had; an editor changes it in place."""
+    is_change = request.method == "POST"
+    workspace = get_workspace(request, slug, role=EDITOR if is_change else Membership.Role.VIEWER)
+    rows = KnowledgeEntry.objects.select_related("workspace")
+    entry: KnowledgeEntry = get_object_or_404(rows, workspace=workspace, pk=pk)
+    initial = {"content": entry.content, "category": entry.category, "source": entry.source, "tags": entry.tags}
+    form = KnowledgeForm(request.POST if is_change else None, initial=initial)
+    twin = None
+    if is_change and form.is_valid():
+        try:
+            run = service.save_entry(entry, form.cleaned_data, actor=person(request), now=timezone.now())
+        except service.KnowledgeExists as error:
+            twin = error.other
+            form.add_error("content", error.message)
+        except MemoryHubError as error:
+            form.add_error(None, error.message)
+        else:
+            return after_edit(request, run, slug, reverse("knowledge:knowledge-entry", args=[slug, pk]))
+    context = {
+        "workspace": workspace,
+        "entry": entry,
+        "form": form,
+        "twin": twin,
+        "fields": further_fields(entry),
+        "states": list(entry.history.order_by("-history_id")[:SHOWN_STATES]),
+        "may_edit": has_role(request.user, workspace, EDITOR),
+        "today": timezone.localdate(),
+    }
+    return render_page(request, "knowledge_app/knowledge_entry.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Withdraw an entry, take it back in, verify it, date its review, or restore an earlier state."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    entry = get_object_or_404(KnowledgeEntry.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    address = reverse("knowledge:knowledge-entry", args=[slug, pk])
+    state = number_of(request.POST.get("state"))
+    try:
+        if state is not None:
+            old = get_object_or_404(entry.history, history_id=state)
+            values = {name: getattr(old, name) for name in ("content", "category", "source", "tags")}
+            run = service.save_entry(entry, values, actor=person(request), now=timezone.now())
+        else:
+            run, _ = _edit(request, workspace, [entry.pk])
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    return after_edit(request, run, slug, address)
+
+
+def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
+    """Entries that say the same, group by group; a person chooses which are merged."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    wish = request.GET.get("threshold", "")
+    threshold = float(wish) if wish in THRESHOLDS else DEFAULT_THRESHOLD
+    groups = service.plan_merges(workspace, threshold=threshold)
+    if request.method == "POST":
+        chosen = set(numbers_of(request.POST.getlist("group")))
+        wanted = [
+            [group.keep.pk, *(other.pk for other in group.others)]
+            for group in groups
+            if request.POST.get("all") or group.keep.pk in chosen
+        ]
+        try:
+            run = service.merge_groups(workspace, wanted, actor=person(request), now=timezone.now())
+        except MemoryHubError as error:
+            messages.error(request, error.message)
+            return redirect("knowledge:merge-knowledge", slug)
+        return after_edit(request, run, slug, reverse("knowledge:knowledge", args=[slug]))
+    context = {
+        "workspace": workspace,
+        "groups": groups[:SHOWN_GROUPS],
+        "group_count": len(groups),
+        "gone_count": sum(len(group.others) for group in groups),
+        "thresholds": THRESHOLDS,
+        "threshold": f"{threshold:g}",
+    }
+    return render_page(request, "knowledge_app/knowledge_merge.html", context)
+
+
+def knowledge_context(request: HttpRequest, slug: str) -> HttpResponse:
+    """What of the knowledge would go into a prompt, within a budget of characters and tokens."""
+    workspace = get_workspace(request, slug)
+    max_chars = number_of(request.GET.get("max_chars"), digits=8)
+    max_chars = service.CONTEXT_CHARS if max_chars is None else max_chars
+    max_tokens = number_of(request.GET.get("max_tokens"), digits=8)
+    text = service.context_export(workspace, max_chars=max_chars, max_tokens=max_tokens)
+    context = {
+        "workspace": workspace,
+        "text": text,
+        "max_chars": max_chars,
+        "max_tokens": max_tokens,
+        "tokens": counter_for(workspace.model).count(text),
+        "line_count": len(text.split("\n")) if text else 0,
+        "count": KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).count(),
+    }
+    return render_page(request, "knowledge_app/knowledge_context.html", context)
+
+
+@require_GET
+def download_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
+    return download(knowledge_file(get_workspace(request, slug)), "knowledge.json")

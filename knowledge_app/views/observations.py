@@ -1,16 +1,32 @@
 from __future__ import annotations
 
+from typing import Any
+
+from django.contrib import messages
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
 
-from knowledge_app.forms import ObservationFilterForm
-from knowledge_app.models import Observation
-from knowledge_app.views.extra import Fields, with_further_fields
+from knowledge_app.forms import ObservationFilterForm, ObservationForm
+from knowledge_app.models import Confirmation, Observation
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.files import observations_file
+from knowledge_app.services.observations import BadObservation, Said, decide, store
+from knowledge_app.views.bulk import after_edit, chosen_rows
+from knowledge_app.views.extra import Fields, further_fields, with_further_fields
+from memoryhub.lib.downloads import download
+from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
-from sessions_app.access import get_workspace
+from memoryhub.lib.pages import keyset_page, number_of
+from sessions_app.access import get_workspace, has_role, person
+from sessions_app.models import Membership, Run, Workspace
 
 SHOWN_EACH = 25
+SHOWN_STATES = 50
+EDITOR = Membership.Role.EDITOR
 
 
 def observations(request: HttpRequest, slug: str) -> HttpResponse:
@@ -18,32 +34,45 @@ def observations(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     form = ObservationFilterForm(request.GET)
     wishes = form.cleaned_data if form.is_valid() else {}
-    rows = Observation.objects.filter(workspace=workspace)
-    if not wishes.get("withdrawn"):
-        rows = rows.filter(withdrawn_at=None)
-    if text := wishes.get("q"):
-        rows = rows.filter(Q(content__icontains=text) | Q(source__icontains=text))
+    rows = _fitting(workspace, request)
     chosen = wishes.get("category")
     totals = dict(rows.order_by().values_list("category").annotate(Count("id")))
-    page = keyset_page(rows.filter(category=chosen), order=("-id",), params=request.GET) if chosen else None
+    page = keyset_page(rows, order=("-id",), params=request.GET) if chosen else None
+    waiting = Confirmation.objects.filter(workspace=workspace, status=Confirmation.Status.OFFERED)
     context = {
         "workspace": workspace,
         "form": form,
-        "chosen": chosen,
-        "chosen_label": Observation.Category(chosen).label if chosen else "",
         "is_filtered": any(wishes.values()),
-        "count": totals.get(chosen, 0) if chosen else sum(totals.values()),
-        "columns": [] if chosen else _columns(rows, totals),
+        "count": sum(totals.values()),
         "page": page,
         "rows": with_further_fields(page.rows) if page else [],
+        "columns": [] if chosen else _columns(rows, totals),
+        "chosen_label": Observation.Category(chosen).label if chosen else "",
+        "categories": Observation.Category,
+        "offered_count": waiting.count(),
+        "may_edit": has_role(request.user, workspace, EDITOR),
+        "today": timezone.localdate(),
     }
     return render_page(request, "knowledge_app/observations.html", context, fragment="observation-list")
+
+
+def _fitting(workspace: Workspace, request: HttpRequest) -> QuerySet[Observation]:
+    """Return the observations that a page's filters leave: its rows, and what "all that fit" means."""
+    form = ObservationFilterForm(request.GET)
+    wishes = form.cleaned_data if form.is_valid() else {}
+    rows = Observation.objects.filter(workspace=workspace)
+    if not wishes.get("withdrawn"):
+        rows = rows.filter(withdrawn_at=None)
+    if chosen := wishes.get("category"):
+        rows = rows.filter(category=chosen)
+    if text := wishes.get("q"):
+        rows = rows.filter(Q(content__icontains=text) | Q(source__icontains=text))
+    return rows
 
 
 def _columns(
     rows: QuerySet[Observation], totals: dict[str, int]
 ) -> list[tuple[Observation.Category, int, list[tuple[Observation, Fields]]]]:
-    """Return each kind with its count and its newest rows: one query for each, three in all."""
     return [
         (
             category,
@@ -52,3 +81,121 @@ def _columns(
         )
         for category in Observation.Category
     ]
+
+
+@require_POST
+def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
+    """Do one thing with the observations chosen on the list, or with all that fit its filters."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    address = f"{reverse('knowledge:observations', args=[slug])}?{request.GET.urlencode()}"
+    try:
+        run = _edit(request, workspace, chosen_rows(request, _fitting(workspace, request)))
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    return after_edit(request, run, slug, address)
+
+
+def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
+    action, _, category = request.POST.get("action", "").partition(":")
+    values: dict[str, Any] = {"reason": request.POST.get("text", "").strip()[:500]}
+    if action == "move" and category in Observation.Category.values:
+        action, values = "assign", {"category": category}
+    elif action not in ("withdraw", "return", "verify"):
+        raise BadObservation("Choose what to do with them.")
+    return edit_rows(workspace, "observations", action, pks, values=values, actor=person(request), now=timezone.now())
+
+
+def new_observation(request: HttpRequest, slug: str) -> HttpResponse:
+    """Add an observation; one that is much like a known one is shown beside it first."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    form = ObservationForm(request.POST or None)
+    if form.is_bound and form.is_valid():
+        stored = store(workspace, [Said(**form.cleaned_data)], actor=person(request), now=timezone.now())
+        if stored.added:
+            messages.success(request, "Added.")
+            return redirect("knowledge:observation", slug, stored.added[0].pk)
+        messages.info(request, "Something much like it is known already: say whether it is the same.")
+        return redirect("knowledge:offered", slug)
+    context = {"workspace": workspace, "form": form}
+    return render_page(request, "knowledge_app/observation_new.html", context, status=422 if form.errors else 200)
+
+
+def observation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """One observation with every state that it had; an editor changes it in place."""
+    is_change = request.method == "POST"
+    workspace = get_workspace(request, slug, role=EDITOR if is_change else Membership.Role.VIEWER)
+    row = get_object_or_404(Observation.objects.select_related("run"), workspace=workspace, pk=pk)
+    initial = {"content": row.content, "category": row.category, "source": row.source}
+    form = ObservationForm(request.POST if is_change else None, initial=initial)
+    if is_change and form.is_valid():
+        run = _assign(request, workspace, row, form.cleaned_data)
+        return after_edit(request, run, slug, reverse("knowledge:observation", args=[slug, pk]))
+    context = {
+        "workspace": workspace,
+        "row": row,
+        "form": form,
+        "fields": further_fields(row),
+        "states": list(row.history.order_by("-history_id")[:SHOWN_STATES]),
+        "confirmations": list(row.confirmations.exclude(status="offered").order_by("-id")[:20]),
+        "may_edit": has_role(request.user, workspace, EDITOR),
+    }
+    return render_page(request, "knowledge_app/observation.html", context, status=422 if form.errors else 200)
+
+
+def _assign(request: HttpRequest, workspace: Workspace, row: Observation, values: dict[str, Any]) -> Run:
+    return edit_rows(
+        workspace, "observations", "assign", [row.pk], values=values, actor=person(request), now=timezone.now()
+    )
+
+
+@require_POST
+def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Withdraw an observation, take it back in, verify it, or restore an earlier state."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    row = get_object_or_404(Observation, workspace=workspace, pk=pk)
+    address = reverse("knowledge:observation", args=[slug, pk])
+    state = number_of(request.POST.get("state"))
+    try:
+        if state is None:
+            run = _edit(request, workspace, [pk])
+        else:
+            old = get_object_or_404(row.history, history_id=state)
+            values = {name: getattr(old, name) for name in ("content", "category", "source")}
+            run = _assign(request, workspace, row, values)
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    return after_edit(request, run, slug, address)
+
+
+def offered(request: HttpRequest, slug: str) -> HttpResponse:
+    """What was extracted and is much like a known observation: the same, or another thing?"""
+    workspace = get_workspace(request, slug)
+    rows = Confirmation.objects.filter(workspace=workspace, status=Confirmation.Status.OFFERED)
+    context = {
+        "workspace": workspace,
+        "page": keyset_page(rows.select_related("observation", "run"), order=("-id",), params=request.GET),
+        "count": rows.count(),
+        "may_edit": has_role(request.user, workspace, EDITOR),
+    }
+    return render_page(request, "knowledge_app/offered.html", context, fragment="offered-list")
+
+
+@require_POST
+def decide_offered(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=EDITOR)
+    rows = Confirmation.objects.select_related("workspace", "observation")
+    found = get_object_or_404(rows, workspace=workspace, pk=pk)
+    is_same = request.POST.get("is_same") == "1"
+    done = decide(found, is_same=is_same, actor=person(request), now=timezone.now())
+    if isinstance(done, Run):
+        messages.success(request, "It counts as a confirmation.", extra_tags=str(done.pk))
+    else:
+        messages.success(request, "It is an observation of its own now.")
+    return redirect("knowledge:offered", slug)
+
+
+@require_GET
+def download_observations(request: HttpRequest, slug: str) -> HttpResponse:
+    return download(observations_file(get_workspace(request, slug)), "observations-export.json")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from knowledge_app.models import KnowledgeEntry, Observation
 from sessions_app.models import AuditRecord, Run, Session, Workspace
 
 
@@ -50,6 +51,53 @@ def session_document(session: Session) -> dict[str, Any]:
         "last_consolidated": session.last_consolidated,
         "created_at": session.created_at,
         "updated_at": session.updated_at,
+    }
+
+
+def edit_document(run: Run) -> dict[str, Any]:
+    """Return an edit's run as JSON: how many rows it changed, and how many it passed over."""
+    return {
+        "id": run.pk,
+        "status": run.status,
+        "changed": run.proposal.get("changed", 0),
+        "passed_over": run.proposal.get("passed_over", 0),
+        "error": run.error or None,
+    }
+
+
+def knowledge_document(entry: KnowledgeEntry) -> dict[str, Any]:
+    return {
+        "id": entry.pk,
+        "content_id": entry.content_id,
+        "category": entry.category,
+        "content": entry.content,
+        "source": entry.source,
+        "tags": entry.tags,
+        "access_count": entry.access_count,
+        "accessed_at": entry.accessed_at,
+        "created_at": entry.created_at,
+        "last_verified_at": entry.last_verified_at,
+        "review_by": entry.review_by,
+        "withdrawn_at": entry.withdrawn_at,
+        "withdrawn_reason": entry.withdrawn_reason or None,
+    }
+
+
+def observation_document(row: Observation) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "uid": row.uid,
+        "category": row.category,
+        "content": row.content,
+        "source": row.source,
+        "run": row.run_id,
+        "created_at": row.occurred_at,
+        "confirmations": row.confirmation_count,
+        "last_verified_at": row.last_verified_at,
+        "access_count": row.access_count,
+        "accessed_at": row.accessed_at,
+        "withdrawn_at": row.withdrawn_at,
+        "withdrawn_reason": row.withdrawn_reason or None,
     }
 
 

@@ -13,15 +13,17 @@ from sessions_app.models import Workspace
 MILLION = Decimal(1_000_000)
 
 
-def model_for(workspace: Workspace) -> ModelSettings | None:
+def model_for(workspace: Workspace, *, wanted: str = "") -> ModelSettings | None:
     """Return where a workspace's runs ask and whom; None where no model is set, and summaries are made by rule.
+
+    ``wanted``: the name of another model than the one that folds and consolidates.
 
     The address of the environment may lie inside this machine, since whoever runs the hub wrote it; one that a page
     named may not, unless MEMORYHUB_PRIVATE_HOSTS says so, and never gets the environment's key.
     """
     own = _base_url()
     base_url = _preset(workspace.model_base_url) or own
-    name = workspace.consolidation_model or settings.MEMORYHUB_LLM_MODEL or workspace.model
+    name = wanted or workspace.consolidation_model or settings.MEMORYHUB_LLM_MODEL or workspace.model
     if not base_url or not name:
         return None
     is_own = _place(base_url) == _place(own)

@@ -10,7 +10,7 @@ from datetime import datetime
 from knowledge_app.services.consolidation import undo_consolidation
 from knowledge_app.services.edits import carry_out_edit
 from knowledge_app.services.settling import undo_settling
-from memoryhub.flows import compress, consolidate, hygiene
+from memoryhub.flows import compress, consolidate, extract, hygiene
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import Actor
@@ -22,10 +22,11 @@ LOOK_SECONDS = 0.2
 STEPS: dict[str, Callable[..., None]] = {
     Run.Kind.COMPRESSION: compress.carry_out,
     Run.Kind.CONSOLIDATION: consolidate.carry_out,
+    Run.Kind.EXTRACTION: extract.carry_out,
     Run.Kind.EDIT: lambda run, now: carry_out_edit(run, now=now()),
     Run.Kind.SCAN: hygiene.carry_out,
 }
-UNDO: dict[str, Callable[..., object]] = {
+UNDO: dict[str, Callable[..., Run | None]] = {
     Run.Kind.COMPRESSION: undo_compression,
     Run.Kind.CONSOLIDATION: undo_consolidation,
     Run.Kind.EDIT: undo_settling,  # an edit like any other, unless it settled concerns
@@ -56,16 +57,21 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
     return _followed_up(pk, now())
 
 
-def undo_run(run: Run, *, actor: Actor, now: datetime) -> None:
-    """Take a done run back, whatever it did. Raises RunNotFitting, which says what builds on it."""
+def undo_run(run: Run, *, actor: Actor, now: datetime) -> Run | None:
+    """Take a done run back, whatever it did; return the run that does where undoing is one, as it is for an edit.
+
+    Raises RunNotFitting, which says what builds on it.
+    """
     undo = UNDO.get(run.kind)
     if undo is None:
         raise RunNotFitting(f"A run of the kind {run.kind} changes nothing that could be undone.")
-    undo(run, actor=actor, now=now)
+    return undo(run, actor=actor, now=now)
 
 
 def complete(run: Run, *, now: Callable[[], datetime]) -> Run:
     """Carry a run out here, or see a worker do so that was quicker; return it once it is no longer live."""
+    if not run.is_live:
+        return run
     while (done := execute(run.pk, now=now)) is None:
         done = Run.objects.select_related("workspace", "session").get(pk=run.pk)
         if not done.is_live:
@@ -78,6 +84,7 @@ def request_due(session: Session, now: datetime) -> None:
     """Ask for whatever a session is due for."""
     compress.request_if_due(session, now)
     consolidate.request_if_due(session, now)
+    extract.request_if_due(session, now)
 
 
 def _followed_up(pk: int, now: datetime) -> Run | None:

@@ -9,9 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from memoryhub.lib.facts import FactLine, fact_lines
-from memoryhub.lib.likeness import alike_pairs, contradict, group_pairs, tokens_of
-
-DEFAULT_THRESHOLD = 0.7
+from memoryhub.lib.likeness import DEFAULT_THRESHOLD, group_pairs, near_pairs
 
 
 @dataclass(frozen=True)
@@ -50,15 +48,13 @@ def find_duplicates(text: str, *, threshold: float = DEFAULT_THRESHOLD, pinned: 
     first line stays, or its first pinned one.
     """
     facts = fact_lines(text)
-    sets = [tokens_of(fact.text) for fact in facts]
-    pairs = sorted(alike_pairs(sets, threshold), key=lambda pair: (-pair[2], pair[0], pair[1]))
-    same = [(i, j, ratio) for i, j, ratio in pairs if _agree(facts[i], facts[j])]
-    contrary = [
-        Contradiction(facts[i], facts[j], ratio) for i, j, ratio in pairs if contradict(facts[i].text, facts[j].text)
-    ]
-    fixed = {place for place, fact in enumerate(facts) if fact.line in pinned}
-    groups = [Cluster(facts[i], [facts[j] for j in others], least) for i, others, least in group_pairs(same, fixed)]
-    return Compaction(groups, contrary)
+    same, contrary = near_pairs([fact.text for fact in facts], threshold=threshold)
+    same = [(i, j, ratio) for i, j, ratio in same if _same_kind(facts[i], facts[j])]
+    groups = group_pairs(same, pinned={i for i, fact in enumerate(facts) if fact.line in set(pinned)})
+    return Compaction(
+        [Cluster(facts[keep], [facts[i] for i in others], ratio) for keep, others, ratio in groups],
+        [Contradiction(facts[i], facts[j], ratio) for i, j, ratio in contrary],
+    )
 
 
 def without_lines(text: str, numbers: Collection[int]) -> str:
@@ -66,6 +62,5 @@ def without_lines(text: str, numbers: Collection[int]) -> str:
     return "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in numbers)
 
 
-def _agree(one: FactLine, other: FactLine) -> bool:
-    same_kind = not one.category or not other.category or one.category == other.category
-    return same_kind and not contradict(one.text, other.text)
+def _same_kind(one: FactLine, other: FactLine) -> bool:
+    return not one.category or not other.category or one.category == other.category

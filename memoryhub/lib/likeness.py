@@ -19,6 +19,7 @@ from memoryhub.lib.guard import count_negations, numbers_in
 
 Pair = tuple[int, int, float]
 Signature = tuple[frozenset[tuple[str, int]], int]
+DEFAULT_THRESHOLD = 0.7
 MAX_COMPARED_CHARS = 4_000  # of a text: longer ones are compared by their beginnings
 MAX_COMPARISONS = 1_500_000  # of sets with each other; some seconds
 MAX_PARTNERS = 20  # contradictions that one text is named in
@@ -63,9 +64,17 @@ def tokens_of(text: str) -> frozenset[str]:
     return frozenset(words + pairs)
 
 
-def contradict(one: str, other: str) -> bool:
-    """Tell whether texts on the same subject differ in a number or a negation."""
-    return numbers_in(one) != numbers_in(other) or count_negations(one) != count_negations(other)
+def near_pairs(texts: Sequence[str], *, threshold: float = DEFAULT_THRESHOLD) -> tuple[list[Pair], list[Pair]]:
+    """Return all pairs of texts that say the same, and all that contradict each other: (i, j, likeness), i < j.
+
+    ``threshold``: Jaccard's likeness over their tokens, 0 to 1. Best first. For the texts of one document: of many
+    that are nearly the same there are very many pairs, see ``compare_texts``.
+    """
+    found = alike_pairs([tokens_of(text) for text in texts], threshold)
+    pairs = sorted(found, key=lambda pair: (-pair[2], pair[0], pair[1]))
+    signed = [_signature(text) for text in texts]
+    same = [pair for pair in pairs if signed[pair[0]] == signed[pair[1]]]
+    return same, [pair for pair in pairs if signed[pair[0]] != signed[pair[1]]]
 
 
 def alike_pairs(
@@ -152,10 +161,10 @@ def _few_each(pairs: Sequence[Pair]) -> list[Pair]:
     return kept
 
 
-def group_pairs(pairs: Sequence[Pair], fixed: Collection[int] = ()) -> list[tuple[int, list[int], float]]:
+def group_pairs(pairs: Sequence[Pair], *, pinned: Collection[int] = ()) -> list[tuple[int, list[int], float]]:
     """Group what is alike round the one that stays: (its place, the others, the least likeness among them).
 
-    Each that goes is alike to that one itself. Of a group the first stays, or its first that is ``fixed``: those
+    Each that goes is alike to that one itself. Of a group the first stays, or its first that is ``pinned``: those
     never go.
     """
     partners: defaultdict[int, dict[int, float]] = defaultdict(dict)
@@ -163,11 +172,11 @@ def group_pairs(pairs: Sequence[Pair], fixed: Collection[int] = ()) -> list[tupl
         partners[i][j] = partners[j][i] = ratio
     gone: set[int] = set()
     groups = []
-    for i in sorted(partners, key=lambda place: (place not in fixed, place)):
+    for i in sorted(partners, key=lambda place: (place not in pinned, place)):
         if i in gone:
             continue
-        near = {j: ratio for j, ratio in partners[i].items() if j not in gone and j not in fixed}
-        near = {j: ratio for j, ratio in near.items() if j > i or i in fixed}
+        near = {j: ratio for j, ratio in partners[i].items() if j not in gone and j not in pinned}
+        near = {j: ratio for j, ratio in near.items() if j > i or i in pinned}
         if near:
             gone |= {i, *near}
             groups.append((i, sorted(near), min(near.values())))

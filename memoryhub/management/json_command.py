@@ -7,6 +7,7 @@ import re
 import sys
 from abc import abstractmethod
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -19,6 +20,14 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 def escape_control(text: str) -> str:
     """Show control characters as escapes, so that stored text can't steer a terminal."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+
+
+def handed_out(text: str, output: str | None) -> dict[str, Any]:
+    """Return a text as a command's document, or write it to a file and return its name."""
+    if not output:
+        return {"text": text}
+    Path(output).write_text(text, encoding="utf-8")
+    return {"file": output}
 
 
 class _Parser(CommandParser):

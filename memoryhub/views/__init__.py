@@ -8,6 +8,7 @@ from memoryhub.views.configure import (
 )
 from memoryhub.views.front import health, home, open_demo, setup
 from memoryhub.views.imports import import_again, import_report, new_import, workspace_files, workspace_imports
+from memoryhub.views.recall import recall
 from memoryhub.views.workspaces import overview, session_context
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "new_workspace",
     "open_demo",
     "overview",
+    "recall",
     "review",
     "runs",
     "session_context",

@@ -8,11 +8,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseStopPolling
 
 from knowledge_app.models import MemoryRevision
+from knowledge_app.services.changes import WORDS
 from knowledge_app.services.consolidation import is_due
+from knowledge_app.services.edits import TABLES
 from memoryhub.flows.model import model_for
 from memoryhub.flows.review import approve_run
 from memoryhub.flows.runs import undo_run
@@ -38,11 +41,13 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     state = request.GET.get("state", "")
     runs = Run.objects.filter(workspace=workspace).select_related("session")
+    work, edits = runs.exclude(kind=Run.Kind.EDIT), runs.filter(kind=Run.Kind.EDIT)
     tabs = [
-        ("", "All", runs.count()),
+        ("", "All", work.count()),
         *((name, name.capitalize(), runs.filter(q).count()) for name, q in STATES.items()),
+        ("edits", "Edits", edits.count()),
     ]
-    shown = runs.filter(STATES[state]) if state in STATES else runs
+    shown = edits if state == "edits" else runs.filter(STATES[state]) if state in STATES else work
     context = {
         "workspace": workspace,
         "page": keyset_page(shown, order=("-id",), params=request.GET),
@@ -63,11 +68,23 @@ def run_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "summary": Summary.objects.filter(run=run).first(),
         "may_decide": has_role(request.user, run.workspace, EDITOR),
         "memory_url": _memory_url(run, slug),
+        "edit": _edit_figures(run) if run.kind == Run.Kind.EDIT else None,
     }
     response = render_page(request, "memoryhub/run.html", context, fragment="run")
     if not run.is_live and request.GET.get("poll"):
         return HttpResponseStopPolling(response.content)
     return response
+
+
+def _edit_figures(run: Run) -> dict[str, object]:
+    table, action = TABLES[run.options["table"]], run.options["action"]
+    return {
+        "words": WORDS[action].capitalize(),
+        "many": table.many,
+        "total": sum(len(unit) for unit in run.options["units"]),
+        "changed": run.proposal.get("changed") or run.edited_rows.count(),
+        "of": run.options.get("of"),
+    }
 
 
 def _memory_url(run: Run, slug: str) -> str:
@@ -121,10 +138,15 @@ def dismiss(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Take a run back, and go to where that was asked for."""
     run = _find(request, slug, pk, role=EDITOR)
-    undo_run(run, actor=person(request), now=timezone.now())
-    messages.success(request, "Undone.")
-    return redirect("run", slug, pk)
+    undone = undo_run(run, actor=person(request), now=timezone.now())
+    if isinstance(undone, Run) and undone.is_live:
+        return redirect("run", slug, undone.pk)
+    messages.success(request, "Undone.", extra_tags=str(undone.pk) if isinstance(undone, Run) else "")
+    back = request.POST.get("next", "")
+    is_own = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    return redirect(back if is_own else reverse("run", args=[slug, pk]))
 
 
 @require_POST

@@ -9,13 +9,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
-from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.flows.intake import record_entries
 from memoryhub.flows.sessions import archive_and_clear, fold_to_window
 from memoryhub.flows.transfer import export_session, import_session, problems_of
 from memoryhub.forms import SessionFileForm
+from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
@@ -156,11 +156,7 @@ def export(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk)
     epoch = number_of(request.GET.get("epoch"), digits=5)
     name, text = export_session(session, request.GET.get("layout", ""), epoch=epoch)
-    headers = {
-        "Content-Disposition": content_disposition_header(as_attachment=True, filename=name) or "attachment",
-        "Content-Security-Policy": "sandbox",
-    }
-    return HttpResponse(text, content_type="application/octet-stream", headers=headers)
+    return download(text, name)
 
 
 @require_GET

@@ -45,6 +45,11 @@ document.addEventListener("click", ({ target }) => {
   } else if (target.matches("dialog")) target.close();
 });
 
+/* Choosing all rows of a page. */
+document.addEventListener("change", ({ target }) => {
+  if (target.matches("[data-choose-all]")) all("input[name='row']", target.form).forEach((box) => { box.checked = target.checked; });
+});
+
 /* A link to an entry inside a folded stretch opens what hides it. */
 const unfold = () => {
   const entry = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
@@ -72,6 +77,7 @@ const keys = {
   j: () => step(1),
   k: () => step(-1),
   g: () => { going = Date.now(); },
+  x: () => one("input[name='row']", document.activeElement.closest("[data-row]") ?? document.createElement("p"))?.click(),
 };
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
-from django.core.management import call_command
 from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import HeldChange, MemoryDocument
@@ -22,21 +20,6 @@ FACTS = [f"fact {word} of the team is known" for word in WORDS.split()]
 
 def memory(*facts: str) -> str:
     return "# Team\n\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"
-
-
-@pytest.fixture
-def command(capsys):
-    def call(*arguments: str, status: int = 0) -> dict[str, Any]:
-        if status:
-            with pytest.raises(SystemExit) as ended:
-                call_command(*arguments, "--json")
-            assert ended.value.code == status
-        else:
-            call_command(*arguments, "--json")
-        document: dict[str, Any] = json.loads(capsys.readouterr().out)
-        return document
-
-    return call
 
 
 @pytest.fixture

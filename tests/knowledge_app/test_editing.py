@@ -1,7 +1,6 @@
 from datetime import date
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from knowledge_app.models import Fact, MemoryDocument
@@ -18,7 +17,7 @@ from knowledge_app.services.editing import (
 )
 from knowledge_app.services.origins import line_origins
 from memoryhub.flows.check import check_memory
-from sessions_app.models import AuditRecord, Membership
+from sessions_app.models import AuditRecord
 from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
@@ -164,15 +163,6 @@ def test_each_line_leads_to_its_revision(document):
     assert [line.revision.number for line in origins if line.text == "- new"] == [2]
     assert {line.revision.number for line in origins if line.text == "- likes tea"} == {1}
     assert {line.source for line in origins} == {"person"}
-
-
-@pytest.fixture
-def editor(workspace, django_user_model) -> Client:
-    user = django_user_model.objects.create_user("edda")
-    Membership.objects.create(workspace=workspace, user=user, role="editor")
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def url(name: str, *args: object) -> str:

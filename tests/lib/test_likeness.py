@@ -6,7 +6,7 @@ from memoryhub.lib.likeness import (
     Comparing,
     alike_pairs,
     compare_texts,
-    contradict,
+    near_pairs,
     tokens_of,
 )
 
@@ -44,7 +44,7 @@ def test_numbers_and_negations_that_differ_contradict():
     assert contrary("database pool limit is 40", "database pool limit is 60") == [(0, 1)]
     assert contrary("Deploys go out on Fridays", "Deploys never go out on Fridays") == [(0, 1)]
     assert groups("database pool limit is 40", "database pool limit is 60") == []
-    assert contradict("on port 1", "on port 2")
+    assert near_pairs(["on port 1", "on port 2", "on port 1"]) == ([(0, 2, 1.0)], [(0, 1, 1.0), (1, 2, 1.0)])
 
 
 def test_a_repeated_side_of_a_contradiction_is_named_once():

@@ -1,5 +1,4 @@
 import pytest
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -8,7 +7,7 @@ from knowledge_app.services.history import add_note
 from knowledge_app.services.memory import revise_document
 from knowledge_app.services.outside import take_document
 from memoryhub.lib.layouts.records import DocumentRecord
-from sessions_app.models import Entry, Membership, Run, Workspace
+from sessions_app.models import Entry, Run, Workspace
 from tests.hub import NOW, PERSON, add, open_at, talk
 
 pytestmark = pytest.mark.django_db
@@ -30,15 +29,6 @@ def change(workspace) -> HeldChange:
     take(workspace, *FACTS)
     take(workspace, *FACTS[2:5], *FACTS[8:])
     return HeldChange.objects.get()
-
-
-@pytest.fixture
-def editor(workspace, django_user_model) -> Client:
-    user = django_user_model.objects.create_user("edda")
-    Membership.objects.create(workspace=workspace, user=user, role="editor")
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def url(name: str, *args: object) -> str:

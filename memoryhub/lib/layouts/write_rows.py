@@ -1,0 +1,90 @@
+"""Knowledge, cached responses, key-values and observations as the agents' own files: the way back from records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from memoryhub.lib.layouts.records import (
+    CachedResponseRecord,
+    KeyValueRecord,
+    KnowledgeRecord,
+    ObservationRecord,
+)
+
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def knowledge_json(records: Iterable[KnowledgeRecord]) -> str:
+    """Return Grip's memory/knowledge.json (formats.md section 3), entries in the order given."""
+    return json.dumps(
+        {"version": 1, "entries": [_knowledge(record) for record in records]}, ensure_ascii=False, indent=2
+    )
+
+
+def _knowledge(record: KnowledgeRecord) -> dict[str, Any]:
+    values = {
+        "id": record.content_id,
+        "category": record.category,
+        "content": record.content,
+        "source": record.source,
+        "tags": record.tags,
+        "created_at": _seconds(record.created_at),
+        "accessed_at": _seconds(record.accessed_at),
+        "access_count": record.access_count,
+    }
+    return values | record.extra
+
+
+def cache_json(records: Iterable[CachedResponseRecord]) -> str:
+    """Return Grip's state/semantic_cache.json, entries in the order given."""
+    return json.dumps({record.key: _cached(record) for record in records}, ensure_ascii=False)
+
+
+def _cached(record: CachedResponseRecord) -> dict[str, Any]:
+    values = {
+        "response": record.response,
+        "model": record.model,
+        "created_at": _seconds(record.created_at),
+        "accessed_at": _seconds(record.accessed_at),
+        "message_preview": record.preview,
+    }
+    return values | record.extra
+
+
+def key_values_json(records: Iterable[KeyValueRecord]) -> str:
+    """Return grid's kv.json: sorted keys, two spaces, Go's escapes, no line end. JSON values stay as they came."""
+    ordered = sorted(records, key=lambda record: record.key.encode())
+    lines = [f"  {_go(record.key)}: {record.value if record.is_json else _go(record.value)}" for record in ordered]
+    return "{\n" + ",\n".join(lines) + "\n}" if lines else "{}"
+
+
+def _go(text: str) -> str:
+    """Return a JSON string as Go's encoder writes it."""
+    return "".join(_ESCAPES.get(character, character) for character in json.dumps(text, ensure_ascii=False))
+
+
+def observations_json(records: Iterable[ObservationRecord]) -> str:
+    """Return observations as the export that grid's reader takes (formats.md section 4)."""
+    rows = [
+        {
+            "category": record.category,
+            "content": record.content,
+            "created_at": record.occurred_at_text or _zulu(record.occurred_at),
+            "id": record.uid,
+            "source": record.source,
+        }
+        | record.extra
+        for record in records
+    ]
+    return json.dumps(rows, ensure_ascii=False, indent=2) + "\n"
+
+
+def _seconds(moment: datetime | None) -> float | None:
+    return moment.timestamp() if moment else None
+
+
+def _zulu(moment: datetime | None) -> str:
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z") if moment else ""

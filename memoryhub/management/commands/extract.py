@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.models import Confirmation, Observation
+from memoryhub.flows.documents import observation_document, run_document
+from memoryhub.flows.extract import request_extraction
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.flows.runs import complete
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "extract")
+
+
+class Command(JsonCommand):
+    help = "Find findings, insights and lessons in what a step of an agent put out, and store them."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace")
+        parser.add_argument("--source", default="", help="GOAL:step-name, kept with each observation")
+        parser.add_argument("--file", help="the output; standard input by default")
+
+    def run(self, *, workspace: str, source: str, file: str | None, **_options: Any) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        text = Path(file).read_text(encoding="utf-8", errors="replace") if file else sys.stdin.read()
+        run = complete(
+            request_extraction(found, text, source=source, actor=COMMAND, now=timezone.now()), now=timezone.now
+        )
+        added = Observation.objects.filter(run=run).order_by("id")
+        offered = Confirmation.objects.filter(run=run).select_related("observation").order_by("id")
+        document = run_document(run) | {
+            "added": [observation_document(row) for row in added],
+            "offered": [
+                {"id": row.pk, "content": row.content, "known": row.observation.content, "similarity": row.similarity}
+                for row in offered
+            ],
+            "left_out": run.proposal.get("left_out", 0),
+        }
+        return {"runs": [document]}
+
+    def show(self, result: dict[str, Any]) -> None:
+        for run in result["runs"]:
+            self.line(f"{run['status'].replace('_', ' ')}{': ' + run['error'] if run['error'] else ''}")
+            for row in run["added"]:
+                self.line(f"  {row['category']}: {row['content']}")
+            for row in run["offered"]:
+                self.line(f"  much like {row['known']!r}: {row['content']}")

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from datetime import date
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services import knowledge as service
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.files import knowledge_file
+from memoryhub.flows.documents import edit_document, knowledge_document
+from memoryhub.flows.lookup import NotFound, find_workspace
+from memoryhub.flows.runs import complete
+from memoryhub.lib.likeness import DEFAULT_THRESHOLD
+from memoryhub.management.json_command import JsonCommand, handed_out
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "knowledge")
+EDITS = ("edit", "move", "tag", "verify", "review", "withdraw", "return")
+ACTIONS = ("list", "show", "add", *EDITS, "merge", "context", "export")
+
+
+class Command(JsonCommand):
+    help = "Knowledge entries: list, search, add, edit, move, tag, withdraw, merge, and as a prompt has them."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=ACTIONS)
+        parser.add_argument("workspace")
+        parser.add_argument("ids", nargs="*", type=int, help="numbers of entries, as list shows them")
+        parser.add_argument("--query", default="", help="for list: part of content, tags or source")
+        parser.add_argument("--category", default="", help="one of the five; an unknown one becomes learned_fact")
+        parser.add_argument("--content", help="for add and edit")
+        parser.add_argument("--source", help="for add and edit")
+        parser.add_argument("--tag", action="append", help="for add, edit and tag; may come several times")
+        parser.add_argument("--untag", action="append", default=[], help="for tag: a tag to take away")
+        parser.add_argument("--reason", default="", help="for withdraw")
+        parser.add_argument("--by", type=date.fromisoformat, help="for review: a day, YYYY-MM-DD")
+        parser.add_argument("--limit", type=int, default=20, help="for list")
+        parser.add_argument("--threshold", type=float, default=DEFAULT_THRESHOLD, help="for merge: likeness")
+        parser.add_argument("--apply", action="store_true", help="for merge: do it; else only show the groups")
+        parser.add_argument("--max-chars", type=int, default=service.CONTEXT_CHARS, help="for context")
+        parser.add_argument("--max-tokens", type=int, help="for context")
+        parser.add_argument("--output", help="for export: write to this file")
+
+    def run(self, *, action: str, workspace: str, ids: list[int], **options: Any) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        if action == "list":
+            rows = service.search_knowledge(
+                found, options["query"], category=options["category"], max_results=options["limit"]
+            )
+            return {"entries": [knowledge_document(row) for row in rows]}
+        if action == "context":
+            text = service.context_export(found, max_chars=options["max_chars"], max_tokens=options["max_tokens"])
+            return {"text": text}
+        if action == "export":
+            return handed_out(knowledge_file(found), options["output"])
+        if action == "add":
+            return _add(found, options)
+        if action == "merge":
+            return _merge(found, options)
+        if action == "show":
+            return {"entries": [knowledge_document(_entry(found, pk)) for pk in ids]}
+        return _change(found, action, ids, options)
+
+    def show(self, result: dict[str, Any]) -> None:
+        for entry in result.get("entries", []):
+            self.line(f"{entry['id']}. [{entry['category']}] {entry['content']}")
+        for group in result.get("groups", []):
+            self.line(f"keep    {group['keep']['content']}")
+            for other in group["merge"]:
+                self.line(f"  merge {other['content']}  ({group['similarity']})")
+        for word in ("note", "file"):
+            if result.get(word):
+                self.line(result[word])
+        if result.get("run"):
+            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
+        if "text" in result:
+            self.stdout.write(result["text"])
+
+
+def _entry(workspace: Workspace, pk: int) -> KnowledgeEntry:
+    entry = KnowledgeEntry.objects.select_related("workspace").filter(workspace=workspace, pk=pk).first()
+    if entry is None:
+        raise NotFound(f"{workspace.slug} has no knowledge entry {pk}.")
+    return entry
+
+
+def _add(workspace: Workspace, options: dict[str, Any]) -> dict[str, Any]:
+    added = service.add_knowledge(
+        workspace,
+        options["content"] or "",
+        category=options["category"] or service.DEFAULT_CATEGORY,
+        source=options["source"] or "",
+        tags=options["tag"] or [],
+        actor=COMMAND,
+        now=timezone.now(),
+    )
+    note = f"The category {options['category']!r} is none of the five: it became learned_fact." * added.was_unknown
+    return {"entries": [knowledge_document(added.entry)], "added": added.is_new, "note": note}
+
+
+def _merge(workspace: Workspace, options: dict[str, Any]) -> dict[str, Any]:
+    groups = service.plan_merges(workspace, threshold=options["threshold"])
+    document: dict[str, Any] = {
+        "groups": [
+            {
+                "keep": knowledge_document(group.keep),
+                "merge": [knowledge_document(other) for other in group.others],
+                "similarity": round(group.similarity, 3),
+            }
+            for group in groups
+        ],
+        "run": None,
+    }
+    if options["apply"] and groups:
+        units = [[group.keep.pk, *(other.pk for other in group.others)] for group in groups]
+        document["run"] = _done(service.merge_groups(workspace, units, actor=COMMAND, now=timezone.now()))
+    return document
+
+
+def _change(workspace: Workspace, action: str, ids: list[int], options: dict[str, Any]) -> dict[str, Any]:
+    now = timezone.now()
+    if action == "edit":
+        entry = _entry(workspace, ids[0] if ids else 0)
+        names = {"content": "content", "source": "source", "tags": "tag", "category": "category"}
+        values = {name: options[option] for name, option in names.items() if options[option]}
+        return {"run": _done(service.save_entry(entry, values, actor=COMMAND, now=now))}
+    if action == "move":
+        run, behind = service.recategorise(workspace, ids, options["category"], actor=COMMAND, now=now)
+        note = f"{behind} stay: the category says that already." if behind else ""
+        return {"run": _done(run), "note": note}
+    values = {"reason": options["reason"]}
+    if action == "tag":
+        values = {"add": service.clean_tags(options["tag"] or []), "remove": options["untag"]}
+    elif action == "review":
+        values = {"review_by": options["by"].isoformat() if options["by"] else ""}
+    return {"run": _done(edit_rows(workspace, "knowledge", action, ids, values=values, actor=COMMAND, now=now))}
+
+
+def _done(run: Run) -> dict[str, Any]:
+    return edit_document(complete(run, now=timezone.now))

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.models import Confirmation, Observation
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.files import observations_file
+from knowledge_app.services.observations import CATEGORIES, BadObservation, Said, decide, store
+from memoryhub.flows.documents import edit_document, observation_document
+from memoryhub.flows.lookup import NotFound, find_workspace
+from memoryhub.flows.runs import complete
+from memoryhub.management.json_command import JsonCommand, handed_out
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "observations")
+EDITS = ("edit", "move", "verify", "withdraw", "return")
+ACTIONS = ("list", "add", *EDITS, "offered", "confirm", "apart", "export")
+
+
+class Command(JsonCommand):
+    help = "Observations: list, add, edit, move between kinds, withdraw, and settle what is much like known ones."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=ACTIONS)
+        parser.add_argument("workspace")
+        parser.add_argument("ids", nargs="*", type=int, help="numbers, as list and offered show them")
+        parser.add_argument("--kind", choices=CATEGORIES, help="for list, add and move")
+        parser.add_argument("--content", help="for add and edit")
+        parser.add_argument("--source", help="for add and edit, such as GOAL:step-name")
+        parser.add_argument("--reason", default="", help="for withdraw")
+        parser.add_argument("--limit", type=int, default=50, help="for list")
+        parser.add_argument("--output", help="for export: write to this file")
+
+    def run(self, *, action: str, workspace: str, ids: list[int], **options: Any) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        if action == "list":
+            rows = Observation.objects.filter(workspace=found, withdrawn_at=None).order_by("-id")
+            rows = rows.filter(category=options["kind"]) if options["kind"] else rows
+            return {"observations": [observation_document(row) for row in rows[: options["limit"]]]}
+        if action == "add":
+            return _add(found, options)
+        if action == "export":
+            return handed_out(observations_file(found), options["output"])
+        if action in ("offered", "confirm", "apart"):
+            return _confirmations(found, action, ids)
+        return _edit(found, action, ids, options)
+
+    def show(self, result: dict[str, Any]) -> None:
+        for row in result.get("observations", []):
+            self.line(f"{row['id']}. {row['category']}: {row['content']}")
+        for row in result.get("offered", []):
+            self.line(f"{row['id']}. {row['content']}  (much like {row['known']!r})")
+        if result.get("run"):
+            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
+        if "file" in result:
+            self.line(result["file"])
+        if "text" in result:
+            self.stdout.write(result["text"], ending="")
+
+
+def _add(workspace: Workspace, options: dict[str, Any]) -> dict[str, Any]:
+    said = Said(options["kind"] or "finding", options["content"] or "", options["source"] or "")
+    stored = store(workspace, [said], actor=COMMAND, now=timezone.now())
+    return {
+        "observations": [observation_document(row) for row in stored.added],
+        "offered": [_offered(row) for row in stored.offered],
+    }
+
+
+def _offered(row: Confirmation) -> dict[str, Any]:
+    return {
+        "id": row.pk,
+        "category": row.category,
+        "content": row.content,
+        "source": row.source,
+        "known": row.observation.content,
+        "known_id": row.observation_id,
+        "similarity": round(row.similarity, 3),
+    }
+
+
+def _confirmations(workspace: Workspace, action: str, ids: list[int]) -> dict[str, Any]:
+    offered = Confirmation.objects.filter(workspace=workspace, status=Confirmation.Status.OFFERED)
+    for pk in ids if action != "offered" else []:
+        row = offered.filter(pk=pk).first()
+        if row is None:
+            raise NotFound(f"{workspace.slug} has no open confirmation {pk}.")
+        decide(row, is_same=action == "confirm", actor=COMMAND, now=timezone.now())
+    rows = offered.select_related("observation").order_by("id")[:500]
+    return {"offered": [_offered(row) for row in rows]}
+
+
+def _edit(workspace: Workspace, action: str, ids: list[int], options: dict[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {"reason": options["reason"]}
+    if action in ("edit", "move"):
+        names = {"content": "content", "source": "source", "category": "kind"}
+        values = {name: options[option] for name, option in names.items() if options[option]}
+        if action == "edit" and len(ids) > 1 and "content" in values:
+            raise BadObservation("One content fits one observation.")
+    asked = "assign" if action in ("edit", "move") else action
+    run = edit_rows(workspace, "observations", asked, ids, values=values, actor=COMMAND, now=timezone.now())
+    return {"run": edit_document(complete(run, now=timezone.now))}

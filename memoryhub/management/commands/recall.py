@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.flows.recall import LIMIT, note_reading, recall
+from memoryhub.management.json_command import JsonCommand
+
+
+class Command(JsonCommand):
+    help = "What the observations of a workspace say on a question: findings, insights and lessons."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace")
+        parser.add_argument("query")
+        parser.add_argument("--limit", type=int, default=LIMIT, help="of each kind")
+        parser.add_argument("--explain", action="store_true", help="scores, and the words that the graph added")
+
+    def run(self, *, workspace: str, query: str, limit: int, explain: bool, **_options: Any) -> dict[str, Any]:
+        recalled = recall(find_workspace(workspace), query, limit=limit)
+        note_reading(recalled, timezone.now())
+        document: dict[str, Any] = dict(recalled.texts)
+        if explain:
+            document["words"] = recalled.words
+            document["added"] = {
+                word: [{"word": near, "weight": weight} for near, weight in found]
+                for word, found in recalled.added.items()
+            }
+            document["scores"] = {
+                f"{kind}s": [{"id": one.observation.pk, "score": one.score} for one in rows]
+                for kind, rows in recalled.found.items()
+            }
+        return document
+
+    def show(self, result: dict[str, Any]) -> None:
+        for kind in ("findings", "insights", "lessons"):
+            self.line(f"{kind.capitalize()}:")
+            for text in result[kind] or ["none"]:
+                self.line(f"  {text}")

@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+
+from knowledge_app.models import Observation
+from memoryhub.flows import recall as flow
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import number_of
+from sessions_app.access import get_workspace
+
+
+def recall(request: HttpRequest, slug: str) -> HttpResponse:
+    """What an agent would get for a question, by kind, with scores and the words that the graph added."""
+    workspace = get_workspace(request, slug)
+    query = request.GET.get("q", "")
+    limit = number_of(request.GET.get("limit"), digits=3) or flow.LIMIT
+    found = flow.recall(workspace, query, limit=limit)
+    context = {
+        "workspace": workspace,
+        "q": query[:512],
+        "limit": limit,
+        "found": found,
+        "columns": [(category, found.found[category.value]) for category in Observation.Category],
+        "hits": sum(len(rows) for rows in found.found.values()),
+        "has_any": Observation.objects.filter(workspace=workspace, withdrawn_at=None).exists(),
+    }
+    return render_page(request, "memoryhub/recall.html", context, fragment="recalled")

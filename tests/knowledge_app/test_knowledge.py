@@ -1,0 +1,176 @@
+import json
+from datetime import timedelta
+
+import pytest
+
+from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services.edits import NothingChosen, edit_rows, undo_edit
+from knowledge_app.services.files import cache_file, key_values_file, knowledge_file, observations_file
+from knowledge_app.services.knowledge import (
+    BadKnowledge,
+    KnowledgeExists,
+    add_knowledge,
+    context_export,
+    merge_groups,
+    plan_merges,
+    recategorise,
+    save_entry,
+    search_knowledge,
+)
+from memoryhub.flows.sync import import_workspace
+from memoryhub.lib.layouts.grip import content_id
+from sessions_app.models import AuditRecord
+from tests.hub import AGENT, NOW, PERSON
+from tests.shared import FIXTURES
+
+pytestmark = pytest.mark.django_db
+WHO = {"actor": PERSON, "now": NOW}
+
+
+def add(workspace, content, category="learned_fact", actor=PERSON, now=NOW, **values):
+    return add_knowledge(workspace, content, category=category, actor=actor, now=now, **values)
+
+
+def test_an_added_entry_has_grips_id_and_an_author(workspace):
+    added = add(workspace, "  likes tea ", tags=["a", "a", " b "], source="cli")
+
+    entry = added.entry
+    assert added.is_new
+    assert entry.content_id == entry.identity == content_id("learned_fact", "likes tea")
+    assert (entry.content, entry.tags, entry.source, entry.access_count) == ("likes tea", ["a", "b"], "cli", 0)
+    assert entry.history.get().history_change_reason == "olga: added"
+    assert AuditRecord.objects.filter(action="knowledge.added").exists()
+
+
+def test_adding_again_counts_an_access(workspace):
+    add(workspace, "likes tea")
+
+    again = add(workspace, "Likes TEA", now=NOW + timedelta(days=1))
+
+    assert not again.is_new
+    assert (again.entry.access_count, again.entry.accessed_at) == (1, NOW + timedelta(days=1))
+
+
+def test_an_unknown_category_becomes_learned_fact_and_says_so(workspace):
+    added = add(workspace, "likes tea", category="hunch")
+
+    assert added.was_unknown
+    assert added.entry.category == "learned_fact"
+
+
+@pytest.mark.parametrize("content", ["", "  ", "x" * 20_001])
+def test_what_says_nothing_or_too_much_is_refused(workspace, content):
+    with pytest.raises(BadKnowledge):
+        add(workspace, content)
+
+
+def test_what_a_person_withdrew_an_agent_does_not_bring_back(workspace):
+    entry = add(workspace, "likes tea").entry
+    edit_rows(workspace, "knowledge", "withdraw", [entry.pk], values={"reason": "wrong"}, **WHO)
+
+    assert add(workspace, "likes tea", actor=AGENT).entry.withdrawn_at == NOW
+    assert add(workspace, "likes tea").entry.withdrawn_at is None
+
+
+def test_an_edit_in_place_keeps_the_earlier_state(workspace):
+    entry = add(workspace, "likes tea").entry
+
+    save_entry(entry, {"content": "likes green tea", "tags": ["x"]}, **WHO)
+
+    entry.refresh_from_db()
+    assert (entry.content, entry.identity) == ("likes green tea", content_id("learned_fact", "likes green tea"))
+    assert list(entry.history.order_by("history_id").values_list("content", flat=True)) == [
+        "likes tea",
+        "likes green tea",
+    ]
+
+
+def test_an_edit_that_would_say_what_another_entry_says_is_refused(workspace):
+    add(workspace, "likes tea")
+    other = add(workspace, "likes cats").entry
+
+    with pytest.raises(KnowledgeExists):
+        save_entry(other, {"content": "Likes tea"}, **WHO)
+
+
+def test_entries_that_the_category_has_already_stay_behind(workspace):
+    here = add(workspace, "likes tea").entry
+    add(workspace, "likes tea", category="user_preference")
+    also = add(workspace, "likes cats").entry
+
+    run, behind = recategorise(workspace, [here.pk, also.pk], "user_preference", **WHO)
+
+    assert (run.proposal["changed"], behind) == (1, 1)
+    with pytest.raises(NothingChosen):
+        recategorise(workspace, [here.pk], "user_preference", **WHO)
+    with pytest.raises(BadKnowledge):
+        recategorise(workspace, [here.pk], "hunch", **WHO)
+
+
+def test_search_finds_in_content_tags_and_source_the_most_used_first(workspace):
+    add(workspace, "likes tea")
+    add(workspace, "drinks coffee", tags=["Tea-related"])
+    add(workspace, "reads", source="teapot")
+    add(workspace, "drinks coffee")
+
+    assert [entry.content for entry in search_knowledge(workspace, "tea")] == ["drinks coffee", "reads", "likes tea"]
+    assert [entry.content for entry in search_knowledge(workspace, max_results=1)] == ["drinks coffee"]
+    assert search_knowledge(workspace, "tea", category="error_pattern") == []
+
+
+def test_the_prompt_has_grips_order_and_stops_before_its_budget(workspace):
+    add(workspace, "b" * 20)
+    add(workspace, "often")
+    add(workspace, "often")
+    add(workspace, "dark", category="user_preference")
+    first, second = "[user_preference] dark", "[learned_fact] often"
+
+    assert context_export(workspace).split("\n")[:2] == [first, second]
+    assert context_export(workspace, max_chars=len(first) + 1 + len(second)) == f"{first}\n{second}"
+    assert context_export(workspace, max_chars=len(first) + len(second)) == first
+    assert context_export(workspace, max_tokens=8) == first
+    assert context_export(workspace, max_chars=0) == ""
+
+
+def test_duplicates_are_shown_before_they_are_merged_and_come_apart_again(workspace):
+    add(workspace, "The API limit is 100 requests per minute")
+    add(workspace, "the api limit: 100 requests per minute")
+    add(workspace, "the api limit: 100 requests per minute")
+    add(workspace, "The API limit is 200 requests per minute")
+
+    (group,) = plan_merges(workspace)
+    assert group.keep.access_count == 1
+    run = merge_groups(workspace, [[group.keep.pk, *(other.pk for other in group.others)]], **WHO)
+    assert KnowledgeEntry.objects.filter(withdrawn_at=None).count() == 2
+    undo_edit(run, **WHO)
+    assert KnowledgeEntry.objects.filter(withdrawn_at=None).count() == 3
+
+
+@pytest.mark.skipif(not FIXTURES.exists(), reason="the shared samples are not here")
+@pytest.mark.parametrize(
+    ("folder", "file", "write"),
+    [
+        ("grip", "workspace/memory/knowledge.json", knowledge_file),
+        ("grip", "workspace/state/semantic_cache.json", cache_file),
+        ("grid", "kv.json", key_values_file),
+        ("grid", "observations-export.json", observations_file),
+    ],
+)
+def test_an_agents_file_comes_out_byte_for_byte_as_it_went_in(folder, file, write):
+    path = FIXTURES / folder
+    result = import_workspace(path, actor=PERSON, now=NOW)
+
+    wanted = (path / file).read_text()
+    assert json.loads(write(result.workspace)) == json.loads(wanted)
+    assert write(result.workspace).strip() == wanted.strip()
+
+
+def test_a_corrected_entry_leaves_with_the_id_of_what_it_says_now(workspace):
+    entry = add(workspace, "likes tea").entry
+    recategorise(workspace, [entry.pk], "user_preference", **WHO)
+    gone = add(workspace, "wrong").entry
+    edit_rows(workspace, "knowledge", "withdraw", [gone.pk], **WHO)
+
+    (written,) = json.loads(knowledge_file(workspace))["entries"]
+    assert written["id"] == content_id("user_preference", "likes tea")
+    assert written["category"] == "user_preference"

@@ -1,0 +1,224 @@
+"""Curating knowledge entries on their pages."""
+
+import json
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services import edits
+from knowledge_app.services.knowledge import add_knowledge
+from memoryhub.flows.runs import execute
+from sessions_app.models import Run, Workspace
+from tests.hub import NOW, PERSON
+
+pytestmark = pytest.mark.django_db
+
+
+def add(workspace, content="likes tea", category="learned_fact", **values) -> KnowledgeEntry:
+    return add_knowledge(workspace, content, category=category, actor=PERSON, now=NOW, **values).entry
+
+
+def url(name, *args):
+    return reverse(f"knowledge:{name}", args=["atlas", *args])
+
+
+def test_an_entry_is_added_on_its_page(workspace, editor):
+    values = {"content": "likes tea", "category": "user_preference", "tags": "drinks, home", "source": "cli"}
+
+    response = editor.post(url("new-knowledge"), values)
+
+    entry = KnowledgeEntry.objects.get()
+    assert response["Location"] == url("knowledge-entry", entry.pk)
+    assert (entry.category, entry.tags, entry.source) == ("user_preference", ["drinks", "home"], "cli")
+
+
+def test_an_empty_entry_is_asked_for_again(workspace, editor):
+    response = editor.post(url("new-knowledge"), {"content": " ", "category": "learned_fact"})
+
+    assert response.status_code == 422
+    assert not KnowledgeEntry.objects.exists()
+
+
+def test_what_is_chosen_moves_and_comes_back_at_a_click(workspace, editor):
+    chosen, other = add(workspace), add(workspace, "likes cats")
+
+    response = editor.post(
+        url("edit-knowledge") + "?q=likes", {"row": [chosen.pk], "action": "move:error_pattern"}, follow=True
+    )
+
+    html = response.content.decode()
+    assert response.redirect_chain[0][0] == url("knowledge") + "?q=likes"
+    assert "1 knowledge entry changed." in html
+    assert set(KnowledgeEntry.objects.values_list("pk", "category")) == {
+        (chosen.pk, "error_pattern"),
+        (other.pk, "learned_fact"),
+    }
+    run = Run.objects.get()
+    address = reverse("undo-run", args=["atlas", run.pk])
+    assert f'action="{address}"' in html
+    back = editor.post(address, {"next": url("knowledge")})
+    assert back["Location"] == url("knowledge")
+    assert set(KnowledgeEntry.objects.values_list("category", flat=True)) == {"learned_fact"}
+
+
+def test_undoing_goes_to_no_other_site(workspace, editor):
+    add(workspace)
+    editor.post(url("edit-knowledge"), {"all": 1, "expected": 1, "action": "verify"})
+    run = Run.objects.get()
+
+    response = editor.post(reverse("undo-run", args=["atlas", run.pk]), {"next": "//evil.example/"})
+
+    assert response["Location"] == reverse("run", args=["atlas", run.pk])
+
+
+def test_all_that_fit_are_taken_if_there_are_as_many_as_was_said(workspace, editor):
+    for number in range(3):
+        add(workspace, f"likes tea {number}")
+    add(workspace, "hates rain")
+
+    refused = editor.post(
+        url("edit-knowledge") + "?q=tea", {"all": 1, "expected": 2, "action": "tag", "text": "drinks"}, follow=True
+    )
+    assert "3 rows fit now, not 2" in refused.content.decode()
+    editor.post(url("edit-knowledge") + "?q=tea", {"all": 1, "expected": 3, "action": "tag", "text": "drinks, hot"})
+
+    assert [entry.tags for entry in KnowledgeEntry.objects.order_by("id")] == [["drinks", "hot"]] * 3 + [[]]
+
+
+def test_a_large_edit_shows_its_progress(workspace, editor, monkeypatch):
+    monkeypatch.setattr(edits, "AT_ONCE", 1)
+    rows = [add(workspace), add(workspace, "likes cats")]
+
+    response = editor.post(url("edit-knowledge"), {"row": [row.pk for row in rows], "action": "verify"})
+
+    run = Run.objects.get()
+    assert response["Location"] == reverse("run", args=["atlas", run.pk])
+    assert "every 1s" in editor.get(response["Location"]).content.decode()
+    execute(run.pk, now=timezone.now)
+    html = editor.get(response["Location"]).content.decode()
+    assert "knowledge entries" in html
+    assert "Undo…" in html
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"action": "verify"}, {"row": ["x"], "action": "verify"}, {"row": [1], "action": "explode"}, {"row": [1]}],
+)
+def test_a_choice_that_makes_no_sense_changes_nothing(workspace, editor, values):
+    add(workspace)
+
+    response = editor.post(url("edit-knowledge"), values, follow=True)
+
+    assert 'data-level="problem"' in response.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_an_entry_is_edited_withdrawn_and_restored_on_its_page(workspace, editor):
+    entry = add(workspace)
+    page = url("knowledge-entry", entry.pk)
+
+    editor.post(page, {"content": "likes green tea", "category": "learned_fact", "tags": "", "source": ""})
+    editor.post(url("edit-knowledge-entry", entry.pk), {"action": "review", "review_by": "2026-12-24"})
+    editor.post(url("edit-knowledge-entry", entry.pk), {"action": "withdraw", "text": "not true"})
+    html = editor.get(page).content.decode()
+    assert "not true" in html
+    assert "likes green tea" in html
+
+    first = entry.history.order_by("history_id")[0]
+    editor.post(url("edit-knowledge-entry", entry.pk), {"action": "return"})
+    editor.post(url("edit-knowledge-entry", entry.pk), {"state": first.history_id})
+    entry.refresh_from_db()
+    assert (entry.content, entry.withdrawn_at, str(entry.review_by)) == ("likes tea", None, "2026-12-24")
+
+
+def test_a_twin_is_pointed_out(workspace, editor):
+    twin, entry = add(workspace), add(workspace, "likes cats")
+
+    response = editor.post(
+        url("knowledge-entry", entry.pk),
+        {"content": "LIKES TEA", "category": "learned_fact", "tags": "", "source": ""},
+    )
+
+    assert response.status_code == 422
+    assert url("knowledge-entry", twin.pk) in response.content.decode()
+
+
+def test_duplicates_are_merged_group_by_group_or_all(workspace, editor):
+    for word in ("invoices", "reports"):
+        add(workspace, f"The team sends {word} on Friday")
+        add(workspace, f"the team sends {word} on friday!")
+    page = editor.get(url("merge-knowledge"))
+    keeps = [group.keep.pk for group in page.context["groups"]]
+    assert len(keeps) == 2
+
+    editor.post(url("merge-knowledge"), {"group": keeps[:1]})
+    assert KnowledgeEntry.objects.filter(withdrawn_at=None).count() == 3
+    editor.post(url("merge-knowledge"), {"all": 1})
+    assert KnowledgeEntry.objects.filter(withdrawn_at=None).count() == 2
+    assert "No duplicates" in editor.get(url("merge-knowledge")).content.decode()
+
+
+def test_a_viewer_reads_and_changes_nothing(workspace, viewer_client):
+    entry = add(workspace)
+    html = viewer_client.get(url("knowledge")).content.decode()
+
+    assert "likes tea" in html
+    assert 'name="row"' not in html
+    assert viewer_client.get(url("knowledge-entry", entry.pk)).status_code == 200
+    for name, *args in (("edit-knowledge",), ("knowledge-entry", entry.pk), ("edit-knowledge-entry", entry.pk)):
+        assert viewer_client.post(url(name, *args), {"row": [entry.pk], "action": "verify"}).status_code == 404
+
+
+def test_an_entry_of_another_workspace_is_not_there(workspace, editor):
+    foreign = add(Workspace.objects.create(slug="other", name="Other"))
+
+    assert editor.get(url("knowledge-entry", foreign.pk)).status_code == 404
+    assert editor.post(url("edit-knowledge-entry", foreign.pk), {"action": "verify"}).status_code == 404
+
+
+def test_the_prompt_and_the_file_can_be_taken_away(workspace, viewer_client):
+    add(workspace, "<b>tea</b>")
+
+    assert "[learned_fact] &lt;b&gt;tea" in viewer_client.get(url("knowledge-context")).content.decode()
+    assert "Nothing fits" in viewer_client.get(url("knowledge-context") + "?max_chars=3").content.decode()
+    file = viewer_client.get(url("download-knowledge"))
+    assert json.loads(file.content)["entries"][0]["content"] == "<b>tea</b>"
+    assert file["Content-Disposition"] == 'attachment; filename="knowledge.json"'
+
+
+def test_the_command_does_what_the_pages_do(workspace, command):
+    one = command("knowledge", "add", "atlas", "--content", "likes tea", "--category", "hunch")
+    assert (one["added"], one["entries"][0]["category"]) == (True, "learned_fact")
+    assert "hunch" in one["note"]
+    pk = str(one["entries"][0]["id"])
+
+    assert command("knowledge", "move", "atlas", pk, "--category", "user_preference")["run"]["changed"] == 1
+    tagged = command("knowledge", "tag", "atlas", pk, "--tag", "a", "--tag", "b")
+    command("knowledge", "tag", "atlas", pk, "--untag", "a")
+    command("knowledge", "edit", "atlas", pk, "--content", "likes green tea")
+    command("knowledge", "review", "atlas", pk, "--by", "2026-12-24")
+    (shown,) = command("knowledge", "show", "atlas", pk)["entries"]
+    assert (shown["category"], shown["tags"], shown["content"]) == ("user_preference", ["b"], "likes green tea")
+    assert command("knowledge", "context", "atlas")["text"] == "[user_preference] likes green tea"
+    assert command("runs", "undo", str(tagged["run"]["id"]))
+    command("knowledge", "withdraw", "atlas", pk, "--reason", "no")
+    assert command("knowledge", "list", "atlas")["entries"] == []
+    assert command("knowledge", "show", "atlas", "999", status=1)["error"]["code"] == "not_found"
+    assert (
+        command("knowledge", "move", "atlas", pk, "--category", "hunch", status=1)["error"]["code"] == "bad_knowledge"
+    )
+
+
+def test_the_command_merges_and_exports(workspace, command, tmp_path):
+    add(workspace, "The team sends invoices on Friday")
+    add(workspace, "the team sends invoices on friday!")
+
+    assert command("knowledge", "merge", "atlas")["run"] is None
+    merged = command("knowledge", "merge", "atlas", "--apply")
+    assert merged["run"]["changed"] == 1
+    file = tmp_path / "knowledge.json"
+    command("knowledge", "export", "atlas", "--output", str(file))
+    assert len(json.loads(file.read_text())["entries"]) == 1
+    assert json.loads(command("knowledge", "export", "atlas")["text"])["version"] == 1
