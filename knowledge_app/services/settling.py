@@ -13,6 +13,7 @@ from datetime import date, datetime
 from typing import Any
 
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from knowledge_app.models import Concern, Fact, MemoryDocument
@@ -36,6 +37,10 @@ class NotWithdrawable(MemoryHubError):
     """Messages are kept as they were said."""
 
     code = "not_withdrawable"
+
+
+class WrongDay(MemoryHubError):
+    code = "wrong_day"
 
 
 class TooMany(MemoryHubError):
@@ -100,8 +105,13 @@ def verify(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: dat
     return _refresh(workspace, pks, "verify", {}, "marked as verified", actor, now)
 
 
-def review(workspace: Workspace, pks: Collection[int], *, by: date, actor: Actor, now: datetime) -> Run:
-    """Set another date for the review of what stale concerns are about. Raises NothingChosen, TooMany."""
+def review(workspace: Workspace, pks: Collection[int], *, by: date | None, actor: Actor, now: datetime) -> Run:
+    """Set another date for the review of what stale concerns are about.
+
+    Raises NothingChosen, TooMany, and WrongDay for a day that isn't to come.
+    """
+    if by is None or by <= timezone.localdate(now):
+        raise WrongDay("Give the date as a day to come.")
     words = f"to be reviewed by {by.day} {by:%b} {by.year}"
     return _refresh(workspace, pks, "review", {"review_by": by.isoformat()}, words, actor, now)
 

@@ -95,7 +95,7 @@ def _commit(run: Run, kept: Kept, row_count: int, message_count: int, *, is_cut:
         "score": round(score.score, 1),
         "rows": row_count,
         "messages": message_count,
-        "concerns": dict(kept.counts),
+        "found": dict(kept.counts),
         "left_out": kept.left_out(),
         "is_cut": is_cut,
     }

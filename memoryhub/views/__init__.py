@@ -1,4 +1,4 @@
-from memoryhub.views import review, runs, sessions
+from memoryhub.views import hygiene, review, runs, sessions
 from memoryhub.views.configure import (
     activity,
     delete_webhook,
@@ -16,6 +16,7 @@ __all__ = [
     "delete_webhook",
     "health",
     "home",
+    "hygiene",
     "import_again",
     "import_report",
     "new_import",
