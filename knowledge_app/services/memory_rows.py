@@ -26,7 +26,7 @@ WORDS = {
     CACHED: "cached response",
     ENTRIES: "message",
 }
-BATCH_ROWS = 500
+BATCH_ROWS, BATCH_MESSAGES = 500, 100
 SHOWN_CHARS = 400
 READ_CHARS = 60_000  # of a row that is shown: what lies beyond stays unread
 _MARGIN = 2_000  # at the end of what was read, where a secret may be cut in two
@@ -64,9 +64,10 @@ def living_rows(workspace: Workspace, table: str) -> QuerySet[Any]:
 
 
 def read_batches(workspace: Workspace, table: str) -> Iterator[list[Row]]:
-    """Yield the living rows of a table in the order of their keys, 500 at a time, each with a query of its own."""
+    """Yield the living rows of a table in the order of their keys, 500 at a time (of messages 100)."""
     last = 0
-    while found := list(_with_what_is_read(living_rows(workspace, table).filter(pk__gt=last), table)[:BATCH_ROWS]):
+    size = BATCH_MESSAGES if table == ENTRIES else BATCH_ROWS
+    while found := list(_with_what_is_read(living_rows(workspace, table).filter(pk__gt=last), table)[:size]):
         yield [_row(table, row) for row in found]
         last = found[-1].pk
 

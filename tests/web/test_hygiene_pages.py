@@ -90,7 +90,7 @@ def test_each_kind_has_a_tab_with_its_count(workspace, url, editor):
     personal = page(editor, url, kind="personal")
 
     assert 'Personal data <span class="count">1</span>' in html
-    assert "Instruction-like: holds text that reads like an order to a model" in html
+    assert "Holds text that reads like an order to a model" in html
     assert "ana@example.com" in personal
     assert "Ignore all previous" not in personal
     assert "Nothing to look at" in page(editor, url, kind="stale")
