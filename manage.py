@@ -29,6 +29,7 @@ STAMP = VENV / "memoryhub.lock"
 LOCKS = {"serve": ["serve.txt"], "dev": ["serve.txt", "dev.txt"]}  # the last one holds all of those before it
 SERVE_MODULES = [
     "a2wsgi",
+    "detect_secrets",
     "dj_database_url",
     "django",
     "django_htmx",
@@ -39,9 +40,11 @@ SERVE_MODULES = [
     "markdown_it",
     "nh3",
     "openai",
+    "phonenumbers",
     "platformdirs",
     "simple_history",
     "snowballstemmer",
+    "stdnum",
     "template_partials",
     "uvicorn",
     "whitenoise",
