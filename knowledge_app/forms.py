@@ -64,11 +64,24 @@ class ObservationForm(forms.Form):
 class KeyValueFilterForm(forms.Form):
     begin = search_field("Key begins with")
     q = forms.CharField(required=False, max_length=200, label="Key or value contains")
+    withdrawn = forms.BooleanField(required=False, label="Withdrawn")
 
-    def __init__(self, *args: Any, finds_values: bool, **kwargs: Any) -> None:
+
+class KeyValueForm(forms.Form):
+    key = forms.CharField(max_length=512, strip=False, widget=forms.TextInput(attrs={"spellcheck": "false"}))
+    value = forms.CharField(required=False, max_length=200_000, strip=False, widget=forms.Textarea(attrs={"rows": 5}))
+
+
+class CacheFilterForm(forms.Form):
+    q = search_field("Message or response")
+    model = forms.ChoiceField(required=False)
+    state = forms.ChoiceField(required=False, choices=[("", "All"), ("expired", "Expired")])
+
+    def __init__(self, *args: Any, models: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not finds_values:
-            self.fields["q"].label = "Key contains"
+        self.fields["model"] = forms.ChoiceField(
+            required=False, choices=[("", "All models"), *((name, name) for name in models)]
+        )
 
 
 class TermFilterForm(forms.Form):

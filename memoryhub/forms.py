@@ -10,8 +10,9 @@ from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm
 from django.contrib.auth.models import User
 from django.core.cache import cache
 
+from knowledge_app.models import Forgotten
 from memoryhub.flows.sync import is_below_roots
-from sessions_app.models import Workspace
+from sessions_app.models import Session, Workspace
 
 LAYOUTS = [("auto", "Find out"), *((layout.value, layout.label) for layout in Workspace.Layout if layout != "hub")]
 UPLOAD_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".json")
@@ -46,6 +47,41 @@ class OperatorForm(BaseUserCreationForm[User]):
     class Meta:
         model = User
         fields = ("username",)
+
+
+class ForgetForm(forms.Form):
+    """What is to be forgotten, and at the second step that it really is."""
+
+    KINDS = [
+        (Forgotten.Kind.PHRASE, "A phrase: only the words go"),
+        (Forgotten.Kind.PERSON, "A person: every line that mentions them goes"),
+        (Forgotten.Kind.SOURCE, "A source: what was learnt there goes"),
+        (Forgotten.Kind.SESSION, "A session, with what was learnt from it alone"),
+    ]
+
+    kind = forms.ChoiceField(choices=KINDS, label="What")
+    words = forms.CharField(
+        max_length=4_000,
+        label="Which",
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text="The phrase; the person's names and other names, one a line; the source; or the session's key. "
+        "Case and punctuation don't matter, words count as a whole.",
+    )
+    expected = forms.IntegerField(required=False, min_value=0)
+    reason = forms.CharField(required=False, max_length=500)
+    is_sure = forms.BooleanField(required=False)
+
+    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.workspace = workspace
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        key = self.cleaned_data.get("words", "").strip()
+        is_session = self.cleaned_data.get("kind") == Forgotten.Kind.SESSION
+        if is_session and not Session.objects.filter(workspace=self.workspace, key=key).exists():
+            self.add_error("words", "No session has this key.")
+        return self.cleaned_data
 
 
 class ImportForm(forms.Form):

@@ -42,7 +42,7 @@ PARTS = [  # label, url name, icon, count
     ("Statistics", "sessions:statistics", "statistics", None),
     ("Imports", "workspace-imports", "imports", None),
 ]
-FOR_OPERATORS = [("Settings", "workspace-settings", "settings", None)]
+FOR_OPERATORS = [("Forget", "forget", "forget", None), ("Settings", "workspace-settings", "settings", None)]
 PART_OF = {  # pages below a part
     "sessions:detail": "sessions:list",
     "sessions:session-statistics": "sessions:list",
@@ -63,6 +63,7 @@ PART_OF = {  # pages below a part
     "knowledge:blame": "knowledge:documents",
     "knowledge:facts": "knowledge:documents",
     "held-change": "review",
+    "knowledge:new-key-value": "knowledge:key-values",
     "knowledge:new-observation": "knowledge:observations",
     "knowledge:offered": "knowledge:observations",
     "knowledge:observation": "knowledge:observations",
@@ -123,7 +124,7 @@ def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:
         "history_total": HistoryEntry.objects.all(),
         "knowledge_total": KnowledgeEntry.objects.filter(withdrawn_at=None),
         "observation_total": Observation.objects.filter(withdrawn_at=None),
-        "key_value_total": KeyValue.objects.all(),
+        "key_value_total": KeyValue.objects.filter(withdrawn_at=None),
         "term_total": Term.objects.all(),
         "cached_total": CachedResponse.objects.all(),
         "concern_total": Concern.objects.filter(status=Concern.Status.OPEN),

@@ -23,3 +23,5 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 DATABASES["default"]["CONN_MAX_AGE"] = 0  # noqa: F405
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405  a file, whose locks are waited for as in a hub
+    DATABASES["default"]["TEST"] = {"NAME": f"{_home}/tests.sqlite3"}  # noqa: F405

@@ -113,3 +113,8 @@ class Forgotten(models.Model):
 
     def __str__(self) -> str:
         return f"forgotten {self.pk}"
+
+    @property
+    def listed(self) -> list[tuple[str, int]]:
+        """Rows by table as pairs, for templates."""
+        return list(self.counts.items())

@@ -25,7 +25,7 @@ def take_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datet
     journal or the upgrade from HISTORY.md to a journal neither loses nor doubles anything.
     """
     kept = _kept(workspace)
-    hashes = [_text_hash(entry) for entry in log.entries]
+    hashes = [text_hash(entry.content) for entry in log.entries]
     alignment = align([source_hash for _, source_hash, _ in kept], hashes, certain=False)
     new = log.entries[alignment.append_from :]
     tally = Tally()
@@ -67,7 +67,7 @@ def append_history(
                 occurred_at=entry.occurred_at,
                 occurred_at_text=entry.occurred_at_text,
                 source=entry.file,
-                source_hash=_text_hash(entry),
+                source_hash=text_hash(entry.content),
                 is_archived=entry.is_archived,
                 extra=entry.extra,
                 recorded_at=now,
@@ -115,5 +115,6 @@ def _mark_archived(kept: list[tuple[int, str, bool]], entries: Sequence[HistoryR
         HistoryEntry.objects.filter(pk__in=moved[start : start + 500]).update(is_archived=True)
 
 
-def _text_hash(entry: HistoryRecord) -> str:
-    return hashlib.sha256(entry.content.strip().encode()).hexdigest()
+def text_hash(content: str) -> str:
+    """Return by what a log's entry is known again."""
+    return hashlib.sha256(content.strip().encode()).hexdigest()

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from knowledge_app.models import CachedResponse, Fact, KeyValue, KnowledgeEntry, Observation
-from memoryhub.lib.scanners import MASK, ORDER, PERSONAL, SECRET, Match, mask_secrets, scan_orders, scan_value
+from memoryhub.lib.scanners import MASK, ORDER, SECRET, Match, mask_secrets, scan_orders, scan_value
 from memoryhub.lib.secrets import looks_secret
 from sessions_app.models import Entry, Workspace
 
@@ -158,9 +158,3 @@ def shown_text(row: Row, kind: str = "") -> str:
     start = max(0, place - SHOWN_CHARS // 2) if len(masked) > SHOWN_CHARS else 0
     end = start + SHOWN_CHARS
     return f"{name}{'…' if start else ''}{masked[start:end]}{'…' if end < len(masked) else ''}"
-
-
-def personal_part(row: Row) -> str:
-    """Return the first e-mail address, phone number, account or card in a row, "" where there is none."""
-    text = row.text[:READ_CHARS]
-    return next((text[match.start : match.end] for match in scan_value(row.name, text) if match.kind == PERSONAL), "")

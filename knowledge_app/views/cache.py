@@ -1,31 +1,81 @@
 from __future__ import annotations
 
-from datetime import timedelta
-
+from django.contrib import messages
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
 
+from knowledge_app.forms import CacheFilterForm
 from knowledge_app.models import CachedResponse
+from knowledge_app.services.cache import expired, figures, is_expired
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.files import cache_file
+from knowledge_app.views.bulk import after_edit, chosen_rows
 from knowledge_app.views.extra import further_fields
+from memoryhub.lib.downloads import download
+from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.lib.tokens import count_tokens
-from sessions_app.access import get_workspace
-from sessions_app.models import Workspace
+from sessions_app.access import get_workspace, has_role, person
+from sessions_app.models import Membership, Workspace
+
+EDITOR = Membership.Role.EDITOR
+SHOWN_MODELS = 100
 
 
 def cached_responses(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
-    rows = CachedResponse.objects.filter(workspace=workspace)
+    form = _form(workspace, request)
+    rows = _fitting(workspace, request)
     page = keyset_page(rows, order=("-id",), params=request.GET)
+    now = timezone.now()
     context = {
         "workspace": workspace,
+        "form": form,
+        "is_filtered": any(form.cleaned_data.values()) if form.is_valid() else False,
         "page": page,
-        "rows": [(row, is_expired(row, workspace), count_tokens(row.response)) for row in page.rows],
+        "rows": [(row, is_expired(row, workspace, now), count_tokens(row.response)) for row in page.rows],
         "count": rows.count(),
+        "figures": figures(workspace, now),
+        "may_edit": has_role(request.user, workspace, EDITOR),
     }
     return render_page(request, "knowledge_app/cached_responses.html", context, fragment="cached-list")
+
+
+def _form(workspace: Workspace, request: HttpRequest) -> CacheFilterForm:
+    names = CachedResponse.objects.filter(workspace=workspace).order_by("model").values_list("model", flat=True)
+    return CacheFilterForm(request.GET, models=[name for name in names.distinct()[:SHOWN_MODELS] if name])
+
+
+def _fitting(workspace: Workspace, request: HttpRequest) -> QuerySet[CachedResponse]:
+    """Return the responses that a page's filters leave: its rows, and what "all that fit" means."""
+    form = _form(workspace, request)
+    wishes = form.cleaned_data if form.is_valid() else {}
+    is_old = wishes.get("state") == "expired"
+    rows = expired(workspace, timezone.now()) if is_old else CachedResponse.objects.filter(workspace=workspace)
+    if model := wishes.get("model"):
+        rows = rows.filter(model=model)
+    if text := wishes.get("q"):
+        rows = rows.filter(Q(preview__icontains=text) | Q(response__icontains=text))
+    return rows
+
+
+@require_POST
+def invalidate(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take responses out of the cache: those chosen, or all that fit the filters."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    address = f"{reverse('knowledge:cached-responses', args=[slug])}?{request.GET.urlencode()}"
+    try:
+        pks = chosen_rows(request, _fitting(workspace, request))
+        run = edit_rows(workspace, "cached", "remove", pks, actor=person(request), now=timezone.now())
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    return after_edit(request, run, slug, address)
 
 
 def cached_response(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -35,13 +85,13 @@ def cached_response(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "workspace": workspace,
         "row": row,
         "tokens": count_tokens(row.response),
-        "is_expired": is_expired(row, workspace),
+        "is_expired": is_expired(row, workspace, timezone.now()),
         "fields": further_fields(row),
+        "may_edit": has_role(request.user, workspace, EDITOR),
     }
     return render_page(request, "knowledge_app/cached_response.html", context)
 
 
-def is_expired(row: CachedResponse, workspace: Workspace) -> bool:
-    """Tell whether a response is as old as the workspace lets one be, or older: Grip's rule."""
-    lifetime = timedelta(seconds=workspace.cache_ttl_seconds)
-    return row.created_at is None or timezone.now() - row.created_at >= lifetime
+@require_GET
+def download_cache(request: HttpRequest, slug: str) -> HttpResponse:
+    return download(cache_file(get_workspace(request, slug)), "semantic_cache.json")

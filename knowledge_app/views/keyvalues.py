@@ -3,20 +3,28 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 
-from knowledge_app.forms import KeyValueFilterForm
+from knowledge_app.forms import KeyValueFilterForm, KeyValueForm
 from knowledge_app.models import KeyValue
+from knowledge_app.services import key_values as service
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.files import key_values_file
+from knowledge_app.views.bulk import after_edit, chosen_rows
+from memoryhub.lib.downloads import download
+from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.pages import keyset_page, number_of
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.access import get_workspace, has_role, person
-from sessions_app.models import Membership, Workspace
+from sessions_app.models import Membership, Run, Workspace
 from sessions_app.services.audit import record
 
 BRIEF_CHARS = 200
@@ -38,15 +46,9 @@ class Shown:
 
 def key_values(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
-    may_reveal = has_role(request.user, workspace, EDITOR)
-    form = KeyValueFilterForm(request.GET, finds_values=may_reveal)
+    form = KeyValueFilterForm(request.GET)
     wishes = form.cleaned_data if form.is_valid() else {}
-    rows = KeyValue.objects.filter(workspace=workspace)
-    if begin := wishes.get("begin"):
-        rows = rows.filter(key__startswith=begin)
-    if text := wishes.get("q"):
-        in_value = Q(value__icontains=text) if may_reveal else Q()  # else a masked value could be guessed by letters
-        rows = rows.filter(Q(key__icontains=text) | in_value)
+    rows = _fitting(workspace, request)
     page = keyset_page(rows, order=("key",), params=request.GET)
     context = {
         "workspace": workspace,
@@ -55,12 +57,92 @@ def key_values(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": [(row, _shown(row)) for row in page.rows],
         "count": rows.count(),
         "is_filtered": any(wishes.values()),
+        "withdrawn": bool(wishes.get("withdrawn")),
+        "may_edit": has_role(request.user, workspace, EDITOR),
     }
     return render_page(request, "knowledge_app/key_values.html", context, fragment="key-value-list")
 
 
+def _fitting(workspace: Workspace, request: HttpRequest) -> QuerySet[KeyValue]:
+    """Return the key-values that a page's filters leave: its rows, and what "all that fit" means."""
+    form = KeyValueFilterForm(request.GET)
+    wishes = form.cleaned_data if form.is_valid() else {}
+    rows = KeyValue.objects.filter(workspace=workspace, withdrawn_at__isnull=not wishes.get("withdrawn"))
+    if begin := wishes.get("begin"):
+        rows = rows.filter(key__startswith=begin)
+    return service.with_text(rows, wishes["q"]) if wishes.get("q") else rows
+
+
+@require_POST
+def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
+    """Withdraw the key-values chosen on the list, or take them back in."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    address = f"{reverse('knowledge:key-values', args=[slug])}?{request.GET.urlencode()}"
+    try:
+        run = _edit(request, workspace, chosen_rows(request, _fitting(workspace, request)))
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    return after_edit(request, run, slug, address)
+
+
+def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
+    action = request.POST.get("action", "")
+    if action not in ("withdraw", "return"):
+        raise service.BadKeyValue("Choose what to do with them.")
+    values = {"reason": request.POST.get("text", "").strip()[:500]}
+    return edit_rows(workspace, "key_values", action, pks, values=values, actor=person(request), now=timezone.now())
+
+
+def new_key_value(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=EDITOR)
+    form = KeyValueForm(request.POST or None)
+    if form.is_bound and form.is_valid():
+        try:
+            row = service.write_value(workspace, **form.cleaned_data, actor=person(request), now=timezone.now())
+        except MemoryHubError as error:
+            form.add_error(None, error.message)
+        else:
+            messages.success(request, "Written.")
+            return redirect("knowledge:key-value", slug, row.pk)
+    context = {"workspace": workspace, "form": form}
+    return render_page(request, "knowledge_app/key_value_new.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Give a key another value, restore an earlier one, withdraw it or take it back in."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    row = get_object_or_404(KeyValue.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    address = reverse("knowledge:key-value", args=[slug, pk])
+    state = number_of(request.POST.get("state"))
+    actor, now = person(request), timezone.now()
+    try:
+        if state is not None:
+            run = service.restore_value(row, state, actor=actor, now=now)
+        elif "value" in request.POST:
+            _, value = service.checked(row.key or "-", request.POST["value"].replace("\r\n", "\n"))
+            run = service.change_value(row, value, actor=actor, now=now)
+        else:
+            run = _edit(request, workspace, [pk])
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    return after_edit(request, run, slug, address)
+
+
+@require_GET
+def download_key_values(request: HttpRequest, slug: str) -> HttpResponse:
+    """Hand out kv.json, secrets and all, to editors; the audit trail says so."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    actor = person(request)
+    text = f"{actor.name} exported the key-values"
+    record(actor, "key_value.revealed", "workspace", workspace.pk, text, at=timezone.now(), workspace=workspace)
+    return download(key_values_file(workspace), "kv.json")
+
+
 def _shown(row: KeyValue) -> Shown:
-    is_secret = looks_secret(row.key, row.value)
+    is_secret = row.is_secret
     line = "" if is_secret else " ".join(row.value.split())
     brief = line if len(line) <= BRIEF_CHARS else f"{line[:BRIEF_CHARS]}…"
     return Shown(row.pk, row.key, brief, row.is_json, is_secret)
@@ -84,7 +166,7 @@ def reveal_key_value(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def _detail(request: HttpRequest, workspace: Workspace, row: KeyValue, *, is_revealed: bool) -> HttpResponse:
     states = list(row.history.order_by("-history_id")[:SHOWN_STATES])
-    is_secret = any(looks_secret(row.key, state.value) for state in [row, *states])
+    is_secret = any(state.is_secret or looks_secret(row.key, state.value) for state in [row, *states])
     context = {
         "workspace": workspace,
         "row": row,
@@ -93,7 +175,7 @@ def _detail(request: HttpRequest, workspace: Workspace, row: KeyValue, *, is_rev
         "indented": _indented(row.value) if row.is_json else "",
         "is_masked": is_secret and not is_revealed,
         "is_revealed": is_revealed,
-        "may_reveal": has_role(request.user, workspace, EDITOR),
+        "may_edit": has_role(request.user, workspace, EDITOR),
     }
     return render(request, "knowledge_app/key_value.html", context)
 

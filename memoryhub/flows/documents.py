@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from knowledge_app.models import KnowledgeEntry, Observation
+from knowledge_app.models import Forgotten, KnowledgeEntry, Observation
 from sessions_app.models import AuditRecord, Run, Session, Workspace
 
 
@@ -98,6 +98,19 @@ def observation_document(row: Observation) -> dict[str, Any]:
         "accessed_at": row.accessed_at,
         "withdrawn_at": row.withdrawn_at,
         "withdrawn_reason": row.withdrawn_reason or None,
+    }
+
+
+def forgotten_document(receipt: Forgotten) -> dict[str, Any]:
+    return {
+        "id": receipt.pk,
+        "kind": receipt.kind,
+        "rows": receipt.counts,
+        "total": sum(receipt.counts.values()),
+        "reason": receipt.reason or None,
+        "forgotten_by": receipt.forgotten_by,
+        "forgotten_at": receipt.forgotten_at,
+        "lifted_at": receipt.lifted_at,
     }
 
 

@@ -21,6 +21,7 @@ from knowledge_app.services.graph import take_graph
 from knowledge_app.services.history import take_history
 from knowledge_app.services.outside import take_document
 from knowledge_app.services.rows import take_cached, take_key_values, take_knowledge, take_observations
+from memoryhub.flows.forget import without_forgotten
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.folder import Folder, FolderMissing
 from memoryhub.lib.layouts.archive import extract_archive
@@ -229,6 +230,7 @@ def _name_of(path: Path) -> str:
 
 def _take_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
     """Take all items of one source file, and note the file: one transaction."""
+    read = without_forgotten(workspace, read)
     tally = Tally(problems=list(read.problems))
     if dry_run:
         _take_items(workspace, read, tally, now, dry_run=True)

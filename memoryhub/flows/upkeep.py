@@ -18,6 +18,7 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
+from knowledge_app.services.scratch import UPKEEP, end_run, idle_scratchpads
 from memoryhub.flows import compress, consolidate, hygiene
 from memoryhub.flows.runs import execute
 from sessions_app.models import Run, Session
@@ -65,7 +66,7 @@ def turn(now: Callable[[], datetime]) -> bool:
 
 
 def sweep(now: datetime) -> None:
-    """Free runs whose worker is gone, ask for runs and scans that are due, forget old jobs."""
+    """Free runs whose worker is gone, ask for what is due, empty idle scratchpads, forget old jobs."""
     for run in free_stuck_runs(now):
         logger.warning("run %s lost its worker; it waits for another one", run.pk)
     for session in _sessions_over_limits():
@@ -73,6 +74,8 @@ def sweep(now: datetime) -> None:
     for session in _sessions_unconsolidated():
         consolidate.request_if_due(session, now)
     hygiene.request_due(now)
+    for workspace in idle_scratchpads(now):
+        end_run(workspace, actor=UPKEEP, now=now)
     DBTaskResult.objects.finished().filter(finished_at__lt=now - KEPT_JOBS).delete()
 
 

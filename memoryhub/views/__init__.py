@@ -1,4 +1,4 @@
-from memoryhub.views import hygiene, review, runs, sessions
+from memoryhub.views import forget, hygiene, review, runs, sessions
 from memoryhub.views.configure import (
     activity,
     delete_webhook,
@@ -14,6 +14,7 @@ from memoryhub.views.workspaces import overview, session_context
 __all__ = [
     "activity",
     "delete_webhook",
+    "forget",
     "health",
     "home",
     "hygiene",

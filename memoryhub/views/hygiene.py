@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_date
 from django.views.decorators.http import require_POST
@@ -20,7 +20,7 @@ from django_htmx.http import HttpResponseClientRefresh
 from knowledge_app.models import Concern, HygieneScore
 from knowledge_app.services import settling
 from knowledge_app.services.concerns import MAX_EACH, count_open, score_of
-from knowledge_app.services.memory_rows import WORDS, Row, personal_part, rows_at, shown_text
+from knowledge_app.services.memory_rows import WORDS, Row, rows_at, shown_text
 from knowledge_app.views.memory import show_invisible
 from memoryhub.flows.hygiene import live_scan, request_scan
 from memoryhub.lib.charts import growth
@@ -128,7 +128,7 @@ def _shown(
 
 
 def _side(workspace: Workspace, concern: Concern, row: Row, *, may_forget: bool) -> Side:
-    forget = _forget_url(workspace, concern, row) if may_forget else ""
+    forget = _forget_url(workspace, concern) if may_forget else ""
     text = show_invisible(shown_text(row, concern.kind))
     return Side(WORDS[row.table], text, _place(workspace, row), row.made_at, row.is_living, forget)
 
@@ -140,16 +140,10 @@ def _place(workspace: Workspace, row: Row) -> str:
     return reverse(PLACES[row.table], args=[workspace.slug, row.pk])
 
 
-def _forget_url(workspace: Workspace, concern: Concern, row: Row) -> str:
-    """Return where something can be forgotten for good. A secret stays out of the address."""
-    if concern.kind not in (Concern.Kind.SECRET, Concern.Kind.PERSONAL):
-        return ""
-    try:
-        page = reverse("forget", args=[workspace.slug])
-    except NoReverseMatch:
-        return ""
-    words = personal_part(row) if concern.kind == Concern.Kind.PERSONAL else ""
-    return f"{page}?{urlencode({'q': words})}"
+def _forget_url(workspace: Workspace, concern: Concern) -> str:
+    """Return where something can be forgotten for good. What it is belongs into no address: it is typed there."""
+    is_for_it = concern.kind in (Concern.Kind.SECRET, Concern.Kind.PERSONAL)
+    return reverse("forget", args=[workspace.slug]) if is_for_it else ""
 
 
 def progress(request: HttpRequest, slug: str) -> HttpResponse:

@@ -44,6 +44,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "report": report,
         "problems": report.problems.exclude(outcome="noted").order_by("id")[:5] if report else [],
         "may_import": bool(workspace.path) and has_role(request.user, workspace, Membership.Role.OPERATOR),
+        "may_end": has_role(request.user, workspace, Membership.Role.OPERATOR),
     }
     return render_page(request, "memoryhub/workspace.html", context)
 

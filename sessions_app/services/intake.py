@@ -17,6 +17,7 @@ from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import DeletedSession, Entry, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 from sessions_app.services.entries import BATCH_ROWS, hashes_in_order, lock_session, write_entries
+from sessions_app.services.lifecycle import forgotten_key
 from sessions_app.services.sources import find_source
 from sessions_app.services.totals import recount_session
 
@@ -48,7 +49,8 @@ def take_session(
     if not record.key or len(record.key) > KEY_LENGTH:
         problem = f"the session key is {'empty' if not record.key else f'longer than {KEY_LENGTH} characters'}"
         return Tally(problems=[Problem(path, None, problem, "not taken", "rejected")]), None
-    if tombstone := DeletedSession.objects.filter(workspace_id=workspace.pk, key=record.key).first():
+    keys = [record.key, forgotten_key(workspace, record.key)]
+    if tombstone := DeletedSession.objects.filter(workspace_id=workspace.pk, key__in=keys).first():
         return Tally(problems=[_deleted(tombstone, path)]), None
     if dry_run:
         return _tally(plan_session(workspace, record, find_source(workspace, path)), record, path), None
@@ -66,7 +68,8 @@ def take_session(
 
 
 def _deleted(tombstone: DeletedSession, path: str) -> Problem:
-    what = f"holds {tombstone.key}, which {tombstone.deleted_by} deleted from the hub"
+    name = "a session" if tombstone.is_forgotten else tombstone.key
+    what = f"holds {name} that {tombstone.deleted_by} deleted from the hub"
     return Problem(path, None, what, "not taken; an operator can allow it again on the page of sessions", "ignored")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
+from django.utils.crypto import salted_hmac
 
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
@@ -198,6 +199,11 @@ def _keep_run_numbers(session: Session, now: datetime) -> None:
     runs = Run.objects.filter(session=session)
     runs.filter(status__in=UNSETTLED_STATUSES).update(status=Run.Status.CANCELLED, finished_at=now)
     runs.update(session=None, proposal={}, error="", stage="", lease_owner="", lease_expires_at=None)
+
+
+def forgotten_key(workspace: Workspace, key: str) -> str:
+    """Return what a tombstone has in the place of a key that is forgotten: a keyed hash of it, 64 hex digits."""
+    return salted_hmac(f"memoryhub.key.{workspace.pk}", key, algorithm="sha256").hexdigest()
 
 
 @transaction.atomic

@@ -1,0 +1,132 @@
+"""Grip's response cache: a model's answer under a hash of the message and the model (formats.md section 3)."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Count, F, Max, Min, QuerySet, Sum
+from django.db.models.functions import Length
+
+from knowledge_app.models import CachedResponse
+from memoryhub.lib import retry
+from memoryhub.lib.gate import clean_text
+from sessions_app.models import Workspace
+
+PREVIEW_CHARS = 100
+
+
+@dataclass(frozen=True)
+class CacheFigures:
+    """What a cache holds and how it does. ``size``: characters of responses; ``hit_rate``: share of 1, or None."""
+
+    count: int
+    expired: int
+    size: int
+    hits: int
+    misses: int
+    oldest: datetime | None
+    newest: datetime | None
+
+    @property
+    def hit_rate(self) -> float | None:
+        asked = self.hits + self.misses
+        return self.hits / asked if asked else None
+
+
+def cache_key(message: str, model: str) -> str:
+    """Return the SHA-256, in hex, of the trimmed lower-case message, ``||`` and the model."""
+    return hashlib.sha256(f"{message.strip().lower()}||{model}".encode()).hexdigest()
+
+
+def is_expired(row: CachedResponse, workspace: Workspace, now: datetime) -> bool:
+    """Tell whether a response is as old as the workspace lets one be, or older: Grip's rule."""
+    lifetime = timedelta(seconds=workspace.cache_ttl_seconds)
+    return row.created_at is None or now - row.created_at >= lifetime
+
+
+def look_up(workspace: Workspace, message: str, model: str, *, now: datetime) -> str | None:
+    """Return the response to a message, None where there is none that may still be used. Hits and misses count.
+
+    A response that has expired is removed.
+    """
+    if not workspace.cache_enabled:
+        return None
+
+    @transaction.atomic
+    def look() -> str | None:
+        rows = CachedResponse.objects.select_for_update().filter(workspace=workspace)
+        row = rows.filter(key=cache_key(message, model)).first()
+        found = row is not None and not is_expired(row, workspace, now)
+        count = "cache_hit_count" if found else "cache_miss_count"
+        Workspace.objects.filter(pk=workspace.pk).update(**{count: F(count) + 1})
+        if row is None:
+            return None
+        if not found:
+            row.delete()
+            return None
+        row.hit_count += 1
+        row.accessed_at = now
+        row.extra = {name: value for name, value in row.extra.items() if name != "accessed_at"}
+        row.save(update_fields=["hit_count", "accessed_at", "extra"])
+        return row.response
+
+    return retry.write(look)
+
+
+def keep(workspace: Workspace, message: str, model: str, response: str, *, now: datetime) -> CachedResponse | None:
+    """Keep a response; the least recently used go where the workspace wants fewer. None where the cache is off."""
+    if not workspace.cache_enabled:
+        return None
+
+    @transaction.atomic
+    def write() -> CachedResponse:
+        values = {
+            "model": clean_text(model)[:200],
+            "response": clean_text(response),
+            "preview": clean_text(message[:PREVIEW_CHARS]),
+            "created_at": now,
+            "accessed_at": now,
+            "extra": {},
+        }
+        row, _ = CachedResponse.objects.update_or_create(
+            workspace=workspace, key=cache_key(message, model), defaults=values
+        )
+        _evict(workspace)
+        return row
+
+    return retry.write(write)
+
+
+def _evict(workspace: Workspace) -> None:
+    rows = CachedResponse.objects.filter(workspace=workspace)
+    excess = rows.count() - workspace.cache_max_entries
+    if excess > 0:
+        oldest = rows.order_by(F("accessed_at").asc(nulls_first=True), "id").values_list("pk", flat=True)[:excess]
+        rows.filter(pk__in=list(oldest)).delete()
+
+
+def figures(workspace: Workspace, now: datetime) -> CacheFigures:
+    """Return what the cache of a workspace holds. One query over its rows."""
+    rows = CachedResponse.objects.filter(workspace=workspace)
+    found = rows.aggregate(
+        count=Count("pk"), size=Sum(Length("response")), oldest=Min("created_at"), newest=Max("created_at")
+    )
+    return CacheFigures(
+        count=found["count"],
+        expired=expired(workspace, now).count(),
+        size=found["size"] or 0,
+        hits=workspace.cache_hit_count,
+        misses=workspace.cache_miss_count,
+        oldest=found["oldest"],
+        newest=found["newest"],
+    )
+
+
+def expired(workspace: Workspace, now: datetime) -> QuerySet[CachedResponse]:
+    """Return the responses that may not be used any more."""
+    rows = CachedResponse.objects.filter(workspace=workspace)
+    limit = now - timedelta(seconds=workspace.cache_ttl_seconds)
+    return rows.filter(created_at__lte=limit) | rows.filter(created_at=None)

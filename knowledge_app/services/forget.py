@@ -1,0 +1,274 @@
+"""Forgetting: everything that mentions a phrase or a person, or came from a source or a session, in every table.
+
+One walk over all tables that belong to a workspace finds what is affected; the preview counts it, the apply changes
+it in one transaction behind an open guard. A table that is new takes part by itself. What is exact or derived goes
+as a row (values, terms, cached responses); all else loses the words, or for a person the lines that mention them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Model
+from django.utils.crypto import salted_hmac
+
+from knowledge_app.models import Fact, FactSource, Forgotten, MemoryDocument
+from knowledge_app.services.forget_rules import Affected, Rules, walk
+from knowledge_app.services.memory import keep_facts_in_step
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.facts import fact_lines
+from memoryhub.lib.forget import Digest, Phrase, Redaction, digest_of, find_digests, find_phrases, phrase_of
+from sessions_app.models import DeletedSession, Entry, Session, Workspace
+from sessions_app.services.audit import Actor, open_guard, record
+from sessions_app.services.lifecycle import delete_session, forgotten_key
+
+SHOWN_EXAMPLES = 3
+
+
+class NothingToForget(MemoryHubError):
+    """The words are too short to look for, or nothing holds them."""
+
+    code = "nothing_to_forget"
+
+
+class ForgetChanged(MemoryHubError):
+    """Something came or went since the preview."""
+
+    code = "forget_changed"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be forgotten: ``kind`` phrase or person with its ``words`` and other names; a source; a session."""
+
+    kind: str
+    words: tuple[str, ...] = ()
+    session: Session | None = None
+
+
+@dataclass
+class Preview:
+    """What forgetting would change: rows by table, a few examples of each, and what it can't change."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def tables(self) -> list[tuple[str, int, list[str]]]:
+        return [(name, count, self.examples.get(name, [])) for name, count in sorted(self.counts.items())]
+
+
+def plan_forget(workspace: Workspace, wish: Wish) -> Preview:
+    """Return what forgetting would change. Reads only. Raises NothingToForget for words too short to look for."""
+    rules = _rules(wish)
+    preview = Preview()
+    for affected in walk(workspace, rules):
+        name = _name(affected.row)
+        preview.counts[name] += 1
+        shown = preview.examples.setdefault(name, [])
+        if len(shown) < SHOWN_EXAMPLES and affected.example:
+            shown.append(affected.example)
+    if wish.session:
+        preview.counts["sessions"] += 1
+        preview.counts["entries"] += Entry.objects.filter(session=wish.session).count()
+    own = {"name": workspace.name, "address": workspace.slug, "folder": workspace.path}
+    preview.left = [name for name, text in own.items() if rules.redaction.mentions(text)]
+    return preview
+
+
+@transaction.atomic
+def apply_forget(
+    workspace: Workspace, wish: Wish, *, expected: int, reason: str, actor: Actor, now: datetime
+) -> Forgotten:
+    """Forget, in one transaction; return the tombstone, which is the receipt. It can't be undone.
+
+    ``expected``: how many rows the preview counted. Raises NothingToForget, ForgetChanged.
+    """
+    with open_guard("forgetting"):
+        Workspace.objects.select_for_update().get(pk=workspace.pk)
+        rules = _rules(wish)
+        preview = plan_forget(workspace, wish)
+        if not preview.total:
+            raise NothingToForget("Nothing in this workspace holds it.")
+        if preview.total != expected:
+            raise ForgetChanged(f"{preview.total:,} rows hold it now, not {expected:,}: look at the preview again.")
+        if wish.session:
+            _drop_session(wish.session, actor, now)
+        for affected in list(walk(workspace, rules)):
+            _apply(affected, workspace, actor, now)
+        _settle_documents(workspace)
+        receipt = Forgotten.objects.create(
+            workspace=workspace,
+            kind=wish.kind,
+            digests=_digests(workspace, wish),
+            counts=dict(sorted(preview.counts.items())),
+            reason=rules.redaction.text(reason)[:500],
+            forgotten_by=actor.name[:200],
+            forgotten_at=now,
+        )
+        text = f"{receipt.get_kind_display().capitalize()} was forgotten in {preview.total:,} rows"
+        detail = {"kind": wish.kind, "rows": receipt.counts}
+        record(actor, "memory.forgotten", "forgotten", receipt.pk, text, at=now, workspace=workspace, detail=detail)
+    return receipt
+
+
+@transaction.atomic
+def lift(receipt: Forgotten, *, actor: Actor, now: datetime) -> None:
+    """Let imports bring back what the agent's files still hold of it."""
+    Forgotten.objects.filter(pk=receipt.pk, lifted_at=None).update(lifted_at=now)
+    text = f"What was forgotten in {receipt.pk} may be imported again"
+    record(actor, "forgotten.lifted", "forgotten", receipt.pk, text, at=now, workspace=receipt.workspace)
+
+
+def _rules(wish: Wish) -> Rules:
+    phrases = [phrase for word in wish.words if (phrase := phrase_of(word))]
+    if wish.session:
+        facts = [phrase for text in _learnt_from(wish.session) if (phrase := phrase_of(text))]
+        key = phrase_of(wish.session.key)
+        redaction = Redaction(words=find_phrases([key]), lines=find_phrases(facts))
+        return Rules(redaction, sources=frozenset({wish.session.key}), session=wish.session)
+    if wish.kind == Forgotten.Kind.SOURCE:
+        sources = frozenset(word.strip() for word in wish.words if word.strip())
+        if not sources:
+            raise NothingToForget("Name a source.")
+        return Rules(Redaction(), sources=sources)
+    if not phrases:
+        raise NothingToForget("Give at least three letters or digits: fewer would take half of everything along.")
+    found = find_phrases(phrases)
+    is_person = wish.kind == Forgotten.Kind.PERSON
+    return Rules(Redaction(lines=found) if is_person else Redaction(words=found), is_person=is_person)
+
+
+def _learnt_from(session: Session) -> list[str]:
+    """Return the facts that came from a session and from nowhere else."""
+    of_session = FactSource.objects.filter(entry__session=session) | FactSource.objects.filter(run__session=session)
+    mine = set(of_session.values_list("fact", flat=True))
+    elsewhere = FactSource.objects.filter(fact__in=mine).exclude(pk__in=of_session.values("pk"))
+    return list(
+        Fact.objects.filter(pk__in=mine - set(elsewhere.values_list("fact", flat=True))).values_list(
+            "text", flat=True
+        )
+    )
+
+
+def _drop_session(session: Session, actor: Actor, now: datetime) -> None:
+    tombstone = delete_session(session, confirmation=session.key, reason="", actor=actor, now=now)
+    _hide_key(tombstone)
+
+
+def _hide_key(tombstone: DeletedSession) -> None:
+    DeletedSession.objects.filter(pk=tombstone.pk).update(
+        key=forgotten_key(tombstone.workspace, tombstone.key), is_forgotten=True
+    )
+
+
+def _apply(affected: Affected, workspace: Workspace, actor: Actor, now: datetime) -> None:
+    row, values = affected.row, affected.values
+    rows = type(row)._base_manager.filter(pk=row.pk)
+    if values is None:
+        rows.delete()
+        if hasattr(row, "history"):
+            row.history.all().delete()  # the earlier states, and the one that deleting has just made
+        return
+    if isinstance(row, Session) and "key" in values:
+        _leave_tombstone(row, workspace, actor, now)
+    rows.update(**values)
+
+
+def _leave_tombstone(session: Session, workspace: Workspace, actor: Actor, now: datetime) -> None:
+    """A session whose key goes is imported no more under that key."""
+    facts = {
+        "is_forgotten": True,
+        "entry_count": session.entry_count,
+        "summary_count": 0,
+        "total_tokens": session.total_tokens,
+        "content_hash": "",
+        "deleted_by": actor.name[:200],
+        "deleted_at": now,
+    }
+    key = forgotten_key(workspace, session.key)
+    DeletedSession.objects.update_or_create(workspace=workspace, key=key, defaults=facts)
+
+
+def _settle_documents(workspace: Workspace) -> None:
+    """Bring living facts in line with the redacted text of their document, line by line."""
+    for document in MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).select_related("head"):
+        if document.head is None:
+            continue
+        lines = {line.line: line for line in fact_lines(document.head.content)}
+        living = list(Fact.objects.filter(document=document, died=None))
+        if lines.keys() != {fact.line for fact in living}:
+            keep_facts_in_step(document, document.head)
+            continue
+        for fact in living:
+            line = lines[fact.line]
+            fact.section, fact.category, fact.text = line.section, line.category, line.text
+        Fact.objects.bulk_update(living, ["section", "category", "text"], batch_size=200)
+
+
+def _name(row: Model) -> str:
+    return str(row._meta.verbose_name_plural).removeprefix("historical ")
+
+
+def _hash_key(workspace: Workspace) -> bytes:
+    """Return the key of a workspace's digests: derived from the hub's own, stored nowhere."""
+    return salted_hmac("memoryhub.forgotten", str(workspace.pk), algorithm="sha256").digest()
+
+
+def _digests(workspace: Workspace, wish: Wish) -> list[dict[str, Any]]:
+    """Return what imports know the words by: one keyed hash for each phrase, or of a source as a whole."""
+    key = _hash_key(workspace)
+    sources: list[Phrase] = [(wish.session.key,)] if wish.session else []
+    if wish.kind == Forgotten.Kind.SOURCE:
+        sources = [(word.strip(),) for word in wish.words]
+    found = [(0, digest_of(source, key)) for source in sources]
+    if not sources:
+        found = [(len(p), digest_of(p, key)) for word in wish.words if (p := phrase_of(word))]
+    return [{"length": length, "hash": digest.hash} for length, digest in found]
+
+
+@dataclass(frozen=True)
+class ImportRules:
+    """What imports leave out, by keyed hashes alone."""
+
+    redaction: Redaction
+    people: Redaction
+    sources: frozenset[str]
+    key: bytes
+
+    def is_source(self, source: str) -> bool:
+        return bool(self.sources) and digest_of((source.strip(),), self.key).hash in self.sources
+
+
+def import_rules(workspace: Workspace) -> ImportRules | None:
+    """Return what an import of a workspace must not bring back; None where nothing was forgotten."""
+    rows = list(Forgotten.objects.filter(workspace=workspace.pk or 0, lifted_at=None))
+    if not any(row.digests for row in rows):
+        return None
+    key = _hash_key(workspace)
+    words, lines, sources = [], [], set()
+    for row in rows:
+        for digest in row.digests:
+            if not digest["length"]:
+                sources.add(digest["hash"])
+            elif row.kind == Forgotten.Kind.PERSON:
+                lines.append(Digest(**digest))
+            else:
+                words.append(Digest(**digest))
+    people = Redaction(lines=find_digests(lines, key))
+    return ImportRules(Redaction(words=find_digests(words, key), lines=people.lines), people, frozenset(sources), key)
+
+
+def receipts(workspace: Workspace) -> Iterator[Forgotten]:
+    """Yield the receipts of a workspace, latest first."""
+    yield from Forgotten.objects.filter(workspace=workspace).order_by("-id")[:200]

@@ -1,0 +1,213 @@
+"""Which rows forgetting affects, and what becomes of each. Reads only.
+
+Every text, JSON and raw column of every table that leads to a workspace is looked into; the exceptions stand here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.apps import apps
+from django.contrib.admin.models import LogEntry
+from django.db.models import BinaryField, CharField, Field, ForeignKey, JSONField, Model, Q, QuerySet, TextField
+from django_tasks_db.models import DBTaskResult
+
+from knowledge_app.models import (
+    CachedResponse,
+    Concern,
+    Confirmation,
+    Forgotten,
+    HeldChange,
+    HistoryEntry,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryRevision,
+    Observation,
+    Term,
+)
+from knowledge_app.services.derived import derive
+from knowledge_app.services.history import text_hash
+from knowledge_app.services.memory import content_hash
+from memoryhub.lib.forget import MARK, Redaction
+from sessions_app.models import DeletedSession, Entry, Session, Summary, Webhook, Workspace
+from sessions_app.services.lifecycle import forgotten_key
+
+APPS = ("sessions_app", "knowledge_app")
+UNOWNED: tuple[type[Model], ...] = (LogEntry, DBTaskResult)  # of no workspace: looked through as a whole
+GO_AS_ROWS = (KeyValue, CachedResponse, Term, Concern)  # an exact value without a word of it would be a wrong one
+GO_FOR_A_PERSON = (KnowledgeEntry, Observation, Confirmation)
+HAVE_SOURCES = (KnowledgeEntry, Observation, Confirmation)
+NEVER = {(Workspace, "slug"), (Workspace, "path"), (Workspace, "name"), (Webhook, "url"), (Forgotten, "digests")}
+EXAMPLE_CHARS = 160
+IDS = ("content_id", "uid", "idempotency_key")  # unique beside a foreign key
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What to look for: words and lines, rows of a source, rows that came from a session."""
+
+    redaction: Redaction
+    is_person: bool = False
+    sources: frozenset[str] = frozenset()
+    session: Session | None = None
+
+
+@dataclass(frozen=True)
+class Affected:
+    """One row and the fields that change; ``values`` is None for a row that goes. ``example``: where it was found."""
+
+    row: Model
+    values: dict[str, Any] | None
+    example: str = ""
+
+
+def walk(workspace: Workspace, rules: Rules) -> Iterator[Affected]:
+    """Yield every row of a workspace that forgetting affects, table by table."""
+    for model in _models():
+        for row in _rows(model, workspace, rules).iterator(chunk_size=500):
+            affected = _affected(row, rules, workspace)
+            if affected is not None:
+                yield affected
+
+
+def _models() -> list[type[Model]]:
+    own = [model for label in APPS for model in apps.get_app_config(label).get_models()]
+    return [model for model in own if _path_to_workspace(model) is not None] + list(UNOWNED)
+
+
+@lru_cache
+def _path_to_workspace(model: type[Model], depth: int = 3) -> str | None:
+    """Return the lookup from a table to its workspace, the shortest there is; None for a table of none."""
+    if model is Workspace:
+        return "pk"
+    links = [item for item in model._meta.concrete_fields if isinstance(item, ForeignKey)]
+    for link in links:
+        if link.related_model is Workspace:
+            return str(link.name)
+    for link in links if depth else []:
+        further = _path_to_workspace(link.related_model, depth - 1) if link.related_model is not model else None
+        if further and link.related_model.__module__.split(".")[0] in APPS:
+            return f"{link.name}__{further}"
+    return None
+
+
+def _rows(model: type[Model], workspace: Workspace, rules: Rules) -> QuerySet[Model]:
+    path = _path_to_workspace(model)
+    own = Q(**{path: workspace.pk}) | Q(**{f"{path}__isnull": True}) if path else Q()  # or of no workspace at all
+    rows = model._base_manager.filter(own)
+    if rules.session and model in (Entry, Summary):
+        rows = rows.exclude(session=rules.session.pk)  # they go with their session
+    return rows
+
+
+@lru_cache
+def _columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[Any, Any]]]:
+    """Return a table's columns that hold text or JSON, and those that hold raw bytes."""
+    texts: list[Field[Any, Any]] = []
+    raws: list[Field[Any, Any]] = []
+    for column in model._meta.concrete_fields:
+        if (model, column.name) in NEVER or column.choices or isinstance(column, ForeignKey):
+            continue
+        if isinstance(column, CharField | TextField | JSONField):
+            texts.append(column)
+        elif isinstance(column, BinaryField) and column.name == "raw":
+            raws.append(column)
+    return texts, raws
+
+
+def _affected(row: Model, rules: Rules, workspace: Workspace) -> Affected | None:
+    if _goes_with_its_source(row, rules):
+        return Affected(row, None, _brief(str(getattr(row, "content", ""))))
+    found = _mentioning(row, rules.redaction)
+    if not found and not _is_history_of(row, rules):
+        return None
+    base = _base_of(row)
+    example = next((_brief(str(value)) for value in found.values() if isinstance(value, str)), "")
+    if issubclass(base, GO_AS_ROWS) or (rules.is_person and issubclass(base, GO_FOR_A_PERSON)):
+        return Affected(row, None, "" if issubclass(base, KeyValue) else example)
+    values = {name: _without(row, name, value, rules.redaction) for name, value in found.items()}
+    if _is_history_of(row, rules):
+        values["content"] = MARK
+    return Affected(row, values | _following(row, values, workspace), example)
+
+
+def _base_of(row: Model) -> type[Model]:
+    """Return the table whose earlier states a history table keeps, or the row's own table."""
+    return getattr(row, "instance_type", type(row))
+
+
+def _goes_with_its_source(row: Model, rules: Rules) -> bool:
+    if not issubclass(_base_of(row), HAVE_SOURCES):
+        return False
+    run = getattr(row, "run", None) if rules.session else None
+    return getattr(row, "source", "") in rules.sources or (
+        run is not None and rules.session is not None and run.session_id == rules.session.pk
+    )
+
+
+def _is_history_of(row: Model, rules: Rules) -> bool:
+    """Tell whether a history entry tells of a session that goes, or was read from a source that does."""
+    if not isinstance(row, HistoryEntry) or row.content == MARK:
+        return False
+    of_session = rules.session is not None and row.session_id == rules.session.pk
+    return of_session or bool(row.source and row.source in rules.sources)
+
+
+def _mentioning(row: Model, redaction: Redaction) -> dict[str, Any]:
+    """Return the columns of a row that hold what is to be forgotten."""
+    texts, raws = _columns(type(row))
+    found = {
+        column.name: value for column in texts if (value := getattr(row, column.name)) and redaction.mentions(value)
+    }
+    for column in raws:
+        value = getattr(row, column.name)
+        if value and redaction.mentions(_readable(bytes(value))):
+            found[column.name] = bytes(value)
+    return found
+
+
+def _readable(raw: bytes) -> str:
+    """Return raw bytes as text in which JSON's escapes are the characters that they mean."""
+    text = raw.decode("utf-8", errors="replace")
+    return _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), text)
+
+
+def _without(row: Model, name: str, value: Any, redaction: Redaction) -> Any:
+    """Return a column's value without what is to be forgotten, fitting into the column."""
+    column = row._meta.get_field(name)
+    if isinstance(value, bytes):
+        return None if column.null else b""
+    new = redaction.value(value)
+    if isinstance(column, CharField) and isinstance(new, str):
+        new = f"forgotten-{row.pk}" if column.unique or name in IDS else new
+        new = new[: column.max_length]
+    return new
+
+
+def _following(row: Model, values: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
+    """Return what else has to change with a row's values: hashes, derived columns, keys."""
+    if isinstance(row, MemoryRevision) and "content" in values:
+        return {"content_hash": content_hash(values["content"]), "raw": None}
+    if isinstance(row, HistoryEntry) and "content" in values:
+        return {"source_hash": text_hash(values["content"])}
+    if isinstance(row, HeldChange) and "proposed" in values:
+        return {"proposed_hash": content_hash(values["proposed"]), "raw": None}
+    if isinstance(row, Session) and "key" in values:
+        return {"key": f"forgotten:{forgotten_key(workspace, row.key)[:16]}", "channel": "forgotten"}
+    if isinstance(row, DeletedSession) and "key" in values:
+        return {"key": forgotten_key(workspace, row.key), "is_forgotten": True}
+    if hasattr(row, "identity"):
+        for name, value in values.items():
+            setattr(row, name, value)
+        return {name: getattr(row, name) for name in derive(row)} or {"identity": ""}
+    return {}
+
+
+def _brief(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= EXAMPLE_CHARS else f"{line[:EXAMPLE_CHARS]}…"

@@ -1,0 +1,92 @@
+"""Scratchpads: workspaces whose memory lives for one run and leaves nothing behind (grid's persist_memory = false).
+
+The conversation stays, as grid's session state does. What was learnt goes: exact values, observations, knowledge,
+terms and cached responses, with every earlier state of them, and the runs that name them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Max, Model
+
+from knowledge_app.models import (
+    CachedResponse,
+    Concern,
+    Confirmation,
+    HygieneScore,
+    KeyValue,
+    KnowledgeEntry,
+    Observation,
+    SemanticGraph,
+    Term,
+)
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.services.audit import Actor, record
+
+IDLE = timedelta(hours=6)  # without a change, after which a run counts as ended
+UPKEEP = Actor("run", "the worker")
+_TABLES: tuple[type[Model], ...] = (
+    Confirmation,
+    Observation,
+    KnowledgeEntry,
+    KeyValue,
+    CachedResponse,
+    Term,
+    SemanticGraph,
+    Concern,
+    HygieneScore,
+)
+_KINDS = (Run.Kind.EXTRACTION, Run.Kind.EMBEDDING, Run.Kind.EDIT, Run.Kind.SCAN)
+
+
+class NotScratch(MemoryHubError):
+    """The workspace keeps its memory."""
+
+    code = "not_scratch"
+
+
+def end_run(workspace: Workspace, *, actor: Actor, now: datetime) -> dict[str, int]:
+    """Empty a scratchpad; return how many rows of each kind went. Raises NotScratch where memory is kept."""
+    return retry.write(lambda: _end(workspace, actor, now))
+
+
+@transaction.atomic
+def _end(workspace: Workspace, actor: Actor, now: datetime) -> dict[str, int]:
+    if Workspace.objects.select_for_update().get(pk=workspace.pk).persist_memory:
+        raise NotScratch("This workspace keeps its memory: only a scratchpad is emptied (setting: Keep memory).")
+    counts: dict[str, int] = {}
+    for model in _TABLES:
+        rows = model._default_manager.filter(workspace=workspace)
+        counts[str(model._meta.verbose_name_plural)] = rows.count()
+        rows.delete()
+        if hasattr(model, "history"):
+            model.history.filter(workspace_id=workspace.pk).delete()
+    Run.objects.filter(workspace=workspace, kind__in=_KINDS).delete()
+    gone = {name: count for name, count in counts.items() if count}
+    if gone:
+        text = f"The scratchpad was emptied: {sum(gone.values())} rows"
+        record(
+            actor,
+            "scratch.ended",
+            "workspace",
+            workspace.pk,
+            text,
+            at=now,
+            workspace=workspace,
+            detail={"rows": gone},
+        )
+    return gone
+
+
+def idle_scratchpads(now: datetime) -> Iterable[Workspace]:
+    """Return scratchpads that hold something and saw no change for six hours. Imported ones are left to people."""
+    for workspace in Workspace.objects.filter(persist_memory=False, path=""):
+        latest = AuditRecord.objects.filter(workspace=workspace).aggregate(at=Max("at"))["at"]
+        holds = any(model._default_manager.filter(workspace=workspace).exists() for model in _TABLES)
+        if holds and (latest is None or now - latest > IDLE):
+            yield workspace

@@ -1,0 +1,110 @@
+"""Forgetting as a whole: the rows, then the file of the database; and imports that bring nothing back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.apps import apps
+from django.db import connection
+
+from knowledge_app.models import Forgotten
+from knowledge_app.services.forget import ImportRules, Wish, apply_forget, import_rules
+from memoryhub.lib.layouts.records import (
+    CachedResponseRecord,
+    FileRead,
+    GraphRecord,
+    Item,
+    KeyValueRecord,
+    KnowledgeRecord,
+    ObservationRecord,
+    Problem,
+    SessionRecord,
+)
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor
+
+TABLES = ("sessions_app", "knowledge_app")
+
+
+def forget(
+    workspace: Workspace, wish: Wish, *, expected: int, reason: str, actor: Actor, now: datetime
+) -> tuple[Forgotten, bool]:
+    """Forget in every table, then make the database's own file forget; return the receipt and whether that was done.
+
+    Raises NothingToForget, ForgetChanged.
+    """
+    receipt = apply_forget(workspace, wish, expected=expected, reason=reason, actor=actor, now=now)
+    return receipt, vacuum()
+
+
+def vacuum() -> bool:
+    """Rewrite the database so that nothing of deleted rows is left in its file; False inside a transaction.
+
+    SQLite: the whole file and its log. PostgreSQL: the hub's tables, which frees the space of old rows at once.
+    """
+    if connection.in_atomic_block:
+        return False
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute("VACUUM")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return True
+        for label in TABLES:
+            for model in apps.get_app_config(label).get_models():
+                cursor.execute(f"VACUUM (FULL) {connection.ops.quote_name(model._meta.db_table)}")
+    return True
+
+
+def without_forgotten(workspace: Workspace, read: FileRead) -> FileRead:
+    """Return a source file without what was forgotten, which it still holds; a problem says how much that was."""
+    rules = import_rules(workspace)
+    if rules is None:
+        return read
+    kept = [item for item in read.items if not _goes(item, rules)]
+    items = [_redacted(item, rules) for item in kept]
+    touched = len(read.items) - len(items) + sum(old != new for old, new in zip(kept, items, strict=True))
+    if not touched:
+        return read
+    what = f"holds what was forgotten, in {touched:,} place{'' if touched == 1 else 's'}"
+    told = Problem(
+        read.path, None, what, "left out; an operator can allow it again on the page of forgetting", "ignored"
+    )
+    return replace(read, items=items, problems=[_plain(problem, rules) for problem in read.problems] + [told])
+
+
+def _plain(problem: Problem, rules: ImportRules) -> Problem:
+    raw = problem.raw.decode("utf-8", errors="replace")
+    redacted: Problem = rules.redaction.record(problem)
+    return replace(redacted, raw=b"" if rules.redaction.mentions(raw) else problem.raw)
+
+
+def _goes(item: Item, rules: ImportRules) -> bool:
+    """Tell whether an item is left out whole, as its row went."""
+    if isinstance(item, KeyValueRecord | CachedResponseRecord):
+        return rules.redaction.mentions(list(vars(item).values()))
+    if isinstance(item, KnowledgeRecord | ObservationRecord):
+        return rules.is_source(item.source) or rules.people.mentions(list(vars(item).values()))
+    return False
+
+
+def _redacted(item: Item, rules: ImportRules) -> Item:
+    if isinstance(item, GraphRecord):
+        terms = [term for term in item.terms if not rules.redaction.mentions(term.text)]
+        return replace(
+            item,
+            terms=[replace(term, related=_unmentioned(term.related, rules)) for term in terms],
+        )
+    redacted: Any = rules.redaction.record(item)
+    if isinstance(item, SessionRecord):
+        redacted = replace(redacted, key=item.key)  # by which a tombstone knows it
+    if isinstance(item, KnowledgeRecord):
+        redacted = replace(redacted, content_id=item.content_id)
+    new: Item = redacted
+    return new
+
+
+def _unmentioned(words: Iterable[str], rules: ImportRules) -> list[str]:
+    return [word for word in words if not rules.redaction.mentions(word)]

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.models import CachedResponse
+from knowledge_app.services import cache as service
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.files import cache_file
+from memoryhub.flows.documents import edit_document
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.flows.runs import complete
+from memoryhub.management.json_command import JsonCommand, handed_out
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "cache")
+ACTIONS = ("get", "put", "stats", "invalidate", "export")
+
+
+class Command(JsonCommand):
+    help = "The response cache: look an answer up, keep one, its figures, invalidate, export."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=ACTIONS)
+        parser.add_argument("workspace")
+        parser.add_argument("message", nargs="?", default="", help="for get and put; invalidate: only its response")
+        parser.add_argument("response", nargs="?", default="", help="for put")
+        parser.add_argument("--model", default="", help="the model that answers; invalidate: all of its responses")
+        parser.add_argument("--all", action="store_true", help="for invalidate: everything")
+        parser.add_argument("--output", help="for export: write to this file")
+
+    def run(self, *, action: str, workspace: str, message: str, model: str, **options: Any) -> dict[str, Any]:
+        found, now = find_workspace(workspace), timezone.now()
+        if action == "get":
+            response = service.look_up(found, message, model, now=now)
+            return {"hit": response is not None, "response": response}
+        if action == "put":
+            row = service.keep(found, message, model, options["response"], now=now)
+            return {"kept": row is not None, "key": service.cache_key(message, model)}
+        if action == "invalidate":
+            return _invalidate(found, message, model, everything=options["all"])
+        if action == "export":
+            return handed_out(cache_file(found), options["output"])
+        figures = service.figures(found, now)
+        return {"hit_rate": figures.hit_rate, **vars(figures)}
+
+    def show(self, result: dict[str, Any]) -> None:
+        for name, value in result.items():
+            self.line(f"{name}: {value}")
+
+
+def _invalidate(workspace: Workspace, message: str, model: str, *, everything: bool) -> dict[str, Any]:
+    rows = CachedResponse.objects.filter(workspace=workspace)
+    if message:
+        rows = rows.filter(key=service.cache_key(message, model))
+    elif model:
+        rows = rows.filter(model=model)
+    elif not everything:
+        rows = rows.none()
+    pks = list(rows.values_list("pk", flat=True))
+    run = edit_rows(workspace, "cached", "remove", pks, actor=COMMAND, now=timezone.now())
+    return {"run": edit_document(complete(run, now=timezone.now))}

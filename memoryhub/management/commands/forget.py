@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.models import Forgotten
+from knowledge_app.services.forget import Wish, lift, plan_forget, receipts
+from memoryhub.flows.documents import forgotten_document
+from memoryhub.flows.forget import forget
+from memoryhub.flows.lookup import NotFound, find_session, find_workspace
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "forget")
+KINDS = ("phrase", "person", "source", "session")
+
+
+class Command(JsonCommand):
+    help = "Forget a phrase, a person, a source or a session everywhere. Only shows what would go, unless --apply."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=(*KINDS, "list", "lift"))
+        parser.add_argument("workspace")
+        parser.add_argument(
+            "words", nargs="*", help="the phrase; the person's names; the source; the session's key; lift: a number"
+        )
+        parser.add_argument("--apply", action="store_true", help="do it; it can't be undone")
+        parser.add_argument("--reason", default="", help="kept with the receipt")
+
+    def run(self, *, action: str, workspace: str, words: list[str], **options: Any) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        if action == "list":
+            return {"forgotten": [forgotten_document(receipt) for receipt in receipts(found)]}
+        if action == "lift":
+            return _lift(found, words)
+        wish = _wish(found, action, words)
+        preview = plan_forget(found, wish)
+        document: dict[str, Any] = {
+            "rows": dict(preview.counts),
+            "total": preview.total,
+            "left": preview.left,
+            "receipt": None,
+        }
+        if options["apply"]:
+            receipt, is_clean = forget(
+                found,
+                wish,
+                expected=preview.total,
+                reason=options["reason"],
+                actor=COMMAND,
+                now=timezone.now(),
+            )
+            document |= {"receipt": forgotten_document(receipt), "vacuumed": is_clean}
+        return document
+
+    def show(self, result: dict[str, Any]) -> None:
+        for receipt in result.get("forgotten", []):
+            self.line(f"{receipt['id']}. {receipt['kind']}, {receipt['forgotten_at']}: {receipt['total']:,} rows")
+        for name, count in result.get("rows", {}).items():
+            self.line(f"{count:,} {name}")
+        for name in result.get("left", []):
+            self.line(f"The workspace's own {name} holds it too: change that yourself.")
+        if result.get("receipt"):
+            self.line(f"Forgotten; the receipt is {result['receipt']['id']}.")
+        elif "total" in result:
+            self.line(
+                "Nothing was changed: --apply forgets it, for good." if result["total"] else "Nothing holds it."
+            )
+
+
+def _wish(workspace: Workspace, kind: str, words: list[str]) -> Wish:
+    if kind == "session":
+        return Wish(kind, session=find_session(workspace, words[0] if words else ""))
+    return Wish(kind, (" ".join(words),) if kind == "phrase" else tuple(words))
+
+
+def _lift(workspace: Workspace, words: list[str]) -> dict[str, Any]:
+    number = int(words[0]) if words and words[0].isdigit() else 0
+    receipt = Forgotten.objects.select_related("workspace").filter(workspace=workspace, pk=number).first()
+    if receipt is None:
+        raise NotFound(f"{workspace.slug} has no receipt {words[0] if words else ''}.")
+    lift(receipt, actor=COMMAND, now=timezone.now())
+    receipt.refresh_from_db()
+    return {"forgotten": [forgotten_document(receipt)]}

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.models import KeyValue
+from knowledge_app.services import key_values as service
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.files import key_values_file
+from memoryhub.flows.documents import edit_document
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.flows.runs import complete
+from memoryhub.management.json_command import JsonCommand, handed_out
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, record
+
+COMMAND = Actor("command", "key_values")
+MASK = "••••••••"
+ACTIONS = ("get", "set", "list", "search", "history", "restore", "withdraw", "return", "export")
+
+
+class Command(JsonCommand):
+    help = "Exact values under exact keys: get, set, list by prefix, search, earlier values, withdraw, export."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=ACTIONS)
+        parser.add_argument("workspace")
+        parser.add_argument("key", nargs="?", default="", help="a key; the prefix for list, the text for search")
+        parser.add_argument("value", nargs="?", default="", help="for set")
+        parser.add_argument("--state", type=int, help="for restore: the number that history shows")
+        parser.add_argument("--reveal", action="store_true", help="for history: secrets too")
+        parser.add_argument("--reason", default="", help="for withdraw")
+        parser.add_argument("--output", help="for export: write to this file")
+
+    def run(self, *, action: str, workspace: str, key: str, value: str, **options: Any) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        if action == "list":
+            return {"keys": service.list_keys(found, key)}
+        if action == "search":
+            rows = service.with_text(service.living(found), key).order_by("key")
+            return {"found": [{"key": row.key, "value": MASK if row.is_secret else row.value} for row in rows]}
+        if action == "get":
+            return _get(found, key)
+        if action == "set":
+            row = service.write_value(found, key, value, actor=COMMAND, now=timezone.now())
+            return {"key": row.key, "value": row.value, "masked": row.is_secret}
+        if action == "export":
+            _note_reveal(found, "exported the key-values")
+            return handed_out(key_values_file(found), options["output"])
+        return _of_key(found, action, key, options)
+
+    def show(self, result: dict[str, Any]) -> None:
+        for key in result.get("keys", []):
+            self.line(key)
+        for row in result.get("found", []):
+            self.line(f"{row['key']}: {row['value']}")
+        for state in result.get("states", []):
+            self.line(f"{state['state']}. {state['at']} {state['reason']}: {state['value']}")
+        if "run" in result:
+            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
+        for word in ("value", "text", "file"):
+            if word in result:
+                self.stdout.write(result[word])
+
+
+def _note_reveal(workspace: Workspace, words: str) -> None:
+    text = f"{COMMAND.name} {words}"
+    record(COMMAND, "key_value.revealed", "workspace", workspace.pk, text, at=timezone.now(), workspace=workspace)
+
+
+def _get(workspace: Workspace, key: str) -> dict[str, Any]:
+    row = service.find_key(workspace, key)
+    if row.is_secret:
+        _note_reveal(workspace, f"revealed the value of {key!r}")
+    return {"key": row.key, "value": row.value, "json": row.is_json}
+
+
+def _of_key(workspace: Workspace, action: str, key: str, options: dict[str, Any]) -> dict[str, Any]:
+    row = KeyValue.objects.select_related("workspace").filter(workspace=workspace, key=key).first()
+    if row is None:
+        raise service.NoSuchKey(f"{workspace.slug} has no key {key!r}.")
+    if action == "history":
+        if options["reveal"]:
+            _note_reveal(workspace, f"revealed the value of {key!r}")
+        return {"states": [_state(state, reveal=options["reveal"]) for state in row.history.order_by("-history_id")]}
+    now = timezone.now()
+    if action == "restore":
+        run = service.restore_value(row, options["state"] or 0, actor=COMMAND, now=now)
+    else:
+        values = {"reason": options["reason"]}
+        run = edit_rows(workspace, "key_values", action, [row.pk], values=values, actor=COMMAND, now=now)
+    return {"run": edit_document(complete(run, now=timezone.now))}
+
+
+def _state(state: Any, *, reveal: bool) -> dict[str, Any]:
+    return {
+        "state": state.history_id,
+        "value": MASK if state.is_secret and not reveal else state.value,
+        "at": state.history_date,
+        "reason": state.history_change_reason,
+        "withdrawn": state.withdrawn_at is not None,
+    }

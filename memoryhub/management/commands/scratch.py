@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.services.scratch import end_run
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "scratch")
+
+
+class Command(JsonCommand):
+    help = "End the run of a scratchpad: what was learnt in it goes for good, its sessions stay."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=("end",))
+        parser.add_argument("workspace")
+
+    def run(self, *, workspace: str, **_options: Any) -> dict[str, Any]:
+        return {"removed": end_run(find_workspace(workspace), actor=COMMAND, now=timezone.now())}
+
+    def show(self, result: dict[str, Any]) -> None:
+        for name, count in result["removed"].items():
+            self.line(f"{count:,} {name}")
+        self.line("The run has ended.")

@@ -1,0 +1,75 @@
+"""Forgetting: what would go, and then that it went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from knowledge_app.models import Forgotten
+from knowledge_app.services.forget import Wish, lift, plan_forget, receipts
+from memoryhub.flows import forget as flow
+from memoryhub.forms import ForgetForm
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.views.people import OPERATOR
+from sessions_app.access import get_workspace, person
+from sessions_app.models import Session, Workspace
+
+
+def forget(request: HttpRequest, slug: str) -> HttpResponse:
+    """The first step shows what would go; the second, with its number of rows and a tick, does it.
+
+    Both are posts: what is to be forgotten belongs into no address and no log.
+    """
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    form = ForgetForm(request.POST or None, workspace=workspace)
+    context = {"workspace": workspace, "form": form, "receipts": list(receipts(workspace)), "preview": None}
+    if form.is_bound and form.is_valid():
+        values = form.cleaned_data
+        try:
+            wish = _wish(workspace, values)
+            if values["expected"] and values["is_sure"]:
+                return _forget(request, workspace, wish, values)
+            context["preview"] = plan_forget(workspace, wish)
+        except MemoryHubError as error:
+            form.add_error(None, error.message)
+    return render_page(request, "memoryhub/forget.html", context, status=422 if form.errors else 200)
+
+
+def _wish(workspace: Workspace, values: dict[str, str]) -> Wish:
+    if values["kind"] == Forgotten.Kind.SESSION:
+        session = Session.objects.select_related("workspace").get(workspace=workspace, key=values["words"].strip())
+        return Wish(values["kind"], session=session)
+    words = values["words"]
+    if values["kind"] == Forgotten.Kind.PHRASE:
+        return Wish(values["kind"], (words,))
+    return Wish(values["kind"], tuple(line for line in words.splitlines() if line.strip()))
+
+
+def _forget(request: HttpRequest, workspace: Workspace, wish: Wish, values: dict[str, Any]) -> HttpResponse:
+    receipt, _ = flow.forget(
+        workspace,
+        wish,
+        expected=values["expected"],
+        reason=values["reason"],
+        actor=person(request),
+        now=timezone.now(),
+    )
+    total = sum(receipt.counts.values())
+    messages.success(request, f"Forgotten in {total:,} row{'' if total == 1 else 's'}.")
+    return redirect("forget", workspace.slug)
+
+
+@require_POST
+def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Let imports bring it back."""
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    receipt = get_object_or_404(Forgotten.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    lift(receipt, actor=person(request), now=timezone.now())
+    messages.success(request, "The next import may bring it back.")
+    return redirect("forget", slug)

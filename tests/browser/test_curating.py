@@ -1,0 +1,109 @@
+"""Thousands of rows changed, merged and put back, as an operator does it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from knowledge_app.models import KnowledgeEntry
+from memoryhub.flows.runs import execute
+from memoryhub.lib.layouts.grip import content_id
+from sessions_app.models import Run, Workspace
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+ROWS, PAIRS = 10_000, 500
+
+
+@pytest.fixture
+def many(transactional_db: None) -> Workspace:
+    """10,000 entries in one category, of which 500 say what another one says."""
+    workspace = Workspace.objects.create(slug="atlas", name="Atlas")
+    dice = random.Random(7)
+    syllables = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "or", "il")]
+    said = [
+        " ".join("".join(dice.choices(syllables, k=3)) for _ in range(6)).capitalize() for _ in range(ROWS - PAIRS)
+    ]
+    said += [f"{text.lower()}!" for text in said[:PAIRS]]
+    KnowledgeEntry.objects.bulk_create(
+        (
+            KnowledgeEntry(
+                workspace=workspace,
+                content_id=(identity := content_id("learned_fact", text)),
+                identity=identity,
+                category="learned_fact",
+                content=text,
+                created_at=timezone.now(),
+            )
+            for text in said
+        ),
+        batch_size=500,
+    )
+    return workspace
+
+
+def work(page: Page) -> None:
+    """Do what the worker would, while the page watches."""
+    page.wait_for_url("**/runs/*/")
+    execute(Run.objects.latest("pk").pk, now=timezone.now)
+    expect(page.locator(".status").first).to_have_text("Done")
+
+
+def counts() -> dict[str, int]:
+    living = KnowledgeEntry.objects.filter(withdrawn_at=None)
+    return {
+        "learned": living.filter(category="learned_fact").count(),
+        "preferences": living.filter(category="user_preference").count(),
+    }
+
+
+def undo(page: Page) -> None:
+    page.click("button[data-dialog=undo]")
+    page.click("dialog[open] button[type=submit]")
+
+
+def test_ten_thousand_entries_are_recategorised_five_hundred_merged_and_both_undone(page: Page, many: Workspace):
+    page.goto("/w/atlas/knowledge/?category=learned_fact")
+    expect(page.locator("#action")).to_be_hidden()
+    page.get_by_label("All 10.0k that fit").check()
+    page.select_option("#action", "move:user_preference")
+    page.click("button:has-text('Do it')")
+    work(page)
+    assert counts() == {"learned": 0, "preferences": ROWS}
+    expect(page.locator("#run")).to_contain_text("10.0k of 10.0k")
+    moved = page.url
+
+    page.goto("/w/atlas/knowledge/merge/")
+    expect(page.locator(".content")).to_contain_text("500 groups, 500 entries to be withdrawn")
+    page.click("button:has-text('Merge all 500')")
+    work(page)
+    assert counts() == {"learned": 0, "preferences": ROWS - PAIRS}
+
+    undo(page)
+    work(page)
+    assert counts() == {"learned": 0, "preferences": ROWS}
+    page.goto(moved)
+    undo(page)
+    work(page)
+    assert counts() == {"learned": ROWS, "preferences": 0}
+    page.goto("/w/atlas/runs/?state=edits")
+    expect(page.locator("tbody tr")).to_have_count(4)
+
+
+def test_a_few_entries_are_chosen_by_keyboard_and_put_back_at_a_click(page: Page, many: Workspace):
+    page.goto("/w/atlas/knowledge/?category=learned_fact")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.select_option("#action", "move:error_pattern")
+    page.click("button:has-text('Do it')")
+
+    expect(page.locator("#messages")).to_contain_text("2 knowledge entries changed.")
+    assert KnowledgeEntry.objects.filter(category="error_pattern").count() == 2
+    page.click("#messages button:has-text('Undo')")
+    expect(page.locator("#messages")).to_contain_text("Undone.")
+    assert not KnowledgeEntry.objects.filter(category="error_pattern").exists()
+    assert "category=learned_fact" in page.url

@@ -1,0 +1,381 @@
+"""What is forgotten stands nowhere any more: no table, no page, no export, no byte of the file; and stays away."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.db import connection, models
+from django.urls import reverse
+
+from knowledge_app.models import Fact, Forgotten, HistoryEntry, KeyValue, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.services import forget_rules
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.files import key_values_file, knowledge_file
+from knowledge_app.services.forget import ForgetChanged, NothingToForget, Wish, apply_forget, lift, plan_forget
+from knowledge_app.services.history import add_note
+from knowledge_app.services.key_values import write_value
+from knowledge_app.services.knowledge import add_knowledge
+from knowledge_app.services.memory import open_document, revise_document
+from knowledge_app.services.observations import Said, store
+from memoryhub.flows.check import check_memory
+from memoryhub.flows.sync import import_workspace
+from sessions_app.models import AuditRecord, DeletedSession, Entry, Session, Workspace
+from sessions_app.services.audit import open_guard
+from tests.hub import NOW, PERSON, add, open_at, talk
+
+pytestmark = pytest.mark.django_db
+WHO = {"actor": PERSON, "now": NOW}
+CANARY = "zebra quicksilver 4711"
+
+
+def forget(workspace, kind, *words, session=None, **values) -> Forgotten:
+    wish = Wish(kind, words, session=session)
+    expected = plan_forget(workspace, wish).total
+    return apply_forget(workspace, wish, expected=expected, **{"reason": "asked for"} | WHO | values)
+
+
+def holding(text: str) -> set[str]:
+    """Return every column of every table that holds a text, in any case."""
+    found = set()
+    for model in apps.get_models():
+        for row in model._base_manager.all():
+            for column in model._meta.concrete_fields:
+                value = getattr(row, column.attname)
+                shown = bytes(value).decode(errors="replace") if isinstance(value, bytes | memoryview) else str(value)
+                if text.lower() in shown.lower():
+                    found.add(f"{model._meta.label}.{column.name}")
+    return found
+
+
+def plant(workspace: Workspace, text: str) -> Session:
+    """Put a text into every column of every table that can hold one, beside what the services make."""
+    session = open_at(workspace, "cli:main")
+    talk(session, 2)
+    add(session, [{"role": "user", "content": f"I said {text} once"}], key="k")
+    document = open_document(workspace, "MEMORY.md")
+    first = revise_document(document, f"# Team\n\n- {text} is here\n- tea\n", base=None, reason="r", **WHO)
+    revise_document(document, f"# Team\n\n- still {text}\n- tea\n- more\n", base=first, reason="r", **WHO)
+    add_note(workspace, f"It was {text}.", **WHO)
+    entry = add_knowledge(workspace, f"knows {text}", category="learned_fact", **WHO).entry
+    edit_rows(workspace, "knowledge", "assign", [entry.pk], values={"content": f"knew {text} well"}, **WHO)
+    store(workspace, [Said("finding", f"found {text}"), Said("lesson", "ask")], **WHO)
+    store(workspace, [Said("finding", f"found {text}!")], **WHO)
+    write_value(workspace, "first", f"{text} first", **WHO)
+    write_value(workspace, "first", "none", **WHO)
+    write_value(workspace, f"second {text}", "x", **WHO)
+    fill_the_rest(workspace, session, text)
+    return session
+
+
+def fill_the_rest(workspace, session, text):
+    """One more row in each table that has none yet, and the text in every column that is free to hold it."""
+    with open_guard("planting"):
+        for model in forget_rules._models():
+            if any(forget_rules._columns(model)) and not model._base_manager.exists():
+                make(model, workspace, session)
+        for model in forget_rules._models():
+            texts, raws = forget_rules._columns(model)
+            row = model._base_manager.order_by("-pk").first()
+            if row is None:
+                continue
+            skipped = (
+                {"key", "content", "text", "value"}
+                if model in (Session, MemoryDocument, Fact)
+                else {"content", "value"}
+            )
+            values = {
+                column.name: text if isinstance(column, models.CharField) else planted(column, text)
+                for column in texts
+                if column.name not in skipped and not column.name.endswith(("hash", "fingerprint"))
+                if column.max_length is None or column.max_length >= len(text)
+            }
+            values |= {column.name: json.dumps({"x": text}).encode() for column in raws}
+            model._base_manager.filter(pk=row.pk).update(**values)
+
+
+def planted(column, text):
+    return {"note": [text]} if "JSON" in type(column).__name__ else f"{text} in {column.name}"
+
+
+def make(model, workspace, session):
+    """Make the smallest row of a table."""
+    known = {Workspace: workspace, Session: session}
+    values = {}
+    for column in model._meta.concrete_fields:
+        if column.primary_key or column.null or column.has_default():
+            continue
+        if isinstance(column, models.ForeignKey):
+            other = column.related_model
+            values[column.name] = known.get(other) or other._base_manager.first() or make(other, workspace, session)
+        else:
+            values |= smallest(column)
+    return model._base_manager.create(**values)
+
+
+def smallest(column):
+    if isinstance(column, models.IntegerField | models.FloatField):
+        return {column.name: 1}
+    if isinstance(column, models.JSONField):
+        return {column.name: {}}
+    return {column.name: column.choices[0][0]} if column.choices else {}
+
+
+@pytest.mark.parametrize("kind", ["phrase", "person"])
+def test_what_stands_in_every_table_is_forgotten_in_every_table(workspace, kind):
+    plant(workspace, CANARY)
+    planted_in = {column.split(".")[1] for column in holding("quicksilver")}
+    assert len(planted_in) > 25
+
+    receipt = forget(workspace, kind, CANARY, reason=f"about {CANARY}")
+
+    assert holding("quicksilver") == set()
+    assert sum(receipt.counts.values()) > 30
+    assert AuditRecord.objects.filter(action="memory.forgotten").count() == 1
+    assert Entry.objects.filter(content__contains="[forgotten]").exists()
+
+
+def test_every_table_with_text_is_walked():
+    """A new table takes part by itself, or stands here with why it needn't."""
+    without = {
+        "sessions_app.MutationGuard",  # lives inside one transaction
+    }
+    own = {model._meta.label for label in forget_rules.APPS for model in apps.get_app_config(label).get_models()}
+
+    assert own - {model._meta.label for model in forget_rules._models()} == without
+
+
+@pytest.mark.parametrize("kind", ["phrase", "person"])
+def test_everything_else_stays_and_every_promise_holds(workspace, kind):
+    session = open_at(workspace, "cli:main")
+    talk(session, 3)
+    add(session, [{"role": "user", "content": f"Hello\n{CANARY} and more\nbye"}])
+    document = open_document(workspace, "MEMORY.md")
+    head = revise_document(document, "# Team\n\n- tea\n- pinned\n", base=None, reason="r", **WHO)
+    revise_document(document, f"# Team\n\n- tea\n- pinned\n- knows {CANARY} well\n", base=head, reason="r", **WHO)
+    Fact.objects.filter(text="pinned").update(pinned=True)
+    add_note(workspace, f"First.\nThen {CANARY}.", **WHO)
+    before = list(Entry.objects.exclude(content__contains="zebra").values_list("position", "content"))
+
+    forget(workspace, kind, CANARY)
+
+    assert list(Entry.objects.exclude(content__contains="[forgotten]").values_list("position", "content")) == before
+    gone = "[forgotten]" if kind == "person" else "[forgotten] and more"
+    assert Entry.objects.get(content__contains="[forgotten]").content == f"Hello\n{gone}\nbye"
+    facts = Fact.objects.filter(died=None).order_by("line")
+    assert [(fact.text, fact.pinned) for fact in facts] == [
+        ("tea", False),
+        ("pinned", True),
+        ("[forgotten]" if kind == "person" else "knows [forgotten] well", False),
+    ]
+    assert (
+        HistoryEntry.objects.get().content == "First.\nThen [forgotten]."
+        if kind == "phrase"
+        else "First.\n[forgotten]"
+    )
+    assert check_memory().broken == []
+
+
+def test_a_person_takes_what_mentions_them_along(workspace):
+    for text in ("Anna Weber likes tea", "The port is 80"):
+        add_knowledge(workspace, text, category="learned_fact", **WHO)
+        store(workspace, [Said("finding", text)], **WHO)
+
+    forget(workspace, "person", "Anna Weber", "A. W. of Lisbon")
+
+    assert [row.content for row in KnowledgeEntry.objects.all()] == ["The port is 80"]
+    assert [row.content for row in Observation.objects.all()] == ["The port is 80"]
+
+
+def test_a_phrase_leaves_the_rest_of_a_fact(workspace):
+    add_knowledge(workspace, "Anna Weber likes tea", category="learned_fact", **WHO)
+
+    forget(workspace, "phrase", "anna weber")
+
+    assert json.loads(knowledge_file(workspace))["entries"][0]["content"] == "[forgotten] likes tea"
+
+
+def test_a_source_goes_with_what_was_learnt_there(workspace):
+    add_knowledge(workspace, "likes tea", category="learned_fact", source="mail", **WHO)
+    add_knowledge(workspace, "likes mail", category="learned_fact", source="chat", **WHO)
+    store(workspace, [Said("finding", "tea is hot", "mail")], **WHO)
+
+    receipt = forget(workspace, "source", "mail")
+
+    assert [row.content for row in KnowledgeEntry.objects.all()] == ["likes mail"]
+    assert not Observation.objects.exists()
+    assert receipt.counts == {"knowledge entries": 2, "observations": 2}  # rows, and their earlier states
+
+
+def test_a_session_goes_with_its_messages_its_key_and_what_it_alone_taught(workspace):
+    session = open_at(workspace, "telegram:482913377")
+    talk(session, 2)
+    other = open_at(workspace, "cli:main")
+    talk(other, 1)
+    store(workspace, [Said("finding", "tea is hot", "telegram:482913377")], **WHO)
+
+    receipt = forget(workspace, "session", session=session)
+
+    assert holding("482913377") == set()
+    assert list(Session.objects.values_list("key", flat=True)) == ["cli:main"]
+    assert not Observation.objects.exists()
+    assert receipt.counts["entries"] == 8
+    tombstone = DeletedSession.objects.get()
+    assert tombstone.is_forgotten
+    assert check_memory().broken == []
+
+
+def test_another_workspace_keeps_its_own(workspace):
+    other = Workspace.objects.create(slug="other", name="Other")
+    for place in (workspace, other):
+        write_value(place, "k", CANARY, **WHO)
+
+    forget(workspace, "phrase", CANARY)
+
+    assert KeyValue.objects.get().workspace == other
+
+
+def test_what_changed_since_the_preview_is_looked_at_again(workspace):
+    write_value(workspace, "k", CANARY, **WHO)
+
+    with pytest.raises(ForgetChanged):
+        apply_forget(workspace, Wish("phrase", (CANARY,)), expected=1, reason="", **WHO)
+    with pytest.raises(NothingToForget):
+        apply_forget(workspace, Wish("phrase", ("nothing has this",)), expected=0, reason="", **WHO)
+    for words in (("ab",), ("",), ()):
+        with pytest.raises(NothingToForget):
+            plan_forget(workspace, Wish("phrase", words))
+
+    assert KeyValue.objects.exists()
+
+
+def agent(folder: Path) -> Path:
+    """An agent's folder that holds the canary in each of its files."""
+    (folder / "memory").mkdir(parents=True)
+    (folder / "sessions").mkdir()
+    head = {
+        "_type": "metadata",
+        "key": "cli:main",
+        "created_at": "2026-03-01T10:00:00",
+        "updated_at": "2026-03-01T10:00:00",
+        "metadata": {},
+        "last_consolidated": 0,
+    }
+    said = {"role": "user", "content": f"I said {CANARY} once", "timestamp": "2026-03-01T10:00:00"}
+    (folder / "sessions" / "cli_main.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(said)}\n")
+    (folder / "memory" / "MEMORY.md").write_text(f"# Team\n\n- knows {CANARY}\n- tea\n")
+    (folder / "memory" / "HISTORY.md").write_text(f"[2026-03-01 10:00] Told {CANARY}.\n\n")
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["phrase", "person"])
+def test_an_import_brings_nothing_back_until_it_is_allowed(tmp_path, settings, kind):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path = agent(tmp_path / "agent")
+    workspace = import_workspace(path, **WHO).workspace
+    receipt = forget(workspace, kind, CANARY)
+
+    again = import_workspace(path, **WHO)
+
+    assert (+again.tally.added, +again.tally.updated) == ({}, {})
+    assert {problem.outcome for problem in again.tally.problems} == {"ignored"}
+    assert holding("quicksilver") == set()
+    lift(receipt, **WHO)
+    import_workspace(path, **WHO)
+    assert "knowledge_app.HistoryEntry.content" in holding("quicksilver")
+
+
+def test_a_forgotten_session_is_not_imported_again(tmp_path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path = agent(tmp_path / "agent")
+    workspace = import_workspace(path, **WHO).workspace
+    forget(workspace, "session", session=Session.objects.get())
+
+    import_workspace(path, **WHO)
+
+    assert not Session.objects.exists()
+
+
+def test_an_operator_sees_what_would_go_and_then_it_is_gone(workspace, admin_client, editor):
+    write_value(workspace, "k", f"has {CANARY}", **WHO)
+    add_note(workspace, f"It was {CANARY}.", **WHO)
+    url = reverse("forget", args=["atlas"])
+    asked = {"kind": "phrase", "words": CANARY.upper()}
+    assert editor.get(url).status_code == 404
+    assert editor.post(url, asked).status_code == 404
+
+    page = admin_client.post(url, asked)
+    assert "It was zebra quicksilver 4711." in page.content.decode()
+    total = page.context["preview"].total
+    assert admin_client.post(url, asked | {"expected": total}).status_code == 200
+    assert KeyValue.objects.exists()
+    done = admin_client.post(url, asked | {"expected": total, "is_sure": "on"}, follow=True)
+
+    assert f"Forgotten in {total} rows." in done.content.decode()
+    assert holding("quicksilver") == set()
+    assert "quicksilver" not in done.content.decode()
+    receipt = Forgotten.objects.get()
+    admin_client.post(reverse("allow-forgotten", args=["atlas", receipt.pk]))
+    assert "may be imported again" in admin_client.get(url).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"kind": "phrase", "words": "ab"}, "at least three"),
+        ({"kind": "session", "words": "cli:none"}, "No session has this key"),
+        ({"kind": "phrase", "words": "xylophone"}, "Nothing holds it"),
+        ({"kind": "phrase", "words": "xylophone", "expected": 3, "is_sure": "on"}, "Nothing in this workspace"),
+    ],
+)
+def test_what_can_not_be_forgotten_is_said(workspace, admin_client, values, words):
+    assert words in admin_client.post(reverse("forget", args=["atlas"]), values).content.decode()
+
+
+def test_the_command_shows_first_and_keeps_a_receipt(workspace, command):
+    write_value(workspace, "k", f"has {CANARY}", **WHO)
+
+    assert command("forget", "phrase", "atlas", *CANARY.split())["total"] == 2
+    assert KeyValue.objects.exists()
+    done = command("forget", "phrase", "atlas", CANARY, "--apply", "--reason", "asked for")
+    assert done["receipt"]["total"] == 2
+    assert command("forget", "list", "atlas")["forgotten"] == [done["receipt"]]
+    lifted = command("forget", "lift", "atlas", str(done["receipt"]["id"]))
+    assert lifted["forgotten"][0]["lifted_at"]
+    assert command("forget", "phrase", "atlas", CANARY, "--apply", status=1)["error"]["code"] == "nothing_to_forget"
+    assert command("forget", "session", "atlas", "cli:x", status=1)["error"]["code"] == "not_found"
+    assert key_values_file(workspace) == "{}"
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="looks into SQLite's file")
+def test_no_byte_of_the_database_holds_what_was_forgotten(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    env = os.environ | {"MEMORYHUB_HOME": str(home), "DATABASE_URL": "", "MEMORYHUB_QUIET_SECONDS": "0"}
+    env.pop("DJANGO_SETTINGS_MODULE", None)
+    path = agent(tmp_path / "agent")
+
+    def manage(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments], env=env, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    def bytes_of_database() -> bytes:
+        return b"".join(file.read_bytes() for file in home.glob("memoryhub.sqlite3*"))
+
+    manage("migrate")
+    manage("import_workspace", str(path), "--name", "atlas")
+    manage("key_values", "set", "atlas", "k", f"value {CANARY}")
+    assert b"quicksilver" in bytes_of_database()
+
+    done = json.loads(manage("forget", "phrase", "atlas", CANARY, "--apply", "--json"))
+
+    assert done["vacuumed"] is True
+    assert b"quicksilver" not in bytes_of_database().lower()
+    assert json.loads(manage("check_memory", "--json"))["broken"] == []

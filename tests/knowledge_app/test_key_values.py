@@ -1,0 +1,176 @@
+import json
+
+import pytest
+from django.urls import reverse
+
+from knowledge_app.models import KeyValue
+from knowledge_app.services.files import key_values_file
+from knowledge_app.services.key_values import BadKeyValue, NoSuchKey, find_key, list_keys, with_text, write_value
+from knowledge_app.services.rows import take_key_values
+from memoryhub.lib.layouts.records import KeyValueRecord
+from sessions_app.models import AuditRecord, Workspace
+from tests.hub import AGENT, NOW, PERSON
+
+pytestmark = pytest.mark.django_db
+WHO = {"actor": PERSON, "now": NOW}
+
+
+def url(name, *args):
+    return reverse(f"knowledge:{name}", args=["atlas", *args])
+
+
+def write(workspace, key="theme", value="dark", actor=PERSON):
+    return write_value(workspace, key, value, actor=actor, now=NOW)
+
+
+def states(row):
+    return list(row.history.order_by("history_id").values_list("value", flat=True))
+
+
+def test_a_written_value_is_read_back_exactly_and_every_earlier_one_is_kept(workspace):
+    write(workspace, value=" dark\n")
+    write(workspace, value="light")
+    row = write(workspace, value="light")
+
+    assert find_key(workspace, "theme").value == "light"
+    assert states(row) == [" dark\n", "light"]
+    assert AuditRecord.objects.filter(action__in=("key_value.written", "rows.edited")).count() == 2
+
+
+@pytest.mark.parametrize(("key", "value"), [("", "v"), ("  ", "v"), ("k" * 513, "v"), ("k", "v" * 200_001)])
+def test_what_can_not_be_kept_is_refused(workspace, key, value):
+    with pytest.raises(BadKeyValue):
+        write(workspace, key, value)
+
+
+def test_keys_are_listed_by_prefix(workspace):
+    for key in ("api.url", "api.key", "theme"):
+        write(workspace, key)
+
+    assert list_keys(workspace, "api.") == ["api.key", "api.url"]
+    assert len(list_keys(workspace)) == 3
+    assert list_keys(workspace, "%") == []
+
+
+def test_search_looks_into_keys_and_values_but_not_into_secrets(workspace):
+    write(workspace, "endpoint", "https://api.acme.example/v2")
+    write(workspace, "acme", "x")
+    write(workspace, "acme_password", "acme-hunter")
+    write(workspace, "db_password", "acme-hunter")
+
+    found = with_text(KeyValue.objects.filter(workspace=workspace), "ACME").order_by("key")
+
+    assert [row.key for row in found] == ["acme", "acme_password", "endpoint"]
+
+
+def test_a_withdrawn_key_is_gone_until_it_is_written_again(workspace, editor):
+    row = write(workspace)
+    editor.post(url("edit-key-value", row.pk), {"action": "withdraw", "text": "old"})
+
+    with pytest.raises(NoSuchKey):
+        find_key(workspace, "theme")
+    assert list_keys(workspace) == []
+    assert key_values_file(workspace) == "{}"
+    write(workspace, actor=AGENT)
+    assert find_key(workspace, "theme").value == "dark"
+
+
+def test_a_file_that_did_not_change_leaves_a_correction_and_a_withdrawal_alone(workspace):
+    def take(value):
+        record = KeyValueRecord("theme", value)
+        return take_key_values(workspace, [record], path="kv.json", now=NOW, dry_run=False)
+
+    take("dark")
+    write(workspace, value="light")
+    assert +take("dark").unchanged == {"key_values": 1}
+    assert find_key(workspace, "theme").value == "light"
+
+    take("blue")
+    assert find_key(workspace, "theme").value == "light"
+    assert KeyValue.objects.get().corrected["value"] == "blue"
+
+
+def test_pages_write_change_and_restore(workspace, editor):
+    response = editor.post(url("new-key-value"), {"key": "port", "value": "80"})
+    row = KeyValue.objects.get()
+    assert response["Location"] == url("key-value", row.pk)
+
+    editor.post(url("edit-key-value", row.pk), {"value": "8080\r\n9090"})
+    row.refresh_from_db()
+    assert row.value == "8080\n9090"
+    first = row.history.order_by("history_id")[0]
+    response = editor.post(url("edit-key-value", row.pk), {"state": first.history_id}, follow=True)
+
+    row.refresh_from_db()
+    assert row.value == "80"
+    assert "Undo" in response.content.decode()
+    assert states(row) == ["80", "8080\n9090", "80"]
+
+
+def test_a_secret_is_masked_in_its_form_too(workspace, editor):
+    row = write(workspace, "db_password", "acme-hunter")
+
+    assert row.is_secret
+    assert "acme-hunter" not in editor.get(url("key-value", row.pk)).content.decode()
+    assert "acme-hunter" not in editor.get(url("key-values")).content.decode()
+
+
+def test_a_value_that_was_a_secret_stays_masked_in_its_history(workspace, editor):
+    row = write(workspace, "note", "ghp_" + "a1B2" * 9)
+    write(workspace, "note", "none any more")
+
+    assert "a1B2a1B2" not in editor.get(url("key-value", row.pk)).content.decode()
+
+
+def test_exporting_secrets_is_for_editors_and_noted(workspace, editor, viewer_client):
+    write(workspace, "db_password", "acme-hunter")
+
+    assert viewer_client.get(url("download-key-values")).status_code == 404
+    assert json.loads(editor.get(url("download-key-values")).content) == {"db_password": "acme-hunter"}
+    assert AuditRecord.objects.get(action="key_value.revealed").actor_name == "edda"
+
+
+def test_many_are_withdrawn_and_taken_back(workspace, editor):
+    rows = [write(workspace, key) for key in ("a", "b", "c")]
+    editor.post(url("edit-key-values"), {"row": [row.pk for row in rows[:2]], "action": "withdraw"})
+    assert list_keys(workspace) == ["c"]
+
+    editor.post(url("edit-key-values") + "?withdrawn=on", {"all": 1, "expected": 2, "action": "return"})
+
+    assert list_keys(workspace) == ["a", "b", "c"]
+    response = editor.post(url("edit-key-values"), {"row": [1], "action": "explode"}, follow=True)
+    assert "Choose what to do" in response.content.decode()
+
+
+def test_a_viewer_changes_nothing_and_foreign_keys_are_not_there(workspace, viewer_client, editor):
+    row = write(workspace)
+    foreign = write(Workspace.objects.create(slug="other", name="Other"))
+
+    assert viewer_client.post(url("edit-key-value", row.pk), {"value": "x"}).status_code == 404
+    assert viewer_client.get(url("new-key-value")).status_code == 404
+    assert editor.post(url("edit-key-value", foreign.pk), {"value": "x"}).status_code == 404
+
+
+def test_the_command_reads_writes_lists_searches_and_restores(workspace, command):
+    command("key_values", "set", "atlas", "api.url", "https://a.example")
+    command("key_values", "set", "atlas", "api.url", "https://b.example")
+    assert command("key_values", "get", "atlas", "api.url")["value"] == "https://b.example"
+    assert command("key_values", "list", "atlas", "api")["keys"] == ["api.url"]
+    assert command("key_values", "search", "atlas", "B.EX")["found"][0]["key"] == "api.url"
+    states = command("key_values", "history", "atlas", "api.url")["states"]
+    assert [state["value"] for state in states] == ["https://b.example", "https://a.example"]
+    command("key_values", "restore", "atlas", "api.url", "--state", str(states[1]["state"]))
+    assert command("key_values", "get", "atlas", "api.url")["value"] == "https://a.example"
+    assert json.loads(command("key_values", "export", "atlas")["text"]) == {"api.url": "https://a.example"}
+    command("key_values", "withdraw", "atlas", "api.url")
+    assert command("key_values", "get", "atlas", "api.url", status=1)["error"]["code"] == "no_such_key"
+
+
+def test_the_command_masks_secrets_and_notes_who_read_one(workspace, command):
+    write(workspace, "db_password", "acme-hunter")
+
+    assert command("key_values", "search", "atlas", "password")["found"][0]["value"] == "••••••••"
+    assert command("key_values", "history", "atlas", "db_password")["states"][0]["value"] == "••••••••"
+    assert not AuditRecord.objects.filter(action="key_value.revealed").exists()
+    assert command("key_values", "get", "atlas", "db_password")["value"] == "acme-hunter"
+    assert AuditRecord.objects.filter(action="key_value.revealed").count() == 1

@@ -1,0 +1,65 @@
+import pytest
+
+from memoryhub.lib.forget import Redaction, digest_of, find_digests, find_phrases, phrase_of
+
+KEY = b"k" * 32
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "left"),
+    [
+        ("Anna Weber", "Ask anna-WEBER's team", "Ask [forgotten]'s team"),
+        ("ann", "annual Ann ANN", "annual [forgotten] [forgotten]"),
+        (
+            "482913377",
+            "telegram:482913377 and telegram_482913377.jsonl",
+            "telegram:[forgotten] and telegram_[forgotten].jsonl",
+        ),
+        ("田中", "東京の田中さん", "東京の[forgotten]さん"),
+        ("Müller", "MÜLLER, müller; Mueller", "[forgotten], [forgotten]; Mueller"),
+        ("a b c", "a b a b c", "a b [forgotten]"),
+        ("xx y", "xx y xx y", "[forgotten] [forgotten]"),
+        ("ﬁnance", "FINANCE", "[forgotten]"),
+        ("token", "nothing here", "nothing here"),
+    ],
+)
+def test_words_are_found_in_any_case_and_as_a_whole(phrase, text, left):
+    by_words = Redaction(words=find_phrases([phrase_of(phrase)]))
+    by_hash = Redaction(words=find_digests([digest_of(phrase_of(phrase), KEY)], KEY))
+
+    assert by_words.text(text) == left
+    assert by_hash.text(text) == left
+
+
+@pytest.mark.parametrize("text", ["", "ab", "-- !", "é"])
+def test_a_phrase_that_is_too_short_is_none(text):
+    assert phrase_of(text) == ()
+
+
+def test_a_long_phrase_is_found_by_its_beginning():
+    text = " ".join(f"word{number}" for number in range(50))
+
+    assert len(phrase_of(text)) == 32
+    assert Redaction(words=find_phrases([phrase_of(text)])).text(text).startswith("[forgotten] word32")
+
+
+def test_lines_go_as_a_whole_and_keep_their_marks():
+    redaction = Redaction(lines=find_phrases([("anna",)]))
+
+    assert redaction.text("# Anna\n- Anna likes tea\n  * calls Anna\nnot her\n1. anna") == (
+        "# [forgotten]\n- [forgotten]\n  * [forgotten]\nnot her\n1. [forgotten]"
+    )
+
+
+def test_json_is_redacted_in_keys_and_values():
+    redaction = Redaction(words=find_phrases([("anna",)]))
+    value = {"Anna": ["see anna", 1, None, {"x": True}]}
+
+    assert redaction.mentions(value)
+    assert redaction.value(value) == {"[forgotten]": ["see [forgotten]", 1, None, {"x": True}]}
+    assert not redaction.mentions({"x": [1, "Annabel"]})
+
+
+def test_a_digest_depends_on_its_key():
+    assert digest_of(("anna",), KEY) != digest_of(("anna",), b"other")
+    assert not find_digests([digest_of(("anna",), b"other")], KEY)("anna")
