@@ -29,6 +29,7 @@ STAMP = VENV / "memoryhub.lock"
 LOCKS = {"serve": ["serve.txt"], "dev": ["serve.txt", "dev.txt"]}  # the last one holds all of those before it
 SERVE_MODULES = [
     "a2wsgi",
+    "detect_secrets",
     "dj_database_url",
     "django",
     "django_htmx",
@@ -42,9 +43,11 @@ SERVE_MODULES = [
     "numpy",
     "openai",
     "openpyxl",
+    "phonenumbers",
     "platformdirs",
     "simple_history",
     "snowballstemmer",
+    "stdnum",
     "template_partials",
     "uvicorn",
     "whitenoise",

@@ -12,6 +12,7 @@ from django.urls import reverse
 
 from knowledge_app.models import (
     CachedResponse,
+    Concern,
     HeldChange,
     HistoryEntry,
     KeyValue,
@@ -35,6 +36,7 @@ PARTS = [  # label, url name, icon, count
     ("Key-values", "knowledge:key-values", "keyvalues", "key_value_total"),
     ("Terms", "terms", "terms", "term_total"),
     ("Cached responses", "knowledge:cached-responses", "cache", "cached_total"),
+    ("Hygiene", "hygiene", "hygiene", "concern_total"),
     ("Runs", "runs", "fold", "live_total"),
     ("Activity", "activity", "clock", None),
     ("Statistics", "sessions:statistics", "statistics", None),
@@ -126,6 +128,7 @@ def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:
         "key_value_total": KeyValue.objects.filter(withdrawn_at=None),
         "term_total": Term.objects.all(),
         "cached_total": CachedResponse.objects.all(),
+        "concern_total": Concern.objects.filter(status=Concern.Status.OPEN),
         "live_total": Run.objects.filter(status__in=UNSETTLED_STATUSES),
         "held_total": HeldChange.objects.filter(status=HeldChange.Status.PENDING),
     }

@@ -15,10 +15,10 @@ from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.derived import derive
 from knowledge_app.services.edits import edit_rows
 from memoryhub.lib import retry
-from memoryhub.lib.compaction import DEFAULT_THRESHOLD, group_pairs, near_pairs
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import clean_text
 from memoryhub.lib.layouts.grip import content_id
+from memoryhub.lib.likeness import DEFAULT_THRESHOLD, group_pairs, near_pairs
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, record

@@ -13,11 +13,11 @@ from simple_history.utils import bulk_create_with_history
 from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.edits import edit_rows
 from memoryhub.lib import retry
-from memoryhub.lib.compaction import tokens_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.facts import normal_form
 from memoryhub.lib.gate import clean_text
 from memoryhub.lib.guard import count_negations, numbers_in
+from memoryhub.lib.likeness import tokens_of
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, record
 

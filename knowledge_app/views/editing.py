@@ -24,11 +24,11 @@ from knowledge_app.services.editing import (
 )
 from knowledge_app.services.origins import line_origins
 from knowledge_app.views.memory import show_invisible
-from memoryhub.lib.compaction import DEFAULT_THRESHOLD
 from memoryhub.lib.diff import diff_lines
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.facts import split_sections
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.likeness import DEFAULT_THRESHOLD
 from memoryhub.lib.markdown import render_markdown
 from memoryhub.lib.pages import number_of, numbers_of
 from sessions_app.access import get_workspace, has_role, person

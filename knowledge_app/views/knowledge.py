@@ -16,10 +16,10 @@ from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import knowledge_file
 from knowledge_app.views.bulk import after_edit, chosen_rows
 from knowledge_app.views.extra import Fields, further_fields, with_further_fields
-from memoryhub.lib.compaction import DEFAULT_THRESHOLD
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.likeness import DEFAULT_THRESHOLD
 from memoryhub.lib.pages import keyset_page, number_of, numbers_of
 from memoryhub.lib.tokens import counter_for
 from sessions_app.access import get_workspace, has_role, person

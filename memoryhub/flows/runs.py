@@ -8,8 +8,9 @@ from collections.abc import Callable
 from datetime import datetime
 
 from knowledge_app.services.consolidation import undo_consolidation
-from knowledge_app.services.edits import carry_out_edit, undo_edit
-from memoryhub.flows import compress, consolidate, embedding, extract
+from knowledge_app.services.edits import carry_out_edit
+from knowledge_app.services.settling import undo_settling
+from memoryhub.flows import compress, consolidate, embedding, extract, hygiene
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import Actor
@@ -24,11 +25,12 @@ STEPS: dict[str, Callable[..., None]] = {
     Run.Kind.EXTRACTION: extract.carry_out,
     Run.Kind.EMBEDDING: embedding.carry_out,
     Run.Kind.EDIT: lambda run, now: carry_out_edit(run, now=now()),
+    Run.Kind.SCAN: hygiene.carry_out,
 }
 UNDO: dict[str, Callable[..., Run | None]] = {
     Run.Kind.COMPRESSION: undo_compression,
     Run.Kind.CONSOLIDATION: undo_consolidation,
-    Run.Kind.EDIT: undo_edit,
+    Run.Kind.EDIT: undo_settling,  # an edit like any other, unless it settled concerns
 }
 
 

@@ -19,7 +19,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from knowledge_app.services.scratch import UPKEEP, end_run, idle_scratchpads
-from memoryhub.flows import compress, consolidate, embedding
+from memoryhub.flows import compress, consolidate, embedding, hygiene
 from memoryhub.flows.runs import execute
 from sessions_app.models import Run, Session
 from sessions_app.models.runs import UNSETTLED_STATUSES
@@ -73,6 +73,7 @@ def sweep(now: datetime) -> None:
         compress.request_if_due(session, now)
     for session in _sessions_unconsolidated():
         consolidate.request_if_due(session, now)
+    hygiene.request_due(now)
     for workspace in idle_scratchpads(now):
         end_run(workspace, actor=UPKEEP, now=now)
     embedding.request_where_due(now)

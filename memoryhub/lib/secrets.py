@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _SURE = {"password", "passwords", "passwd", "passphrase", "secret", "secrets", "credential", "credentials", "apikey"}
 _LIKELY = {"key", "keys", "token", "tokens"}  # at the end of a name
@@ -35,10 +36,21 @@ def looks_secret(key: str, value: str) -> bool:
     if not value.strip():
         return False
     inside = ((found[1] or found[3], found[2] or found[4]) for found in _INSIDE.finditer(value))
-    return _names_secret(key, value) or bool(_SHAPES.search(value)) or any(_names_secret(*pair) for pair in inside)
+    return names_secret(key, value) or bool(_SHAPES.search(value)) or any(names_secret(*pair) for pair in inside)
 
 
-def _names_secret(name: str, value: str) -> bool:
+def find_secrets(text: str) -> Iterator[tuple[int, int, bool]]:
+    """Yield where a text holds what looks like a secret: start, end, and whether a name in the text says so."""
+    for found in _INSIDE.finditer(text):
+        group = 2 if found[1] else 4
+        if names_secret(found[1] or found[3], found[group]):
+            yield found.start(group), found.end(group), True
+    for found in _SHAPES.finditer(text):
+        yield found.start(), found.end(), False
+
+
+def names_secret(name: str, value: str) -> bool:
+    """Tell whether a name says that its value is a secret: ``db_password``, ``authToken``, not ``max_tokens``."""
     words = [word for word in re.split(r"[\W_]+", _HUMP.sub("_", name).lower()) if word]
     if not words or words[-1] in _ABOUT:
         return False

@@ -1,4 +1,4 @@
-from memoryhub.views import forget, graph, review, runs, sessions
+from memoryhub.views import forget, graph, hygiene, review, runs, sessions
 from memoryhub.views.configure import (
     activity,
     delete_webhook,
@@ -18,6 +18,7 @@ __all__ = [
     "graph",
     "health",
     "home",
+    "hygiene",
     "import_again",
     "import_report",
     "new_import",

@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.compaction import find_duplicates, tokens_of, without_lines
+from memoryhub.lib.compaction import find_duplicates, without_lines
+from memoryhub.lib.likeness import tokens_of
 
 
 def document(*facts: str) -> str:

@@ -13,7 +13,7 @@ from knowledge_app.services.files import knowledge_file
 from memoryhub.flows.documents import edit_document, knowledge_document
 from memoryhub.flows.lookup import NotFound, find_workspace
 from memoryhub.flows.runs import complete
-from memoryhub.lib.compaction import DEFAULT_THRESHOLD
+from memoryhub.lib.likeness import DEFAULT_THRESHOLD
 from memoryhub.management.json_command import JsonCommand, handed_out
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor

@@ -1,0 +1,160 @@
+"""The rows that hygiene looks at, whatever their table, as plain values; and what may be shown of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from knowledge_app.models import CachedResponse, Fact, KeyValue, KnowledgeEntry, Observation
+from memoryhub.lib.scanners import MASK, ORDER, SECRET, Match, mask_secrets, scan_orders, scan_value
+from memoryhub.lib.secrets import looks_secret
+from sessions_app.models import Entry, Workspace
+
+FACTS, KNOWLEDGE, OBSERVATIONS = "facts", "knowledge", "observations"
+KEY_VALUES, CACHED, ENTRIES = "key_values", "cached", "entries"
+MEMORY = (FACTS, KNOWLEDGE, OBSERVATIONS, KEY_VALUES, CACHED)  # entries are what was said, not what is remembered
+WORDS = {
+    FACTS: "fact",
+    KNOWLEDGE: "knowledge entry",
+    OBSERVATIONS: "observation",
+    KEY_VALUES: "key-value",
+    CACHED: "cached response",
+    ENTRIES: "message",
+}
+BATCH_ROWS, BATCH_MESSAGES = 500, 100
+SHOWN_CHARS = 400
+READ_CHARS = 60_000  # of a row that is shown: what lies beyond stays unread
+_MARGIN = 2_000  # at the end of what was read, where a secret may be cut in two
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the memory. ``name``: the key of a key-value. Times are null where nobody knows them."""
+
+    table: str
+    pk: int
+    text: str
+    name: str = ""
+    made_at: datetime | None = None
+    read_at: datetime | None = None
+    verified_at: datetime | None = None
+    review_by: date | None = None
+    parent: int = 0  # the document of a fact
+    category: str = ""
+    is_pinned: bool = False
+    is_living: bool = True
+
+
+def living_rows(workspace: Workspace, table: str) -> QuerySet[Any]:
+    """Return the rows of a table that count now: neither removed nor withdrawn."""
+    rows: dict[str, QuerySet[Any]] = {
+        FACTS: Fact.objects.filter(died=None),
+        KNOWLEDGE: KnowledgeEntry.objects.filter(withdrawn_at=None),
+        OBSERVATIONS: Observation.objects.filter(withdrawn_at=None),
+        KEY_VALUES: KeyValue.objects.filter(withdrawn_at=None),
+        CACHED: CachedResponse.objects.all(),
+        ENTRIES: Entry.objects.all(),
+    }
+    return rows[table].filter(workspace=workspace)
+
+
+def read_batches(workspace: Workspace, table: str) -> Iterator[list[Row]]:
+    """Yield the living rows of a table in the order of their keys, 500 at a time (of messages 100)."""
+    last = 0
+    size = BATCH_MESSAGES if table == ENTRIES else BATCH_ROWS
+    while found := list(_with_what_is_read(living_rows(workspace, table).filter(pk__gt=last), table)[:size]):
+        yield [_row(table, row) for row in found]
+        last = found[-1].pk
+
+
+def rows_at(workspace: Workspace, table: str, pks: Collection[int]) -> dict[int, Row]:
+    """Return some rows of a table by their keys, those too that are gone from the memory. One query."""
+    models = {FACTS: Fact, KNOWLEDGE: KnowledgeEntry, OBSERVATIONS: Observation, KEY_VALUES: KeyValue}
+    model: Any = (models | {CACHED: CachedResponse, ENTRIES: Entry})[table]
+    found = _with_what_is_read(model.objects.filter(workspace=workspace, pk__in=pks), table)
+    return {row.pk: _row(table, row) for row in found}
+
+
+def _with_what_is_read(rows: QuerySet[Any], table: str) -> QuerySet[Any]:
+    if table == FACTS:
+        rows = rows.select_related("born").defer("born__content", "born__raw")
+    elif table == ENTRIES:
+        rows = rows.only("content", "tool_calls", "recorded_at")
+    return rows.order_by("pk")
+
+
+def _row(table: str, row: Any) -> Row:
+    if table == FACTS:
+        return Row(
+            table,
+            row.pk,
+            row.text,
+            made_at=row.born.created_at,
+            verified_at=row.last_verified_at,
+            review_by=row.review_by,
+            parent=row.document_id,
+            category=row.category,
+            is_pinned=row.pinned,
+            is_living=row.died_id is None,
+        )
+    if table in (KNOWLEDGE, OBSERVATIONS):
+        made = row.created_at or row.updated_at if table == KNOWLEDGE else row.occurred_at or row.recorded_at
+        return Row(
+            table,
+            row.pk,
+            row.content,
+            made_at=made,
+            read_at=row.accessed_at,
+            verified_at=row.last_verified_at,
+            review_by=row.review_by,
+            category=row.category,
+            is_living=row.withdrawn_at is None,
+        )
+    if table == KEY_VALUES:
+        return Row(table, row.pk, row.value, name=row.key, made_at=row.updated_at, is_living=row.withdrawn_at is None)
+    if table == CACHED:
+        return Row(table, row.pk, f"{row.preview}\n{row.response}".strip(), made_at=row.created_at)
+    return Row(table, row.pk, f"{row.content}\n{_calls(row.tool_calls)}".strip(), made_at=row.recorded_at)
+
+
+def _calls(tool_calls: Any) -> str:
+    """Return what tools were called with; arguments that are JSON in a string are not quoted once more."""
+    if not tool_calls:
+        return ""
+    calls = tool_calls if isinstance(tool_calls, list) else [tool_calls]
+    texts = []
+    for call in calls:
+        inner = call.get("function") if isinstance(call, dict) else None
+        arguments = inner.get("arguments") if isinstance(inner, dict) else None
+        texts.append(arguments if isinstance(arguments, str) else json.dumps(call, ensure_ascii=False))
+    return "\n".join(texts)
+
+
+def scan_row(row: Row) -> list[Match]:
+    """Return the secrets, personal data and orders of a row. A message is never searched for orders."""
+    found = scan_value(row.name, row.text)
+    return found if row.table == ENTRIES else [*found, *scan_orders(row.text)]
+
+
+def shown_text(row: Row, kind: str = "") -> str:
+    """Return a row's text as a page may show it: secrets as •••, of a long one the part that ``kind`` is about."""
+    name = f"{mask_secrets(row.name)}: " if row.name else ""
+    if row.table == KEY_VALUES and looks_secret(row.name, row.text):
+        return f"{name}{MASK}"
+    text = row.text[:READ_CHARS]
+    found = scan_value(row.name, text)
+    secrets = [match for match in found if match.kind == SECRET]
+    about = [match for match in (scan_orders(text) if kind == ORDER else found) if match.kind == kind]
+    place = about[0].start if about else 0
+    place -= sum(match.end - match.start - len(MASK) for match in secrets if match.end <= place)
+    masked = mask_secrets(text, secrets)
+    if len(row.text) > READ_CHARS:
+        masked = masked[:-_MARGIN]
+    start = max(0, place - SHOWN_CHARS // 2) if len(masked) > SHOWN_CHARS else 0
+    end = start + SHOWN_CHARS
+    return f"{name}{'…' if start else ''}{masked[start:end]}{'…' if end < len(masked) else ''}"

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from datetime import date
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.models import Concern, HygieneScore
+from knowledge_app.services import settling
+from knowledge_app.services.concerns import count_open, score_of
+from knowledge_app.services.memory_rows import rows_at, shown_text
+from memoryhub.flows.hygiene import request_scan
+from memoryhub.flows.lookup import NotFound, find_workspace
+from memoryhub.flows.runs import complete, undo_run
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "hygiene")
+DEEDS = ("dismiss", "reopen", "withdraw", "keep-first", "keep-other", "verify", "review")
+ACTIONS = ("scan", "list", "score", *DEEDS, "undo")
+
+
+class Command(JsonCommand):
+    help = (
+        "Scan a workspace's memory for what a person should look at, list it, and settle it: dismiss, withdraw, keep "
+        "the first or the other of a pair, verify, set a date for review (--by), undo a run of these."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace")
+        parser.add_argument("action", nargs="?", choices=ACTIONS, default="list")
+        parser.add_argument("numbers", nargs="*", type=int, help="the concerns' numbers; for undo, the run's")
+        parser.add_argument("--kind", choices=Concern.Kind.values, help="list those of one kind")
+        parser.add_argument("--status", choices=Concern.Status.values, default="open", help="list those in one state")
+        parser.add_argument("--limit", type=int, default=100, help="list so many, latest first")
+        parser.add_argument("--by", type=date.fromisoformat, help="the day of the next review, YYYY-MM-DD")
+
+    def run(
+        self, *, workspace: str, action: str, numbers: list[int], by: date | None, **options: Any
+    ) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        now = timezone.now()
+        if action == "list":
+            return {"concerns": _listed(found, options["kind"], options["status"], options["limit"])}
+        if action == "scan":
+            run, _ = request_scan(found, actor=COMMAND, now=now)
+            done = complete(run, now=timezone.now)
+            self.exit_status = 0 if done.status == Run.Status.DONE else 1
+            return _score(found) | {
+                "run": done.pk,
+                "status": done.status,
+                "error": done.error or None,
+                **done.proposal,
+            }
+        if action == "score":
+            return _score(found)
+        if action == "undo":
+            settled = Run.objects.filter(workspace=found, kind=Run.Kind.EDIT, pk__in=numbers[:1])
+            edit = settled.select_related("workspace").first()
+            if edit is None:
+                raise NotFound(f"{found.slug} has no edit {numbers[0] if numbers else ''}.")
+            undoing = undo_run(edit, actor=COMMAND, now=now)
+            return {"run": undoing.pk if undoing else None, "done": "undone"}
+        edit = _do(found, action, numbers, by, now=now)
+        return {"run": edit.pk, "done": edit.options["along"]["words"], "settled": edit.proposal.get("changed", 0)}
+
+    def show(self, result: dict[str, Any]) -> None:
+        if "concerns" in result:
+            for concern in result["concerns"]:
+                self.line(f"{concern['id']:>6}  {concern['kind']:<14} {concern['what']}")
+                for row in concern["rows"]:
+                    self.line(f"        {row['table']} {row['id']}: {row['text']}")
+        elif "open" in result:
+            if result.get("error"):
+                self.line(result["error"])
+            score = "never scanned" if result["now"] is None else f"{result['now']:.0f} of 100"
+            self.line(
+                f"{score}; open: " + (", ".join(f"{n} {k}" for k, n in result["open"].items() if n) or "nothing")
+            )
+        else:
+            self.line(f"{result['done']}; undo it with: undo {result['run']}")
+
+
+def _do(workspace: Workspace, action: str, numbers: list[int], by: date | None, *, now: Any) -> Run:
+    who = {"actor": COMMAND, "now": now}
+    if action in ("keep-first", "keep-other"):
+        return settling.keep(workspace, numbers, other=action == "keep-other", **who)
+    if action == "review":
+        return settling.review(workspace, numbers, by=by, **who)
+    deeds = {
+        "dismiss": settling.dismiss,
+        "reopen": settling.reopen,
+        "withdraw": settling.withdraw,
+        "verify": settling.verify,
+    }
+    return deeds[action](workspace, numbers, **who)
+
+
+def _score(workspace: Workspace) -> dict[str, Any]:
+    scores = list(HygieneScore.objects.filter(workspace=workspace).order_by("-id")[:365])
+    return {
+        "now": round(score_of(workspace, scores[0].row_count), 1) if scores else None,
+        "open": count_open(workspace),
+        "scores": [
+            {"at": score.at, "score": round(score.score, 1), "rows": score.row_count, "open": score.counts}
+            for score in scores
+        ],
+    }
+
+
+def _listed(workspace: Workspace, kind: str | None, status: str, limit: int) -> list[dict[str, Any]]:
+    concerns = Concern.objects.filter(workspace=workspace, status=status).order_by("-id")
+    if kind:
+        concerns = concerns.filter(kind=kind)
+    found = list(concerns[: max(1, limit)])
+    wanted: dict[str, set[int]] = {}
+    for concern in found:
+        for table, pk in _places(concern):
+            wanted.setdefault(table, set()).add(pk)
+    rows = {table: rows_at(workspace, table, pks) for table, pks in wanted.items()}
+    return [
+        {
+            "id": concern.pk,
+            "kind": concern.kind,
+            "status": concern.status,
+            "what": concern.what,
+            "found_at": concern.found_at,
+            "rows": [
+                {"table": table, "id": pk, "text": shown_text(rows[table][pk], concern.kind)}
+                for table, pk in _places(concern)
+                if pk in rows[table]
+            ],
+        }
+        for concern in found
+    ]
+
+
+def _places(concern: Concern) -> list[tuple[str, int]]:
+    places = [(concern.table, concern.object_id)]
+    return places if concern.other_id is None else [*places, (concern.other_table, concern.other_id)]
