@@ -11,14 +11,36 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from knowledge_app.models import Fact, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
+from knowledge_app.models import (
+    Fact,
+    HeldChange,
+    HistoryEntry,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryDocument,
+    MemoryRevision,
+    Observation,
+    Term,
+)
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.graph import take_graph
 from knowledge_app.services.history import take_history
+from knowledge_app.services.key_values import write_value
+from knowledge_app.services.knowledge import add_knowledge
+from knowledge_app.services.observations import Said, store
 from knowledge_app.services.outside import take_document
 from memoryhub.flows import check
 from memoryhub.flows.check import CHECKS, check_memory, database
 from memoryhub.flows.check.database import protections
 from memoryhub.lib.append_only import remove_sql
-from memoryhub.lib.layouts.records import DocumentRecord, HistoryLog, HistoryRecord, SummaryRecord
+from memoryhub.lib.layouts.records import (
+    DocumentRecord,
+    GraphRecord,
+    HistoryLog,
+    HistoryRecord,
+    SummaryRecord,
+    TermRecord,
+)
 from sessions_app.models import (
     AppendReceipt,
     AuditRecord,
@@ -33,7 +55,7 @@ from sessions_app.models import (
 )
 from sessions_app.services.intake import take_session
 from sessions_app.services.sources import path_hash
-from tests.hub import add, compress, open_at, talk, turn
+from tests.hub import PERSON, add, compress, open_at, talk, turn
 from tests.records import entry_record, session_record
 
 pytestmark = pytest.mark.django_db
@@ -53,7 +75,19 @@ def healthy(workspace: Workspace) -> Workspace:
     for content in (FACTS, FACTS + "\n- one more", "\n".join(FACTS.split("\n")[:8])):
         record = DocumentRecord("MEMORY.md", content)
         take_document(workspace=workspace, record=record, path="MEMORY.md", now=NOW, dry_run=False)
+    curate(workspace)
     return workspace
+
+
+def curate(workspace: Workspace) -> None:
+    who = {"actor": PERSON, "now": NOW}
+    entry = add_knowledge(workspace, "likes tea", category="learned_fact", **who).entry
+    edit_rows(workspace, "knowledge", "tag", [entry.pk], values={"add": ["drinks"]}, **who)
+    store(workspace, [Said("finding", "tea is hot")], **who)
+    write_value(workspace, "password", "hunter2", **who)
+    terms = [TermRecord("tea", [1.0, 0.0], ["hot"]), TermRecord("hot", [0.0, 1.0], ["tea"])]
+    graph = GraphRecord("test", "m", "", 2, NOW, "", terms)
+    take_graph(workspace=workspace, graph=graph, path="semantic_graph.json", now=NOW, dry_run=False)
 
 
 def fill(workspace: Workspace, key: str) -> None:
@@ -140,7 +174,7 @@ BREAKING: dict[str, Callable[[], None]] = {
     "sessions.sources": lambda: SourceFile.objects.update(epoch=7),
     "daily.totals": lambda: DailyTotal.objects.filter(session__isnull=False).delete(),
     "daily.workspace": lambda: DailyTotal.objects.filter(session__isnull=True).delete(),
-    "runs.tile": lambda: Run.objects.update(from_position=1),
+    "runs.tile": lambda: Run.objects.exclude(kind="edit").update(from_position=1),
     "runs.one_running": start_two_runs,
     "runs.compressions": lambda: Run.objects.filter(kind="compression").update(status="failed"),
     "appends.receipts": lambda: AppendReceipt.objects.update(entry_count=999),
@@ -152,6 +186,10 @@ BREAKING: dict[str, Callable[[], None]] = {
     "held.bases": compare_with_another_document,
     "history.positions": remove_one_history_entry,
     "audit.revisions": forget_audit,
+    "knowledge.identity": lambda: KnowledgeEntry.objects.update(identity="forged"),
+    "key_values.secrets": lambda: KeyValue.objects.update(is_secret=False),
+    "rows.history": lambda: Observation.objects.update(content="forged"),
+    "graph.terms": lambda: Term.objects.filter(text="tea").update(embedding=b"1234"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from memoryhub.flows.check import conversations, database, documents, work
+from memoryhub.flows.check import conversations, curation, database, documents, work
 
 Finding = tuple[str, str]  # what is wrong, where
 Check = Callable[[], tuple[int, Iterable[Finding]]]
@@ -34,6 +34,10 @@ CHECKS: dict[str, Check] = {
     "facts.in_step": documents.check_facts,
     "held.bases": documents.check_held,
     "history.positions": documents.check_history,
+    "knowledge.identity": curation.check_identities,
+    "key_values.secrets": curation.check_secrets,
+    "rows.history": curation.check_histories,
+    "graph.terms": curation.check_graph,
     "audit.revisions": documents.check_audit,
 }
 
