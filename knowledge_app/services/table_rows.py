@@ -13,6 +13,7 @@ from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services import cells
 from knowledge_app.services.derived import derive
 from knowledge_app.services.edits import TABLES, apply_values
+from knowledge_app.services.forget import import_rules
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import BadJSON, brief, decode_json
 from memoryhub.lib.layouts.grip import content_id
@@ -193,13 +194,7 @@ def judge_table(table: str, rows: Table, *, zone: tzinfo, now: datetime, lock: b
     """
     taking = TAKING[table]
     candidates = [_read(taking, Candidate(RowPlan(number)), row, zone) for number, row in enumerate(rows.rows, 1)]
-    known = {found.slug: found for found in Workspace.objects.filter(slug__in={row.slug for row in candidates})}
-    for row in candidates:
-        row.workspace = known.get(row.slug)
-        if row.workspace is None:
-            row.plan.errors.append(
-                f"there is no workspace {brief(row.slug)}" if row.slug else "it names no workspace"
-            )
+    _place(candidates)
     find = _Finder(table, taking, [row for row in candidates if not row.plan.errors], lock=lock)
     judged = Judged([row.plan for row in candidates])
     seen: dict[object, int] = {}
@@ -213,6 +208,21 @@ def judge_table(table: str, rows: Table, *, zone: tzinfo, now: datetime, lock: b
         except WrongRow as error:
             row.plan.errors.append(error.message)
     return judged
+
+
+def _place(candidates: Sequence[Candidate]) -> None:
+    """Find each row's workspace, in which nothing of it may have been forgotten."""
+    known = {found.slug: found for found in Workspace.objects.filter(slug__in={row.slug for row in candidates})}
+    rules = {slug: import_rules(found) for slug, found in known.items()}
+    for row in candidates:
+        row.workspace = known.get(row.slug)
+        forgotten = rules.get(row.slug)
+        if row.workspace is None:
+            row.plan.errors.append(
+                f"there is no workspace {brief(row.slug)}" if row.slug else "it names no workspace"
+            )
+        elif forgotten and forgotten.redaction.mentions([row.own_id, *row.values.values()]):
+            row.plan.errors.append("it holds what was forgotten; an operator can allow it on the page of forgetting")
 
 
 def _read(taking: Taking, row: Candidate, given: Mapping[str, Any], zone: tzinfo) -> Candidate:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 
 from knowledge_app.services.changes import WORDS
 from knowledge_app.services.edits import TABLES
@@ -49,6 +51,24 @@ def tell(request: HttpRequest, run: Run, left: str = "") -> None:
         return
     words = f"{table.count(changed)} {WORDS[run.options['action']]}."
     messages.success(request, f"{words} {left}".strip(), extra_tags=str(run.pk))
+
+
+def list_address(request: HttpRequest, slug: str, name: str) -> str:
+    """Return the address of a list page with the filters at hand."""
+    return f"{reverse(name, args=[slug])}?{request.GET.urlencode()}"
+
+
+def answer_edit(request: HttpRequest, slug: str, address: str, edit: Callable[[], tuple[Run, str]]) -> HttpResponse:
+    """Carry out an edit and go back to where it was asked for; an expected error is told there.
+
+    ``edit`` returns the run, and in words what it left out.
+    """
+    try:
+        run, left = edit()
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    return after_edit(request, run, slug, address, left)
 
 
 def after_edit(request: HttpRequest, run: Run, slug: str, address: str, left: str = "") -> HttpResponse:

@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-from django.contrib import messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
@@ -13,15 +11,14 @@ from knowledge_app.models import CachedResponse
 from knowledge_app.services.cache import expired, figures, is_expired
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import cache_file
-from knowledge_app.views.bulk import after_edit, chosen_rows
+from knowledge_app.views.bulk import answer_edit, chosen_rows, list_address
 from knowledge_app.views.extra import further_fields
 from memoryhub.lib.downloads import download
-from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.access import get_workspace, has_role, person
-from sessions_app.models import Membership, Workspace
+from sessions_app.models import Membership, Run, Workspace
 
 EDITOR = Membership.Role.EDITOR
 SHOWN_MODELS = 100
@@ -68,14 +65,13 @@ def _fitting(workspace: Workspace, request: HttpRequest) -> QuerySet[CachedRespo
 def invalidate(request: HttpRequest, slug: str) -> HttpResponse:
     """Take responses out of the cache: those chosen, or all that fit the filters."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    address = f"{reverse('knowledge:cached-responses', args=[slug])}?{request.GET.urlencode()}"
-    try:
-        pks = chosen_rows(request, _fitting(workspace, request))
-        run = edit_rows(workspace, "cached", "remove", pks, actor=person(request), now=timezone.now())
-    except MemoryHubError as error:
-        messages.error(request, error.message)
-        return redirect(address)
-    return after_edit(request, run, slug, address)
+    rows = _fitting(workspace, request)
+
+    def edit() -> tuple[Run, str]:
+        pks = chosen_rows(request, rows)
+        return edit_rows(workspace, "cached", "remove", pks, actor=person(request), now=timezone.now()), ""
+
+    return answer_edit(request, slug, list_address(request, slug, "knowledge:cached-responses"), edit)
 
 
 def cached_response(request: HttpRequest, slug: str, pk: int) -> HttpResponse:

@@ -16,7 +16,7 @@ from knowledge_app.models import KeyValue
 from knowledge_app.services import key_values as service
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import key_values_file
-from knowledge_app.views.bulk import after_edit, chosen_rows
+from knowledge_app.views.bulk import answer_edit, chosen_rows, list_address
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -77,13 +77,9 @@ def _fitting(workspace: Workspace, request: HttpRequest) -> QuerySet[KeyValue]:
 def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
     """Withdraw the key-values chosen on the list, or take them back in."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    address = f"{reverse('knowledge:key-values', args=[slug])}?{request.GET.urlencode()}"
-    try:
-        run = _edit(request, workspace, chosen_rows(request, _fitting(workspace, request)))
-    except MemoryHubError as error:
-        messages.error(request, error.message)
-        return redirect(address)
-    return after_edit(request, run, slug, address)
+    rows = _fitting(workspace, request)
+    address = list_address(request, slug, "knowledge:key-values")
+    return answer_edit(request, slug, address, lambda: (_edit(request, workspace, chosen_rows(request, rows)), ""))
 
 
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
@@ -114,21 +110,18 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Give a key another value, restore an earlier one, withdraw it or take it back in."""
     workspace = get_workspace(request, slug, role=EDITOR)
     row = get_object_or_404(KeyValue.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    address = reverse("knowledge:key-value", args=[slug, pk])
     state = number_of(request.POST.get("state"))
     actor, now = person(request), timezone.now()
-    try:
+
+    def edit() -> tuple[Run, str]:
         if state is not None:
-            run = service.restore_value(row, state, actor=actor, now=now)
-        elif "value" in request.POST:
+            return service.restore_value(row, state, actor=actor, now=now), ""
+        if "value" in request.POST:
             _, value = service.checked(row.key or "-", request.POST["value"].replace("\r\n", "\n"))
-            run = service.change_value(row, value, actor=actor, now=now)
-        else:
-            run = _edit(request, workspace, [pk])
-    except MemoryHubError as error:
-        messages.error(request, error.message)
-        return redirect(address)
-    return after_edit(request, run, slug, address)
+            return service.change_value(row, value, actor=actor, now=now), ""
+        return _edit(request, workspace, [pk]), ""
+
+    return answer_edit(request, slug, reverse("knowledge:key-value", args=[slug, pk]), edit)
 
 
 @require_GET

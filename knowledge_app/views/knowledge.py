@@ -14,7 +14,7 @@ from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services import knowledge as service
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import knowledge_file
-from knowledge_app.views.bulk import after_edit, chosen_rows
+from knowledge_app.views.bulk import after_edit, answer_edit, chosen_rows, list_address
 from knowledge_app.views.extra import Fields, further_fields, with_further_fields
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
@@ -91,14 +91,9 @@ def _groups(
 def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
     """Do one thing with the entries chosen on the list, or with all that fit its filters."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    address = f"{reverse('knowledge:knowledge', args=[slug])}?{request.GET.urlencode()}"
-    try:
-        pks = chosen_rows(request, _fitting(workspace, request))
-        run, left = _edit(request, workspace, pks)
-    except MemoryHubError as error:
-        messages.error(request, error.message)
-        return redirect(address)
-    return after_edit(request, run, slug, address, left)
+    rows = _fitting(workspace, request)
+    address = list_address(request, slug, "knowledge:knowledge")
+    return answer_edit(request, slug, address, lambda: _edit(request, workspace, chosen_rows(request, rows)))
 
 
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[Run, str]:
@@ -182,19 +177,16 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Withdraw an entry, take it back in, verify it, date its review, or restore an earlier state."""
     workspace = get_workspace(request, slug, role=EDITOR)
     entry = get_object_or_404(KnowledgeEntry.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    address = reverse("knowledge:knowledge-entry", args=[slug, pk])
     state = number_of(request.POST.get("state"))
-    try:
-        if state is not None:
-            old = get_object_or_404(entry.history, history_id=state)
-            values = {name: getattr(old, name) for name in ("content", "category", "source", "tags")}
-            run = service.save_entry(entry, values, actor=person(request), now=timezone.now())
-        else:
-            run, _ = _edit(request, workspace, [entry.pk])
-    except MemoryHubError as error:
-        messages.error(request, error.message)
-        return redirect(address)
-    return after_edit(request, run, slug, address)
+
+    def edit() -> tuple[Run, str]:
+        if state is None:
+            return _edit(request, workspace, [entry.pk])
+        old = get_object_or_404(entry.history, history_id=state)
+        values = {name: getattr(old, name) for name in ("content", "category", "source", "tags")}
+        return service.save_entry(entry, values, actor=person(request), now=timezone.now()), ""
+
+    return answer_edit(request, slug, reverse("knowledge:knowledge-entry", args=[slug, pk]), edit)
 
 
 def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
@@ -210,12 +202,12 @@ def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
             for group in groups
             if request.POST.get("all") or group.keep.pk in chosen
         ]
-        try:
-            run = service.merge_groups(workspace, wanted, actor=person(request), now=timezone.now())
-        except MemoryHubError as error:
-            messages.error(request, error.message)
-            return redirect("knowledge:merge-knowledge", slug)
-        return after_edit(request, run, slug, reverse("knowledge:knowledge", args=[slug]))
+        return answer_edit(
+            request,
+            slug,
+            reverse("knowledge:knowledge", args=[slug]),
+            lambda: (service.merge_groups(workspace, wanted, actor=person(request), now=timezone.now()), ""),
+        )
     context = {
         "workspace": workspace,
         "groups": groups[:SHOWN_GROUPS],

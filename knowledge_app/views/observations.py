@@ -15,10 +15,9 @@ from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import observations_file
 from knowledge_app.services.observations import BadObservation, Said, decide, store
-from knowledge_app.views.bulk import after_edit, chosen_rows
+from knowledge_app.views.bulk import after_edit, answer_edit, chosen_rows, list_address
 from knowledge_app.views.extra import Fields, further_fields, with_further_fields
 from memoryhub.lib.downloads import download
-from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
 from sessions_app.access import get_workspace, has_role, person
@@ -87,13 +86,9 @@ def _columns(
 def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
     """Do one thing with the observations chosen on the list, or with all that fit its filters."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    address = f"{reverse('knowledge:observations', args=[slug])}?{request.GET.urlencode()}"
-    try:
-        run = _edit(request, workspace, chosen_rows(request, _fitting(workspace, request)))
-    except MemoryHubError as error:
-        messages.error(request, error.message)
-        return redirect(address)
-    return after_edit(request, run, slug, address)
+    rows = _fitting(workspace, request)
+    address = list_address(request, slug, "knowledge:observations")
+    return answer_edit(request, slug, address, lambda: (_edit(request, workspace, chosen_rows(request, rows)), ""))
 
 
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
@@ -154,19 +149,16 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Withdraw an observation, take it back in, verify it, or restore an earlier state."""
     workspace = get_workspace(request, slug, role=EDITOR)
     row = get_object_or_404(Observation, workspace=workspace, pk=pk)
-    address = reverse("knowledge:observation", args=[slug, pk])
     state = number_of(request.POST.get("state"))
-    try:
+
+    def edit() -> tuple[Run, str]:
         if state is None:
-            run = _edit(request, workspace, [pk])
-        else:
-            old = get_object_or_404(row.history, history_id=state)
-            values = {name: getattr(old, name) for name in ("content", "category", "source")}
-            run = _assign(request, workspace, row, values)
-    except MemoryHubError as error:
-        messages.error(request, error.message)
-        return redirect(address)
-    return after_edit(request, run, slug, address)
+            return _edit(request, workspace, [pk]), ""
+        old = get_object_or_404(row.history, history_id=state)
+        values = {name: getattr(old, name) for name in ("content", "category", "source")}
+        return _assign(request, workspace, row, values), ""
+
+    return answer_edit(request, slug, reverse("knowledge:observation", args=[slug, pk]), edit)
 
 
 def offered(request: HttpRequest, slug: str) -> HttpResponse:

@@ -7,6 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.forget import Wish, apply_forget, plan_forget
 from knowledge_app.services.table_imports import UnfitTable, take_table
 from memoryhub.flows.tables import EXPORTS, export_table
 from memoryhub.lib.layouts.grip import content_id
@@ -323,3 +324,17 @@ def test_more_text_than_a_table_may_have_is_refused(workspace, monkeypatch):
 def test_what_is_append_only_has_no_way_back(table):
     with pytest.raises(KeyError):
         take([{"workspace": "atlas"}], table)
+
+
+def test_what_was_forgotten_is_not_taken_back(workspace):
+    knowledge(workspace, "Anna Weber likes tea")
+    wish = Wish("phrase", ("Anna Weber",))
+    expected = plan_forget(workspace, wish).total
+    apply_forget(workspace, wish, expected=expected, reason="", actor=PERSON, now=NOW)
+    rows = [{"workspace": "atlas", "content": text} for text in ("anna weber was here", "tea is hot")]
+
+    judged = take(rows)
+
+    assert list(errors(judged)) == [1]
+    assert "forgotten" in errors(judged)[1][0]
+    assert KnowledgeEntry.objects.count() == 1
