@@ -7,6 +7,7 @@ from knowledge_app.models import KeyValue
 from knowledge_app.services.files import key_values_file
 from knowledge_app.services.key_values import BadKeyValue, NoSuchKey, find_key, list_keys, with_text, write_value
 from knowledge_app.services.rows import take_key_values
+from memoryhub.flows.sync import import_workspace
 from memoryhub.lib.layouts.records import KeyValueRecord
 from sessions_app.models import AuditRecord, Workspace
 from tests.hub import AGENT, NOW, PERSON
@@ -88,6 +89,24 @@ def test_a_file_that_did_not_change_leaves_a_correction_and_a_withdrawal_alone(w
     take("blue")
     assert find_key(workspace, "theme").value == "light"
     assert KeyValue.objects.get().corrected["value"] == "blue"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"flag": false, "none": null, "deep": {"a": [1, 2]}, "long": 90071992547409931}',
+        '{"": "empty key", "../x": "path", "<b>": "<i>&amp;</i>", "u": "\\u2028"}',
+        '{"n": 1.5, "s": "1.5", "list": [], "quote": "\\"", "é": "ü"}',
+        "{}",
+    ],
+)
+def test_a_file_of_any_types_comes_out_as_it_went_in(tmp_path, text, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    (tmp_path / "kv.json").write_text(text)
+
+    result = import_workspace(tmp_path, actor=PERSON, now=NOW, layout="grid")
+
+    assert json.loads(key_values_file(result.workspace)) == json.loads(text)
 
 
 def test_pages_write_change_and_restore(workspace, editor):
