@@ -7,6 +7,7 @@ import logging
 from django.utils import timezone
 from django_tasks import task
 
+from memoryhub.flows.hygiene import scan_first
 from memoryhub.flows.sync import run_import
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import ImportReport
@@ -23,6 +24,8 @@ def import_folder(report_id: int) -> None:
         return
     actor = Actor("person", report.requested_by.get_username() if report.requested_by else "unknown")
     try:
-        run_import(report, actor=actor, now=timezone.now())
+        result = run_import(report, actor=actor, now=timezone.now())
     except MemoryHubError as error:
         logger.warning("import %s failed: %s", report_id, error.code)
+    else:
+        scan_first(result.workspace, actor=actor, now=timezone.now())

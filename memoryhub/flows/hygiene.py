@@ -34,6 +34,12 @@ def request_scan(workspace: Workspace, *, actor: Actor, now: datetime) -> tuple[
     return request_workspace_run(workspace, Run.Kind.SCAN, options={}, actor=actor, now=now)
 
 
+def scan_first(workspace: Workspace, *, actor: Actor, now: datetime) -> None:
+    """Ask for the first scan of a workspace that was just imported; later ones come by themselves."""
+    if not HygieneScore.objects.filter(workspace=workspace).exists():
+        request_scan(workspace, actor=actor, now=now)
+
+
 def live_scan(workspace: Workspace) -> Run | None:
     """Return the scan of a workspace that waits or is under way."""
     scans = Run.objects.filter(workspace=workspace, kind=Run.Kind.SCAN, status__in=LIVE_STATUSES)

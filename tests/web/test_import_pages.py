@@ -4,9 +4,11 @@ import zipfile
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
-from knowledge_app.models import KeyValue
-from sessions_app.models import ImportReport, Session, Workspace
+from knowledge_app.models import HygieneScore, KeyValue
+from memoryhub.flows.runs import execute
+from sessions_app.models import ImportReport, Run, Session, Workspace
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +43,15 @@ def test_a_folder_is_imported_and_reported(admin_client, agent, django_capture_o
     assert report.added == {"key_values": 1}
     assert "Open Forge" in response.content.decode()
     assert KeyValue.objects.get().workspace.name == "Forge"
+
+
+def test_what_was_just_imported_is_scanned_once(admin_client, agent, django_capture_on_commit_callbacks):
+    for _ in range(2):
+        post(admin_client, django_capture_on_commit_callbacks, path=str(agent))
+        run = Run.objects.get(kind="scan")
+        execute(run.pk, now=timezone.now)
+
+    assert HygieneScore.objects.count() == 1
 
 
 def test_importing_again_goes_to_the_same_workspace(admin_client, agent, django_capture_on_commit_callbacks):

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from memoryhub.flows.hygiene import scan_first
 from memoryhub.flows.imports import prepare_demo
 from memoryhub.flows.sync import run_import
 from memoryhub.management.json_command import JsonCommand
@@ -19,7 +20,9 @@ class Command(JsonCommand):
         workspaces = []
         for name, path in prepare_demo(timezone.localdate()).items():
             report = ImportReport.objects.create(path=str(path), name=name)
-            result = run_import(report, actor=Actor("command", "demo"), now=now)
+            actor = Actor("command", "demo")
+            result = run_import(report, actor=actor, now=now)
+            scan_first(result.workspace, actor=actor, now=now)
             workspaces.append({"workspace": result.workspace.slug, "added": dict(+result.tally.added)})
         return {"workspaces": workspaces}
 
