@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django.apps import apps
-from django.db import connection
+from django.db import OperationalError, connection
 
 from knowledge_app.models import Forgotten
 from knowledge_app.services.forget import ImportRules, Wish, apply_forget, import_rules
@@ -26,6 +27,7 @@ from memoryhub.lib.layouts.records import (
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor
 
+logger = logging.getLogger(__name__)
 TABLES = ("sessions_app", "knowledge_app")
 
 
@@ -41,21 +43,30 @@ def forget(
 
 
 def vacuum() -> bool:
-    """Rewrite the database so that nothing of deleted rows is left in its file; False inside a transaction.
+    """Rewrite the database so that nothing of deleted rows is left in its file; tell whether that was done.
 
-    SQLite: the whole file and its log. PostgreSQL: the hub's tables, which frees the space of old rows at once.
+    It is not inside a transaction, nor while others hold the database for longer than it waits. SQLite: the whole
+    file and its log. PostgreSQL: the hub's tables, which frees the space of old rows at once.
     """
     if connection.in_atomic_block:
         return False
+    try:
+        _vacuum()
+    except OperationalError as error:
+        logger.warning("the database's file was not rewritten: %s", error)
+        return False
+    return True
+
+
+def _vacuum() -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            return True
+            return
         for label in TABLES:
             for model in apps.get_app_config(label).get_models():
                 cursor.execute(f"VACUUM (FULL) {connection.ops.quote_name(model._meta.db_table)}")
-    return True
 
 
 def without_forgotten(workspace: Workspace, read: FileRead) -> FileRead:

@@ -52,7 +52,7 @@ def _wish(workspace: Workspace, values: dict[str, str]) -> Wish:
 
 
 def _forget(request: HttpRequest, workspace: Workspace, wish: Wish, values: dict[str, Any]) -> HttpResponse:
-    receipt, _ = flow.forget(
+    receipt, is_clean = flow.forget(
         workspace,
         wish,
         expected=values["expected"],
@@ -62,6 +62,11 @@ def _forget(request: HttpRequest, workspace: Workspace, wish: Wish, values: dict
     )
     total = sum(receipt.counts.values())
     messages.success(request, f"Forgotten in {total:,} row{'' if total == 1 else 's'}.")
+    if not is_clean:
+        words = (
+            "The database's file still holds traces of deleted rows: run `python3 manage.py vacuum` at a quiet time."
+        )
+        messages.warning(request, words)
     return redirect("forget", workspace.slug)
 
 

@@ -352,6 +352,21 @@ def test_the_command_shows_first_and_keeps_a_receipt(workspace, command):
     assert key_values_file(workspace) == "{}"
 
 
+def test_a_database_in_use_is_rewritten_another_time(workspace, admin_client, command):
+    write_value(workspace, "k", f"has {CANARY}", **WHO)
+    asked = {"kind": "phrase", "words": CANARY, "expected": 2, "is_sure": "on"}
+
+    page = admin_client.post(reverse("forget", args=["atlas"]), asked, follow=True)
+
+    assert "manage.py vacuum" in page.content.decode()
+    assert command("vacuum", status=1)["error"]["code"] == "database_busy"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_at_rest_is_rewritten(command):
+    assert command("vacuum") == {"vacuumed": True}
+
+
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="looks into SQLite's file")
 def test_no_byte_of_the_database_holds_what_was_forgotten(tmp_path):
     home = tmp_path / "home"
