@@ -13,17 +13,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.utils.crypto import salted_hmac
 
-from knowledge_app.models import Fact, FactSource, Forgotten, MemoryDocument
+from knowledge_app.models import EditedRow, Fact, FactSource, Forgotten, MemoryDocument
+from knowledge_app.services.edits import TABLES
 from knowledge_app.services.forget_rules import Affected, Rules, walk
 from knowledge_app.services.memory import keep_facts_in_step
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.facts import fact_lines
-from memoryhub.lib.forget import Digest, Phrase, Redaction, digest_of, find_digests, find_phrases, phrase_of
-from sessions_app.models import DeletedSession, Entry, Session, Workspace
+from memoryhub.lib.forget import (
+    Digest,
+    Redaction,
+    digest_of,
+    find_digests,
+    find_exactly,
+    find_phrases,
+    phrase_of,
+)
+from sessions_app.models import DeletedSession, Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, open_guard, record
 from sessions_app.services.lifecycle import delete_session, forgotten_key
 
@@ -44,11 +53,15 @@ class ForgetChanged(MemoryHubError):
 
 @dataclass(frozen=True)
 class Wish:
-    """What is to be forgotten: ``kind`` phrase or person with its ``words`` and other names; a source; a session."""
+    """What is to be forgotten: ``kind`` phrase or person with its ``words`` and other names; a source; a session.
+
+    ``everywhere``: also in rows that belong to no workspace, which only operators of the whole hub may ask for.
+    """
 
     kind: str
     words: tuple[str, ...] = ()
     session: Session | None = None
+    everywhere: bool = False
 
 
 @dataclass
@@ -102,10 +115,13 @@ def apply_forget(
             raise NothingToForget("Nothing in this workspace holds it.")
         if preview.total != expected:
             raise ForgetChanged(f"{preview.total:,} rows hold it now, not {expected:,}: look at the preview again.")
-        if wish.session:
-            _drop_session(wish.session, actor, now)
+        _stop_runs(workspace, now)
         for affected in list(walk(workspace, rules)):
             _apply(affected, workspace, actor, now)
+        if wish.session:
+            _drop_session(wish.session, actor, now)
+            for affected in list(walk(workspace, rules)):  # what telling of the deletion wrote
+                _apply(affected, workspace, actor, now)
         _settle_documents(workspace)
         receipt = Forgotten.objects.create(
             workspace=workspace,
@@ -131,22 +147,27 @@ def lift(receipt: Forgotten, *, actor: Actor, now: datetime) -> None:
 
 
 def _rules(wish: Wish) -> Rules:
-    phrases = [phrase for word in wish.words if (phrase := phrase_of(word))]
     if wish.session:
         facts = [phrase for text in _learnt_from(wish.session) if (phrase := phrase_of(text))]
-        key = phrase_of(wish.session.key)
-        redaction = Redaction(words=find_phrases([key]), lines=find_phrases(facts))
-        return Rules(redaction, sources=frozenset({wish.session.key}), session=wish.session)
+        return Rules(
+            in_memory=Redaction(lines=find_phrases(facts)),
+            in_keys=Redaction(words=find_exactly(wish.session.key)),
+            sources=frozenset({wish.session.key}),
+            session=wish.session,
+            everywhere=wish.everywhere,
+        )
     if wish.kind == Forgotten.Kind.SOURCE:
         sources = frozenset(word.strip() for word in wish.words if word.strip())
         if not sources:
             raise NothingToForget("Name a source.")
-        return Rules(Redaction(), sources=sources)
+        return Rules(sources=sources)
+    phrases = [phrase for word in wish.words if (phrase := phrase_of(word))]
     if not phrases:
         raise NothingToForget("Give at least three letters or digits: fewer would take half of everything along.")
     found = find_phrases(phrases)
     is_person = wish.kind == Forgotten.Kind.PERSON
-    return Rules(Redaction(lines=found) if is_person else Redaction(words=found), is_person=is_person)
+    redaction = Redaction(lines=found) if is_person else Redaction(words=found)
+    return Rules(redaction, is_person=is_person, everywhere=wish.everywhere)
 
 
 def _learnt_from(session: Session) -> list[str]:
@@ -167,22 +188,51 @@ def _drop_session(session: Session, actor: Actor, now: datetime) -> None:
 
 
 def _hide_key(tombstone: DeletedSession) -> None:
-    DeletedSession.objects.filter(pk=tombstone.pk).update(
-        key=forgotten_key(tombstone.workspace, tombstone.key), is_forgotten=True
-    )
+    key = forgotten_key(tombstone.workspace, tombstone.key)
+    DeletedSession.objects.filter(workspace=tombstone.workspace, key=key).exclude(pk=tombstone.pk).delete()
+    DeletedSession.objects.filter(pk=tombstone.pk).update(key=key, is_forgotten=True)
+
+
+def _stop_runs(workspace: Workspace, now: datetime) -> None:
+    """Take running runs from their workers: what they have read of it must not be written any more.
+
+    Each begins anew, or ends where another of its kind waits already.
+    """
+    for run in Run.objects.select_for_update().filter(workspace=workspace, status=Run.Status.RUNNING):
+        run.fencing_number += 1
+        run.status, run.not_before, run.stage = Run.Status.QUEUED, now, ""
+        run.lease_owner, run.lease_expires_at = "", None
+        try:
+            with transaction.atomic():
+                run.save()
+        except IntegrityError:
+            run.status, run.finished_at = Run.Status.CANCELLED, now
+            run.save()
 
 
 def _apply(affected: Affected, workspace: Workspace, actor: Actor, now: datetime) -> None:
     row, values = affected.row, affected.values
     rows = type(row)._base_manager.filter(pk=row.pk)
     if values is None:
+        _forget_edits(row, workspace)
         rows.delete()
         if hasattr(row, "history"):
             row.history.all().delete()  # the earlier states, and the one that deleting has just made
         return
+    if isinstance(row, DeletedSession) and "key" in values:
+        DeletedSession.objects.filter(workspace=workspace, key=values["key"]).exclude(pk=row.pk).delete()
     if isinstance(row, Session) and "key" in values:
         _leave_tombstone(row, workspace, actor, now)
     rows.update(**values)
+
+
+def _forget_edits(row: Model, workspace: Workspace) -> None:
+    """Take what edits keep of a row that goes: its states, and what they were asked to write into it."""
+    table = next((name for name, table in TABLES.items() if table.model is type(row)), "")
+    edited = EditedRow.objects.filter(run__workspace=workspace, table=table, object_id=row.pk)
+    for run in Run.objects.filter(pk__in=edited.values("run")):
+        Run.objects.filter(pk=run.pk).update(options=run.options | {"values": {}, "reason": ""})
+    edited.delete()
 
 
 def _leave_tombstone(session: Session, workspace: Workspace, actor: Actor, now: datetime) -> None:
@@ -226,47 +276,80 @@ def _hash_key(workspace: Workspace) -> bytes:
 
 
 def _digests(workspace: Workspace, wish: Wish) -> list[dict[str, Any]]:
-    """Return what imports know the words by: one keyed hash for each phrase, or of a source as a whole."""
+    """Return what imports know it by: a keyed hash of each phrase, or (length 0) of a source as a whole.
+
+    Of a session: of its key as a source, and of the facts that it alone taught, by lines of documents.
+    """
     key = _hash_key(workspace)
-    sources: list[Phrase] = [(wish.session.key,)] if wish.session else []
-    if wish.kind == Forgotten.Kind.SOURCE:
-        sources = [(word.strip(),) for word in wish.words]
-    found = [(0, digest_of(source, key)) for source in sources]
-    if not sources:
-        found = [(len(p), digest_of(p, key)) for word in wish.words if (p := phrase_of(word))]
+    if wish.session:
+        sources, texts = [wish.session.key], _learnt_from(wish.session)
+    elif wish.kind == Forgotten.Kind.SOURCE:
+        sources, texts = list(wish.words), []
+    else:
+        sources, texts = [], list(wish.words)
+    found = [(0, digest_of((source.strip(),), key)) for source in sources]
+    found += [(len(phrase), digest_of(phrase, key)) for text in texts if (phrase := phrase_of(text))]
     return [{"length": length, "hash": digest.hash} for length, digest in found]
 
 
 @dataclass(frozen=True)
 class ImportRules:
-    """What imports leave out, by keyed hashes alone."""
+    """What imports leave out, by keyed hashes alone: one redaction after the other, in the order of the receipts.
 
-    redaction: Redaction
-    people: Redaction
+    ``in_memory``: what only documents lose, the facts of sessions that are forgotten.
+    """
+
+    redactions: tuple[Redaction, ...]
+    people: tuple[Redaction, ...]
+    in_memory: tuple[Redaction, ...]
     sources: frozenset[str]
     key: bytes
 
     def is_source(self, source: str) -> bool:
         return bool(self.sources) and digest_of((source.strip(),), self.key).hash in self.sources
 
+    def mentions(self, value: Any) -> bool:
+        return any(redaction.mentions(value) for redaction in self.redactions)
+
+    def of_people(self, value: Any) -> bool:
+        return any(redaction.mentions(value) for redaction in self.people)
+
+    def record(self, record: Any, *, is_memory: bool = False) -> Any:
+        """Return a record without what was forgotten."""
+        for redaction in (*self.redactions, *(self.in_memory if is_memory else ())):
+            record = redaction.record(record)
+        return record
+
+    def text(self, text: str) -> str:
+        for redaction in self.redactions:
+            text = redaction.text(text)
+        return text
+
 
 def import_rules(workspace: Workspace) -> ImportRules | None:
     """Return what an import of a workspace must not bring back; None where nothing was forgotten."""
-    rows = list(Forgotten.objects.filter(workspace=workspace.pk or 0, lifted_at=None))
-    if not any(row.digests for row in rows):
+    rows = Forgotten.objects.filter(workspace=workspace.pk or 0, lifted_at=None).order_by("id")
+    kept = [row for row in rows if row.digests]
+    if not kept:
         return None
     key = _hash_key(workspace)
-    words, lines, sources = [], [], set()
-    for row in rows:
-        for digest in row.digests:
-            if not digest["length"]:
-                sources.add(digest["hash"])
-            elif row.kind == Forgotten.Kind.PERSON:
-                lines.append(Digest(**digest))
-            else:
-                words.append(Digest(**digest))
-    people = Redaction(lines=find_digests(lines, key))
-    return ImportRules(Redaction(words=find_digests(words, key), lines=people.lines), people, frozenset(sources), key)
+    found: dict[str, list[Redaction]] = {kind: [] for kind in Forgotten.Kind.values}
+    sources: set[str] = set()
+    in_order: list[Redaction] = []
+    for row in kept:
+        sources |= {digest["hash"] for digest in row.digests if not digest["length"]}
+        finder = find_digests([Digest(**digest) for digest in row.digests if digest["length"]], key)
+        redaction = Redaction(words=finder) if row.kind == Forgotten.Kind.PHRASE else Redaction(lines=finder)
+        found[row.kind].append(redaction)
+        if row.kind in (Forgotten.Kind.PHRASE, Forgotten.Kind.PERSON):
+            in_order.append(redaction)
+    return ImportRules(
+        tuple(in_order),
+        tuple(found[Forgotten.Kind.PERSON]),
+        tuple(found[Forgotten.Kind.SESSION]),
+        frozenset(sources),
+        key,
+    )
 
 
 def receipts(workspace: Workspace) -> Iterator[Forgotten]:

@@ -5,7 +5,6 @@ Every text, JSON and raw column of every table that leads to a workspace is look
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,9 +19,11 @@ from knowledge_app.models import (
     CachedResponse,
     Concern,
     Confirmation,
-    Forgotten,
+    EditedRow,
+    Fact,
     HeldChange,
     HistoryEntry,
+    HygieneScore,
     KeyValue,
     KnowledgeEntry,
     MemoryRevision,
@@ -33,28 +34,68 @@ from knowledge_app.services.derived import derive
 from knowledge_app.services.history import text_hash
 from knowledge_app.services.memory import content_hash
 from memoryhub.lib.forget import MARK, Redaction
-from sessions_app.models import DeletedSession, Entry, Session, Summary, Webhook, Workspace
+from sessions_app.models import (
+    AuditRecord,
+    DeletedSession,
+    Entry,
+    ImportProblem,
+    ImportReport,
+    Run,
+    Session,
+    SourceFile,
+    Summary,
+    Webhook,
+    Workspace,
+)
 from sessions_app.services.lifecycle import forgotten_key
 
 APPS = ("sessions_app", "knowledge_app")
-UNOWNED: tuple[type[Model], ...] = (LogEntry, DBTaskResult)  # of no workspace: looked through as a whole
+UNOWNED: tuple[type[Model], ...] = (LogEntry, DBTaskResult)  # of no workspace: for operators of the whole hub
 GO_AS_ROWS = (KeyValue, CachedResponse, Term, Concern)  # an exact value without a word of it would be a wrong one
 GO_FOR_A_PERSON = (KnowledgeEntry, Observation, Confirmation)
 HAVE_SOURCES = (KnowledgeEntry, Observation, Confirmation)
-NEVER = {(Workspace, "slug"), (Workspace, "path"), (Workspace, "name"), (Webhook, "url"), (Forgotten, "digests")}
+OF_MEMORY = (MemoryRevision, Fact, HeldChange)
+NEVER_MODELS = (Workspace, Webhook, HygieneScore)  # settings, addresses, figures: named in the preview at most
+_STRUCTURE = """
+role kind tool_call_id source_id source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash
+token_method channel lease_owner error_code model method provider base_url fingerprint table other_table action
+object_kind object_id layout layout_version wanted_layout author_kind actor_kind history_type digests counts added
+updated unchanged source_fields identity
+"""
+STRUCTURE = frozenset(_STRUCTURE.split())  # columns by which the hub finds its way: no text of anybody's
+KEYED = frozenset(("before", "after", "corrected", "options", "proposal", "detail"))  # JSON whose names are the hub's
+OPTION_TEXTS = frozenset(("text", "source", "note", "values", "reason", "words"))  # of what a run was asked for
+ASIDE = frozenset(("corrected", "withdrawn_reason"))  # beside what a row says
+NOTHING = Redaction()
+EXACT_TABLES = ("key_values", "cached", "concerns")  # of edits, whose rows go with what they were of
+PERSON_TABLES = ("knowledge", "observations")
 EXAMPLE_CHARS = 160
 IDS = ("content_id", "uid", "idempotency_key")  # unique beside a foreign key
-_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
 
 
 @dataclass(frozen=True)
 class Rules:
-    """What to look for: words and lines, rows of a source, rows that came from a session."""
+    """What to look for: in all tables, in documents and facts alone, and where the hub writes a session's key.
 
-    redaction: Redaction
+    ``everywhere``: rows of no workspace too, which are for operators of the whole hub.
+    """
+
+    redaction: Redaction = NOTHING
+    in_memory: Redaction = NOTHING
+    in_keys: Redaction = NOTHING
     is_person: bool = False
     sources: frozenset[str] = frozenset()
     session: Session | None = None
+    everywhere: bool = False
+
+    def of(self, model: type[Model]) -> Redaction:
+        """Return what to look for in a table."""
+        if self.session is None:
+            return self.redaction
+        return self.in_memory if issubclass(model, OF_MEMORY) else self.in_keys if model in HOLD_KEYS else NOTHING
+
+
+HOLD_KEYS = (AuditRecord, Session, DeletedSession, SourceFile, ImportProblem, ImportReport, Run)
 
 
 @dataclass(frozen=True)
@@ -77,7 +118,8 @@ def walk(workspace: Workspace, rules: Rules) -> Iterator[Affected]:
 
 def _models() -> list[type[Model]]:
     own = [model for label in APPS for model in apps.get_app_config(label).get_models()]
-    return [model for model in own if _path_to_workspace(model) is not None] + list(UNOWNED)
+    mine = [model for model in own if _path_to_workspace(model) is not None and model not in NEVER_MODELS]
+    return mine + list(UNOWNED)
 
 
 @lru_cache
@@ -98,10 +140,15 @@ def _path_to_workspace(model: type[Model], depth: int = 3) -> str | None:
 
 def _rows(model: type[Model], workspace: Workspace, rules: Rules) -> QuerySet[Model]:
     path = _path_to_workspace(model)
-    own = Q(**{path: workspace.pk}) | Q(**{f"{path}__isnull": True}) if path else Q()  # or of no workspace at all
-    rows = model._base_manager.filter(own)
+    rows: QuerySet[Model] = model._base_manager.all()
+    if path is None:
+        return rows if rules.everywhere else rows.none()
+    unowned = Q(**{f"{path}__isnull": True}) if rules.everywhere else Q(pk__in=[])
+    rows = rows.filter(Q(**{path: workspace.pk}) | unowned)
     if rules.session and model in (Entry, Summary):
         rows = rows.exclude(session=rules.session.pk)  # they go with their session
+    if rules.session and model is Session:
+        rows = rows.exclude(pk=rules.session.pk)
     return rows
 
 
@@ -111,7 +158,7 @@ def _columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[Any,
     texts: list[Field[Any, Any]] = []
     raws: list[Field[Any, Any]] = []
     for column in model._meta.concrete_fields:
-        if (model, column.name) in NEVER or column.choices or isinstance(column, ForeignKey):
+        if column.name in STRUCTURE or column.choices or isinstance(column, ForeignKey):
             continue
         if isinstance(column, CharField | TextField | JSONField):
             texts.append(column)
@@ -123,16 +170,18 @@ def _columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[Any,
 def _affected(row: Model, rules: Rules, workspace: Workspace) -> Affected | None:
     if _goes_with_its_source(row, rules):
         return Affected(row, None, _brief(str(getattr(row, "content", ""))))
-    found = _mentioning(row, rules.redaction)
-    if not found and not _is_history_of(row, rules):
-        return None
-    base = _base_of(row)
-    example = next((_brief(str(value)) for value in found.values() if isinstance(value, str)), "")
-    if issubclass(base, GO_AS_ROWS) or (rules.is_person and issubclass(base, GO_FOR_A_PERSON)):
-        return Affected(row, None, "" if issubclass(base, KeyValue) else example)
-    values = {name: _without(row, name, value, rules.redaction) for name, value in found.items()}
+    values = _changed(row, rules.of(_base_of(row)))
     if _is_history_of(row, rules):
         values["content"] = MARK
+    if not values:
+        return None
+    base = _base_of(row)
+    example = next((_brief(str(getattr(row, name))) for name in values if isinstance(values[name], str)), "")
+    says_it = values.keys() - ASIDE
+    if says_it and (issubclass(base, GO_AS_ROWS) or (rules.is_person and issubclass(base, GO_FOR_A_PERSON))):
+        return Affected(row, None, "" if issubclass(base, KeyValue) else example)
+    if isinstance(row, EditedRow) and (row.table in EXACT_TABLES or (rules.is_person and row.table in PERSON_TABLES)):
+        return Affected(row, None, "")
     return Affected(row, values | _following(row, values, workspace), example)
 
 
@@ -158,33 +207,30 @@ def _is_history_of(row: Model, rules: Rules) -> bool:
     return of_session or bool(row.source and row.source in rules.sources)
 
 
-def _mentioning(row: Model, redaction: Redaction) -> dict[str, Any]:
-    """Return the columns of a row that hold what is to be forgotten."""
+def _changed(row: Model, redaction: Redaction) -> dict[str, Any]:
+    """Return the columns of a row that hold what is to be forgotten, without it."""
     texts, raws = _columns(type(row))
-    found = {
-        column.name: value for column in texts if (value := getattr(row, column.name)) and redaction.mentions(value)
-    }
+    changed: dict[str, Any] = {}
+    for column in texts:
+        value = getattr(row, column.name)
+        if value and redaction.mentions(value) and (new := _without(row, column, value, redaction)) != value:
+            changed[column.name] = new
     for column in raws:
         value = getattr(row, column.name)
-        if value and redaction.mentions(_readable(bytes(value))):
-            found[column.name] = bytes(value)
-    return found
+        if value and redaction.mentions(bytes(value).decode("utf-8", errors="replace")):
+            changed[column.name] = None if column.null else b""
+    return changed
 
 
-def _readable(raw: bytes) -> str:
-    """Return raw bytes as text in which JSON's escapes are the characters that they mean."""
-    text = raw.decode("utf-8", errors="replace")
-    return _ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), text)
-
-
-def _without(row: Model, name: str, value: Any, redaction: Redaction) -> Any:
+def _without(row: Model, column: Field[Any, Any], value: Any, redaction: Redaction) -> Any:
     """Return a column's value without what is to be forgotten, fitting into the column."""
-    column = row._meta.get_field(name)
-    if isinstance(value, bytes):
-        return None if column.null else b""
-    new = redaction.value(value)
+    if column.name == "options" and isinstance(value, dict):
+        return {
+            name: redaction.value(item, keys=False) if name in OPTION_TEXTS else item for name, item in value.items()
+        }
+    new = redaction.value(value, keys=column.name not in KEYED)
     if isinstance(column, CharField) and isinstance(new, str):
-        new = f"forgotten-{row.pk}" if column.unique or name in IDS else new
+        new = f"forgotten-{row.pk}" if column.unique or column.name in IDS else new
         new = new[: column.max_length]
     return new
 

@@ -221,7 +221,7 @@ def _place(candidates: Sequence[Candidate]) -> None:
             row.plan.errors.append(
                 f"there is no workspace {brief(row.slug)}" if row.slug else "it names no workspace"
             )
-        elif forgotten and forgotten.redaction.mentions([row.own_id, *row.values.values()]):
+        elif forgotten and forgotten.mentions([row.own_id, *row.values.values()]):
             row.plan.errors.append("it holds what was forgotten; an operator can allow it on the page of forgetting")
 
 

@@ -13,10 +13,14 @@ from django.db import OperationalError, connection
 
 from knowledge_app.models import Forgotten
 from knowledge_app.services.forget import ImportRules, Wish, apply_forget, import_rules
+from memoryhub.lib.forget import MARK
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
+    DocumentRecord,
     FileRead,
     GraphRecord,
+    HistoryLog,
+    HistoryRecord,
     Item,
     KeyValueRecord,
     KnowledgeRecord,
@@ -24,8 +28,9 @@ from memoryhub.lib.layouts.records import (
     Problem,
     SessionRecord,
 )
-from sessions_app.models import Workspace
+from sessions_app.models import DeletedSession, Workspace
 from sessions_app.services.audit import Actor
+from sessions_app.services.lifecycle import forgotten_key
 
 logger = logging.getLogger(__name__)
 TABLES = ("sessions_app", "knowledge_app")
@@ -77,38 +82,49 @@ def without_forgotten(workspace: Workspace, read: FileRead) -> FileRead:
     kept = [item for item in read.items if not _goes(item, rules)]
     items = [_redacted(item, rules) for item in kept]
     touched = len(read.items) - len(items) + sum(old != new for old, new in zip(kept, items, strict=True))
-    if not touched:
-        return read
-    what = f"holds what was forgotten, in {touched:,} place{'' if touched == 1 else 's'}"
-    told = Problem(
-        read.path, None, what, "left out; an operator can allow it again on the page of forgetting", "ignored"
-    )
-    return replace(read, items=items, problems=[_plain(problem, rules) for problem in read.problems] + [told])
+    problems = [_plain(problem, rules) for problem in read.problems]
+    if touched:
+        what = f"holds what was forgotten, in {touched:,} place{'' if touched == 1 else 's'}"
+        action = "left out; an operator can allow it on the page of forgetting"
+        problems.append(Problem(rules.text(read.path), None, what, action, "ignored"))
+    return replace(read, items=items, problems=problems, note=rules.text(read.note))
+
+
+def shown_path(workspace: Workspace, read: FileRead) -> str:
+    """Return what the hub may keep of a file's name: files are often named for a session, or for a person."""
+    keys = [item.key for item in read.items if isinstance(item, SessionRecord)]
+    hashes = [forgotten_key(workspace, key) for key in keys]
+    if DeletedSession.objects.filter(workspace=workspace.pk or 0, is_forgotten=True, key__in=hashes).exists():
+        return MARK
+    rules = import_rules(workspace)
+    return rules.text(read.path) if rules else read.path
 
 
 def _plain(problem: Problem, rules: ImportRules) -> Problem:
+    redacted: Problem = rules.record(problem)
     raw = problem.raw.decode("utf-8", errors="replace")
-    redacted: Problem = rules.redaction.record(problem)
-    return replace(redacted, raw=b"" if rules.redaction.mentions(raw) else problem.raw)
+    return replace(redacted, raw=b"" if rules.mentions(raw) else problem.raw)
 
 
 def _goes(item: Item, rules: ImportRules) -> bool:
     """Tell whether an item is left out whole, as its row went."""
     if isinstance(item, KeyValueRecord | CachedResponseRecord):
-        return rules.redaction.mentions(list(vars(item).values()))
+        return rules.mentions(list(vars(item).values()))
     if isinstance(item, KnowledgeRecord | ObservationRecord):
-        return rules.is_source(item.source) or rules.people.mentions(list(vars(item).values()))
+        return rules.is_source(item.source) or rules.of_people(list(vars(item).values()))
     return False
 
 
 def _redacted(item: Item, rules: ImportRules) -> Item:
     if isinstance(item, GraphRecord):
-        terms = [term for term in item.terms if not rules.redaction.mentions(term.text)]
-        return replace(
-            item,
-            terms=[replace(term, related=_unmentioned(term.related, rules)) for term in terms],
-        )
-    redacted: Any = rules.redaction.record(item)
+        terms = [term for term in item.terms if not rules.mentions(term.text)]
+        known = [replace(term, related=_unmentioned(term.related, rules)) for term in terms]
+        return replace(item, terms=known) if known != item.terms else item
+    redacted: Any = rules.record(item, is_memory=isinstance(item, DocumentRecord))
+    if isinstance(item, DocumentRecord) and redacted.content != item.content:
+        redacted = replace(redacted, name=item.name, raw=None)
+    if isinstance(item, HistoryLog):
+        redacted = replace(redacted, entries=[_of_source(entry, rules) for entry in redacted.entries])
     if isinstance(item, SessionRecord):
         redacted = replace(redacted, key=item.key)  # by which a tombstone knows it
     if isinstance(item, KnowledgeRecord):
@@ -117,5 +133,10 @@ def _redacted(item: Item, rules: ImportRules) -> Item:
     return new
 
 
+def _of_source(entry: HistoryRecord, rules: ImportRules) -> HistoryRecord:
+    gone = rules.is_source(entry.file) or rules.is_source(entry.session_key)
+    return replace(entry, content=MARK) if gone else entry
+
+
 def _unmentioned(words: Iterable[str], rules: ImportRules) -> list[str]:
-    return [word for word in words if not rules.redaction.mentions(word)]
+    return [word for word in words if not rules.mentions(word)]

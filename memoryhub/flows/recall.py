@@ -55,8 +55,8 @@ def recall(workspace: Workspace, query: str, *, limit: int = LIMIT) -> Recall:
     """
     limit = max(0, min(limit, MOST))
     rows = list(Observation.objects.filter(workspace=workspace, withdrawn_at=None).order_by("-id")[:COMPARED])
-    documents = [terms_of(f"{row.content} {row.source}") for row in rows]
     words = query_words(query)
+    documents = [terms_of(f"{row.content} {row.source}", wanted=words) for row in rows]
     frequency = count_documents(documents)
     added: dict[str, list[tuple[str, float]]] = {}
     for near in expand(workspace, words, {word: frequency[stem(word)] for word in words}):

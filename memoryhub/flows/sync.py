@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -21,7 +21,7 @@ from knowledge_app.services.graph import take_graph
 from knowledge_app.services.history import take_history
 from knowledge_app.services.outside import take_document
 from knowledge_app.services.rows import take_cached, take_key_values, take_knowledge, take_observations
-from memoryhub.flows.forget import without_forgotten
+from memoryhub.flows.forget import shown_path, without_forgotten
 from memoryhub.flows.model import embedding_settings_for
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.folder import Folder, FolderMissing
@@ -231,14 +231,22 @@ def _name_of(path: Path) -> str:
 
 def _take_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
     """Take all items of one source file, and note the file: one transaction."""
-    read = without_forgotten(workspace, read)
-    tally = Tally(problems=list(read.problems))
     if dry_run:
-        _take_items(workspace, read, tally, now, dry_run=True)
+        allowed = without_forgotten(workspace, read)
+        tally = Tally(problems=list(allowed.problems))
+        _take_items(workspace, allowed, tally, now, dry_run=True)
         return tally
     with transaction.atomic():
-        source = _take_items(workspace, read, tally, now, dry_run=False)
-        note_source(workspace, read, source, tally.problems, now)
+        Workspace.objects.select_for_update().get(pk=workspace.pk)  # nothing is forgotten meanwhile
+        allowed, shown = without_forgotten(workspace, read), shown_path(workspace, read)
+        tally = Tally(problems=list(allowed.problems))
+        source = _take_items(workspace, allowed, tally, now, dry_run=False)
+        tally.problems = [
+            replace(problem, file=shown) if problem.file == read.path else problem for problem in tally.problems
+        ]
+        row = note_source(workspace, allowed, source, tally.problems, now)
+        if shown != read.path:
+            SourceFile.objects.filter(pk=row.pk).update(path=shown)
     return tally
 
 

@@ -10,7 +10,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 import snowballstemmer
@@ -25,8 +25,11 @@ s same she should so some such t than that the their them then there these they 
 up very was we were what when where which while who whom why will with would you your
 """
 STOP = frozenset(_COMMON.split())
-_RUNS = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+|[^\\W_]+")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+UNSPACED = (
+    "\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"  # a regex class
+)
+_RUNS = re.compile(f"[{UNSPACED}]+|[^\\W_{UNSPACED}]+")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _porter = snowballstemmer.stemmer("porter")
 
 
@@ -38,9 +41,8 @@ def stem(word: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in order, in lower case and without accents; pairs of unspaced characters."""
-    folded = unicodedata.normalize("NFKD", text).casefold() if not text.isascii() else text.lower()
     words: list[str] = []
-    for run in _RUNS.findall("".join(c for c in folded if not unicodedata.combining(c))):
+    for run in _RUNS.findall(text.lower() if text.isascii() else _without_accents(text)):
         if _UNSPACED.match(run):
             words += [run[i : i + 2] for i in range(max(1, len(run) - 1))]
         else:
@@ -48,9 +50,14 @@ def words_of(text: str) -> list[str]:
     return words
 
 
-def terms_of(text: str) -> list[str]:
-    """Return the stems of a text's words, stop words left out."""
-    return [stem(word) for word in words_of(text) if word not in STOP]
+def _without_accents(text: str) -> str:
+    apart = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFC", "".join(c for c in apart if not "\u0300" <= c <= "\u036f"))
+
+
+def terms_of(text: str, *, wanted: Collection[str] = ()) -> list[str]:
+    """Return the stems of a text's words, stop words left out unless they are ``wanted``."""
+    return [stem(word) for word in words_of(text) if word not in STOP or word in wanted]
 
 
 def query_words(query: str) -> list[str]:

@@ -1,8 +1,8 @@
 """Finding words that are to be forgotten, and taking them out of texts, JSON and records. Pure.
 
-A phrase is a sequence of tokens: words in any case and compatibility form, one character each in scripts without
-spaces. So "Anna  WEBER" is found in "anna-weber's", and "田中" inside a sentence, but "ann" not inside "annual". What
-was forgotten is known again by keyed hashes of such sequences, which tell nobody the words.
+A phrase is a sequence of tokens: words in any case and Unicode form, one character each in scripts without spaces.
+"Anna  WEBER" is found in "anna-weber's" and in JSON's escapes of it, and "田中" inside a sentence, but "ann" not in
+"annual". What was forgotten is known again by keyed hashes of such sequences, which tell nobody the words.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import lru_cache
 from typing import Any
+
+from memoryhub.lib.bm25 import UNSPACED
 
 MARK = "[forgotten]"
 LEAST_CHARS = 3  # of a phrase: a shorter one would take half of everything with it
-MAX_TOKENS = 32  # of a phrase that are compared
-_PIECES = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\\W_]+")
+_FILLER = "\u200b"  # stands in the places that an escape of a letter takes beyond the first
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrtbf])")
 _BULLET = re.compile(r"^(\s*(?:[-*+]|#{1,6}|\d+[.)])\s+)")
 Phrase = tuple[str, ...]
 Span = tuple[int, int]
@@ -32,21 +35,62 @@ class Digest:
     hash: str
 
 
+@lru_cache
+def _pieces() -> re.Pattern[str]:
+    """Return what finds tokens: one unspaced character, or a word with the marks and invisible signs inside it."""
+    joined = "".join(
+        re.escape(chr(code)) for code in range(0x80, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc", "Cf")
+    )
+    letter = f"[^\\W_{UNSPACED}]"
+    return re.compile(f"[{UNSPACED}]|{letter}(?:{letter}|[{joined}])*")
+
+
 def tokens_with_places(text: str) -> list[tuple[str, int, int]]:
     """Return a text's tokens, each with where it begins and ends."""
-    return [(_folded(found.group()), found.start(), found.end()) for found in _PIECES.finditer(text)]
+    return [(_folded(found.group()), found.start(), found.end()) for found in _pieces().finditer(text)]
 
 
 def _folded(word: str) -> str:
-    return word.lower() if word.isascii() else unicodedata.normalize("NFKC", word).casefold()
+    if word.isascii():
+        return word.lower()
+    plain = "".join(c for c in unicodedata.normalize("NFKC", word) if unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFC", plain.casefold())
+
+
+def composed(text: str) -> str:
+    """Return a text in Unicode's composed form, in which finders look."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def _unescaped(text: str) -> str:
+    """Return a text of the same length in which JSON's escapes are what they mean."""
+
+    def meaning(found: re.Match[str]) -> str:
+        if found.group(1) is None:
+            return "  "
+        return chr(int(found.group(1), 16)) + 5 * _FILLER
+
+    return _ESCAPE.sub(meaning, text)
 
 
 def phrase_of(text: str) -> Phrase:
-    """Return the tokens of a phrase, the first 32 of a longer one; () for one that is too short to look for."""
-    tokens = tuple(token for token, _, _ in tokens_with_places(text))[:MAX_TOKENS]
+    """Return the tokens of a phrase; () for one that is too short to look for."""
+    tokens = tuple(token for token, _, _ in tokens_with_places(composed(text)))
     has_unspaced = any(not token.isascii() for token in tokens)
     is_enough = sum(map(len, tokens)) >= LEAST_CHARS or (has_unspaced and len(tokens) > 1)
     return tokens if is_enough else ()
+
+
+def _searching(spans_of: Callable[[str], list[Span]]) -> Finder:
+    """Return a finder that looks into a text as it is, and as its escapes mean it."""
+
+    def find(text: str) -> list[Span]:
+        spans = spans_of(text)
+        if "\\" in text:
+            spans += spans_of(_unescaped(text))
+        return _joined(spans)
+
+    return find
 
 
 def find_phrases(phrases: Collection[Phrase]) -> Finder:
@@ -54,26 +98,31 @@ def find_phrases(phrases: Collection[Phrase]) -> Finder:
     wanted = [phrase for phrase in phrases if phrase]
     firsts = {phrase[0] for phrase in wanted}
 
-    def find(text: str) -> list[Span]:
-        folded = _folded(text)
-        if not any(first in folded for first in firsts):  # cheap, and true of almost every text
+    def spans_of(text: str) -> list[Span]:
+        if text.isascii() and not any(first in text.lower() for first in firsts):  # cheap, and true of most texts
             return []
         tokens = tokens_with_places(text)
         words = [token for token, _, _ in tokens]
-        spans = [
+        return [
             (tokens[i][1], tokens[i + len(phrase) - 1][2])
             for phrase in wanted
             for i in range(len(words) - len(phrase) + 1)
             if words[i] == phrase[0] and tuple(words[i : i + len(phrase)]) == phrase
         ]
-        return _joined(spans)
 
-    return find
+    return _searching(spans_of) if wanted else nothing
+
+
+def find_exactly(text: str) -> Finder:
+    """Return a finder of one text, letter by letter, where no word goes on at either end."""
+    pattern = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)")
+    return lambda value: [found.span() for found in pattern.finditer(value)]
 
 
 def digest_of(phrase: Phrase, key: bytes) -> Digest:
     """Return the keyed hash of a phrase. ``key``: at most 64 bytes."""
-    return Digest(len(phrase), hashlib.blake2b("\x1f".join(phrase).encode(), key=key, digest_size=16).hexdigest())
+    joined = "\x1f".join(phrase).encode(errors="surrogatepass")
+    return Digest(len(phrase), hashlib.blake2b(joined, key=key, digest_size=16).hexdigest())
 
 
 def find_digests(digests: Collection[Digest], key: bytes) -> Finder:
@@ -81,19 +130,17 @@ def find_digests(digests: Collection[Digest], key: bytes) -> Finder:
     hashes = {digest.hash for digest in digests}
     lengths = sorted({digest.length for digest in digests})
 
-    def find(text: str) -> list[Span]:
+    def spans_of(text: str) -> list[Span]:
         tokens = tokens_with_places(text)
         words = tuple(token for token, _, _ in tokens)
-        return _joined(
-            [
-                (tokens[i][1], tokens[i + length - 1][2])
-                for length in lengths
-                for i in range(len(words) - length + 1)
-                if digest_of(words[i : i + length], key).hash in hashes
-            ]
-        )
+        return [
+            (tokens[i][1], tokens[i + length - 1][2])
+            for length in lengths
+            for i in range(len(words) - length + 1)
+            if digest_of(words[i : i + length], key).hash in hashes
+        ]
 
-    return find
+    return _searching(spans_of) if hashes else nothing
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:
@@ -107,7 +154,8 @@ def _joined(spans: Sequence[Span]) -> list[Span]:
     return joined
 
 
-def _nothing(_text: str) -> list[Span]:
+def nothing(_text: str) -> list[Span]:
+    """Find nothing."""
     return []
 
 
@@ -115,15 +163,18 @@ def _nothing(_text: str) -> list[Span]:
 class Redaction:
     """What to take out: the words that ``words`` finds, and whole lines in which ``lines`` finds something."""
 
-    words: Finder = _nothing
-    lines: Finder = _nothing
+    words: Finder = nothing
+    lines: Finder = nothing
 
     def mentions(self, value: Any) -> bool:
         """Tell whether a text, or any text inside a JSON value, holds what is to be forgotten."""
-        return any(self.words(text) or self.lines(text) for text in texts_in(value))
+        return any(self.words(text) or self.lines(text) for text in map(composed, texts_in(value)))
 
     def text(self, text: str) -> str:
         """Return a text without it; a line that goes keeps the bullet or heading mark that it begins with."""
+        if not self.mentions(text):
+            return text
+        text = composed(text)
         if self.lines(text):
             text = "\n".join(self._line(line) for line in text.split("\n"))
         for start, end in reversed(self.words(text)):
@@ -136,14 +187,14 @@ class Redaction:
         begin = _BULLET.match(line)
         return (begin.group() if begin else "") + MARK
 
-    def value(self, value: Any) -> Any:
-        """Return a JSON value with every text in it redacted, keys too."""
+    def value(self, value: Any, *, keys: bool = True) -> Any:
+        """Return a JSON value with every text in it redacted; ``keys``: the names of its fields too."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list | tuple):
-            return type(value)(self.value(item) for item in value)
+            return type(value)(self.value(item, keys=keys) for item in value)
         if isinstance(value, dict):
-            return {self.value(name): self.value(item) for name, item in value.items()}
+            return {self.value(name) if keys else name: self.value(item, keys=keys) for name, item in value.items()}
         return value
 
     def record(self, record: Any) -> Any:

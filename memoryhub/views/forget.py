@@ -32,7 +32,7 @@ def forget(request: HttpRequest, slug: str) -> HttpResponse:
     if form.is_bound and form.is_valid():
         values = form.cleaned_data
         try:
-            wish = _wish(workspace, values)
+            wish = _wish(workspace, values, everywhere=bool(getattr(request.user, "is_superuser", False)))
             if values["expected"] and values["is_sure"]:
                 return _forget(request, workspace, wish, values)
             context["preview"] = plan_forget(workspace, wish)
@@ -41,14 +41,15 @@ def forget(request: HttpRequest, slug: str) -> HttpResponse:
     return render_page(request, "memoryhub/forget.html", context, status=422 if form.errors else 200)
 
 
-def _wish(workspace: Workspace, values: dict[str, str]) -> Wish:
+def _wish(workspace: Workspace, values: dict[str, Any], *, everywhere: bool) -> Wish:
     if values["kind"] == Forgotten.Kind.SESSION:
         session = Session.objects.select_related("workspace").get(workspace=workspace, key=values["words"].strip())
-        return Wish(values["kind"], session=session)
+        return Wish(values["kind"], session=session, everywhere=everywhere)
     words = values["words"]
     if values["kind"] == Forgotten.Kind.PHRASE:
-        return Wish(values["kind"], (words,))
-    return Wish(values["kind"], tuple(line for line in words.splitlines() if line.strip()))
+        return Wish(values["kind"], (words,), everywhere=everywhere)
+    names = tuple(line for line in words.splitlines() if line.strip())
+    return Wish(values["kind"], names, everywhere=everywhere)
 
 
 def _forget(request: HttpRequest, workspace: Workspace, wish: Wish, values: dict[str, Any]) -> HttpResponse:

@@ -53,7 +53,8 @@ def test_all_rows_of_all_pages_are_recategorised_and_undone(page: Page, rows: li
     assert KnowledgeEntry.objects.filter(category="error_pattern").count() == 120
 
     page.click("text=See what was done, or undo it")
-    page.click("text=Undo it")
+    page.click("button[data-dialog=undo]")
+    page.click("dialog[open] button[type=submit]")
     expect(page.locator("main h1")).to_contain_text("Edit")
     assert KnowledgeEntry.objects.filter(category="learned_fact").count() == 120
 

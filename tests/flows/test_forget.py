@@ -35,7 +35,7 @@ CANARY = "zebra quicksilver 4711"
 
 
 def forget(workspace, kind, *words, session=None, **values) -> Forgotten:
-    wish = Wish(kind, words, session=session)
+    wish = Wish(kind, words, session=session, everywhere=True)
     expected = plan_forget(workspace, wish).total
     return apply_forget(workspace, wish, expected=expected, **{"reason": "asked for"} | WHO | values)
 
@@ -144,6 +144,9 @@ def test_every_table_with_text_is_walked():
     """A new table takes part by itself, or stands here with why it needn't."""
     without = {
         "sessions_app.MutationGuard",  # lives inside one transaction
+        "sessions_app.Workspace",  # its name, address and folder are named in the preview; the rest is settings
+        "sessions_app.Webhook",  # an address
+        "knowledge_app.HygieneScore",  # figures
     }
     own = {model._meta.label for label in forget_rules.APPS for model in apps.get_app_config(label).get_models()}
 

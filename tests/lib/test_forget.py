@@ -1,6 +1,6 @@
 import pytest
 
-from memoryhub.lib.forget import Redaction, digest_of, find_digests, find_phrases, phrase_of
+from memoryhub.lib.forget import Redaction, digest_of, find_digests, find_exactly, find_phrases, phrase_of
 
 KEY = b"k" * 32
 
@@ -21,6 +21,15 @@ KEY = b"k" * 32
         ("xx y", "xx y xx y", "[forgotten] [forgotten]"),
         ("ﬁnance", "FINANCE", "[forgotten]"),
         ("token", "nothing here", "nothing here"),
+        ("José", "Jose\u0301 and Jos\u00e9", "[forgotten] and [forgotten]"),
+        ("Jose\u0301", "Jos\u00e9", "[forgotten]"),
+        ("田中", "user田中さん, 3月に田中が来た", "user[forgotten]さん, 3月に[forgotten]が来た"),
+        ("Anna", "Annaさん", "[forgotten]さん"),
+        ("김철수", "김철수는 갔다", "[forgotten]는 갔다"),
+        ("Müller", '{"a": "M\\u00fcller"}', '{"a": "[forgotten]"}'),
+        ("Anna Weber", '{"a": "hello\\nAnna\\tWeber"}', '{"a": "hello\\n[forgotten]"}'),
+        ("new users", "C:\\new users", "C:\\[forgotten]"),
+        ("Anna", "An\u00adna, An\u200bna", "[forgotten], [forgotten]"),
     ],
 )
 def test_words_are_found_in_any_case_and_as_a_whole(phrase, text, left):
@@ -36,11 +45,18 @@ def test_a_phrase_that_is_too_short_is_none(text):
     assert phrase_of(text) == ()
 
 
-def test_a_long_phrase_is_found_by_its_beginning():
-    text = " ".join(f"word{number}" for number in range(50))
+def test_a_long_phrase_goes_as_a_whole():
+    text = " ".join(f"word{number}" for number in range(200))
 
-    assert len(phrase_of(text)) == 32
-    assert Redaction(words=find_phrases([phrase_of(text)])).text(text).startswith("[forgotten] word32")
+    assert Redaction(words=find_phrases([phrase_of(text)])).text(f"so {text} it was") == "so [forgotten] it was"
+
+
+def test_one_text_is_found_to_the_letter():
+    find = find_exactly("cli:a")
+
+    assert Redaction(words=find).text("cli:a: opened; cli:ab, xcli:a, CLI:A") == (
+        "[forgotten]: opened; cli:ab, xcli:a, CLI:A"
+    )
 
 
 def test_lines_go_as_a_whole_and_keep_their_marks():

@@ -74,8 +74,8 @@ class Command(JsonCommand):
 
 def _wish(workspace: Workspace, kind: str, words: list[str]) -> Wish:
     if kind == "session":
-        return Wish(kind, session=find_session(workspace, words[0] if words else ""))
-    return Wish(kind, (" ".join(words),) if kind == "phrase" else tuple(words))
+        return Wish(kind, session=find_session(workspace, words[0] if words else ""), everywhere=True)
+    return Wish(kind, (" ".join(words),) if kind == "phrase" else tuple(words), everywhere=True)
 
 
 def _lift(workspace: Workspace, words: list[str]) -> dict[str, Any]:
