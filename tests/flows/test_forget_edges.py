@@ -1,0 +1,194 @@
+"""Where forgetting meets everything else: work under way, tombstones, edits, imports of what it left."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
+
+from knowledge_app.models import EditedRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.cache import keep
+from knowledge_app.services.edits import edit_rows, undo_edit
+from knowledge_app.services.forget import Wish, apply_forget, plan_forget
+from knowledge_app.services.history import append_history
+from knowledge_app.services.key_values import write_value
+from knowledge_app.services.knowledge import add_knowledge
+from knowledge_app.services.observations import Said, store
+from memoryhub.flows.check import check_memory
+from memoryhub.flows.sync import import_workspace
+from memoryhub.lib.layouts.records import HistoryRecord
+from sessions_app.models import AuditRecord, DeletedSession, Entry, ImportProblem, Run, Session, SourceFile, Workspace
+from sessions_app.services.lifecycle import delete_session
+from sessions_app.services.runs import LeaseLost, claim_run, finish_run, request_run
+from tests.hub import NOW, PERSON, add, open_at
+
+pytestmark = pytest.mark.django_db
+WHO = {"actor": PERSON, "now": NOW}
+
+
+def forget(workspace, kind, *words, session=None):
+    wish = Wish(kind, words, session=session)
+    return apply_forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="", **WHO)
+
+
+def test_a_session_takes_along_what_its_runs_stored_and_told(workspace):
+    session = open_at(workspace, "cli:a")
+    run = Run.objects.create(workspace=workspace, session=session, kind="extraction", status="done")
+    store(workspace, [Said("finding", "tea is hot", "GOAL:step")], run=run, **WHO)
+    append_history(workspace, [HistoryRecord("Told of tea.", "", session_key="cli:a")], now=NOW)
+
+    forget(workspace, "session", session=session)
+
+    assert not Observation.objects.exists()
+    assert HistoryEntry.objects.get().content == "[forgotten]"
+    assert not AuditRecord.objects.filter(text__contains="cli:a").exists()
+    assert check_memory().broken == []
+
+
+def test_a_session_s_key_is_no_word_of_other_texts(workspace):
+    session = open_at(workspace, "main")
+    other = open_at(workspace, "cli:b")
+    add(other, [{"role": "user", "content": "int main() is the main entry"}])
+    write_value(workspace, "main", "x", **WHO)
+
+    forget(workspace, "session", session=session)
+
+    assert Entry.objects.get().content == "int main() is the main entry"
+    assert KeyValue.objects.get().key == "main"
+
+
+def test_rows_of_no_workspace_are_for_operators_of_the_whole_hub(workspace):
+    user = User.objects.create_user("boss")
+    kind = ContentType.objects.get_for_model(User)
+    LogEntry.objects.create(user=user, content_type=kind, object_id="1", object_repr="zorro", action_flag=1)
+
+    assert plan_forget(workspace, Wish("phrase", ("zorro",))).total == 0
+    assert plan_forget(workspace, Wish("phrase", ("zorro",), everywhere=True)).total == 1
+
+
+def test_the_hubs_own_words_stay_what_they_are(workspace):
+    Workspace.objects.update(model="gpt-4o")
+    entry = add_knowledge(workspace, "withdraw the gpt knowledge", category="learned_fact", **WHO).entry
+    run = edit_rows(workspace, "knowledge", "withdraw", [entry.pk], values={"reason": "gpt"}, **WHO)
+
+    for word in ("withdraw", "gpt", "knowledge"):
+        forget(workspace, "phrase", word)
+
+    run.refresh_from_db()
+    assert (run.options["table"], run.options["action"]) == ("knowledge", "withdraw")
+    assert run.options["values"] == {"reason": "[forgotten]"}
+    assert Workspace.objects.get().model == "gpt-4o"
+    assert KnowledgeEntry.objects.get().content == "[forgotten] the [forgotten] [forgotten]"
+    assert undo_edit(run, **WHO).status == "done"
+
+
+def test_edits_keep_nothing_of_rows_that_went(workspace):
+    entry = add_knowledge(workspace, "Olga lives in Rome", category="learned_fact", source="mail", **WHO).entry
+    edit_rows(workspace, "knowledge", "assign", [entry.pk], values={"content": "Olga lives in Paris"}, **WHO)
+
+    forget(workspace, "source", "mail")
+
+    assert not EditedRow.objects.exists()
+    assert "Paris" not in json.dumps(Run.objects.get().options)
+
+
+def test_an_undone_removal_brings_no_forgotten_answer_back(workspace):
+    row = keep(workspace, "q", "m", "It is Anna, born 1970.", now=NOW)
+    run = edit_rows(workspace, "cached", "remove", [row.pk], **WHO)
+
+    forget(workspace, "phrase", "Anna")
+
+    assert undo_edit(run, **WHO).proposal["changed"] == 0
+
+
+def test_a_value_whose_correction_hides_the_words_stays(workspace):
+    write_value(workspace, "owner", "Anna Weber", **WHO)
+    write_value(workspace, "owner", "the office", **WHO)
+
+    forget(workspace, "phrase", "Anna Weber")
+
+    row = KeyValue.objects.get()
+    assert row.value == "the office"
+    assert "Anna" not in json.dumps(row.corrected)
+
+
+def test_a_tombstone_of_the_same_key_is_in_nobodys_way(workspace):
+    session = open_at(workspace, "cli:anna weber")
+    delete_session(session, confirmation=session.key, reason="", **WHO)
+    open_at(workspace, "cli:anna weber")
+
+    forget(workspace, "phrase", "anna weber")
+
+    assert Session.objects.get().key.startswith("forgotten:")
+    assert DeletedSession.objects.get().is_forgotten
+
+
+def test_work_under_way_writes_nothing_that_it_has_read_before(workspace):
+    session = open_at(workspace, "cli:a")
+    add(session, [{"role": "user", "content": "I am Anna Weber"}])
+    run, _ = request_run(session, "extraction", options={"text": "Anna Weber"}, **WHO)
+    claimed = claim_run(run.pk, owner="w", now=NOW)
+
+    forget(workspace, "phrase", "Anna Weber")
+
+    with pytest.raises(LeaseLost):
+        finish_run(claimed, status="done", now=NOW)
+    run.refresh_from_db()
+    assert (run.status, run.options["text"]) == ("queued", "[forgotten]")
+
+
+def nanobot(tmp_path, name="cli_anna weber", said="hello", history="", memory=""):
+    (tmp_path / "sessions").mkdir()
+    (tmp_path / "memory").mkdir()
+    lines = [{"_type": "metadata", "key": "cli:anna weber", "metadata": {}}, {"role": "user", "content": said}]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines) + "{damaged\n"
+    (tmp_path / "sessions" / f"{name}.jsonl").write_text(text)
+    (tmp_path / "memory" / "HISTORY.md").write_text(history)
+    (tmp_path / "memory" / "MEMORY.md").write_text(memory)
+    return tmp_path
+
+
+@pytest.mark.parametrize("kind", ["phrase", "session"])
+def test_file_names_give_nothing_away(tmp_path, kind, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    folder = nanobot(tmp_path)
+    workspace = import_workspace(folder, **WHO).workspace
+    session = Session.objects.get() if kind == "session" else None
+    forget(workspace, kind, *(["anna weber"] if kind == "phrase" else []), session=session)
+
+    import_workspace(folder, **WHO)
+
+    assert not SourceFile.objects.filter(path__icontains="anna").exists()
+    assert not ImportProblem.objects.filter(file__icontains="anna").exists()
+
+
+def test_what_is_forgotten_twice_over_is_known_again(tmp_path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    history = "[2026-03-01 10:00] Anna Weber street is long.\n\n[2026-03-02 10:00] Quiet.\n\n"
+    folder = nanobot(tmp_path, name="one", history=history)
+    workspace = import_workspace(folder, **WHO).workspace
+    forget(workspace, "phrase", "Anna Weber")
+    forget(workspace, "phrase", "street is")
+
+    again = import_workspace(folder, **WHO)
+
+    assert +again.tally.added == {}
+    assert [entry.content for entry in HistoryEntry.objects.order_by("position")] == [
+        "[forgotten] [forgotten] long.",
+        "Quiet.",
+    ]
+
+
+def test_a_forgotten_log_stays_forgotten(tmp_path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    folder = nanobot(tmp_path, name="one", history="[2026-03-01 10:00] Tea.\n\n")
+    workspace = import_workspace(folder, **WHO).workspace
+    forget(workspace, "source", "memory/HISTORY.md")
+
+    again = import_workspace(folder, **WHO)
+
+    assert +again.tally.added == {}
+    assert HistoryEntry.objects.get().content == "[forgotten]"
