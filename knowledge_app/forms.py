@@ -30,6 +30,15 @@ class KnowledgeFilterForm(forms.Form):
     )
 
 
+class LinesField(forms.CharField):
+    """A text of lines, whose ends are as they are stored: a browser sends others."""
+
+    widget = forms.Textarea
+
+    def to_python(self, value: Any) -> Any:
+        return str(super().to_python(value) or "").replace("\r\n", "\n")
+
+
 class TagsField(forms.CharField):
     """Tags between commas, as a list."""
 
@@ -40,8 +49,34 @@ class TagsField(forms.CharField):
         return [tag.strip() for tag in super().clean(value).split(",") if tag.strip()]
 
 
-class KnowledgeForm(forms.Form):
-    content = forms.CharField(max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}), label="What is known")
+class RowForm(forms.Form):
+    """One row's fields. It carries them as they were when the page was made, to tell what a person changed."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():
+            field.show_hidden_initial = True
+
+    def changes(self, now: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields that a person changed; adds an error for one that someone else changed meanwhile.
+
+        ``now``: the row's values as they are. Call it on a valid form.
+        """
+        changed = {name: self.cleaned_data[name] for name in self.changed_data}
+        for name in changed:
+            bound = self[name]
+            if bound.html_initial_name not in self.data:
+                continue  # not from the page: whoever sends it means what it says
+            sent = bound.field.widget.value_from_datadict(self.data, self.files, bound.html_initial_name)
+            seen = bound.field.to_python(sent)
+            if bound.field.has_changed(bound.field.prepare_value(now[name]), seen) and now[name] != changed[name]:
+                words = f"Someone changed this meanwhile; it says now: {bound.field.prepare_value(now[name])}"
+                self.add_error(name, words)
+        return changed
+
+
+class KnowledgeForm(RowForm):
+    content = LinesField(max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}), label="What is known")
     category = forms.ChoiceField(choices=KnowledgeEntry.Category.choices)
     tags = TagsField(required=False, max_length=5_000, help_text="Between commas.")
     source = forms.CharField(required=False, max_length=2_000, help_text="Where it was learnt, such as user_message.")
@@ -53,8 +88,8 @@ class ObservationFilterForm(forms.Form):
     withdrawn = forms.BooleanField(required=False, label="Withdrawn too")
 
 
-class ObservationForm(forms.Form):
-    content = forms.CharField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), label="What was observed")
+class ObservationForm(RowForm):
+    content = LinesField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), label="What was observed")
     category = forms.ChoiceField(
         choices=[(c.value, c.label.removesuffix("s")) for c in Observation.Category], label="Kind"
     )
@@ -69,7 +104,7 @@ class KeyValueFilterForm(forms.Form):
 
 class KeyValueForm(forms.Form):
     key = forms.CharField(max_length=512, strip=False, widget=forms.TextInput(attrs={"spellcheck": "false"}))
-    value = forms.CharField(required=False, max_length=200_000, strip=False, widget=forms.Textarea(attrs={"rows": 5}))
+    value = LinesField(required=False, max_length=200_000, strip=False, widget=forms.Textarea(attrs={"rows": 5}))
 
 
 class CacheFilterForm(forms.Form):

@@ -57,3 +57,8 @@ def compress(session: Session, **options: Any) -> Run:
     done = execute(run.pk, now=timezone.now)
     assert done is not None
     return done
+
+
+def figures(run: Run) -> dict[str, Any]:
+    """Return how many rows an edit changed and passed over."""
+    return {name: run.proposal[name] for name in ("changed", "passed_over")}

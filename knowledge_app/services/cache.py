@@ -38,7 +38,7 @@ class CacheFigures:
 
 def cache_key(message: str, model: str) -> str:
     """Return the SHA-256, in hex, of the trimmed lower-case message, ``||`` and the model."""
-    return hashlib.sha256(f"{message.strip().lower()}||{model}".encode()).hexdigest()
+    return hashlib.sha256(f"{clean_text(message).strip().lower()}||{clean_text(model)}".encode()).hexdigest()
 
 
 def is_expired(row: CachedResponse, workspace: Workspace, now: datetime) -> bool:

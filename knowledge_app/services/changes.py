@@ -12,6 +12,7 @@ from knowledge_app.models import KnowledgeEntry
 
 Values = dict[str, Any]
 Changes = dict[int, Values | None]  # by primary key: the fields to set, None to remove the row
+MAX_COUNT = 2**31 - 1  # that a count's column holds
 Change = Callable[[Sequence[Model], Values, datetime], Changes]
 
 
@@ -67,7 +68,7 @@ def _merge(rows: Sequence[Any], _values: Values, now: datetime) -> Changes:
 def merged_fields(keep: Any, others: Sequence[Any]) -> Values:
     """Return what a row becomes that others are merged into: their tags, uses, confirmations, and oldest date."""
     rows = [keep, *others]
-    values: Values = {"access_count": sum(row.access_count for row in rows)}
+    values: Values = {"access_count": min(MAX_COUNT, sum(row.access_count for row in rows))}
     accessed = [row.accessed_at for row in rows if row.accessed_at]
     values["accessed_at"] = max(accessed, default=None)
     if isinstance(keep, KnowledgeEntry):
@@ -75,7 +76,7 @@ def merged_fields(keep: Any, others: Sequence[Any]) -> Values:
         values["created_at"] = min((row.created_at for row in rows if row.created_at), default=None)
         values["source"] = next((row.source for row in rows if row.source), "")
     else:
-        values["confirmation_count"] = sum(row.confirmation_count for row in rows) + len(others)
+        values["confirmation_count"] = min(MAX_COUNT, sum(row.confirmation_count for row in rows) + len(others))
     return values
 
 

@@ -16,7 +16,15 @@ from django.db import transaction
 from django.db.models import Field, Model
 from simple_history.utils import bulk_update_with_history
 
-from knowledge_app.models import CachedResponse, Concern, EditedRow, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.models import (
+    CachedResponse,
+    Concern,
+    Confirmation,
+    EditedRow,
+    KeyValue,
+    KnowledgeEntry,
+    Observation,
+)
 from knowledge_app.services.changes import CHANGES, WORDS, Changes, Values
 from knowledge_app.services.derived import derive
 from memoryhub.lib import retry
@@ -35,7 +43,15 @@ from sessions_app.services.runs import (
 
 AT_ONCE = 500  # rows of an edit that the request itself carries out; a worker takes the larger ones
 BATCH_ROWS = 500
+BROKEN_OFF = (Run.Status.CANCELLED, Run.Status.FAILED, Run.Status.PARKED)
+USES = ("access_count", "accessed_at")  # that agents move on, whatever people edit
 HEAD_START = timedelta(minutes=1)  # for whoever asked to carry it out, before a worker takes it up
+
+
+class EditBroken(MemoryHubError):
+    """A fault of the hub or its database in the middle of an edit; batches that are done stay done."""
+
+    code = "edit_broken"
 
 
 class NothingChosen(MemoryHubError):
@@ -52,6 +68,7 @@ class Table:
     one: str
     many: str
     has_history: bool = True
+    own_key: str = ""  # what no two rows of a workspace share, of a table whose rows are removed for good
 
     def count(self, number: int) -> str:
         return f"1 {self.one}" if number == 1 else f"{number:,} {self.many}"
@@ -61,7 +78,7 @@ TABLES = {
     "knowledge": Table(KnowledgeEntry, "knowledge entry", "knowledge entries"),
     "observations": Table(Observation, "observation", "observations"),
     "key_values": Table(KeyValue, "key-value", "key-values"),
-    "cached": Table(CachedResponse, "cached response", "cached responses", has_history=False),
+    "cached": Table(CachedResponse, "cached response", "cached responses", has_history=False, own_key="key"),
     "concerns": Table(Concern, "concern", "concerns", has_history=False),
 }
 
@@ -96,14 +113,18 @@ def edit_rows(
 def undo_edit(run: Run, *, actor: Actor, now: datetime) -> Run:
     """Put back every row that an edit changed and that is still as it left it; return the run that does.
 
-    Raises RunNotFitting where the edit isn't done, or was undone already.
+    An edit that was cancelled or failed in the middle is undone as far as it came. Raises RunNotFitting where it
+    is at work, touched nothing, or was undone already.
     """
     with transaction.atomic():
         locked = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
-        if locked.kind != Run.Kind.EDIT or locked.status != Run.Status.DONE:
-            raise RunNotFitting(f"Run {run.pk} is no edit that can be undone now.")
         touched = list(EditedRow.objects.filter(run=locked).order_by("id").values_list("object_id", flat=True))
+        is_broken_off = locked.status in BROKEN_OFF and touched
+        if locked.kind != Run.Kind.EDIT or not (locked.status == Run.Status.DONE or is_broken_off):
+            raise RunNotFitting(f"Run {run.pk} is no edit that can be undone now.")
         Run.objects.filter(pk=locked.pk).update(status=Run.Status.UNDONE)
+        offered = Confirmation.objects.filter(pk=locked.options.get("confirmation", 0))
+        offered.update(status=Confirmation.Status.OFFERED, decided_at=None, decided_by="")
     options = {
         "table": locked.options["table"],
         "action": "undo",
@@ -131,8 +152,9 @@ def _start(workspace: Workspace, options: dict[str, Any], size: int, actor: Acto
     Run.objects.filter(pk=run.pk).update(started_at=now)
     try:
         carry_out_edit(claimed, now=now)
-    except MemoryHubError as error:
-        fail_run(claimed, error, now=now, is_passing=False)
+    except Exception as error:
+        told = error if isinstance(error, MemoryHubError) else EditBroken(f"It broke off: {type(error).__name__}.")
+        fail_run(claimed, told, now=now, is_passing=False)
         raise
     return Run.objects.select_related("workspace").get(pk=run.pk)
 
@@ -195,14 +217,35 @@ def _undoing(run: Run, table: Table, rows: dict[int, Model], pks: Sequence[int])
     for edited in EditedRow.objects.filter(run=run.options["of"], object_id__in=pks):
         row = rows.get(edited.object_id)
         if edited.after is None:
-            if row is None and edited.before is not None:
+            if row is None and edited.before is not None and not _is_taken(table, run, edited):
                 rows[edited.object_id] = _made_again(table, run, edited)
                 changes[edited.object_id] = {}
-        elif row is not None and edited.before is None:
-            changes[edited.object_id] = None
-        elif row is not None and _plain(row, edited.after) == edited.after:
-            changes[edited.object_id] = _typed(table, edited.before)
+        elif row is not None and _is_as_left(row, edited.after):
+            changes[edited.object_id] = None if edited.before is None else _put_back(table, row, edited)
     return changes
+
+
+def _is_taken(table: Table, run: Run, edited: EditedRow) -> bool:
+    """Tell whether another row has the key by now of one that was removed."""
+    if not table.own_key:
+        return False
+    same = {table.own_key: edited.before[table.own_key]}
+    return table.model._default_manager.filter(workspace=run.workspace_id, **same).exists()
+
+
+def _is_as_left(row: Model, after: Values) -> bool:
+    left = {name: value for name, value in after.items() if name not in USES}
+    return _plain(row, left) == left
+
+
+def _put_back(table: Table, row: Any, edited: EditedRow) -> Values:
+    """Return a row's earlier values; what it was used since stays counted."""
+    values = _typed(table, edited.before)
+    if "access_count" in values:
+        values["access_count"] = max(0, row.access_count - edited.after["access_count"] + values["access_count"])
+    if "accessed_at" in values and _plain(row, ["accessed_at"])["accessed_at"] != edited.after["accessed_at"]:
+        del values["accessed_at"]
+    return values
 
 
 def _made_again(table: Table, run: Run, edited: EditedRow) -> Model:
@@ -309,13 +352,15 @@ def _finish(run: Run, total: int, now: datetime) -> None:
     table, action = TABLES[run.options["table"]], run.options["action"]
     if action == "undo":
         _settle_undone(run)
-    finish_run(run, status=Run.Status.DONE, now=now, proposal={"changed": changed, "passed_over": total - changed})
+    text = f"{table.count(changed)} {WORDS[action]}"
+    proposal = {"changed": changed, "passed_over": total - changed, "words": text}
+    finish_run(run, status=Run.Status.DONE, now=now, proposal=proposal)
     record(
         Actor(*run.options["actor"]),
         "rows.edited",
         "run",
         run.pk,
-        f"{table.count(changed)} {WORDS[action]}",
+        text,
         at=now,
         workspace=run.workspace,
         detail={"table": run.options["table"], "action": action, "changed": changed},

@@ -89,7 +89,7 @@ def plan_forget(workspace: Workspace, wish: Wish) -> Preview:
         name = _name(affected.row)
         preview.counts[name] += 1
         shown = preview.examples.setdefault(name, [])
-        if len(shown) < SHOWN_EXAMPLES and affected.example:
+        if len(shown) < SHOWN_EXAMPLES and affected.example and affected.example not in shown:
             shown.append(affected.example)
     if wish.session:
         preview.counts["sessions"] += 1
@@ -267,7 +267,8 @@ def _settle_documents(workspace: Workspace) -> None:
 
 
 def _name(row: Model) -> str:
-    return str(row._meta.verbose_name_plural).removeprefix("historical ")
+    name = str(row._meta.verbose_name_plural)
+    return name if not name.startswith("historical ") else f"earlier states of {name.removeprefix('historical ')}"
 
 
 def _hash_key(workspace: Workspace) -> bytes:

@@ -47,7 +47,7 @@ def find_key(workspace: Workspace, key: str) -> KeyValue:
 def list_keys(workspace: Workspace, prefix: str = "") -> list[str]:
     """Return keys that begin so, in order (grid's memory_list)."""
     rows = living(workspace).filter(key__startswith=prefix)
-    return sorted(rows.values_list("key", flat=True))
+    return sorted(key for key in rows.values_list("key", flat=True) if key.startswith(prefix))  # SQLite folds case
 
 
 def with_text(rows: QuerySet[KeyValue], text: str, *, in_values: bool = True) -> QuerySet[KeyValue]:

@@ -9,9 +9,11 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Least
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services.changes import MAX_COUNT
 from knowledge_app.services.derived import derive
 from knowledge_app.services.edits import edit_rows
 from memoryhub.lib import retry
@@ -35,6 +37,12 @@ class BadKnowledge(MemoryHubError):
     """Knowledge that can't be kept: no content, or too much of it."""
 
     code = "bad_knowledge"
+
+
+class NothingToMove(MemoryHubError):
+    """All that was chosen stands in the category already."""
+
+    code = "nothing_to_move"
 
 
 class KnowledgeExists(MemoryHubError):
@@ -125,7 +133,9 @@ def clean_tags(tags: Sequence[str]) -> list[str]:
 
 
 def _used_again(known: KnowledgeEntry, actor: Actor, now: datetime) -> KnowledgeEntry:
-    KnowledgeEntry.objects.filter(pk=known.pk).update(access_count=F("access_count") + 1, accessed_at=now)
+    KnowledgeEntry.objects.filter(pk=known.pk).update(
+        access_count=Least(F("access_count") + 1, MAX_COUNT), accessed_at=now
+    )
     if known.withdrawn_at and actor.kind in ("person", "command"):
         edit_rows(known.workspace, "knowledge", "return", [known.pk], actor=actor, now=now)
     known.refresh_from_db()
@@ -164,7 +174,7 @@ def recategorise(
 ) -> tuple[Run, int]:
     """Move entries to a category; return the run and how many stay behind, since the category says that already.
 
-    Raises NothingChosen where none can move, BadKnowledge for an unknown category.
+    Raises NothingChosen, NothingToMove where none can move, BadKnowledge for an unknown category.
     """
     if category not in CATEGORIES:
         raise BadKnowledge(f"The categories are {', '.join(CATEGORIES)}.")
@@ -175,6 +185,8 @@ def recategorise(
         if identity not in taken:
             moving.append(pk)
             taken.add(identity)
+    if pks and not moving:
+        raise NothingToMove("Nothing was different: the category says all of that already.")
     run = edit_rows(workspace, "knowledge", "assign", moving, values={"category": category}, actor=actor, now=now)
     return run, len(pks) - len(moving)
 

@@ -72,6 +72,7 @@ def store(
 
     @transaction.atomic
     def write() -> Stored:
+        Workspace.objects.select_for_update().get(pk=workspace.pk)  # two that say the same take turns
         fresh, near = _sorted_out(workspace, checked, even_if_known=even_if_known)
         offered = [
             Confirmation(
@@ -202,7 +203,7 @@ def decide(confirmation: Confirmation, *, is_same: bool, actor: Actor, now: date
     locked.status = Confirmation.Status.CONFIRMED if is_same else Confirmation.Status.KEPT_APART
     locked.decided_at, locked.decided_by = now, actor.name[:200]
     locked.save(update_fields=["status", "decided_at", "decided_by"])
-    workspace, known = locked.workspace, locked.observation
+    workspace, known = locked.workspace, Observation.objects.select_for_update().get(pk=locked.observation_id)
     if is_same:
         values = {
             "confirmation_count": known.confirmation_count + 1,
@@ -210,7 +211,10 @@ def decide(confirmation: Confirmation, *, is_same: bool, actor: Actor, now: date
             "withdrawn_at": None,
             "withdrawn_reason": "",
         }
-        return edit_rows(workspace, "observations", "assign", [known.pk], values=values, actor=actor, now=now)
+        run = edit_rows(workspace, "observations", "assign", [known.pk], values=values, actor=actor, now=now)
+        run.options = run.options | {"confirmation": locked.pk}
+        run.save(update_fields=["options"])
+        return run
     said = Said(locked.category, locked.content, locked.source)
     stored = store(workspace, [said], actor=actor, now=now, run=locked.run, even_if_known=True)
     return stored.added[0]

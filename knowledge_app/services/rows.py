@@ -145,6 +145,7 @@ def take_observations(
     return _take(OBSERVATIONS, workspace, values, path=path, now=now, dry_run=dry_run)
 
 
+@transaction.atomic
 def _take(
     rows: Rows, workspace: Workspace, values: Mapping[str, Values], *, path: str, now: datetime, dry_run: bool
 ) -> Tally:
@@ -154,7 +155,7 @@ def _take(
     for key in values.keys() - fitting.keys():
         what = f"the id {key[:40]}… is longer than {KEY_LENGTH} characters"
         tally.problems.append(Problem(path, None, what, "not taken", "rejected"))
-    known = _kept(rows, workspace)
+    known = _kept(rows, workspace, lock=not dry_run)
     new = [
         rows.model(workspace=workspace, **{rows.id_field: key}, **value)
         for key, value in fitting.items()
@@ -169,15 +170,16 @@ def _take(
     tally.updated[rows.kind] += len(changed)
     tally.unchanged[rows.kind] += len(fitting) - len(new) - len(changed)
     if not dry_run:
-        with transaction.atomic():
-            _write(rows, new, changed, now)
+        _write(rows, new, changed, now)
     return tally
 
 
-def _kept(rows: Rows, workspace: Workspace) -> dict[str, Any]:
+def _kept(rows: Rows, workspace: Workspace, *, lock: bool = False) -> dict[str, Any]:
+    """Return a workspace's rows by their agent's id; ``lock``: for the transaction that goes on to change them."""
     if workspace.pk is None:
         return {}
-    found = rows.model._default_manager.filter(workspace=workspace)
+    manager = rows.model._default_manager
+    found = (manager.select_for_update() if lock else manager.all()).filter(workspace=workspace)
     return {getattr(row, rows.id_field): row for row in found}
 
 

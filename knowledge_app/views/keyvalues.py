@@ -19,6 +19,7 @@ from knowledge_app.services.files import key_values_file
 from knowledge_app.views.bulk import answer_edit, chosen_rows, list_address
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import clean_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
 from memoryhub.lib.secrets import looks_secret
@@ -86,7 +87,7 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
     action = request.POST.get("action", "")
     if action not in ("withdraw", "return"):
         raise service.BadKeyValue("Choose what to do with them.")
-    values = {"reason": request.POST.get("text", "").strip()[:500]}
+    values = {"reason": clean_text(request.POST.get("text", "")).strip()[:500]}
     return edit_rows(workspace, "key_values", action, pks, values=values, actor=person(request), now=timezone.now())
 
 
@@ -99,7 +100,8 @@ def new_key_value(request: HttpRequest, slug: str) -> HttpResponse:
         except MemoryHubError as error:
             form.add_error(None, error.message)
         else:
-            messages.success(request, "Written.")
+            is_new = row.history.count() == 1
+            messages.success(request, "Written." if is_new else "Written. What it was before stays below.")
             return redirect("knowledge:key-value", slug, row.pk)
     context = {"workspace": workspace, "form": form}
     return render_page(request, "knowledge_app/key_value_new.html", context, status=422 if form.errors else 200)
@@ -117,6 +119,8 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         if state is not None:
             return service.restore_value(row, state, actor=actor, now=now), ""
         if "value" in request.POST:
+            if row.is_secret and not request.POST["value"]:
+                raise service.BadKeyValue("Give the new value: the masked one stays as it is.")
             _, value = service.checked(row.key or "-", request.POST["value"].replace("\r\n", "\n"))
             return service.change_value(row, value, actor=actor, now=now), ""
         return _edit(request, workspace, [pk]), ""

@@ -18,6 +18,7 @@ from knowledge_app.views.bulk import after_edit, answer_edit, chosen_rows, list_
 from knowledge_app.views.extra import Fields, further_fields, with_further_fields
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import clean_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.likeness import DEFAULT_THRESHOLD
 from memoryhub.lib.pages import keyset_page, number_of, numbers_of
@@ -56,8 +57,13 @@ def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
         "state": state,
         "may_edit": has_role(request.user, workspace, EDITOR),
         "today": timezone.localdate(),
+        "withdrawn_count": 0 if totals else _withdrawn(workspace).count(),
     }
     return render_page(request, "knowledge_app/knowledge.html", context, fragment="knowledge-list")
+
+
+def _withdrawn(workspace: Workspace) -> QuerySet[KnowledgeEntry]:
+    return KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at__isnull=False)
 
 
 def _fitting(workspace: Workspace, request: HttpRequest) -> QuerySet[KnowledgeEntry]:
@@ -99,7 +105,7 @@ def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[Run, str]:
     """Carry out the form's action; return the run and what it left out, in words."""
     action, _, category = request.POST.get("action", "").partition(":")
-    text = request.POST.get("text", "").strip()
+    text = clean_text(request.POST.get("text", "")).strip()
     actor, now = person(request), timezone.now()
     if action == "move" and category in KnowledgeEntry.Category.values:
         run, behind = service.recategorise(workspace, pks, category, actor=actor, now=now)
@@ -107,7 +113,9 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[R
         return run, words if behind else ""
     values: dict[str, object] = {"reason": text[:500]}
     if action in ("tag", "untag"):
-        values = {"add" if action == "tag" else "remove": service.clean_tags(text.split(","))}
+        if not (tags := service.clean_tags(text.split(","))):
+            raise service.BadKnowledge("Name at least one tag.")
+        values = {"add" if action == "tag" else "remove": tags}
         action = "tag"
     elif action == "review":
         values = {"review_by": _day(request.POST.get("review_by", ""))}
@@ -149,9 +157,10 @@ def knowledge_entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     initial = {"content": entry.content, "category": entry.category, "source": entry.source, "tags": entry.tags}
     form = KnowledgeForm(request.POST if is_change else None, initial=initial)
     twin = None
+    changes = form.changes(initial) if is_change and form.is_valid() else {}
     if is_change and form.is_valid():
         try:
-            run = service.save_entry(entry, form.cleaned_data, actor=person(request), now=timezone.now())
+            run = service.save_entry(entry, changes, actor=person(request), now=timezone.now())
         except service.KnowledgeExists as error:
             twin = error.other
             form.add_error("content", error.message)

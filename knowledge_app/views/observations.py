@@ -18,6 +18,7 @@ from knowledge_app.services.observations import BadObservation, Said, decide, st
 from knowledge_app.views.bulk import after_edit, answer_edit, chosen_rows, list_address
 from knowledge_app.views.extra import Fields, further_fields, with_further_fields
 from memoryhub.lib.downloads import download
+from memoryhub.lib.gate import clean_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
 from sessions_app.access import get_workspace, has_role, person
@@ -93,12 +94,23 @@ def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
     action, _, category = request.POST.get("action", "").partition(":")
-    values: dict[str, Any] = {"reason": request.POST.get("text", "").strip()[:500]}
+    values: dict[str, Any] = {"reason": clean_text(request.POST.get("text", "")).strip()[:500]}
+    reason = ""
     if action == "move" and category in Observation.Category.values:
+        reason = f"{values['reason']} (moved)" if values["reason"] else ""
         action, values = "assign", {"category": category}
     elif action not in ("withdraw", "return", "verify"):
         raise BadObservation("Choose what to do with them.")
-    return edit_rows(workspace, "observations", action, pks, values=values, actor=person(request), now=timezone.now())
+    return edit_rows(
+        workspace,
+        "observations",
+        action,
+        pks,
+        values=values,
+        reason=reason,
+        actor=person(request),
+        now=timezone.now(),
+    )
 
 
 def new_observation(request: HttpRequest, slug: str) -> HttpResponse:
@@ -123,8 +135,9 @@ def observation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     row = get_object_or_404(Observation.objects.select_related("run"), workspace=workspace, pk=pk)
     initial = {"content": row.content, "category": row.category, "source": row.source}
     form = ObservationForm(request.POST if is_change else None, initial=initial)
+    changes = form.changes(initial) if is_change and form.is_valid() else {}
     if is_change and form.is_valid():
-        run = _assign(request, workspace, row, form.cleaned_data)
+        run = _assign(request, workspace, row, changes)
         return after_edit(request, run, slug, reverse("knowledge:observation", args=[slug, pk]))
     context = {
         "workspace": workspace,
@@ -185,6 +198,7 @@ def decide_offered(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         messages.success(request, "It counts as a confirmation.", extra_tags=str(done.pk))
     else:
         messages.success(request, "It is an observation of its own now.")
+        return redirect("knowledge:observation", slug, done.pk)
     return redirect("knowledge:offered", slug)
 
 

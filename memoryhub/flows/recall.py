@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from django.db.models import F
+from django.db.models.functions import Least
 
 from knowledge_app.models import Observation
+from knowledge_app.services.changes import MAX_COUNT
 from knowledge_app.services.graph import expand
 from memoryhub.lib.bm25 import count_documents, query_words, rank, stem, terms_of
 from sessions_app.models import Workspace
@@ -74,4 +76,6 @@ def recall(workspace: Workspace, query: str, *, limit: int = LIMIT) -> Recall:
 def note_reading(recalled: Recall, now: datetime) -> None:
     """Count that an agent read what was recalled. Reading confirms nothing."""
     pks = [one.observation.pk for rows in recalled.found.values() for one in rows]
-    Observation.objects.filter(pk__in=pks).update(access_count=F("access_count") + 1, accessed_at=now)
+    Observation.objects.filter(pk__in=pks).update(
+        access_count=Least(F("access_count") + 1, MAX_COUNT), accessed_at=now
+    )

@@ -74,7 +74,10 @@ def complete(run: Run, *, now: Callable[[], datetime]) -> Run:
     if not run.is_live:
         return run
     while (done := execute(run.pk, now=now)) is None:
-        done = Run.objects.select_related("workspace", "session").get(pk=run.pk)
+        found = Run.objects.select_related("workspace", "session").filter(pk=run.pk).first()
+        if found is None:
+            raise RunNotFitting("The run was removed meanwhile.")
+        done = found
         if not done.is_live:
             break
         time.sleep(LOOK_SECONDS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -13,6 +14,8 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Model, Q, QuerySet
 from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
+
+from memoryhub.lib.gate import clean_text
 
 RowT = TypeVar("RowT", bound=Model)
 
@@ -41,7 +44,10 @@ def keyset_page(queryset: QuerySet[RowT], *, order: Sequence[str], params: Query
     rows = queryset.order_by(*(_flip(order) if backwards else order))
     cursor = before or after
     if cursor and not to_end:
-        rows = rows.filter(_beyond(order, cursor, backwards=backwards))
+        try:
+            rows = rows.filter(_beyond(order, cursor, backwards=backwards))
+        except (ValueError, TypeError, OverflowError):  # of another type than the column
+            return keyset_page(queryset, order=order, params=QueryDict(), size=size)
     found = list(rows[: size + 1])
     has_more = len(found) > size
     found = found[:size]
@@ -99,11 +105,24 @@ def _decode(cursor: str, order: Sequence[str]) -> list[Any] | None:
         return None
     if not isinstance(values, list) or len(values) != len(order):
         return None
-    decoded = [parse_datetime(str(value.get("at", ""))) if isinstance(value, dict) else value for value in values]
-    is_plain = all(
-        isinstance(value, str | int | float | datetime) and not isinstance(value, bool) for value in decoded
-    )
-    return decoded if is_plain else None
+    decoded = [_moment(value) if isinstance(value, dict) else value for value in values]
+    return decoded if all(map(_is_storable, decoded)) else None
+
+
+def _moment(value: dict[str, Any]) -> datetime | None:
+    try:
+        return parse_datetime(str(value.get("at", "")))
+    except ValueError:  # the 31st of February
+        return None
+
+
+def _is_storable(value: object) -> bool:
+    """Tell whether both databases take a value to compare with."""
+    if isinstance(value, str):
+        return clean_text(value) == value
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, datetime) or (type(value) is int and abs(value) < 2**63)
 
 
 def _url(params: QueryDict, **changes: str) -> str:

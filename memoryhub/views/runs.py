@@ -143,10 +143,23 @@ def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     undone = undo_run(run, actor=person(request), now=timezone.now())
     if isinstance(undone, Run) and undone.is_live:
         return redirect("run", slug, undone.pk)
-    messages.success(request, "Undone.", extra_tags=str(undone.pk) if isinstance(undone, Run) else "")
+    _say_undone(request, undone)
     back = request.POST.get("next", "")
     is_own = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
     return redirect(back if is_own else reverse("run", args=[slug, pk]))
+
+
+def _say_undone(request: HttpRequest, undone: Run | None) -> None:
+    """Say what was put back, and what wasn't, since it was changed again; an undone edit can be done again."""
+    changed = undone.proposal.get("changed", 0) if undone else 0
+    left = undone.proposal.get("passed_over", 0) if undone else 0
+    if undone is None or not left:
+        messages.success(request, "Undone.", extra_tags=str(undone.pk) if undone else "")
+    elif changed:
+        words = f"Undone in {changed:,} rows; {left:,} were changed since and stay as they are."
+        messages.warning(request, words, extra_tags=str(undone.pk))
+    else:
+        messages.warning(request, "Nothing was put back: what it changed was changed again since.")
 
 
 @require_POST

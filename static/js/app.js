@@ -84,8 +84,9 @@ document.addEventListener("keydown", (event) => {
     const menu = one(".menu[open]");
     closeMenus();
     if (menu?.contains(document.activeElement)) one("summary", menu).focus();
+    if (event.target.matches("[data-search]")) event.target.blur();
   }
-  const typing = event.target.closest("input, textarea, select, [contenteditable], dialog[open]");
+  const typing = event.target.closest("input:not([type='checkbox']), textarea, select, [contenteditable], dialog[open]");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const place = Date.now() - going < 1500 && one(`[data-go="${CSS.escape(event.key)}"]`);
   going = 0;

@@ -67,7 +67,7 @@ def undo(page: Page) -> None:
 def test_ten_thousand_entries_are_recategorised_five_hundred_merged_and_both_undone(page: Page, many: Workspace):
     page.goto("/w/atlas/knowledge/?category=learned_fact")
     expect(page.locator("#action")).to_be_hidden()
-    page.get_by_label("All 10.0k that fit").check()
+    page.get_by_label("All 10,000 that fit").check()
     page.select_option("#action", "move:user_preference")
     page.click("button:has-text('Do it')")
     work(page)

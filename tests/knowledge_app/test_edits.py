@@ -11,7 +11,7 @@ from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import KnowledgeRecord
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.runs import LeaseLost, RunNotFitting, cancel_run, claim_run
-from tests.hub import NOW, PERSON
+from tests.hub import NOW, PERSON, figures
 
 pytestmark = pytest.mark.django_db
 WHO = {"actor": PERSON, "now": NOW}
@@ -35,7 +35,7 @@ def test_an_edit_changes_rows_and_tells_who_did_it(workspace):
     run = recategorise(workspace, [row])
 
     row.refresh_from_db()
-    assert (run.status, run.proposal) == ("done", {"changed": 1, "passed_over": 0})
+    assert (run.status, figures(run)) == ("done", {"changed": 1, "passed_over": 0})
     assert row.category == "user_preference"
     assert row.identity == content_id("user_preference", "likes tea")
     assert row.history.order_by("-history_id")[0].history_change_reason == "olga: changed"
@@ -84,7 +84,7 @@ def test_undoing_leaves_what_was_changed_since(workspace):
 
     undoing = undo_edit(run, **WHO)
 
-    assert undoing.proposal == {"changed": 1, "passed_over": 1}
+    assert figures(undoing) == {"changed": 1, "passed_over": 1}
     assert [row.category for row in KnowledgeEntry.objects.order_by("id")] == ["error_pattern", "learned_fact"]
 
 
@@ -139,7 +139,7 @@ def test_rows_of_another_workspace_are_passed_over(workspace):
 
     foreign.refresh_from_db()
     assert foreign.category == "learned_fact"
-    assert run.proposal == {"changed": 0, "passed_over": 1}
+    assert figures(run) == {"changed": 0, "passed_over": 1}
 
 
 def test_nothing_chosen_is_no_edit(workspace):
@@ -233,3 +233,46 @@ def test_a_correction_that_the_file_took_over_is_none_any_more(workspace):
     take(workspace, category="user_preference")
 
     assert KnowledgeEntry.objects.get().corrected == {}
+
+
+def test_a_cancelled_edit_is_undone_as_far_as_it_came(workspace, monkeypatch):
+    monkeypatch.setattr(edits, "AT_ONCE", 0)
+    monkeypatch.setattr(edits, "BATCH_ROWS", 1)
+    run = recategorise(workspace, [knowledge(workspace), knowledge(workspace, "likes cats")])
+    claimed = claim_run(run.pk, owner="w", now=NOW)
+    edits._change_batch(claimed, [[KnowledgeEntry.objects.order_by("id")[0].pk]], 1, 2, NOW)
+    cancel_run(run, **WHO)
+
+    undoing = undo_edit(Run.objects.get(pk=run.pk), **WHO)
+    execute(undoing.pk, now=lambda: NOW)
+
+    assert set(KnowledgeEntry.objects.values_list("category", flat=True)) == {"learned_fact"}
+
+
+def test_undoing_passes_over_a_key_that_is_taken_again(workspace):
+    row = CachedResponse.objects.create(workspace=workspace, key="k", response="old")
+    run = edit_rows(workspace, "cached", "remove", [row.pk], **WHO)
+    CachedResponse.objects.create(workspace=workspace, key="k", response="new")
+
+    assert figures(undo_edit(run, **WHO)) == {"changed": 0, "passed_over": 1}
+    assert CachedResponse.objects.get().response == "new"
+
+
+def test_an_undone_merge_keeps_what_was_counted_since(workspace):
+    keep = knowledge(workspace, access_count=2)
+    other = knowledge(workspace, "likes tea!", tags=["b"], access_count=3)
+    run = edit_rows(workspace, "knowledge", "merge", [[keep.pk, other.pk]], **WHO)
+    KnowledgeEntry.objects.filter(pk=keep.pk).update(access_count=6)
+
+    undo_edit(run, **WHO)
+
+    keep.refresh_from_db()
+    assert (keep.tags, keep.access_count) == ([], 3)
+
+
+def test_counts_stop_where_their_columns_end(workspace):
+    rows = [knowledge(workspace, text, access_count=2**31 - 1) for text in ("likes tea", "likes tea!")]
+
+    edit_rows(workspace, "knowledge", "merge", [[row.pk for row in rows]], **WHO)
+
+    assert KnowledgeEntry.objects.get(pk=rows[0].pk).access_count == 2**31 - 1

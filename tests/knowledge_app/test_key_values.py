@@ -193,3 +193,12 @@ def test_the_command_masks_secrets_and_notes_who_read_one(workspace, command):
     assert not AuditRecord.objects.filter(action="key_value.revealed").exists()
     assert command("key_values", "get", "atlas", "db_password")["value"] == "acme-hunter"
     assert AuditRecord.objects.filter(action="key_value.revealed").count() == 1
+
+
+def test_saving_a_masked_value_without_a_new_one_changes_nothing(workspace, editor):
+    row = write(workspace, "db_password", "acme-hunter")
+
+    response = editor.post(url("edit-key-value", row.pk), {"value": ""}, follow=True)
+
+    assert "the masked one stays" in response.content.decode()
+    assert find_key(workspace, "db_password").value == "acme-hunter"

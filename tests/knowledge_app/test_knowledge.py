@@ -9,6 +9,7 @@ from knowledge_app.services.files import cache_file, key_values_file, knowledge_
 from knowledge_app.services.knowledge import (
     BadKnowledge,
     KnowledgeExists,
+    NothingToMove,
     add_knowledge,
     context_export,
     merge_groups,
@@ -101,8 +102,10 @@ def test_entries_that_the_category_has_already_stay_behind(workspace):
     run, behind = recategorise(workspace, [here.pk, also.pk], "user_preference", **WHO)
 
     assert (run.proposal["changed"], behind) == (1, 1)
-    with pytest.raises(NothingChosen):
+    with pytest.raises(NothingToMove):
         recategorise(workspace, [here.pk], "user_preference", **WHO)
+    with pytest.raises(NothingChosen):
+        recategorise(workspace, [], "user_preference", **WHO)
     with pytest.raises(BadKnowledge):
         recategorise(workspace, [here.pk], "hunch", **WHO)
 

@@ -74,8 +74,11 @@ def test_a_confirmation_counts_and_can_be_undone(workspace):
     undo_edit(run, **WHO)
     known.refresh_from_db()
     assert (known.confirmation_count, known.last_verified_at) == (0, None)
+    offered.refresh_from_db()
+    assert offered.status == "offered"
+    decide(offered, is_same=False, **WHO)
     with pytest.raises(AlreadyDecided):
-        decide(offered, is_same=False, **WHO)
+        decide(offered, is_same=True, **WHO)
 
 
 def test_another_thing_becomes_an_observation_of_its_own(workspace):

@@ -1,3 +1,5 @@
+import base64
+import json
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from urllib.parse import parse_qs
@@ -90,3 +92,14 @@ def test_a_page_past_the_end_leads_back(sessions):
 
     assert keys(found) == []
     assert found.first_url == "?"
+
+
+@pytest.mark.parametrize("values", [["abc"], [1e400], [2**70], ["\x00"], ["\ud800"], [{"at": "2026-02-31T00:00"}]])
+@pytest.mark.parametrize("order", [("-id",), ("key",)])
+def test_a_forged_cursor_is_no_error(workspace, values, order):
+    Session.objects.create(workspace=workspace, key="cli:a", channel="cli")
+    cursor = base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+
+    page = keyset_page(Session.objects.all(), order=order, params=QueryDict(f"before={cursor}"))
+
+    assert len(page.rows) <= 1

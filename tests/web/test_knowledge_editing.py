@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services import edits
-from knowledge_app.services.knowledge import add_knowledge
+from knowledge_app.services.knowledge import add_knowledge, save_entry
 from memoryhub.flows.runs import execute
 from sessions_app.models import Run, Workspace
 from tests.hub import NOW, PERSON
@@ -133,6 +133,39 @@ def test_an_entry_is_edited_withdrawn_and_restored_on_its_page(workspace, editor
     assert (entry.content, entry.withdrawn_at, str(entry.review_by)) == ("likes tea", None, "2026-12-24")
 
 
+def as_page_sends(form, **changes):
+    """Return what a browser sends of a form: its values, and what they were when the page was made."""
+    values = {name: form[name].value() for name in form.fields}
+    before = {form[name].html_initial_name: value for name, value in values.items()}
+    return before | values | changes
+
+
+def test_a_form_saves_what_was_changed_in_it_and_nothing_else(workspace, editor):
+    entry = add(workspace, "likes tea\nand cake", tags=["a,b"])
+    sent = as_page_sends(editor.get(url("knowledge-entry", entry.pk)).context["form"])
+    save_entry(entry, {"category": "error_pattern"}, actor=PERSON, now=NOW)
+
+    lines = {"content": "likes tea\r\nand cake", "initial-content": "likes tea\r\nand cake"}
+    editor.post(url("knowledge-entry", entry.pk), sent | lines | {"source": "chat"})
+
+    entry.refresh_from_db()
+    assert (entry.source, entry.category, entry.tags) == ("chat", "error_pattern", ["a,b"])
+    assert (entry.content, set(entry.corrected)) == ("likes tea\nand cake", {"category", "source"})
+
+
+def test_a_field_that_someone_changed_meanwhile_is_shown_as_it_is_now(workspace, editor):
+    entry = add(workspace, "likes tea")
+    sent = as_page_sends(editor.get(url("knowledge-entry", entry.pk)).context["form"], content="likes coffee")
+    save_entry(entry, {"content": "likes water"}, actor=PERSON, now=NOW)
+
+    response = editor.post(url("knowledge-entry", entry.pk), sent)
+
+    assert response.status_code == 422
+    assert "it says now: likes water" in response.content.decode()
+    entry.refresh_from_db()
+    assert entry.content == "likes water"
+
+
 def test_a_twin_is_pointed_out(workspace, editor):
     twin, entry = add(workspace), add(workspace, "likes cats")
 
@@ -222,3 +255,26 @@ def test_the_command_merges_and_exports(workspace, command, tmp_path):
     command("knowledge", "export", "atlas", "--output", str(file))
     assert len(json.loads(file.read_text())["entries"]) == 1
     assert json.loads(command("knowledge", "export", "atlas")["text"])["version"] == 1
+
+
+def test_an_undo_that_puts_nothing_back_says_so(workspace, editor):
+    entry = add(workspace)
+    for content in ("likes green tea", "likes black tea"):
+        save_entry(entry, {"content": content}, actor=PERSON, now=NOW)
+    first = Run.objects.order_by("pk")[0]
+
+    page = editor.post(reverse("undo-run", args=["atlas", first.pk]), {"next": url("knowledge")}, follow=True)
+
+    assert "Nothing was put back" in page.content.decode()
+    entry.refresh_from_db()
+    assert entry.content == "likes black tea"
+
+
+def test_a_list_whose_entries_are_all_withdrawn_says_where_they_are(workspace, editor):
+    entry = add(workspace)
+    editor.post(url("edit-knowledge"), {"row": entry.pk, "action": "withdraw"})
+
+    html = editor.get(url("knowledge")).content.decode()
+
+    assert "No entry is in use" in html
+    assert "?state=withdrawn" in html
