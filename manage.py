@@ -64,6 +64,7 @@ TEST_MODULES = [
     "pytest_playwright",
     "pytest_randomly",
     "time_machine",
+    "xdist",
 ]
 HINTS = {
     "No space left on device": "The disk is full.",
