@@ -321,6 +321,11 @@ class ImportRules:
             record = redaction.record(record)
         return record
 
+    def value(self, value: Any) -> Any:
+        for redaction in self.redactions:
+            value = redaction.value(value)
+        return value
+
     def text(self, text: str) -> str:
         for redaction in self.redactions:
             text = redaction.text(text)

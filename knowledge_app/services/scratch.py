@@ -86,7 +86,9 @@ def _end(workspace: Workspace, actor: Actor, now: datetime) -> dict[str, int]:
 def idle_scratchpads(now: datetime) -> Iterable[Workspace]:
     """Return scratchpads that hold something and saw no change for six hours. Imported ones are left to people."""
     for workspace in Workspace.objects.filter(persist_memory=False, path=""):
-        latest = AuditRecord.objects.filter(workspace=workspace).aggregate(at=Max("at"))["at"]
+        told = AuditRecord.objects.filter(workspace=workspace).aggregate(at=Max("at"))["at"]
+        used = CachedResponse.objects.filter(workspace=workspace).aggregate(at=Max("accessed_at"))["at"]
+        latest = max((moment for moment in (told, used) if moment), default=None)
         holds = any(model._default_manager.filter(workspace=workspace).exists() for model in _TABLES)
         if holds and (latest is None or now - latest > IDLE):
             yield workspace

@@ -68,6 +68,8 @@ def _vacuum() -> None:
         if connection.vendor == "sqlite":
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if cursor.fetchone()[0]:  # somebody reads it just now
+                raise OperationalError("the log is in use")
             return
         for label in TABLES:
             for model in apps.get_app_config(label).get_models():
@@ -118,7 +120,9 @@ def _goes(item: Item, rules: ImportRules) -> bool:
 def _redacted(item: Item, rules: ImportRules) -> Item:
     if isinstance(item, GraphRecord):
         terms = [term for term in item.terms if not rules.mentions(term.text)]
-        known = [replace(term, related=_unmentioned(term.related, rules)) for term in terms]
+        known = [
+            replace(term, related=_unmentioned(term.related, rules), extra=rules.value(term.extra)) for term in terms
+        ]
         return replace(item, terms=known) if known != item.terms else item
     redacted: Any = rules.record(item, is_memory=isinstance(item, DocumentRecord))
     if isinstance(item, DocumentRecord) and redacted.content != item.content:

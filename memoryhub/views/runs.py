@@ -13,14 +13,13 @@ from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseStopPolling
 
 from knowledge_app.models import MemoryRevision
-from knowledge_app.services.changes import WORDS
 from knowledge_app.services.consolidation import is_due
-from knowledge_app.services.edits import TABLES
 from memoryhub.flows.model import model_for
 from memoryhub.flows.review import approve_run
 from memoryhub.flows.runs import undo_run
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
+from memoryhub.views.edited import edit_figures
 from memoryhub.views.people import EDITOR, get_session
 from sessions_app.access import get_workspace, has_role, person
 from sessions_app.forms import CompressForm
@@ -68,23 +67,12 @@ def run_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "summary": Summary.objects.filter(run=run).first(),
         "may_decide": has_role(request.user, run.workspace, EDITOR),
         "memory_url": _memory_url(run, slug),
-        "edit": _edit_figures(run) if run.kind == Run.Kind.EDIT else None,
+        "edit": edit_figures(run) if run.kind == Run.Kind.EDIT else None,
     }
     response = render_page(request, "memoryhub/run.html", context, fragment="run")
     if not run.is_live and request.GET.get("poll"):
         return HttpResponseStopPolling(response.content)
     return response
-
-
-def _edit_figures(run: Run) -> dict[str, object]:
-    table, action = TABLES[run.options["table"]], run.options["action"]
-    return {
-        "words": WORDS[action].capitalize(),
-        "many": table.many,
-        "total": sum(len(unit) for unit in run.options["units"]),
-        "changed": run.proposal.get("changed") or run.edited_rows.count(),
-        "of": run.options.get("of"),
-    }
 
 
 def _memory_url(run: Run, slug: str) -> str:

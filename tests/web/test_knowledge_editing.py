@@ -8,6 +8,8 @@ from django.utils import timezone
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services import edits
+from knowledge_app.services.cache import keep
+from knowledge_app.services.key_values import write_value
 from knowledge_app.services.knowledge import add_knowledge, save_entry
 from memoryhub.flows.runs import execute
 from sessions_app.models import Run, Workspace
@@ -255,6 +257,28 @@ def test_the_command_merges_and_exports(workspace, command, tmp_path):
     command("knowledge", "export", "atlas", "--output", str(file))
     assert len(json.loads(file.read_text())["entries"]) == 1
     assert json.loads(command("knowledge", "export", "atlas")["text"])["version"] == 1
+
+
+def test_the_page_of_an_edit_shows_its_rows_and_masks_exact_values(workspace, viewer_client):
+    entry = add(workspace, tags=["old"])
+    save_entry(entry, {"content": "likes <b>green</b> tea", "tags": ["new"]}, actor=PERSON, now=NOW)
+    for value in ("acme-hunter", "acme-farmer"):
+        write_value(workspace, "db_password", value, actor=PERSON, now=NOW)
+    pages = [viewer_client.get(reverse("run", args=["atlas", run.pk])) for run in Run.objects.order_by("pk")]
+    words, values = [page.content.decode() for page in pages]
+
+    assert "likes &lt;b&gt;green&lt;/b&gt; tea" in words
+    assert "<del>old</del> → <ins>new</ins>" in words
+    assert "db_password" in values
+    assert "hunter" not in values
+    assert "farmer" not in values
+
+
+def test_the_page_of_a_removal_says_what_went(workspace, editor):
+    row = keep(workspace, "Who owns it?", "m", "Jonas", now=NOW)
+    editor.post(url("invalidate"), {"row": row.pk})
+
+    assert "Who owns it?" in editor.get(reverse("run", args=["atlas", Run.objects.get().pk])).content.decode()
 
 
 def test_an_undo_that_puts_nothing_back_says_so(workspace, editor):

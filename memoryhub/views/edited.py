@@ -1,0 +1,70 @@
+"""What an edit did, row by row, for its page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+
+from knowledge_app.models import EditedRow
+from knowledge_app.services.changes import WORDS
+from knowledge_app.services.edits import TABLES
+from sessions_app.models import Run
+
+SHOWN = 50
+SHOWN_CHARS = 200
+PAGES = {
+    "knowledge": "knowledge:knowledge-entry",
+    "observations": "knowledge:observation",
+    "key_values": "knowledge:key-value",
+    "cached": "knowledge:cached-response",
+}
+DERIVED = ("identity", "corrected", "is_secret")
+MASK = "••••••••"
+
+
+@dataclass(frozen=True)
+class Touched:
+    """One row: its page ("" where it is gone), what it is called, and (field, before, after)."""
+
+    url: str
+    label: str
+    changes: list[tuple[str, str, str]]
+
+
+def edit_figures(run: Run) -> dict[str, Any]:
+    """Return what a page shows of an edit: what it did, to how many rows, and the first fifty of them."""
+    table, action = TABLES[run.options["table"]], run.options["action"]
+    edited = list(EditedRow.objects.filter(run=run).order_by("id")[: SHOWN + 1])
+    rows = table.model._default_manager.in_bulk([row.object_id for row in edited])
+    return {
+        "words": WORDS[action].capitalize(),
+        "many": table.many,
+        "total": sum(len(unit) for unit in run.options["units"]),
+        "changed": run.proposal.get("changed") or run.edited_rows.count(),
+        "of": run.options.get("of"),
+        "rows": [_touched(run, row, rows.get(row.object_id)) for row in edited[:SHOWN]],
+        "has_more": len(edited) > SHOWN,
+    }
+
+
+def _touched(run: Run, edited: EditedRow, row: Any) -> Touched:
+    page = PAGES.get(edited.table)
+    url = reverse(page, args=[run.workspace.slug, edited.object_id]) if page and row is not None else ""
+    gone = (edited.before or edited.after or {}).get("preview") or f"number {edited.object_id}"
+    label = str(row) if row is not None else str(gone)
+    before, after = edited.before or {}, edited.after or {}
+    names = [name for name in before if name in after and name not in DERIVED]
+    changes = [(name, _shown(edited, name, before[name]), _shown(edited, name, after[name])) for name in names]
+    return Touched(url, label[:SHOWN_CHARS], changes)
+
+
+def _shown(edited: EditedRow, name: str, value: Any) -> str:
+    """Return a value in words; exact values may be secrets, so they are masked here."""
+    if edited.table == "key_values" and name == "value":
+        return MASK
+    if value is None or value in ("", []):
+        return "—"
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
