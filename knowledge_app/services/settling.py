@@ -250,11 +250,20 @@ def undo_settling(run: Run, *, actor: Actor, now: datetime) -> Run:
     runs = [undo_edit(other, actor=actor, now=now).pk for other in others.order_by("id")]
     facts = Fact.objects.filter(workspace=run.workspace_id, pk__in=along.get("facts", []), died__isnull=False)
     for fact in facts.order_by("document", "line", "id"):
-        bring_back(fact, actor=actor, now=now)
+        revision = bring_back(fact, actor=actor, now=now)
+        _point_at(fact, Fact.objects.filter(born=revision, text=fact.text).order_by("id").first())
     _restore_dates(run, along.get("dates", []), actor, now)
     undoing.options = undoing.options | {"along": {"runs": runs}}
     Run.objects.filter(pk=undoing.pk).update(options=undoing.options)
     return undoing
+
+
+def _point_at(fact: Fact, heir: Fact | None) -> None:
+    """Let concerns about a fact that was removed be about the one that came back in its place."""
+    if heir is not None:
+        concerns = Concern.objects.filter(workspace=fact.workspace_id)
+        concerns.filter(table=FACTS, object_id=fact.pk).update(object_id=heir.pk)
+        concerns.filter(other_table=FACTS, other_id=fact.pk).update(other_id=heir.pk)
 
 
 def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], actor: Actor, now: datetime) -> None:

@@ -81,7 +81,9 @@ def test_withdrawing_takes_each_table_s_row_out_and_undoing_brings_it_back(works
 
     undo_settling(fresh(run), **WHO)
 
-    assert Fact.objects.get(died=None).text == fact.text
+    back = Fact.objects.get(died=None)
+    assert back.text == fact.text
+    assert Concern.objects.filter(table="facts", object_id=back.pk).exists()
     for row in (entry, finding, value):
         row.refresh_from_db()
         assert row.withdrawn_at is None
