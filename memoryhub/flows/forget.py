@@ -13,6 +13,7 @@ from django.db import OperationalError, connection
 
 from knowledge_app.models import Forgotten
 from knowledge_app.services.forget import ImportRules, Wish, apply_forget, import_rules
+from memoryhub.lib import retry
 from memoryhub.lib.forget import MARK
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
@@ -43,7 +44,9 @@ def forget(
 
     Raises NothingToForget, ForgetChanged.
     """
-    receipt = apply_forget(workspace, wish, expected=expected, reason=reason, actor=actor, now=now)
+    receipt = retry.write(
+        lambda: apply_forget(workspace, wish, expected=expected, reason=reason, actor=actor, now=now)
+    )
     return receipt, vacuum()
 
 
