@@ -281,6 +281,20 @@ def test_the_page_of_a_removal_says_what_went(workspace, editor):
     assert "Who owns it?" in editor.get(reverse("run", args=["atlas", Run.objects.get().pk])).content.decode()
 
 
+def test_edits_are_listed_with_what_they_did_and_undone_there(workspace, editor):
+    entry = add(workspace)
+    save_entry(entry, {"content": "likes green tea"}, actor=PERSON, now=NOW)
+    address = reverse("runs", args=["atlas"]) + "?state=edits"
+    html = editor.get(address).content.decode()
+
+    assert "1 knowledge entry changed" in html
+    assert "olga" in html
+    back = editor.post(reverse("undo-run", args=["atlas", Run.objects.get().pk]), {"next": address})
+    assert back["Location"] == address
+    entry.refresh_from_db()
+    assert entry.content == "likes tea"
+
+
 def test_an_undo_that_puts_nothing_back_says_so(workspace, editor):
     entry = add(workspace)
     for content in ("likes green tea", "likes black tea"):
