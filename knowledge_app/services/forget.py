@@ -115,6 +115,7 @@ def apply_forget(
             raise NothingToForget("Nothing in this workspace holds it.")
         if preview.total != expected:
             raise ForgetChanged(f"{preview.total:,} rows hold it now, not {expected:,}: look at the preview again.")
+        digests = _digests(workspace, wish)  # now: what a session taught is known only while it is there
         _stop_runs(workspace, now)
         for affected in list(walk(workspace, rules)):
             _apply(affected, workspace, actor, now)
@@ -126,7 +127,7 @@ def apply_forget(
         receipt = Forgotten.objects.create(
             workspace=workspace,
             kind=wish.kind,
-            digests=_digests(workspace, wish),
+            digests=digests,
             counts=dict(sorted(preview.counts.items())),
             reason=rules.redaction.text(reason)[:500],
             forgotten_by=actor.name[:200],

@@ -13,7 +13,16 @@ from django.apps import apps
 from django.db import connection, models
 from django.urls import reverse
 
-from knowledge_app.models import Fact, Forgotten, HistoryEntry, KeyValue, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.models import (
+    Fact,
+    FactSource,
+    Forgotten,
+    HistoryEntry,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryDocument,
+    Observation,
+)
 from knowledge_app.services import forget_rules
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import key_values_file, knowledge_file
@@ -307,6 +316,23 @@ def test_a_forgotten_session_is_not_imported_again(tmp_path, settings):
     import_workspace(path, **WHO)
 
     assert not Session.objects.exists()
+
+
+def test_what_a_forgotten_session_alone_taught_is_not_imported_again(tmp_path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path = agent(tmp_path / "agent")
+    workspace = import_workspace(path, **WHO).workspace
+    taught = Fact.objects.get(text__contains=CANARY)
+    FactSource.objects.create(fact=taught, entry=Entry.objects.get())
+    forget(workspace, "session", session=Session.objects.get())
+    assert CANARY not in MemoryDocument.objects.get(name="MEMORY.md").head.content
+    (path / "memory" / "MEMORY.md").write_text(f"# Team\n\n- knows {CANARY}\n- tea\n- bread\n")
+
+    import_workspace(path, **WHO)
+
+    content = MemoryDocument.objects.get(name="MEMORY.md").head.content
+    assert "- bread" in content
+    assert CANARY not in content
 
 
 def test_an_operator_sees_what_would_go_and_then_it_is_gone(workspace, admin_client, editor):
