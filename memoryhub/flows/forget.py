@@ -29,6 +29,8 @@ from memoryhub.lib.layouts.records import (
     Problem,
     SessionRecord,
 )
+from memoryhub.lib.search.operations import indexes
+from memoryhub.lib.search.upkeep import pack
 from sessions_app.models import DeletedSession, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.lifecycle import forgotten_key
@@ -69,6 +71,8 @@ def vacuum() -> bool:
 def _vacuum() -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
+            for index in indexes(connection):  # its pages keep the words of removed rows until they are merged
+                pack(connection, index)
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             if cursor.fetchone()[0]:  # somebody reads it just now

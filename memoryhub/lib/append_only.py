@@ -30,9 +30,15 @@ def trigger_names(table: str) -> tuple[str, str]:
 
 
 def _columns(connection: BaseDatabaseWrapper, protection: Protection) -> list[str]:
+    generated = "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attgenerated <> ''"
     with connection.cursor() as cursor:
         described = connection.introspection.get_table_description(cursor, protection.table)
-    return [column.name for column in described if column.name not in protection.free]
+        if connection.vendor == "postgresql":
+            cursor.execute(generated, [protection.table])  # those have no value yet where a trigger looks
+            derived = {name for (name,) in cursor.fetchall()}
+        else:
+            derived = set()
+    return [column.name for column in described if column.name not in derived.union(protection.free)]
 
 
 def install_sql(connection: BaseDatabaseWrapper, protection: Protection) -> list[str]:

@@ -15,13 +15,14 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from memoryhub.lib.bm25 import UNSPACED
+from memoryhub.lib.search.words import HANGUL, UNSPACED
 
 MARK = "[forgotten]"
 LEAST_CHARS = 3  # of a phrase: a shorter one would take half of everything with it
 _FILLER = "\u200b"  # stands in the places that an escape of a letter takes beyond the first
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrtbf])")
 _BULLET = re.compile(r"^(\s*(?:[-*+]|#{1,6}|\d+[.)])\s+)")
+APART = UNSPACED + HANGUL  # each character of these is looked for by itself
 Phrase = tuple[str, ...]
 Span = tuple[int, int]
 Finder = Callable[[str], list[Span]]  # finds what is to be forgotten in a text: [start, end), in order
@@ -41,8 +42,8 @@ def _pieces() -> re.Pattern[str]:
     joined = "".join(
         re.escape(chr(code)) for code in range(0x80, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc", "Cf")
     )
-    letter = f"[^\\W_{UNSPACED}]"
-    return re.compile(f"[{UNSPACED}]|{letter}(?:{letter}|[{joined}])*")
+    letter = f"[^\\W_{APART}]"
+    return re.compile(f"[{APART}]|{letter}(?:{letter}|[{joined}])*")
 
 
 def tokens_with_places(text: str) -> list[tuple[str, int, int]]:

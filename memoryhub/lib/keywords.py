@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 
+from memoryhub.lib.search.words import UNSPACED
+
 MAX_KEYWORDS = 20  # of one text
 MIN_CHARS, MAX_CHARS = 3, 30
 MAX_UNSPACED = 4  # longer runs of a script without spaces are phrases, not words
-_UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _WORD = re.compile(
     "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]+"  # Chinese characters
     "|[\u30a1-\u30fa\u30fc]+"  # katakana: mostly one word
-    f"|[^\\W_{_UNSPACED}]+(?:'[^\\W_{_UNSPACED}]+)*"
+    f"|[^\\W_{UNSPACED}]+(?:'[^\\W_{UNSPACED}]+)*"
 )
 _HEX = re.compile(r"(?=.*\d)[0-9a-f]{6,}")
 _MIXED = re.compile(r".*\d\D+\d|(?=.*\d).{13}")  # digits in several places, or in a long word: an identifier
@@ -61,7 +62,7 @@ def _is_keyword(word: str) -> bool:
 
 def is_unspaced(character: str) -> bool:
     """Tell whether a character is of a script that sets no spaces between words."""
-    return bool(re.match(f"[{_UNSPACED}]", character))
+    return bool(re.match(f"[{UNSPACED}]", character))
 
 
 def has_word(text: str, word: str) -> bool:

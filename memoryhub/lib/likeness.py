@@ -16,6 +16,7 @@ from itertools import pairwise
 
 from memoryhub.lib.facts import normal_form
 from memoryhub.lib.guard import count_negations, numbers_in
+from memoryhub.lib.search.words import UNSPACED
 
 Pair = tuple[int, int, float]
 Signature = tuple[frozenset[tuple[str, int]], int]
@@ -24,7 +25,7 @@ MAX_COMPARED_CHARS = 4_000  # of a text: longer ones are compared by their begin
 MAX_COMPARISONS = 1_500_000  # of sets with each other; some seconds
 MAX_PARTNERS = 20  # contradictions that one text is named in
 _WORD = re.compile(r"[^\W_]+")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+_UNSPACED = re.compile(f"[{UNSPACED}]+")
 _COMMON = "a an and are as at be by for from has have in is it its of on or that the this to was were will with"
 _STOP = frozenset(_COMMON.split())
 

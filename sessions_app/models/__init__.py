@@ -1,6 +1,6 @@
 """What was said: workspaces, sessions, entries, summaries, runs, and where they came from."""
 
-from sessions_app.models.audit import AuditRecord, MutationGuard
+from sessions_app.models.audit import AuditRecord, IndexGuard, MutationGuard
 from sessions_app.models.conversations import AppendReceipt, DailyTotal, DeletedSession, Entry, Session, Summary
 from sessions_app.models.runs import Run
 from sessions_app.models.sources import ImportProblem, ImportReport, SourceFile
@@ -15,6 +15,7 @@ __all__ = [
     "Entry",
     "ImportProblem",
     "ImportReport",
+    "IndexGuard",
     "Membership",
     "MutationGuard",
     "Run",

@@ -60,3 +60,15 @@ class MutationGuard(models.Model):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class IndexGuard(models.Model):
+    """While a row here names a table, SQLite's triggers leave its search index to whoever put the row there.
+
+    It exists only inside a transaction that adds many rows and indexes them at its end (``lib.search.bulk``).
+    """
+
+    indexed_table = models.CharField(max_length=64)
+
+    def __str__(self) -> str:
+        return self.indexed_table

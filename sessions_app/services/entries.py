@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import json_text
 from memoryhub.lib.layouts.records import EntryRecord
+from memoryhub.lib.search.upkeep import bulk_indexing
 from memoryhub.lib.tokens import TokenCounter, counter_for
 from sessions_app.models import AppendReceipt, Entry, Session, Summary
 from sessions_app.services.audit import Actor, record
@@ -19,6 +21,7 @@ from sessions_app.services.incoming import batch_hash
 from sessions_app.services.totals import add_entries
 
 BATCH_ROWS = 500
+MANY = 50  # entries at once from which they are indexed together
 MAX_KEY_LENGTH = 200
 
 
@@ -129,13 +132,13 @@ def write_entries(
     """
     by_id = summaries or {}
     counter = counter_for(session.workspace.model)
-    return Entry.objects.bulk_create(
-        (
-            _entry(session, record, epoch, position, by_id.get(record.summary_source_id), now, counter)
-            for position, record in enumerate(records, first_position)
-        ),
-        batch_size=BATCH_ROWS,
+    entries = (
+        _entry(session, record, epoch, position, by_id.get(record.summary_source_id), now, counter)
+        for position, record in enumerate(records, first_position)
     )
+    many = bulk_indexing(connection, Entry._meta.db_table) if len(records) >= MANY else nullcontext()
+    with many:
+        return Entry.objects.bulk_create(entries, batch_size=BATCH_ROWS)
 
 
 def count_entry_tokens(record: EntryRecord, counter: TokenCounter) -> int:

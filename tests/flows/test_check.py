@@ -41,6 +41,7 @@ from memoryhub.lib.layouts.records import (
     SummaryRecord,
     TermRecord,
 )
+from memoryhub.lib.search import operations
 from sessions_app.models import (
     AppendReceipt,
     AuditRecord,
@@ -106,6 +107,11 @@ def execute(*statements: str) -> None:
             cursor.execute(statement)
 
 
+def unindex(table):
+    for statement in operations.remove_sql(connection, table):
+        execute(statement)
+
+
 def unprotect(table: str) -> None:
     [protection] = [row for row in protections() if row.table == table]
     execute(*remove_sql(connection, protection))
@@ -166,6 +172,7 @@ def add_to(model: type, **amounts: int) -> Callable[[], None]:
 BREAKING: dict[str, Callable[[], None]] = {
     "append_only.triggers": lambda: unprotect("sessions_app_entry"),
     "append_only.guard": lambda: MutationGuard.objects.create(reason="left open"),
+    "search.indexes": lambda: unindex("knowledge_app_fact"),
     "tenancy": move_entry_to_another_workspace,
     "entries.positions": remove_one_entry,
     "sessions.pointer": lambda: Session.objects.update(entry_count=99, last_consolidated=50),

@@ -15,6 +15,7 @@ CHECKS: dict[str, Check] = {
     "database.integrity": database.check_integrity,
     "append_only.triggers": database.check_triggers,
     "append_only.guard": database.check_guard,
+    "search.indexes": database.check_search,
     "tenancy": database.check_tenancy,
     "entries.positions": conversations.check_positions,
     "sessions.pointer": conversations.check_pointers,

@@ -11,7 +11,9 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models import F, ForeignKey, Model
 
 from memoryhub.lib.append_only import Protect, Protection, installed_triggers, trigger_names
-from sessions_app.models import MutationGuard, Workspace
+from memoryhub.lib.search.operations import indexes
+from memoryhub.lib.search.upkeep import faults
+from sessions_app.models import IndexGuard, MutationGuard, Workspace
 
 Finding = tuple[str, str]
 FIXED_SQLITE = (3, 51, 3)
@@ -66,7 +68,16 @@ def check_triggers() -> tuple[int, Iterable[Finding]]:
 def check_guard() -> tuple[int, Iterable[Finding]]:
     """No guard is left open."""
     guards = list(MutationGuard.objects.values_list("pk", "reason")[:10])
-    return len(guards), [("append-only rows can be removed", f"guard {pk}: {reason}") for pk, reason in guards]
+    found = [("append-only rows can be removed", f"guard {pk}: {reason}") for pk, reason in guards]
+    tables = list(IndexGuard.objects.values_list("indexed_table", flat=True)[:10])
+    found += [("new rows are not indexed for search", f"guard of {table}") for table in tables]
+    return len(guards) + len(tables), found
+
+
+def check_search() -> tuple[int, Iterable[Finding]]:
+    """Every search index stands and agrees with its rows."""
+    kept = indexes(connection)
+    return len(kept), [(fault, index.table) for index in kept for fault in faults(connection, index)]
 
 
 def _parents(model: type[Model]) -> Iterator[ForeignKey[Model, Model]]:

@@ -1,0 +1,30 @@
+from django.db import migrations
+
+from memoryhub.lib.search.operations import CreateSearchIndex
+
+
+class Migration(migrations.Migration):
+    dependencies = [("knowledge_app", "0004_fill_curation"), ("sessions_app", "0007_search")]
+
+    operations = [
+        CreateSearchIndex("knowledge_app_fact", content=["text"], meta=["section", "category"]),
+        CreateSearchIndex("knowledge_app_memoryrevision", content=["content"], scope={"d": "document_id"}),
+        CreateSearchIndex(
+            "knowledge_app_historyentry",
+            content=["content"],
+            time="occurred_at",
+            scope={"w": "workspace_id", "s": "session_id"},
+        ),
+        CreateSearchIndex(
+            "knowledge_app_knowledgeentry",
+            content=["content"],
+            meta=["category", "source", "tags"],
+            json=["tags"],
+            time="created_at",
+        ),
+        CreateSearchIndex(
+            "knowledge_app_observation", content=["content"], meta=["category", "source"], time="occurred_at"
+        ),
+        CreateSearchIndex("knowledge_app_keyvalue", content=["key", "value"], hidden_by={"value": "is_secret"}),
+        CreateSearchIndex("knowledge_app_cachedresponse", content=["preview", "response"], meta=["model"]),
+    ]

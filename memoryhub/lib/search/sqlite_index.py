@@ -1,0 +1,135 @@
+"""A table's index on SQLite: an external-content FTS5 table over a view, kept by triggers (sqlite.org/fts5.html).
+
+Written in SQL alone, so that whoever writes to the file keeps the index, whatever functions their connection has.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable
+
+from memoryhub.lib.search.indexes import (
+    GUARD_TABLE,
+    INDEXED_CHARS,
+    PAIRED_CHARS,
+    Index,
+    index_name,
+    source_name,
+    trigger_names,
+)
+
+WEIGHTS = "1.0, 0.5, 1.0, 0.0"  # of content, parts, meta, scope in bm25()
+COLUMNS = "content, parts, meta, scope"
+FIRST_PAIRED = 0x590  # Hebrew; whatever of above isn't of a paired script does no harm as pairs
+ARABIC_MARKS = (0x640, *range(0x64B, 0x653), 0x670)
+MONTHS = (
+    "January  February March    April    May      June     July     August   SeptemberOctober  November December "
+)
+DAYS = "Sunday   Monday   Tuesday  WednesdayThursday Friday   Saturday "
+
+
+def install_sql(index: Index) -> list[str]:
+    """Return the statements that make an index and fill it from the rows that are there."""
+    table, fts, view = index.table, index_name(index.table), source_name(index.table)
+    new, old, gone, changed = trigger_names(table)
+    is_open = f"NOT EXISTS (SELECT 1 FROM {GUARD_TABLE} WHERE indexed_table = '{table}')"
+    add = f"INSERT INTO {fts}(rowid, {COLUMNS}) SELECT id, {COLUMNS} FROM {view} WHERE id = NEW.id"
+    drop = f"INSERT INTO {fts}({fts}, rowid, {COLUMNS}) SELECT 'delete', id, {COLUMNS} FROM {view} WHERE id = OLD.id"
+    updated = ", ".join(f'"{name}"' for name in index.columns)
+    return [
+        f"CREATE VIEW {view} AS {_source(index)}",
+        f"CREATE VIRTUAL TABLE {fts} USING fts5({COLUMNS}, content='{view}', content_rowid='id', "
+        "tokenize='porter unicode61 remove_diacritics 2')",
+        f"CREATE TRIGGER {new} AFTER INSERT ON {table} WHEN {is_open} BEGIN {add}; END",
+        f"CREATE TRIGGER {old} BEFORE DELETE ON {table} BEGIN {drop}; END",
+        f"CREATE TRIGGER {gone} BEFORE UPDATE OF {updated} ON {table} BEGIN {drop}; END",
+        f"CREATE TRIGGER {changed} AFTER UPDATE OF {updated} ON {table} BEGIN {add}; END",
+        rebuild_sql(table),
+    ]
+
+
+def remove_sql(table: str) -> list[str]:
+    """Return the statements that take an index away."""
+    return [
+        *[f"DROP TRIGGER IF EXISTS {name}" for name in trigger_names(table)],
+        f"DROP TABLE IF EXISTS {index_name(table)}",
+        f"DROP VIEW IF EXISTS {source_name(table)}",
+    ]
+
+
+def rebuild_sql(table: str) -> str:
+    return f"INSERT INTO {index_name(table)}({index_name(table)}) VALUES ('rebuild')"
+
+
+def pack_sql(table: str) -> str:
+    return f"INSERT INTO {index_name(table)}({index_name(table)}) VALUES ('optimize')"
+
+
+def check_sql(table: str) -> str:
+    """Return a statement that fails where index and rows disagree."""
+    return f"INSERT INTO {index_name(table)}({index_name(table)}, rank) VALUES ('integrity-check', 1)"
+
+
+def add_rows_sql(table: str) -> str:
+    """Return the statement that indexes all rows above an id, its one parameter."""
+    fts, view = index_name(table), source_name(table)
+    return f"INSERT INTO {fts}(rowid, {COLUMNS}) SELECT id, {COLUMNS} FROM {view} WHERE id > %s"
+
+
+def _source(index: Index) -> str:
+    inner = [
+        "id",
+        f"substr({_joined(index.text_sql(name) for name in index.content)}, 1, {INDEXED_CHARS}) AS content",
+        f"{_joined([*(index.text_sql(name) for name in index.meta), *_date(index.time)])} AS meta",
+        f"{_scope(index)} AS scope",
+    ]
+    whole = f"SELECT {', '.join(inner)} FROM {index.table}"
+    return f"SELECT id, content, {_parts('content')} AS parts, meta, scope FROM ({whole})"
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return " || char(10) || ".join(parts) or "''"
+
+
+def _scope(index: Index) -> str:
+    words = [f"'z{letter}' || coalesce(\"{column}\", 0)" for letter, column in index.scope.items()]
+    words += [f"'zk' || replace(\"{index.kind}\", '_', '')"] if index.kind else []
+    return " || ' ' || ".join(words)
+
+
+def _date(column: str) -> list[str]:
+    if not column:
+        return []
+    month = f"trim(substr('{MONTHS}', 9 * strftime('%m', \"{column}\") - 8, 9))"
+    day = f"trim(substr('{DAYS}', 9 * strftime('%w', \"{column}\") + 1, 9))"
+    number = f"CAST(strftime('%d', \"{column}\") AS INTEGER)"
+    year, iso = f"strftime(' %Y ', \"{column}\")", f"strftime(' %Y-%m-%d', \"{column}\")"
+    return [f"coalesce({number} || ' ' || {month} || {year} || {day} || {iso}, '')"]
+
+
+def _parts(text: str) -> str:
+    """Return the expression of what words are made of; the tests before it cost next to nothing on plain text."""
+    split = text
+    for letter in string.ascii_uppercase:
+        split = f"replace({split}, '{letter}', ' {letter}')"
+    is_plain = f"length({text}) = length(CAST({text} AS BLOB))"
+    has_paired = f"{text} GLOB '*[{chr(FIRST_PAIRED)}-{chr(0x10FFFF)}]*'"
+    camel = f"CASE WHEN {text} GLOB '*[a-z][A-Z]*' THEN {split} ELSE '' END"
+    return f"{camel} || CASE WHEN {is_plain} THEN '' WHEN {has_paired} THEN {_pairs(text)} ELSE '' END"
+
+
+def _pairs(text: str) -> str:
+    """Return the expression of all pairs of neighbours: by pieces of 128 characters, so that time grows with them."""
+    bare = text
+    for mark in ARABIC_MARKS:
+        bare = f"replace({bare}, char({mark}), '')"
+    return f"""' ' || (
+        WITH RECURSIVE whole(bare) AS MATERIALIZED (SELECT substr({bare}, 1, {PAIRED_CHARS})),
+        chunk(start, piece) AS (
+            SELECT 1, substr(bare, 1, 129) FROM whole
+            UNION ALL SELECT start + 128, substr(bare, start + 128, 129) FROM chunk, whole
+            WHERE start + 128 <= length(bare)),
+        place(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM place WHERE n < 128)
+        SELECT coalesce(group_concat(
+            substr(piece, n, 1 + (unicode(substr(piece, n + 1, 1)) >= {FIRST_PAIRED})), ' '), '')
+        FROM chunk, place WHERE n <= length(piece) AND unicode(substr(piece, n, 1)) >= {FIRST_PAIRED})"""
