@@ -1,0 +1,176 @@
+"""What a search can be narrowed by: the fields, their fixed values, and how dates are read. Pure."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+
+from memoryhub.lib.search.words import fold
+
+Bounds = tuple[datetime | None, datetime | None]  # from, inclusive; until, exclusive; None is open
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of the query language: what it is for, how it reads, and its values where they are fixed.
+
+    ``reads``: how a filter reads, with {} for the values. ``values``: the fixed ones, each with what it stands for;
+    empty where any value goes.
+    """
+
+    name: str
+    purpose: str
+    reads: str = "{}"
+    values: dict[str, str] = field(default_factory=dict)
+
+
+KINDS = {
+    "entry": "everything said and done in conversations",
+    "message": "what people and agents said",
+    "tool_call": "calls of tools",
+    "tool_result": "what tools answered",
+    "context": "context that was handed to an agent",
+    "summary": "summaries of conversations",
+    "memory": "lines of MEMORY.md",
+    "document": "whole documents",
+    "history": "entries of HISTORY.md",
+    "knowledge": "knowledge entries",
+    "observation": "observations",
+    "key_value": "key-values",
+    "session": "sessions themselves",
+    "cached": "cached responses",
+}
+TRAITS = {
+    "tool": "with tool calls",
+    "summary": "folded into a summary",
+    "tags": "with tags",
+    "source": "with a source",
+    "time": "with a time",
+    "session": "with a session",
+    "pin": "pinned",
+    "review": "reviewed",
+    "withdrawn": "withdrawn",
+}
+FIELDS = {
+    one.name: one
+    for one in (
+        Field("kind", "one kind of memory", "of kind {}", KINDS),
+        Field("session", "one session", "in session {}"),
+        Field("channel", "one channel", "in channel {}"),
+        Field("role", "a role, such as user", "in the role of {}"),
+        Field("author", "who said it", "by {}"),
+        Field("category", "one category", "in category {}"),
+        Field("tag", "a tag", "tagged {}"),
+        Field("tool", "a tool's name", "of tool {}"),
+        Field("source", "where it comes from", "from source {}"),
+        Field("before", "older than a day, month or year"),
+        Field("after", "from a day, month or year on"),
+        Field("on", "on one day, in one month or year"),
+        Field("has", "what it has", "{}", TRAITS),
+    )
+}
+DATE_FIELDS = ("before", "after", "on")
+ALIASES = (
+    {name: name for name in FIELDS}
+    | {name + "s": name for name in ("kind", "session", "channel", "role", "author", "tag", "tool", "source")}
+    | {"categories": "category", "in": "kind", "from": "author", "since": "after", "until": "before"}
+)
+_SPELLINGS = {"tags": "tag"}  # of fixed values that aren't the singular
+_OUTER = " ()[]{}.,;!?\u200b\u200e\u200f\ufeff"  # what stands round a value, seen or not
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_YEARS = range(1000, 9999)  # far enough from datetime's own ends for any zone
+_AGO = re.compile(r"([0-9]{1,5})([hdwmy])")
+_CALENDAR = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[t ].+")
+
+
+def fixed_value(name: str, text: str) -> str | None:
+    """Return the fixed value of a field that a text stands for, in singular or plural, or None."""
+    wanted = fold(text).strip(_OUTER).replace("-", "_").replace(" ", "_")
+    for value in FIELDS[name].values:
+        singular = _SPELLINGS.get(value, value)
+        if wanted in (value, singular, f"{singular}s", f"{singular[:-1]}ies"):
+            return value
+    return None
+
+
+def bounds_of(name: str, text: str, now: datetime, zone: tzinfo) -> Bounds | None:
+    """Return what a date asks for, as aware times in UTC, or None where it is no date.
+
+    ``name``: "before" ends where the date starts; "after" starts there, so that the date itself counts; "on" is the
+    whole day, month or year. ``text``: 2026-01-03, 2026-01, 2026, an ISO time, today, yesterday, a weekday (the last
+    one before today), or an age: 12h, 7d, 2w, 3m, 1y. Days are those of ``zone``, and so are times without one.
+    """
+    try:
+        return _bounds(name, fold(text).strip(_OUTER), now.astimezone(zone), zone)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _bounds(name: str, text: str, now: datetime, zone: tzinfo) -> Bounds | None:
+    moment = _moment(text, now, zone)
+    span = _days(text, now.date()) if moment is None else _one_day(moment.date())
+    if span is None:
+        return None
+    start, end = (_start_of(day, zone) for day in span)
+    if moment is not None and name != "on":
+        start = _in_utc(moment)
+    return {"before": (None, start), "after": (start, None)}.get(name, (start, end))
+
+
+def _moment(text: str, now: datetime, zone: tzinfo) -> datetime | None:
+    ago = _AGO.fullmatch(text)
+    if ago and ago[2] == "h":
+        return now - timedelta(hours=int(ago[1]))
+    if not _ISO.fullmatch(text):
+        return None
+    moment = datetime.fromisoformat(text.upper())
+    return moment.replace(tzinfo=zone) if moment.tzinfo is None else moment.astimezone(zone)
+
+
+def _days(text: str, today: date) -> tuple[date, date] | None:
+    """Return the first day of what is meant and the first day after it."""
+    day = _named_day(text, today)
+    if day is not None:
+        return _one_day(day)
+    found = _CALENDAR.fullmatch(text)
+    if not found:
+        return None
+    year, month, number = (int(part or 0) for part in found.groups())
+    if found[3]:
+        return _one_day(date(year, month, number))
+    first, last = (month, month) if found[2] else (1, 12)
+    return date(year, first, 1), date(year, last, monthrange(year, last)[1]) + timedelta(days=1)
+
+
+def _one_day(day: date) -> tuple[date, date]:
+    return day, day + timedelta(days=1)
+
+
+def _named_day(text: str, today: date) -> date | None:
+    if text in ("today", "yesterday"):
+        return today - timedelta(days=int(text == "yesterday"))
+    if text in _WEEKDAYS:
+        return today - timedelta(days=(today.weekday() - _WEEKDAYS.index(text) - 1) % 7 + 1)
+    ago = _AGO.fullmatch(text)
+    return _earlier(today, int(ago[1]), ago[2]) if ago else None
+
+
+def _earlier(day: date, count: int, unit: str) -> date:
+    if unit in "dw":
+        return day - timedelta(days=count * (7 if unit == "w" else 1))
+    months = day.year * 12 + day.month - 1 - count * (12 if unit == "y" else 1)
+    year, month = divmod(months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+def _start_of(day: date, zone: tzinfo) -> datetime:
+    return _in_utc(datetime.combine(day, time.min, zone))
+
+
+def _in_utc(moment: datetime) -> datetime:
+    if moment.year not in _YEARS:
+        raise ValueError(moment.year)
+    return moment.astimezone(UTC)

@@ -1,0 +1,390 @@
+import time
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memoryhub.lib.search.fields import FIELDS
+from memoryhub.lib.search.query import (
+    MAX_TERMS,
+    Filter,
+    Term,
+    describe,
+    parse,
+    with_filter,
+    without_filter,
+)
+from memoryhub.lib.search.words import runs_of
+from tests.shared import badinput_cases
+
+NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)  # a Saturday
+AUCKLAND = ZoneInfo("Pacific/Auckland")
+SIGNS = [
+    "OR",
+    "AND",
+    "-",
+    '"',
+    "“",
+    "”",
+    "«",
+    "»",
+    ",",
+    ":",
+    "(",
+    ")",
+    " ",
+    "\0",
+    "\ud800",
+    "\u202e",
+    "\n",
+    "\u0301",
+    "'",
+]
+BITS = [
+    "kind:",
+    "tag:",
+    "on:",
+    "2026-01-31",
+    "99999y",
+    "history",
+    "pool",
+    "don't",
+    "x_y",
+    "東京",
+    "ดี",
+    "İ",
+    "ſ",
+    "é",
+    "a",
+]
+PARTS = st.sampled_from(SIGNS + BITS)
+TEXTS = st.one_of(st.lists(PARTS, max_size=40).map("".join), st.text(st.characters(exclude_categories=[])))
+
+
+def asked(text, **options):
+    return parse(text, now=NOW, **options)
+
+
+def shown(terms):
+    return [" ".join(term.words) for term in terms]
+
+
+def words(text, **options):
+    return shown(asked(text, **options).terms)
+
+
+def groups(text, **options):
+    return [shown(group) for group in asked(text, **options).required]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("When did Caroline go to the LGBTQ support group?", ["caroline", "go", "lgbtq", "support", "group"]),
+        ("Caroline's dogs' bowl, Melanie’s cat", ["caroline", "dogs", "bowl", "melanie", "cat"]),
+        ("what's she like? I'm sure they've left, don't you", ["sure", "left"]),
+        ("pool limit Pool LIMIT", ["pool", "limit"]),
+        ("Crème brûlée", ["creme", "brulee"]),
+        ("multi-agent well-known and/or his/hers", ["multi", "agent", "well", "known"]),
+        ("wait--what happened...then", ["wait", "happened"]),
+        ("snake_case (src/app/main.py) v1.2.3-rc.1,", ["snake case", "src app main py", "v1 2 3 rc 1"]),
+        ("ERR_CONN_RESET foo::bar a@b.c GPT-4", ["err conn reset", "foo bar", "a b c", "gpt 4"]),
+        ("http://x.org 12:30 C:\\temp foo:bar", ["http x org", "12 30", "c temp", "foo bar"]),
+        ("camelCase __init__ #42 C++", ["camelcase", "init", "42", "c"]),
+        ("東京タワー API設計 설계", ["東京タワー", "api", "設計", "설계"]),
+        ("أين يعيش؟", ["اين", "يعيش"]),
+        ("नमस्ते", ["नमस त"]),
+        ("rock 'n' roll NOT jazz", ["rock", "n", "roll", "jazz"]),
+        ("tel 5\" screen 6' wide", ["tel", "5", "screen", "6", "wide"]),
+    ],
+)
+def test_a_question_in_natural_language_is_its_telling_words(text, expected):
+    assert words(text) == expected
+    assert asked(text).required == ()
+
+
+@pytest.mark.parametrize("text", ["the who", "to be or not to be", "don't", "is it", "OR", "AND AND"])
+def test_stop_words_count_where_nothing_else_is_asked_for(text):
+    assert {word for term in asked(text).terms for word in term.words} == set(runs_of(text))
+
+
+def test_stop_words_count_beside_filters_alone():
+    assert words("the kind:history") == ["the"]
+    assert words('the "pool limit"') == []
+
+
+@pytest.mark.parametrize("text", ['"the pool limit"', "“the pool limit”", "«The Pool  limit»", '("the pool limit")'])
+def test_a_quoted_phrase_has_to_be_there(text):
+    assert asked(text).required == ((Term(("the", "pool", "limit"), is_quoted=True),),)
+
+
+@pytest.mark.parametrize("text", ['"pool limit', 'pool" limit', "“pool limit", "pool «limit", 'pool "" limit', "''"])
+def test_quotes_that_hold_nothing_or_never_close_are_plain(text):
+    assert groups(text) == []
+
+
+def test_required_phrases_count_for_ranking_once():
+    query = asked('pool "pool limit" "aurora" aurora')
+
+    assert shown(query.terms) == ["pool"]
+    assert shown(query.asked) == ["pool", "pool limit", "aurora"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "rest"),
+    [
+        ("cat OR dog", [["cat", "dog"]], []),
+        ('cat OR "red dog" OR src/a.py bird', [["cat", "red dog", "src a py"]], ["bird"]),
+        ("(multi-agent OR swarm)", [["multi agent", "swarm"]], []),
+        ("cat AND dog AND bird", [["cat"], ["dog"], ["bird"]], []),
+        ("cat OR dog AND bird", [["cat", "dog"], ["bird"]], []),
+        ("cat AND dog OR bird", [["cat"], ["dog", "bird"]], []),
+        ("cat or dog and bird", [], ["cat", "dog", "bird"]),
+        ("OR cat OR", [], ["cat"]),
+        ("cat OR -dog", [], ["cat"]),
+        ("cat OR kind:history", [], ["cat"]),
+        ("cat OR ... dog", [], ["cat", "dog"]),
+        ("cat OR OR dog", [], ["cat", "dog"]),
+        ("cat OR cat", [["cat"]], []),
+    ],
+)
+def test_operators_join_what_stands_on_both_sides(text, expected, rest):
+    assert groups(text) == expected
+    assert words(text) == rest
+
+
+def test_a_lone_or_is_noted():
+    assert asked("cat OR").notes == ("OR joins two words or phrases; here it was read as a plain word.",)
+
+
+def test_operators_between_filters_are_no_words():
+    query = asked("kind:history OR kind:memory AND -draft")
+
+    assert query.terms == ()
+    assert query.filters == (Filter("kind", ("history", "memory")),)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("-draft", ["draft"]),
+        ('-"old draft" pool', ["old draft"]),
+        ("-multi-agent -src/a.py -foo:bar", ["multi agent", "src a py", "foo bar"]),
+        ("- draft -- x --verbose well-known a-b", []),
+        ("-, -% -", []),
+        ("– draft —old", []),
+    ],
+)
+def test_a_hyphen_before_a_word_excludes(text, expected):
+    assert shown(asked(text).excluded) == expected
+
+
+def test_exclusions_alone_ask_for_no_terms():
+    query = asked("-draft -kind:history")
+
+    assert (query.terms, query.required) == ((), ())
+    assert query.filters == (Filter("kind", ("history",), is_excluded=True),)
+
+
+def test_match_all_requires_every_telling_word():
+    assert groups('what is the pool limit "of aurora"', match_all=True) == [["of aurora"], ["pool"], ["limit"]]
+    assert words("pool limit", match_all=True) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("pool auro", ["auro"]),
+        ("pool 東", ["東"]),
+        ("pool well-kno", ["kno"]),
+        ("pool OR auro", ["auro"]),
+        ("auro auro", ["auro"]),
+        ("pool au", []),
+        ("pool auro ", []),
+        ("pool auro.", []),
+        ("pool there", []),
+        ("the", []),
+        ("pool src/app/mai", []),
+        ('pool "auro"', []),
+        ("pool -auro", []),
+        ("pool tag:auro", []),
+        ("pool caroline's", []),
+    ],
+)
+def test_the_last_word_may_be_half_typed(text, expected):
+    found = [term for term in asked(text, prefix=True).asked if term.is_prefix]
+
+    assert shown(found) == expected
+    assert not any(term.is_prefix for term in asked(text).asked)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "values"),
+    [
+        ("kind:history,knowledge", "kind", ("history", "knowledge")),
+        ("KINDS:Entries,key-values,memories", "kind", ("entry", "key_value", "memory")),
+        ('in:"tool calls"', "kind", ("tool_call",)),
+        ("kind:summaries kind:tool-results", "kind", ("summary", "tool_result")),
+        ("(kind:history)", "kind", ("history",)),
+        ("from:Ann", "author", ("Ann",)),
+        ('author:"Ann Lee",Bo', "author", ("Ann Lee", "Bo")),
+        ("session:telegram:123", "session", ("telegram:123",)),
+        ("tags:“a, b”,c,,c", "tag", ("a, b", "c")),
+        ("(tag:auth)", "tag", ("auth",)),
+        ("tool:f(x)", "tool", ("f(x)",)),
+        ("source:notes/a.md", "source", ("notes/a.md",)),
+        ("has:tags,pins", "has", ("tags", "pin")),
+        ("has:tag", "has", ("tags",)),
+    ],
+)
+def test_fields_narrow(text, field, values):
+    query = asked(text)
+
+    assert query.filters == (Filter(field, values),)
+    assert (query.terms, query.notes) == ((), ())
+
+
+def test_excluded_values_are_apart_from_wanted_ones():
+    assert asked("tag:a -tag:b tag:c -tag:d").filters == (
+        Filter("tag", ("a", "c")),
+        Filter("tag", ("b", "d"), is_excluded=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected", "note"),
+    [
+        ("kind:histry pool", ["kind histry", "pool"], 'kind: has no "histry"; there are entry, message'),
+        ("has:", ["has"], "has: has no value; there are tool, summary"),
+        ("author: Ann", ["author", "ann"], "author: has no value; write author:value."),
+        ('tag:"" pool', ["tag", "pool"], "tag: has no value; write tag:value."),
+        ("after:soonish", ["after soonish"], 'after: "soonish" is no date; dates are written'),
+        ("autor:x", ["autor x"], 'There is no field "autor"; did you mean author? It was searched as words.'),
+    ],
+)
+def test_what_no_field_takes_is_searched_as_words_and_noted(text, expected, note):
+    query = asked(text)
+
+    assert shown(query.terms) == expected
+    assert query.filters == ()
+    [found] = query.notes
+    assert found.startswith(note)
+
+
+def test_of_several_values_those_that_are_known_narrow():
+    query = asked("kind:history,aurora")
+
+    assert query.filters == (Filter("kind", ("history",)),)
+    assert shown(query.terms) == ["aurora"]
+    assert len(query.notes) == 1
+
+
+@pytest.mark.parametrize("text", ["foo:bar", "http://x", "12:30", "C:\\x", "std::kind", "tag::x", "source://x"])
+def test_other_colons_are_no_fields(text):
+    query = asked(text)
+
+    assert query.filters == ()
+    assert query.notes == ()
+
+
+def test_limits_are_kept_and_noted():
+    many = asked(" ".join(f"word{number}" for number in range(20)) + ' "last phrase"')
+    long = asked("pool " * 1_000)
+
+    assert len(many.asked) == MAX_TERMS
+    assert shown(many.asked)[-1] == "last phrase"
+    assert many.notes == (
+        "At most 12 words and phrases are used; left out: word11, word12, word13, word14, word15 and 4 more.",
+    )
+    assert len(long.text) == 512
+    assert long.notes == ("Only the first 512 characters were read.",)
+    assert len(asked("-a" + " -b".join(map(str, range(99)))).excluded) == MAX_TERMS
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("aurora ", ["has to hold aurora"]),
+        ("aurora pool", ["any of: aurora, pool…"]),
+        ('aurora "pool limit"', ["better with: aurora", 'has to hold "pool limit"']),
+        ("cat OR dog -draft", ["has to hold cat or dog", "not: draft"]),
+        ("kind:history,knowledge", ["of kind history or knowledge"]),
+        ('-kind:history author:"Ann Lee"', ["not of kind history", "by Ann Lee"]),
+        ("has:tool has:pin", ["with tool calls or pinned"]),
+        ("after:2026-01-03 before:7d", ["from 2026-01-03 on", "before 2026-11-14"]),
+        ("on:yesterday -on:2026-10", ["on 2026-11-20", "not from 2026-10-01 to 2026-10-31"]),
+        ("after:2026-01-03T10:30", ["from 2026-01-03 10:30 on"]),
+    ],
+)
+@pytest.mark.parametrize("zone", [UTC, AUCKLAND], ids=str)
+def test_a_query_is_described(text, expected, zone):
+    now = datetime(2026, 11, 21, 2, tzinfo=UTC)
+
+    assert describe(parse(text, now=now, prefix=True, zone=zone), zone=zone) == expected
+
+
+def test_filters_are_added_and_removed_in_the_text():
+    assert with_filter("pool limit", "kind", "history") == "kind:history pool limit"
+    assert with_filter("pool", "author", "Ann Lee") == 'author:"Ann Lee" pool'
+    assert with_filter("pool", "tag", 'say "x"') == 'tag:“say "x"” pool'
+    assert with_filter("pool", "tag", 'a"”»b') == 'tag:"a ”»b" pool'
+    assert with_filter("in:histories,memory x", "kind", "history") == "in:histories,memory x"
+    assert without_filter("pool kind:history limit", "kind", "history") == "pool limit"
+    assert without_filter('x in:memory,history tag:"a b",c', "kind", "history") == 'x kind:memory tag:"a b",c'
+    assert without_filter("tag:a -tag:a x", "tag", "a") == "-tag:a x"
+    assert without_filter("tag:a -tag:a x", "tag", "a", is_excluded=True) == "tag:a x"
+
+
+@given(TEXTS, st.sampled_from(["tag", "author", "session"]), st.text(min_size=1, max_size=20))
+def test_a_filter_that_was_added_is_read_and_can_be_removed(text, field, value):
+    wanted = value.replace("»", "").replace("\0", "").strip() or "x"
+    narrowed = with_filter(text, field, wanted)
+
+    [found] = [one for one in asked(narrowed).filters if one.field == field and not one.is_excluded]
+    assert wanted in found.values
+    assert with_filter(narrowed, field, wanted) == narrowed
+    left = asked(without_filter(narrowed, field, wanted)).filters
+    assert all(wanted not in one.values for one in left if one.field == field and not one.is_excluded)
+
+
+@given(TEXTS, st.booleans(), st.booleans())
+def test_any_text_is_a_query(text, match_all, prefix):
+    query = asked(text, match_all=match_all, prefix=prefix, zone=AUCKLAND)
+
+    there = set(runs_of(query.text))
+    for term in (*query.asked, *query.excluded):
+        assert term.words
+        assert there >= {word for word in term.words if word.isascii()}
+    assert len(query.asked) <= MAX_TERMS
+    assert {one.field for one in query.filters} <= FIELDS.keys()
+    assert all(group for group in query.required)
+    "\n".join([query.text, *query.notes, *describe(query)]).encode()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [*SIGNS, *BITS, "“ ", 'tag:"', "a OR ", "kinx:a ", "sesssion:a ", "on:1 ", "x_", "x'", "字", "\ufdfa", "a,"],
+)
+def test_long_texts_are_read_at_once(part):
+    text = part * 10_000
+    start = time.perf_counter()
+
+    asked(text, prefix=True)
+    with_filter(text, "tag", "x")
+    without_filter(text, "tag", "x")
+
+    assert time.perf_counter() - start < 0.25
+
+
+@pytest.mark.parametrize("case", badinput_cases("search_query"), ids=lambda case: case["id"])
+def test_a_text_is_found_by_what_looks_like_operators(case):
+    query = asked(case["value"])
+
+    there = set(runs_of(case["value"]))
+    assert query.asked
+    assert all(set(term.words) <= there for term in query.asked)
+    assert (query.excluded, query.filters) == ((), ())
