@@ -44,8 +44,8 @@ _porter = snowballstemmer.stemmer("porter")
 
 @lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case word; what isn't plain English letters is its own."""
-    return str(_porter.stemWord(word)) if word.isascii() and word.isalpha() else word
+    """Return the stem of a lower-case word; one of two letters, or of more than plain English ones, is its own."""
+    return str(_porter.stemWord(word)) if len(word) > 2 and word.isascii() and word.isalpha() else word
 
 
 def fold(text: str) -> str:
