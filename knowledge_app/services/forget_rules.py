@@ -34,6 +34,7 @@ from knowledge_app.services.derived import derive
 from knowledge_app.services.history import text_hash
 from knowledge_app.services.memory import content_hash
 from memoryhub.lib.forget import MARK, Redaction
+from memoryhub.models import RecentSearch, SavedSearch
 from sessions_app.models import (
     AuditRecord,
     DeletedSession,
@@ -49,9 +50,16 @@ from sessions_app.models import (
 )
 from sessions_app.services.lifecycle import forgotten_key
 
-APPS = ("sessions_app", "knowledge_app")
+APPS = ("sessions_app", "knowledge_app", "memoryhub")
 UNOWNED: tuple[type[Model], ...] = (LogEntry, DBTaskResult)  # of no workspace: for operators of the whole hub
-GO_AS_ROWS = (KeyValue, CachedResponse, Term, Concern)  # an exact value without a word of it would be a wrong one
+GO_AS_ROWS = (
+    KeyValue,
+    CachedResponse,
+    Term,
+    Concern,
+    RecentSearch,
+    SavedSearch,
+)  # without a word they would be wrong
 GO_FOR_A_PERSON = (KnowledgeEntry, Observation, Confirmation)
 HAVE_SOURCES = (KnowledgeEntry, Observation, Confirmation)
 OF_MEMORY = (MemoryRevision, Fact, HeldChange)

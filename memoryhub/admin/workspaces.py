@@ -8,11 +8,12 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from memoryhub.admin.reading import ReadOnlyAdmin
-from memoryhub.models import SetupToken
+from memoryhub.models import RecentSearch, SavedSearch, SetupToken
 from sessions_app.models import (
     AuditRecord,
     ImportProblem,
     ImportReport,
+    IndexGuard,
     Membership,
     MutationGuard,
     Run,
@@ -117,6 +118,27 @@ class AuditRecordAdmin(ReadOnlyAdmin):
 class MutationGuardAdmin(ReadOnlyAdmin):
     list_display = ["id", "reason", "opened_at"]
     search_fields = ["reason"]
+
+
+@admin.register(IndexGuard)
+class IndexGuardAdmin(ReadOnlyAdmin):
+    list_display = ["id", "indexed_table"]
+    search_fields = ["indexed_table"]
+
+
+@admin.register(SavedSearch)
+class SavedSearchAdmin(ReadOnlyAdmin):
+    list_display = ["id", "name", "user", "workspace", "query", "is_shared", "seen_at"]
+    list_filter = ["is_shared", "workspace"]
+    list_select_related = ["user", "workspace"]
+    search_fields = ["name", "query"]
+
+
+@admin.register(RecentSearch)
+class RecentSearchAdmin(ReadOnlyAdmin):
+    list_display = ["id", "user", "workspace", "query", "searched_at"]
+    list_select_related = ["user", "workspace"]
+    search_fields = ["query"]
 
 
 @admin.register(Webhook)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from django.db.models import F
@@ -10,13 +10,12 @@ from django.db.models.functions import Least
 
 from knowledge_app.models import Observation
 from knowledge_app.services.changes import MAX_COUNT
-from knowledge_app.services.graph import expand
-from memoryhub.lib.bm25 import count_documents, query_words, rank, stem, terms_of
+from memoryhub.flows.search import Scope, find
+from memoryhub.lib.search.query import Filter, parse
 from sessions_app.models import Workspace
 
 LIMIT = 5  # of each kind, grid's default
 MOST = 100
-COMPARED = 20_000  # of the latest observations
 
 
 @dataclass(frozen=True)
@@ -49,28 +48,23 @@ class Recall:
         return {f"{kind}s": [one.observation.content for one in rows] for kind, rows in self.found.items()}
 
 
-def recall(workspace: Workspace, query: str, *, limit: int = LIMIT) -> Recall:
+def recall(workspace: Workspace, query: str, *, now: datetime, limit: int = LIMIT) -> Recall:
     """Return the observations that fit a query best, at most ``limit`` of each kind. Reads only, asks no model.
 
-    BM25 over content and source of the living observations, with this workspace's own frequencies; a word that they
-    hardly know is helped by its neighbours in the semantic graph. A query without words finds nothing.
+    A search (``memoryhub.flows.search``) of the living observations, kind by kind; without words it finds nothing.
     """
     limit = max(0, min(limit, MOST))
-    rows = list(Observation.objects.filter(workspace=workspace, withdrawn_at=None).order_by("-id")[:COMPARED])
-    words = query_words(query)
-    documents = [terms_of(f"{row.content} {row.source}", wanted=words) for row in rows]
-    frequency = count_documents(documents)
-    added: dict[str, list[tuple[str, float]]] = {}
-    for near in expand(workspace, words, {word: frequency[stem(word)] for word in words}):
-        added.setdefault(near.word, []).append((near.related, near.weight))
-    weights = {stem(word): weight for near in added.values() for word, weight in near}
-    weights |= {stem(word): 1.0 for word in words}
-    found: dict[str, list[Recalled]] = {category.value: [] for category in Observation.Category}
-    for index, score in rank(weights, documents):
-        kept = found[rows[index].category]
-        if len(kept) < limit:
-            kept.append(Recalled(rows[index], round(score, 4)))
-    return Recall(found, words, added)
+    asked = parse(query, now=now)
+    asked = replace(asked, filters=())  # an agent asks in words
+    recalled = Recall({}, [" ".join(term.words) for term in asked.asked])
+    for category in Observation.Category:
+        of_kind = replace(asked, filters=(Filter("category", (category.value,)),))
+        found = find(Scope((workspace.pk,)), of_kind, now=now, kinds=["observation"], limit=limit)
+        recalled.found[category.value] = [
+            Recalled(hit.row, round(hit.score, 4)) for hit in found.hits if isinstance(hit.row, Observation)
+        ]
+        recalled.added.update(found.added)
+    return recalled
 
 
 def note_reading(recalled: Recall, now: datetime) -> None:

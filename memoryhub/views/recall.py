@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
 from knowledge_app.models import Observation
 from memoryhub.flows import recall as flow
@@ -14,7 +15,7 @@ def recall(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     query = request.GET.get("q", "")
     limit = number_of(request.GET.get("limit"), digits=3) or flow.LIMIT
-    found = flow.recall(workspace, query, limit=limit)
+    found = flow.recall(workspace, query, now=timezone.now(), limit=limit)
     context = {
         "workspace": workspace,
         "q": query[:512],

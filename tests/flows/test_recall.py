@@ -25,7 +25,7 @@ def said(workspace):
 
 
 def test_the_answer_has_the_shape_of_the_question_asked_of_grid(workspace, said):
-    assert recall(workspace, "What did we decide about the PostgreSQL database?").texts == {
+    assert recall(workspace, "What did we decide about the PostgreSQL database?", now=NOW).texts == {
         "findings": ["Database uses PostgreSQL"],
         "insights": ["Chose PostgreSQL for its JSON support"],
         "lessons": [],
@@ -42,31 +42,31 @@ def test_the_answer_has_the_shape_of_the_question_asked_of_grid(workspace, said)
     ],
 )
 def test_forms_of_a_word_case_and_other_scripts_are_found(workspace, said, query, text):
-    assert text in [one for rows in recall(workspace, query).texts.values() for one in rows]
+    assert text in [one for rows in recall(workspace, query, now=NOW).texts.values() for one in rows]
 
 
 @pytest.mark.parametrize("query", ["", "   ", '"', "AND OR NOT", "zebra", "*:*", "x" * 10_000])
 def test_what_fits_nothing_finds_nothing(workspace, said, query):
-    assert recall(workspace, query).texts == {"findings": [], "insights": [], "lessons": []}
+    assert recall(workspace, query, now=NOW).texts == {"findings": [], "insights": [], "lessons": []}
 
 
 def test_the_limit_is_of_each_kind(workspace):
     many = [Said("finding", f"port {number} is open on host {word}") for number, word in enumerate("abcdefg")]
     store(workspace, many, actor=PERSON, now=NOW, even_if_known=True)
 
-    assert len(recall(workspace, "open port").texts["findings"]) == 5
-    assert len(recall(workspace, "open port", limit=2).texts["findings"]) == 2
-    assert recall(workspace, "open port", limit=0).texts["findings"] == []
+    assert len(recall(workspace, "open port", now=NOW).texts["findings"]) == 5
+    assert len(recall(workspace, "open port", now=NOW, limit=2).texts["findings"]) == 2
+    assert recall(workspace, "open port", now=NOW, limit=0).texts["findings"] == []
 
 
 def test_what_is_withdrawn_is_not_recalled(workspace, said):
     edit_rows(workspace, "observations", "withdraw", [said[0].pk], actor=PERSON, now=NOW)
 
-    assert recall(workspace, "PostgreSQL").texts["findings"] == []
+    assert recall(workspace, "PostgreSQL", now=NOW).texts["findings"] == []
 
 
 def test_reading_is_counted_and_confirms_nothing(workspace, said):
-    note_reading(recall(workspace, "PostgreSQL"), NOW)
+    note_reading(recall(workspace, "PostgreSQL", now=NOW), NOW)
 
     row = Observation.objects.get(pk=said[0].pk)
     assert (row.access_count, row.accessed_at, row.last_verified_at, row.confirmation_count) == (1, NOW, None, 0)
@@ -102,10 +102,10 @@ def relate(workspace, one, other, cosine):
 
 
 def test_a_word_that_is_hardly_known_is_helped_by_the_graph(workspace, said, viewer_client, command):
-    assert recall(workspace, "thaw").texts["insights"] == []
+    assert recall(workspace, "thaw", now=NOW).texts["insights"] == []
     relate(workspace, "thaw", "freeze", 0.8)
 
-    recalled = recall(workspace, "thaw")
+    recalled = recall(workspace, "thaw", now=NOW)
 
     assert recalled.texts["insights"] == ["The deploy freeze begins in December"]
     assert recalled.added == {"thaw": [("freeze", 0.4)]}
@@ -118,8 +118,8 @@ def test_a_word_that_is_hardly_known_is_helped_by_the_graph(workspace, said, vie
 def test_what_was_asked_for_comes_before_what_the_graph_adds(workspace, said):
     relate(workspace, "json", "database", 0.9)
 
-    assert recall(workspace, "JSON").texts["insights"] == ["Chose PostgreSQL for its JSON support"]
-    assert recall(workspace, "json").texts["findings"] == ["Database uses PostgreSQL"]
+    assert recall(workspace, "JSON", now=NOW).texts["insights"] == ["Chose PostgreSQL for its JSON support"]
+    assert recall(workspace, "json", now=NOW).texts["findings"] == ["Database uses PostgreSQL"]
 
 
 def test_a_word_that_is_known_well_is_not_diluted(workspace, said):
@@ -127,7 +127,7 @@ def test_a_word_that_is_known_well_is_not_diluted(workspace, said):
     store(workspace, many, actor=PERSON, now=NOW, even_if_known=True)
     relate(workspace, "postgresql", "freeze", 0.9)
 
-    assert recall(workspace, "postgresql").added == {}
+    assert recall(workspace, "postgresql", now=NOW).added == {}
 
 
 def test_a_provider_out_of_reach_is_not_even_noticed(workspace, said, settings):
@@ -135,17 +135,17 @@ def test_a_provider_out_of_reach_is_not_even_noticed(workspace, said, settings):
     settings.MEMORYHUB_EMBEDDING_BASE_URL = "http://127.0.0.1:9/v1"
     relate(workspace, "thaw", "freeze", 0.8)
 
-    assert recall(workspace, "thaw").texts["insights"] == ["The deploy freeze begins in December"]
+    assert recall(workspace, "thaw", now=NOW).texts["insights"] == ["The deploy freeze begins in December"]
 
 
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the shared samples are not here")
 def test_observations_of_a_real_agent_are_recalled():
     workspace = import_workspace(FIXTURES / "grid", actor=PERSON, now=NOW).workspace
 
-    with_graph = recall(workspace, "DHL rate limit")
+    with_graph = recall(workspace, "DHL rate limit", now=NOW)
     assert with_graph.texts["findings"][0] == "DHL API rate limit is 100 requests per minute"
     assert set(with_graph.texts) == {"findings", "insights", "lessons"}
     Term.objects.all().delete()
-    without = recall(workspace, "DHL rate limit")
+    without = recall(workspace, "DHL rate limit", now=NOW)
     assert without.texts["findings"][0] == with_graph.texts["findings"][0]
     assert (without.added, bool(with_graph.added)) == ({}, True)

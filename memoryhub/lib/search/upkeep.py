@@ -21,7 +21,8 @@ def bulk_indexing(connection: BaseDatabaseWrapper, table: str) -> Iterator[None]
     insert rows, and neither change nor delete any of those. What breaks it off leaves neither rows nor words.
     """
     if connection.vendor != "sqlite":
-        yield
+        with transaction.atomic():
+            yield
         return
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"SELECT coalesce(max(id), 0) FROM {table}")

@@ -21,8 +21,9 @@ class Command(JsonCommand):
         parser.add_argument("--explain", action="store_true", help="scores, and the words that the graph added")
 
     def run(self, *, workspace: str, query: str, limit: int, explain: bool, **_options: Any) -> dict[str, Any]:
-        recalled = recall(find_workspace(workspace), query, limit=limit)
-        note_reading(recalled, timezone.now())
+        now = timezone.now()
+        recalled = recall(find_workspace(workspace), query, now=now, limit=limit)
+        note_reading(recalled, now)
         document: dict[str, Any] = dict(recalled.texts)
         if explain:
             document["words"] = recalled.words

@@ -1,0 +1,285 @@
+"""Finding: the rows of every kind that fit a query, ranked by one reranker on both databases, in one list.
+
+Each kind's index gives at most 150 candidates; ``memoryhub.lib.search.rank`` scores them with the frequencies of what
+is searched; lists of several kinds are fused by reciprocal rank (search.md, design 4 and 5). Reads only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from time import monotonic
+from typing import Any
+
+from django.db import connection
+from django.db.models import Max, Min, Model
+
+from knowledge_app.services.graph import expand
+from memoryhub.flows.search.candidates import load_candidates, load_neighbours
+from memoryhub.flows.search.fitting import Fitting, Scope, fitting_kinds, load
+from memoryhub.lib.search.factors import OFF, Decay, fuse
+from memoryhub.lib.search.hits import Weighted
+from memoryhub.lib.search.matching import (
+    CANDIDATES,
+    COUNTED,
+    SearchTooSlow,
+    Wanted,
+    best,
+    count_terms,
+    estimate,
+    within,
+)
+from memoryhub.lib.search.query import MAX_TERMS, Query, Term
+from memoryhub.lib.search.rank import Measure, Scored, rank
+from memoryhub.lib.search.words import STOP, runs_of
+from sessions_app.models import Workspace
+
+LIMIT = 20
+MOST = 200  # results that are ranked; newest first goes on beyond
+MILLISECONDS = 200  # for all that a search asks of the database
+MAX_RANKED = 60_000  # rows that hold any of the words, beyond which the commonest are left to those that are found
+ALL_COVERED = 0.99
+RECENCIES = ("off", "floored", "grip", "newest")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How to search. ``recency``: off, floored, or Grip's own decay by ``decay`` an hour; ``graph``: look further."""
+
+    recency: str = "off"
+    decay: float = 0.001
+    graph: bool = True
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One result. ``score``: higher is better; ``scored`` says how it came about, ``row`` is the row itself."""
+
+    kind: str
+    pk: int
+    score: float
+    scored: Scored
+    row: Model
+
+    @property
+    def key(self) -> tuple[float, str, int]:
+        return -self.score, self.kind, -self.pk
+
+
+@dataclass
+class Found:
+    """What a search came to: results best first, the words that counted, and what is to be said of it.
+
+    ``measures``: by kind, what each word is worth there; ``added``: for a word asked for, what the semantic graph
+    added with its weight. ``ranked``: how many results there are in all that could be paged through.
+    """
+
+    hits: list[Hit]
+    measures: dict[str, Measure] = field(default_factory=dict)
+    added: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    ranked: int = 0
+    has_more: bool = False
+    is_partial: bool = False
+
+
+@dataclass
+class _Asked:
+    """A kind that is being searched: its rows, its size, and each term with the number of rows that hold it."""
+
+    fitting: Fitting
+    total: int
+    counts: dict[Term, int]
+
+
+class _Clock:
+    """How many milliseconds a search may still take; never less than what a bounded query needs."""
+
+    def __init__(self, milliseconds: int) -> None:
+        self._end = monotonic() + milliseconds / 1000
+
+    def left(self, at_most: int) -> int:
+        return max(5, min(at_most, int((self._end - monotonic()) * 1000)))
+
+
+def find(
+    scope: Scope,
+    query: Query,
+    *,
+    now: datetime,
+    kinds: Iterable[str] = (),
+    wishes: Wishes | None = None,
+    limit: int = LIMIT,
+    after: tuple[float, str, int] | None = None,
+) -> Found:
+    """Return the results of a query, best first, from ``after`` (a hit's ``key``) on.
+
+    At most 200 are ranked. A query without words finds nothing here: see ``listing``. Never waits longer than some
+    200 ms for the database; what that leaves out is said in ``notes``.
+    """
+    wishes = wishes or Wishes()
+    clock = _Clock(MILLISECONDS)
+    fittings = [fitting for fitting in fitting_kinds(scope, query, kinds) if fitting.has_words]
+    found = Found([])
+    asked = [_count(fitting, query.asked, clock, found) for fitting in fittings]
+    query, asked = _loosened(query, asked, clock, found)
+    if wishes.graph and scope.only is not None and not query.required:
+        found.added = _expansions(scope.only, query, asked)
+    lists: dict[str, list[Scored]] = {}
+    for one in asked:
+        scored = _rank(one, query, found, wishes, now, clock)
+        if scored:
+            lists[one.fitting.kind.name] = scored
+    if len(lists) > 1 and "session" in lists:  # a session as such, only where its own words are asked for
+        lists["session"] = [one for one in lists["session"] if one.coverage > ALL_COVERED]
+    ordered = _ordered(lists)
+    if found.is_partial:
+        found.notes.append("The words are so common that not all rows were compared: add rarer ones.")
+    found.ranked = len(ordered)
+    left = [item for item in ordered if after is None or (-item[1], item[0], -item[2].pk) > after]
+    found.hits = _loaded(left[:limit], {one.fitting.kind.name: one.fitting for one in asked})
+    found.has_more = len(left) > limit
+    return found
+
+
+def _count(fitting: Fitting, terms: Sequence[Term], clock: _Clock, found: Found) -> _Asked:
+    """Count the rows of a kind that hold each term; those of a term that takes too long count as all."""
+    try:
+        with within(connection, clock.left(100)):
+            counted = count_terms(connection, fitting.wanted, terms)
+    except SearchTooSlow:
+        found.is_partial = True
+        total = fitting.count_rows()
+        return _Asked(fitting, total, dict.fromkeys(terms, total))
+    if not any(count for count, _, _ in counted):
+        return _Asked(fitting, 0, dict.fromkeys(terms, 0))
+    total = fitting.count_rows()
+    first = last = 0
+    if any(count >= COUNTED for count, _, _ in counted):
+        keys = fitting.kind.rows(_workspaces(fitting)).aggregate(first=Min("pk"), last=Max("pk"))
+        first, last = keys["first"], keys["last"]
+    known = [estimate(one, total=total, first=first, last=last) for one in counted]
+    return _Asked(fitting, total, dict(zip(terms, known, strict=True)))
+
+
+def _workspaces(fitting: Fitting) -> list[int] | None:
+    keys = fitting.wanted.scope.get("w")
+    return None if keys is None else list(keys)
+
+
+def _loosened(query: Query, asked: list[_Asked], clock: _Clock, found: Found) -> tuple[Query, list[_Asked]]:
+    """Take identifiers that nothing holds as a whole by their parts."""
+    unknown = [term for term in query.terms if len(term.words) > 1 and not any(one.counts[term] for one in asked)]
+    if not unknown or not asked:
+        return query, asked
+    terms: list[Term] = []
+    for term in query.terms:
+        parts = [Term((word,)) for word in term.words if word not in STOP and len(word) > 1]
+        terms += parts if term in unknown else [term]
+    names = ", ".join(f"“{' '.join(term.words)}”" for term in unknown)
+    found.notes.append(f"Nothing holds {names} as a whole: the parts were searched.")
+    query = replace(query, terms=tuple(dict.fromkeys(terms))[:MAX_TERMS])
+    fittings = [replace(one.fitting, wanted=replace(one.fitting.wanted, terms=query.terms)) for one in asked]
+    return query, [_count(fitting, query.asked, clock, found) for fitting in fittings]
+
+
+def _expansions(workspace: int, query: Query, asked: Sequence[_Asked]) -> dict[str, list[tuple[str, float]]]:
+    """Return neighbours in the semantic graph of the words that the workspace hardly knows, each with its weight."""
+    words = [term.words[0] for term in query.asked if len(term.words) == 1]
+    frequency: Counter[str] = Counter()
+    for one in asked:
+        frequency.update({term.words[0]: count for term, count in one.counts.items() if len(term.words) == 1})
+    added: dict[str, list[tuple[str, float]]] = {}
+    for near in expand(Workspace(pk=workspace), words, frequency):
+        added.setdefault(near.word, []).append((near.related, near.weight))
+    return added
+
+
+def _rank(asked: _Asked, query: Query, found: Found, wishes: Wishes, now: datetime, clock: _Clock) -> list[Scored]:
+    """Return what a kind has, scored, best first."""
+    fitting = asked.fitting
+    weights = dict.fromkeys(query.asked, 1.0)
+    for near in found.added.values():
+        for word, weight in near:
+            if words := tuple(runs_of(word)):
+                weights.setdefault(Term(words), weight)
+    further = [term for term in weights if term not in asked.counts]
+    if further:
+        asked.counts |= _count(fitting, further, clock, found).counts
+        fitting = replace(fitting, wanted=replace(fitting.wanted, terms=(*fitting.wanted.terms, *further)))
+    terms = [Weighted(term.words, term.is_prefix, weight, asked.counts[term]) for term, weight in weights.items()]
+    if not any(term.frequency for term in terms):
+        return []
+    candidates = load_candidates(fitting.kind, _best(fitting, asked, found, clock))
+    is_entry = fitting.kind.name == "entry"
+    ranking = rank(
+        terms,
+        candidates,
+        asked.total,
+        load=(lambda places: load_neighbours(fitting, places)) if is_entry else None,
+        authors={one.author for one in candidates if one.author},
+        decay=_decay(wishes, now),
+    )
+    found.measures[fitting.kind.name] = ranking.measure
+    rows = [one for one in ranking.rows if one.coverage] if fitting.kind.name == "document" else ranking.rows
+    return rows[:MOST]
+
+
+def _decay(wishes: Wishes, now: datetime) -> Decay:
+    if wishes.recency == "floored":
+        return Decay("floored", now)
+    return Decay("grip", now, wishes.decay) if wishes.recency == "grip" else OFF
+
+
+def _best(fitting: Fitting, asked: _Asked, found: Found, clock: _Clock) -> list[int]:
+    wanted = _affordable(fitting.wanted, asked.counts, found)
+    try:
+        with within(connection, clock.left(150)):
+            return best(connection, wanted, total=asked.total, only=fitting.only)
+    except SearchTooSlow:
+        found.is_partial = True
+    try:
+        with within(connection, 50):
+            return list(fitting.matches(window=CANDIDATES).order_by("-pk").values_list("pk", flat=True)[:CANDIDATES])
+    except SearchTooSlow:
+        return []
+
+
+def _affordable(wanted: Wanted, counts: Mapping[Term, int], found: Found) -> Wanted:
+    """Leave the commonest words out of choosing candidates where too many rows hold them."""
+    if wanted.required or sum(counts.get(term, 0) for term in wanted.terms) <= MAX_RANKED:
+        return wanted
+    kept: list[Term] = []
+    seen = 0
+    for term in sorted(wanted.terms, key=lambda term: counts.get(term, 0)):
+        seen += counts.get(term, 0)
+        if kept and seen > MAX_RANKED:
+            break
+        kept.append(term)
+    left = [" ".join(term.words) for term in wanted.terms if term not in kept]
+    if left:
+        found.notes.append(f"So common that they only help to rank: {', '.join(left)}.")
+    return replace(wanted, terms=tuple(kept))
+
+
+def _ordered(lists: Mapping[str, list[Scored]]) -> list[tuple[str, float, Scored]]:
+    """Return the results of all kinds as one list: (kind, score, result); of one kind by its own scores."""
+    if len(lists) == 1:
+        return [(kind, one.score, one) for kind, scored in lists.items() for one in scored]
+    fused = fuse(
+        {kind: [((kind, one.pk), one.score, one.coverage) for one in scored] for kind, scored in lists.items()}
+    )
+    by_key = {(kind, one.pk): one for kind, scored in lists.items() for one in scored}
+    ordered = [(kind, score, by_key[kind, pk]) for (kind, pk), score in fused]
+    return sorted(ordered, key=lambda item: (-item[1], item[0], -item[2].pk))[:MOST]
+
+
+def _loaded(items: Sequence[tuple[str, float, Scored]], fittings: Mapping[str, Fitting]) -> list[Hit]:
+    rows: dict[tuple[str, int], Any] = {}
+    for kind, fitting in fittings.items():
+        pks = [one.pk for name, _, one in items if name == kind]
+        if pks:
+            rows |= {(kind, pk): row for pk, row in load(fitting.kind, pks).items()}
+    return [Hit(kind, one.pk, score, one, rows[kind, one.pk]) for kind, score, one in items if (kind, one.pk) in rows]

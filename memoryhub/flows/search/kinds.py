@@ -1,0 +1,278 @@
+"""The kinds of rows that are searched: their tables, their words, and the filters that they know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import F, Model, Q, QuerySet
+
+from knowledge_app.models import (
+    CachedResponse,
+    Fact,
+    FactSource,
+    HistoryEntry,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryRevision,
+    Observation,
+)
+from sessions_app.models import Entry, Session, Summary
+
+Narrow = Callable[[str], Q]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of rows: where they are, what of them is searched and shown, and what narrows them.
+
+    ``texts``: columns that are searched and shown; ``metas``: searched beside them. ``time``: the lookup of the time
+    by which rows are ordered and filtered. ``fields`` and ``traits``: filters by a value, and ``has:``. ``live``:
+    what is searched unless withdrawn rows are asked for. ``workspace``: the lookup of the workspace.
+    """
+
+    name: str
+    one: str
+    many: str
+    icon: str
+    model: type[Model]
+    texts: tuple[str, ...]
+    metas: tuple[str, ...] = ()
+    author: str = ""
+    time: str = ""
+    session: str = ""
+    live: Q = field(default_factory=Q)
+    withdrawn: Q | None = None
+    fields: Mapping[str, Narrow] = field(default_factory=dict)
+    traits: Mapping[str, Q] = field(default_factory=dict)
+    facets: Mapping[str, str] = field(default_factory=dict)
+    workspace: str = "workspace"
+    related: tuple[str, ...] = ()
+    hidden_by: Mapping[str, str] = field(default_factory=dict)  # columns that a flag keeps out, as the index does
+    edited_as: str = ""  # the table of the edits engine, of rows that people change here
+
+    @property
+    def table(self) -> str:
+        return self.model._meta.db_table
+
+    def rows(self, workspaces: list[int] | None) -> QuerySet[Any]:
+        """Return the rows of some workspaces, of all where None."""
+        found = self.model._default_manager.all()
+        return found if workspaces is None else found.filter(**{f"{self.workspace}__in": workspaces})
+
+
+def _is(lookup: str) -> Narrow:
+    return lambda value: Q(**{f"{lookup}__iexact": value})
+
+
+def _holds(lookup: str) -> Narrow:
+    return lambda value: Q(**{f"{lookup}__icontains": value})
+
+
+def _session(prefix: str = "session__") -> Narrow:
+    """Sessions are named by their key, its part after the channel, or their title."""
+    return lambda value: (
+        Q(**{f"{prefix}key__iexact": value})
+        | Q(**{f"{prefix}key__iendswith": f":{value}"})
+        | Q(**{f"{prefix}title__iexact": value})
+    )
+
+
+def _author(value: str) -> Q:
+    return Q(name__iexact=value) | Q(role__iexact=value, name="")
+
+
+def _tool(value: str) -> Q:
+    return Q(kind=Entry.Kind.TOOL_RESULT, name__iexact=value) | Q(tool_calls__icontains=value)
+
+
+LIVING, WITHDRAWN = Q(withdrawn_at=None), Q(withdrawn_at__isnull=False)
+ENTRY = Kind(
+    "entry",
+    "message",
+    "messages",
+    "sessions",
+    Entry,
+    texts=("content", "tool_calls"),
+    metas=("name",),
+    author="name",
+    time="occurred_at",
+    session="session",
+    fields={
+        "session": _session(),
+        "channel": _is("session__channel"),
+        "role": _is("role"),
+        "author": _author,
+        "tool": _tool,
+    },
+    traits={
+        "tool": ~Q(tool_calls=[]),
+        "summary": Q(summary__isnull=False),
+        "time": Q(occurred_at__isnull=False),
+        "session": Q(),
+    },
+    facets={"session": "session__key", "channel": "session__channel", "author": "name", "role": "role"},
+    related=("session", "workspace"),
+)
+KINDS = {
+    kind.name: kind
+    for kind in (
+        ENTRY,
+        Kind(
+            "summary",
+            "summary",
+            "summaries",
+            "fold",
+            Summary,
+            texts=("content",),
+            time="ends_at",
+            session="session",
+            fields={"session": _session(), "channel": _is("session__channel")},
+            traits={"time": Q(ends_at__isnull=False), "session": Q()},
+            facets={"session": "session__key", "channel": "session__channel"},
+            related=("session", "workspace"),
+        ),
+        Kind(
+            "memory",
+            "memory line",
+            "memory lines",
+            "memory",
+            Fact,
+            texts=("text",),
+            metas=("section", "category"),
+            time="born__created_at",
+            live=Q(died=None),
+            withdrawn=Q(died__isnull=False),
+            fields={"category": _is("category"), "source": _is("document__name")},
+            traits={
+                "source": Q(pk__in=FactSource.objects.values("fact")),
+                "pin": Q(pinned=True),
+                "review": Q(review_by__isnull=False),
+                "time": Q(),
+            },
+            facets={"category": "category"},
+            related=("document", "workspace", "born"),
+        ),
+        Kind(
+            "document",
+            "document",
+            "documents",
+            "memory",
+            MemoryRevision,
+            texts=("content",),
+            time="created_at",
+            live=Q(pk=F("document__head")),
+            withdrawn=~Q(pk=F("document__head")),
+            fields={"source": _is("document__name")},
+            traits={"time": Q()},
+            workspace="document__workspace",
+            related=("document__workspace",),
+        ),
+        Kind(
+            "history",
+            "history entry",
+            "history entries",
+            "history",
+            HistoryEntry,
+            texts=("content",),
+            time="occurred_at",
+            session="session",
+            live=LIVING,
+            withdrawn=WITHDRAWN,
+            fields={"session": _session(), "channel": _is("session__channel"), "source": _holds("source")},
+            traits={
+                "time": Q(occurred_at__isnull=False),
+                "session": Q(session__isnull=False),
+                "source": ~Q(source=""),
+            },
+            facets={"session": "session__key", "channel": "session__channel"},
+            related=("session", "workspace"),
+        ),
+        Kind(
+            "knowledge",
+            "knowledge entry",
+            "knowledge entries",
+            "knowledge",
+            KnowledgeEntry,
+            texts=("content",),
+            metas=("category", "source", "tags"),
+            time="created_at",
+            live=LIVING,
+            withdrawn=WITHDRAWN,
+            fields={"category": _is("category"), "tag": _holds("tags"), "source": _holds("source")},
+            traits={
+                "tags": ~Q(tags=[]),
+                "source": ~Q(source=""),
+                "time": Q(created_at__isnull=False),
+                "review": Q(review_by__isnull=False),
+            },
+            facets={"category": "category"},
+            related=("workspace",),
+            edited_as="knowledge",
+        ),
+        Kind(
+            "observation",
+            "observation",
+            "observations",
+            "observations",
+            Observation,
+            texts=("content",),
+            metas=("category", "source"),
+            time="occurred_at",
+            live=LIVING,
+            withdrawn=WITHDRAWN,
+            fields={"category": _is("category"), "source": _holds("source")},
+            traits={
+                "source": ~Q(source=""),
+                "time": Q(occurred_at__isnull=False),
+                "review": Q(review_by__isnull=False),
+            },
+            facets={"category": "category"},
+            related=("workspace",),
+            edited_as="observations",
+        ),
+        Kind(
+            "key_value",
+            "key-value",
+            "key-values",
+            "keyvalues",
+            KeyValue,
+            texts=("key", "value"),
+            time="updated_at",
+            live=LIVING,
+            withdrawn=WITHDRAWN,
+            traits={"time": Q()},
+            related=("workspace",),
+            hidden_by={"value": "is_secret"},
+            edited_as="key_values",
+        ),
+        Kind(
+            "session",
+            "session",
+            "sessions",
+            "sessions",
+            Session,
+            texts=("title", "key", "summary_text", "note"),
+            time="updated_at",
+            fields={"session": _session(""), "channel": _is("channel")},
+            traits={"time": Q(), "session": Q(), "summary": ~Q(summary_text="")},
+            facets={"channel": "channel"},
+            related=("workspace",),
+        ),
+        Kind(
+            "cached",
+            "cached response",
+            "cached responses",
+            "cache",
+            CachedResponse,
+            texts=("preview", "response"),
+            metas=("model",),
+            time="created_at",
+            traits={"time": Q(created_at__isnull=False)},
+            related=("workspace",),
+            edited_as="cached",
+        ),
+    )
+}
+ENTRY_KINDS = tuple(Entry.Kind.values)
