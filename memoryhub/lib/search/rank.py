@@ -22,7 +22,7 @@ from memoryhub.lib.search.words import fold
 
 K1, B = 1.2, 0.3  # BM25's: how soon repetition stops to count, and how much length does
 BIGRAM = 0.15  # added to the factor for each two words that stand together as in the query
-AUTHOR = 1.4  # the factor of entries by an author whom the query names
+AUTHOR = 1.3  # the factor of entries by an author whom the query names
 CHUNK = 720  # characters, about 120 words: longer texts count by their best part
 ELSEWHERE = 0.5  # how much of a share counts that another part of a long text holds
 MAX_CHARS = 10_000  # of a text; what comes after them counts nothing here
