@@ -73,7 +73,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         ("Consolidation", ["auto_consolidate", "memory_window", "consolidation_style"]),
         ("Models", ["model", "consolidation_model", "model_base_url", "daily_token_budget"]),
         ("Observations and hygiene", ["auto_extract", "extraction_model", "stale_days"]),
-        ("Semantic graph", ["embedding_provider", "embedding_model", "embedding_base_url"]),
+        ("Semantic graph", ["embedding_provider", "embedding_model", "embedding_base_url", "dense_search"]),
         ("Search and cache", ["recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries"]),
     ]
 
@@ -84,7 +84,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "min_entries_to_compress", "compression_ratio", "auto_consolidate", "memory_window",
             "consolidation_style", "model", "consolidation_model", "model_base_url", "daily_token_budget",
             "auto_extract", "extraction_model", "stale_days",
-            "embedding_provider", "embedding_model", "embedding_base_url",
+            "embedding_provider", "embedding_model", "embedding_base_url", "dense_search",
             "recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries",
         ]  # fmt: skip
         labels = {
@@ -105,6 +105,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "embedding_provider": "Embedding provider",
             "embedding_model": "Embedding model",
             "embedding_base_url": "Address of that provider",
+            "dense_search": "Search by meaning too",
             "recency_decay": "Recency decay",
             "cache_enabled": "Answer from the cache",
             "cache_ttl_seconds": "A cached response lives",
@@ -136,6 +137,9 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "searches look no further than their words. Empty: the hub's.",
             "embedding_model": "Its model. Empty: the hub's, or the provider's first.",
             "embedding_base_url": "An address of its own for this workspace; it gets no key. Empty: the provider's.",
+            "dense_search": "Sends texts to that provider: entries, knowledge, observations, memory lines, history "
+            "and summaries, 2,000 characters of each, and the words of searches. Never key-values, nor what looks "
+            "like a secret. Default off.",
             "recency_decay": "How fast old history counts less in a search, per hour. Grip 0.001; default 0.",
             "cache_enabled": "Default on.",
             "cache_ttl_seconds": "Seconds. Default 3,600.",

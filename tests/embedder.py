@@ -15,7 +15,13 @@ FAMILIES = ["database postgresql schema", "fast quick speed", "carrier courier p
 
 
 def vector_of(word: str, size: int) -> list[float]:
-    """Return a word's embedding: its family's direction with a little of its own; others point anywhere."""
+    """Return a word's embedding: its family's direction with a little of its own; others point anywhere.
+
+    Of a text it is that of its words together.
+    """
+    words = word.lower().split()
+    if len(words) > 1:
+        return list(np.sum([vector_of(one, size) for one in words], axis=0).round(6))
     own = np.random.default_rng(zlib.crc32(word.encode())).standard_normal(size)
     own /= np.linalg.norm(own)
     for number, family in enumerate(FAMILIES):

@@ -2,7 +2,7 @@
 
 from knowledge_app.models.curation import Concern, EditedRow, Forgotten, HygieneScore
 from knowledge_app.models.documents import Fact, FactSource, HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.models.graph import SemanticGraph, Term, TermRelation
+from knowledge_app.models.graph import RowVector, SemanticGraph, Term, TermRelation
 from knowledge_app.models.history import HistoryEntry
 from knowledge_app.models.knowledge import CachedResponse, Confirmation, KeyValue, KnowledgeEntry, Observation
 
@@ -22,6 +22,7 @@ __all__ = [
     "MemoryDocument",
     "MemoryRevision",
     "Observation",
+    "RowVector",
     "SemanticGraph",
     "Term",
     "TermRelation",

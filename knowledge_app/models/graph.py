@@ -1,4 +1,4 @@
-"""The semantic graph: terms, their embeddings, and which are related."""
+"""The semantic graph: terms, their embeddings, and which are related. And the embeddings of whole rows."""
 
 from __future__ import annotations
 
@@ -62,3 +62,25 @@ class TermRelation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.term_id} to {self.related_id}"
+
+
+class RowVector(models.Model):
+    """The embedding of one row's text, where searches compare meanings too: little-endian float32, of length one.
+
+    ``kind`` and ``object_id`` name the row, which may be gone; ``text_hash`` is that of what was embedded, so that a
+    vector counts only while its row says the same. Never changed: a row that is embedded anew gets a new one.
+    """
+
+    workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="row_vectors")
+    kind = models.CharField(max_length=16)
+    object_id = models.BigIntegerField()
+    fingerprint = models.CharField(max_length=400)
+    text_hash = models.CharField(max_length=64)
+    vector = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["workspace", "kind", "object_id"], name="row_vector_once")]
+        indexes = [models.Index(fields=["workspace", "kind", "id"], name="row_vector_in_order")]
+
+    def __str__(self) -> str:
+        return f"vector of {self.kind} {self.object_id}"

@@ -21,6 +21,7 @@ from knowledge_app.models import EditedRow, Fact, FactSource, Forgotten, MemoryD
 from knowledge_app.services.edits import TABLES
 from knowledge_app.services.forget_rules import Affected, Rules, walk
 from knowledge_app.services.memory import keep_facts_in_step
+from knowledge_app.services.row_vectors import sweep_vectors
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.facts import fact_lines
 from memoryhub.lib.forget import (
@@ -124,6 +125,7 @@ def apply_forget(
             for affected in list(walk(workspace, rules)):  # what telling of the deletion wrote
                 _apply(affected, workspace, actor, now)
         _settle_documents(workspace)
+        sweep_vectors(workspace.pk)
         receipt = Forgotten.objects.create(
             workspace=workspace,
             kind=wish.kind,

@@ -20,6 +20,7 @@ from knowledge_app.models import (
     KeyValue,
     KnowledgeEntry,
     Observation,
+    RowVector,
     SemanticGraph,
     Term,
 )
@@ -37,6 +38,7 @@ _TABLES: tuple[type[Model], ...] = (
     KeyValue,
     CachedResponse,
     Term,
+    RowVector,
     SemanticGraph,
     Concern,
     HygieneScore,

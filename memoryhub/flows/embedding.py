@@ -1,11 +1,12 @@
 """Carrying out an embedding run: find the words that lack an embedding, ask for them, relate them.
 
-Words are embedded when texts change, never when someone searches. What can't be asked now leaves the graph as it is.
+Then, where a workspace's searches compare meanings, the rows that lack one. All that is stored is embedded when texts
+change, never when someone searches. What can't be asked now leaves the graph as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -15,7 +16,7 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Length
 
-from knowledge_app.models import SemanticGraph, Term
+from knowledge_app.models import RowVector, SemanticGraph, Term
 from knowledge_app.services.embedding import (
     Embeddings,
     Seen,
@@ -27,10 +28,20 @@ from knowledge_app.services.embedding import (
     waiting_terms,
 )
 from knowledge_app.services.graph import fingerprint_of
+from knowledge_app.services.row_vectors import (
+    RowEmbeddings,
+    drop_unwanted_vectors,
+    newest_vector,
+    rows_for,
+    store_vectors,
+    sweep_vectors,
+    waiting_rows,
+)
 from memoryhub.flows.budget import BudgetSpent, budget_left, midnight_after, within_budget
 from memoryhub.flows.model import cost_of, embedding_settings_for, workspaces_with_embeddings
+from memoryhub.flows.row_embedding import CHARS_PER_TOKEN, add_row_states
 from memoryhub.lib import retry
-from memoryhub.lib.embeddings import EmbeddingSettings, embed, refusal_of
+from memoryhub.lib.embeddings import Embedded, EmbeddingSettings, embed, refusal_of
 from memoryhub.lib.llm import ModelNotSet, ModelRefused
 from memoryhub.lib.nearness import Space
 from memoryhub.lib.tokens import count_tokens
@@ -43,7 +54,7 @@ from sessions_app.services.workspace_runs import latest_run, request_workspace_r
 UPKEEP = Actor("run", "automatic embedding")
 WORKER = Actor("run", "the worker")
 TURN = timedelta(seconds=10)  # between looks at whether another embedding of the workspace is over
-CHARS_PER_TOKEN = 4
+CARRIED = ("rebuild", "after", "vectors_after", "seen")  # to the run that goes on tomorrow
 MOST_LENGTHS = 20  # that a server gave one model's embeddings
 
 
@@ -107,9 +118,10 @@ def request_embedding(
 
 def request_where_due(now: datetime) -> list[Run]:
     """Ask for the automatic embedding of every workspace that has changed since its last one."""
+    drop_unwanted_vectors()
     kept = workspaces_with_embeddings().filter(persist_memory=True).order_by("pk")
     able = [workspace for workspace in kept if _can_embed(workspace)]
-    states = states_of([workspace.pk for workspace in able])
+    states = add_row_states(states_of([workspace.pk for workspace in able]), able)
     return [run for workspace in able if (run := _request_if_changed(workspace, states[workspace.pk], now))]
 
 
@@ -121,7 +133,7 @@ def request_if_due(workspace: Workspace, now: datetime) -> Run | None:
     """
     if not workspace.persist_memory or not _can_embed(workspace):
         return None
-    return _request_if_changed(workspace, states_of([workspace.pk])[workspace.pk], now)
+    return _request_if_changed(workspace, _state_of(workspace), now)
 
 
 def _can_embed(workspace: Workspace) -> bool:
@@ -131,7 +143,7 @@ def _can_embed(workspace: Workspace) -> bool:
 
 def _request_if_changed(workspace: Workspace, state: Seen, now: datetime) -> Run | None:
     settings = embedding_settings_for(workspace)
-    if settings is None or not (state["texts"] or state["terms"]):
+    if settings is None or not (state["texts"] or state["terms"] or "rows" in state):
         return None
     seen = state | {"of": _made_by(settings)}
     last = latest_run(workspace, Run.Kind.EMBEDDING)
@@ -156,7 +168,11 @@ def _has_news(last: Run, seen: Seen) -> bool:
 
 
 def _seen(workspace: Workspace, settings: EmbeddingSettings) -> Seen:
-    return states_of([workspace.pk])[workspace.pk] | {"of": _made_by(settings)}
+    return _state_of(workspace) | {"of": _made_by(settings)}
+
+
+def _state_of(workspace: Workspace) -> Seen:
+    return add_row_states(states_of([workspace.pk]), [workspace])[workspace.pk]
 
 
 def _made_by(settings: EmbeddingSettings) -> str:
@@ -166,15 +182,17 @@ def _made_by(settings: EmbeddingSettings) -> str:
 def _fingerprint(settings: EmbeddingSettings, workspace_id: int) -> str:
     """Return the fingerprint of a workspace's embeddings.
 
-    Where the table doesn't know how long the model's are, the graph tells, or terms of a run that was broken off.
+    Where the table doesn't know how long the model's are, the graph tells, or what a run that was broken off made.
     """
     if settings.dimensions:
         return fingerprint_of(settings.provider, settings.model, settings.dimensions)
     graph = SemanticGraph.objects.filter(workspace=workspace_id).first()
     if graph and (graph.provider, graph.model) == (settings.provider, settings.model):
         return fingerprint_of(settings.provider, settings.model, graph.dimensions)
-    made = Term.objects.filter(workspace=workspace_id, fingerprint__startswith=f"{_made_by(settings)}/")
-    found = made.order_by("fingerprint").values_list("fingerprint", flat=True).distinct()[:MOST_LENGTHS]
+    found: list[str] = []
+    for model in (Term, RowVector):
+        made = model._default_manager.filter(workspace=workspace_id, fingerprint__startswith=f"{_made_by(settings)}/")
+        found += made.order_by("fingerprint").values_list("fingerprint", flat=True).distinct()[:MOST_LENGTHS]
     own = [fingerprint for fingerprint in found if fingerprint.rpartition("/")[0] == _made_by(settings)]
     return own[0] if own else fingerprint_of(settings.provider, settings.model, 0)
 
@@ -197,7 +215,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     renew_lease(run, stage="reading the texts")
     retry.write(lambda: make_terms(workspace, now()))
     work = _Work(run, workspace, settings, now)
-    if work.embed_all():
+    if work.embed_all() and work.embed_rows():
         retry.write(work.finish)
 
 
@@ -210,14 +228,14 @@ class _Work:
         self.run, self.workspace, self.settings, self.now = run, workspace, settings, now
         self.fingerprint = _fingerprint(settings, workspace.pk)
         self.space: Space | None = None
-        self.embedded = 0
+        self.embedded = self.rows = 0
 
     def embed_all(self) -> bool:
         """Embed batch by batch; False where the day's tokens don't suffice and another run is to go on."""
         while batch := list(self._waiting()[: self.settings.at_once]):
             size = self.settings.at_once
             done, left = self.embedded // size, self._waiting().count()
-            if not self._may_ask(batch):
+            if not self._may_ask([term.text for term in batch]):
                 return False
             renew_lease(
                 self.run,
@@ -232,13 +250,46 @@ class _Work:
         after = self.run.options.get("after") if self.run.options.get("rebuild") else None
         return waiting_terms(self.workspace.pk, self.fingerprint, after=after).only("pk", "text")
 
-    def _may_ask(self, batch: list[Term]) -> bool:
+    def embed_rows(self) -> bool:
+        """Embed rows batch by batch, where searches compare meanings; False as in ``embed_all``.
+
+        What is no longer said is removed first. Ends at once where the setting is switched off meanwhile.
+        """
+        if not self.workspace.dense_search:
+            return True
+        retry.write(lambda: sweep_vectors(self.workspace.pk))
+        waiting = self._waiting_rows()
+        while waiting and Workspace.objects.filter(pk=self.workspace.pk, dense_search=True).exists():
+            size, fingerprint = self.settings.at_once, self.fingerprint
+            batch = rows_for(self.workspace.pk, waiting[:size])
+            waiting = waiting[size:]
+            if not batch:
+                continue
+            if not self._may_ask([row.text for row in batch]):
+                return False
+            done, left = ceil(self.rows / size), ceil(len(waiting) / size)
+            renew_lease(self.run, stage="asking for embeddings of rows", steps_done=done, steps_total=done + left + 1)
+            answer = self._ask([row.text for row in batch])
+            made = RowEmbeddings(batch, answer.rows, self.fingerprint)
+            retry.write(lambda made=made: store_vectors(self.run, made))  # type: ignore[misc]
+            self.rows += len(batch)
+            if self.fingerprint != fingerprint:
+                waiting = self._waiting_rows()
+        return True
+
+    def _waiting_rows(self) -> list[tuple[str, int]]:
+        if self.run.options.get("rebuild"):
+            self.run.options.setdefault("vectors_after", newest_vector())
+        after = self.run.options.get("vectors_after", 0)
+        return waiting_rows(self.workspace.pk, self.fingerprint, after=after)
+
+    def _may_ask(self, texts: Sequence[str]) -> bool:
         """Tell whether today's tokens suffice. A run that has spent some ends here, and its successor goes on.
 
         Else the tokens of this run, noted on one day, would be in its own way on the next.
         """
-        messages = [{"content": term.text} for term in batch]
-        if self.embedded == 0 and not self.run.prompt_tokens:
+        messages = [{"content": text} for text in texts]
+        if not (self.embedded or self.rows or self.run.prompt_tokens):
             return within_budget(self.run, self.workspace, messages, self.now())
         left = budget_left(self.workspace, self.now())
         needed = sum(count_tokens(message["content"]) for message in messages)
@@ -253,7 +304,7 @@ class _Work:
     def _go_on_tomorrow(self) -> None:
         now = self.now()
         self._finish(now, self._proposal() | {"goes_on": True})
-        options = {name: value for name, value in self.run.options.items() if name in ("rebuild", "after", "seen")}
+        options = {name: value for name, value in self.run.options.items() if name in CARRIED}
         request_workspace_run(
             self.workspace,
             Run.Kind.EMBEDDING,
@@ -263,37 +314,40 @@ class _Work:
             not_before=midnight_after(now),
         )
 
-    def _embed(self, batch: list[Term]) -> None:
-        answer = embed(self.settings, [term.text for term in batch])
+    def _ask(self, texts: Sequence[str]) -> Embedded:
+        """Ask for the embeddings of some texts; the next replies must be as long as these."""
+        answer = embed(self.settings, texts)
         size = answer.rows.shape[1]
-        self.settings = replace(self.settings, dimensions=size)  # the next replies must be as long
+        self.settings = replace(self.settings, dimensions=size)
         fingerprint = fingerprint_of(self.settings.provider, self.settings.model, size)
-        if self.space is None or fingerprint != self.fingerprint:
-            self.fingerprint = fingerprint
-            self.space = load_space(self.workspace.pk, fingerprint)
-        self._note_cost(batch, answer.prompt_tokens)
+        if fingerprint != self.fingerprint:
+            self.fingerprint, self.space = fingerprint, None
+        self.run.model = self.settings.model
+        self.run.prompt_tokens += answer.prompt_tokens or sum(count_tokens(text) for text in texts)
+        self.run.cost = cost_of(self.settings.model, self.run.prompt_tokens, 0)
+        return answer
+
+    def _embed(self, batch: list[Term]) -> None:
+        answer = self._ask([term.text for term in batch])
+        if self.space is None:
+            self.space = load_space(self.workspace.pk, self.fingerprint)
         keys = [term.pk for term in batch]
         if self.run.options.get("rebuild"):
             self.run.options["after"] = max(self.run.options.get("after", 0), keys[-1])
         changed = self.space.place(keys, answer.rows)
-        made = Embeddings(keys, answer.rows, fingerprint)
+        made = Embeddings(keys, answer.rows, self.fingerprint)
         space = self.space
         retry.write(lambda: store_batch(self.run, made, space, changed))
         self.embedded += len(batch)
-
-    def _note_cost(self, batch: list[Term], tokens: int) -> None:
-        self.run.model = self.settings.model
-        self.run.prompt_tokens += tokens or sum(count_tokens(term.text) for term in batch)
-        self.run.cost = cost_of(self.settings.model, self.run.prompt_tokens, 0)
 
     @transaction.atomic
     def finish(self) -> None:
         """Say what made the graph and close the run."""
         now = self.now()
         proposal = self._proposal()
-        if not self.embedded and not self.run.prompt_tokens:
+        if not (self.embedded or self.rows or self.run.prompt_tokens):
             proposal["nothing_due"] = "Every word has its embedding."
-        if self.embedded or self._is_news():
+        if self.embedded or self.rows or self._is_news():
             note_graph(
                 self.workspace,
                 provider=self.settings.provider,
@@ -303,13 +357,15 @@ class _Work:
                 now=now,
             )
             words = f"The graph has {self.embedded:,} new embeddings by {self.settings.model}"
+            words += f", and {self.rows:,} rows have theirs" if self.rows else ""
             record(WORKER, "graph.built", "run", self.run.pk, words, at=now, workspace=self.workspace)
         self._finish(now, proposal)
 
     def _proposal(self) -> dict[str, object]:
         terms = states_of([self.workspace.pk])[self.workspace.pk]["terms"]
         seen = self.run.options["seen"] | {"terms": terms, "of": _made_by(self.settings)}
-        return {"embedded": self.embedded, "terms": sum(terms.values()), "seen": seen}
+        rows = {"rows": self.rows} if self.rows else {}
+        return {"embedded": self.embedded, "terms": sum(terms.values()), "seen": seen} | rows
 
     def _finish(self, now: datetime, proposal: dict[str, object]) -> None:
         finish_run(self.run, status=Run.Status.DONE, now=now, proposal=proposal)

@@ -1,6 +1,8 @@
 """Asking a model for embeddings of words, at any address that speaks OpenAI's protocol (the providers of grid).
 
-Only ever while the graph is built: a search asks nobody. A reply is checked before a number of it is kept.
+What is stored is embedded by runs. A search asks nobody, except where its workspace has switched on that meanings are
+compared: then it asks for the embedding of its own words, once, and waits 400 ms at most (``quick_embedding``). A
+reply is checked before a number of it is kept.
 """
 
 from __future__ import annotations

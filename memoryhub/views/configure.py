@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from memoryhub.flows.model import model_for
+from memoryhub.flows.row_embedding import row_outlook
 from memoryhub.forms import WorkspaceForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -45,6 +46,7 @@ def workspace_settings(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "model": model_for(workspace),
         "spent": tokens_spent(workspace, timezone.now()),
+        "rows": row_outlook(workspace),
     }
     return render_page(request, "memoryhub/settings.html", context, status=422 if form.errors else 200)
 

@@ -52,6 +52,7 @@ class Workspace(models.Model):
     embedding_provider = models.CharField(max_length=32, blank=True)
     embedding_model = models.CharField(max_length=200, blank=True)
     embedding_base_url = models.CharField(max_length=500, blank=True)
+    dense_search = models.BooleanField(default=False)
     stale_days = models.PositiveIntegerField(default=180)
     cache_hit_count = models.PositiveBigIntegerField(default=0)
     cache_miss_count = models.PositiveBigIntegerField(default=0)

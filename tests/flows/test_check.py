@@ -20,6 +20,7 @@ from knowledge_app.models import (
     MemoryDocument,
     MemoryRevision,
     Observation,
+    RowVector,
     Term,
 )
 from knowledge_app.services.edits import edit_rows
@@ -108,6 +109,8 @@ def execute(*statements: str) -> None:
 
 
 def unindex(table):
+    if connection.vendor == "postgresql":
+        execute("SET CONSTRAINTS ALL IMMEDIATE")  # no table can be altered while its checks are pending
     for statement in operations.remove_sql(connection, table):
         execute(statement)
 
@@ -161,6 +164,11 @@ def compare_with_another_document() -> None:
     HeldChange.objects.update(document=other)
 
 
+def store_short_vector() -> None:
+    values = {"kind": "entry", "object_id": 1, "fingerprint": "ollama/tiny/64", "text_hash": ""}
+    RowVector.objects.create(workspace=Workspace.objects.get(), vector=b"1234", **values)
+
+
 def add_to(model: type, **amounts: int) -> Callable[[], None]:
     def change() -> None:
         row = model.objects.order_by("pk").first()
@@ -173,6 +181,7 @@ BREAKING: dict[str, Callable[[], None]] = {
     "append_only.triggers": lambda: unprotect("sessions_app_entry"),
     "append_only.guard": lambda: MutationGuard.objects.create(reason="left open"),
     "search.indexes": lambda: unindex("knowledge_app_fact"),
+    "search.vectors": store_short_vector,
     "tenancy": move_entry_to_another_workspace,
     "entries.positions": remove_one_entry,
     "sessions.pointer": lambda: Session.objects.update(entry_count=99, last_consolidated=50),

@@ -400,7 +400,7 @@ def test_a_sweep_costs_the_same_however_many_texts(workspace, embedder, django_a
     observe(workspace, *TEXTS)
     execute(request_if_due(workspace, timezone.now()).pk, now=timezone.now)
 
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         assert request_where_due(timezone.now()) == []
 
 

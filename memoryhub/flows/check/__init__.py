@@ -16,6 +16,7 @@ CHECKS: dict[str, Check] = {
     "append_only.triggers": database.check_triggers,
     "append_only.guard": database.check_guard,
     "search.indexes": database.check_search,
+    "search.vectors": curation.check_vectors,
     "tenancy": database.check_tenancy,
     "entries.positions": conversations.check_positions,
     "sessions.pointer": conversations.check_pointers,

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from django.db.models import F, Model, OuterRef, Q, Subquery
+from django.db.models import Exists, F, Model, OuterRef, Q, Subquery
+from django.db.models.functions import Length
 
-from knowledge_app.models import KeyValue, KnowledgeEntry, Observation, SemanticGraph, Term, TermRelation
+from knowledge_app.models import KeyValue, KnowledgeEntry, Observation, RowVector, SemanticGraph, Term, TermRelation
+from knowledge_app.services.row_vectors import SOURCES
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.secrets import looks_secret
 
@@ -73,3 +75,21 @@ def check_graph() -> tuple[int, Iterable[Finding]]:
             if len(bytes(term.embedding)) != 4 * graph.dimensions
         ]
     return TermRelation.objects.count() + Term.objects.count(), found
+
+
+def check_vectors() -> tuple[int, Iterable[Finding]]:
+    """Embeddings of rows are as long as their fingerprint says, and their rows belong to the same workspace."""
+    found: list[Finding] = []
+    for fingerprint in RowVector.objects.order_by().values_list("fingerprint", flat=True).distinct():
+        length = fingerprint.rpartition("/")[2]
+        made = RowVector.objects.filter(fingerprint=fingerprint).annotate(bytes=Length("vector"))
+        wrong = made.exclude(bytes=4 * int(length)) if length.isdigit() else made
+        found += [("it is not as long as it says", f"vector {pk}") for pk in wrong.values_list("pk", flat=True)[:100]]
+    for kind, source in SOURCES.items():
+        other = source.model._default_manager.filter(pk=OuterRef("object_id")).exclude(
+            workspace=OuterRef("workspace")
+        )
+        foreign = RowVector.objects.filter(Exists(other), kind=kind)
+        words = "its row is of another workspace"
+        found += [(words, f"vector {pk}") for pk in foreign.values_list("pk", flat=True)[:100]]
+    return RowVector.objects.count(), found

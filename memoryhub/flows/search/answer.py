@@ -89,7 +89,10 @@ def _document(kind: str, row: Any, terms: Sequence[Weighted], *, score: float | 
 
 
 def explanation(hit: Hit, found: Found) -> dict[str, Any]:
-    """Return how a score came about: terms and their rarity, neighbours, author, recency, what the graph added."""
+    """Return how a score came about: terms and their rarity, neighbours, author, recency, what the graph added.
+
+    ``cosine``: how near the row is to the query in meaning; 0 where that was not compared, or not near.
+    """
     scored, measure = hit.scored, found.measures[hit.kind]
     added = {near: word for word, pairs in found.added.items() for near, _ in pairs}
     parts = explain_score(scored, measure)
@@ -110,6 +113,7 @@ def explanation(hit: Hit, found: Found) -> dict[str, Any]:
         "author": round(scored.author, 4),
         "recency": round(scored.recency, 4),
         "coverage": round(scored.coverage, 4),
+        "cosine": round(scored.cosine, 4),
     }
 
 

@@ -1,7 +1,8 @@
 """Finding: the rows of every kind that fit a query, ranked by one reranker on both databases, in one list.
 
 Each kind's index gives at most 150 candidates; ``memoryhub.lib.search.rank`` scores them with the frequencies of what
-is searched; lists of several kinds are fused by reciprocal rank (search.md, design 4 and 5). Reads only.
+is searched; lists of several kinds are fused by reciprocal rank (search.md, design 4 and 5), and so is what is near
+in meaning (``dense``). Reads only.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from django.db import connection
 from django.db.models import Max, Min, Model
 
 from knowledge_app.services.graph import expand
+from memoryhub.flows.search import dense
 from memoryhub.flows.search.candidates import load_candidates, load_neighbours
 from memoryhub.flows.search.fitting import Fitting, Scope, fitting_kinds, load
 from memoryhub.lib.search.factors import OFF, Decay, fuse
@@ -33,24 +35,31 @@ from memoryhub.lib.search.matching import (
 )
 from memoryhub.lib.search.query import MAX_TERMS, Query, Term
 from memoryhub.lib.search.rank import Measure, Scored, rank
-from memoryhub.lib.search.words import STOP, runs_of
+from memoryhub.lib.search.words import STOP, is_paired, pairs_of, runs_of
 from sessions_app.models import Workspace
 
 LIMIT = 20
 MOST = 200  # results that are ranked; newest first goes on beyond
-MILLISECONDS = 200  # for all that a search asks of the database
+MILLISECONDS = 160  # for all that a search asks of the database
 MAX_RANKED = 60_000  # rows that hold any of the words, beyond which the commonest are left to those that are found
 ALL_COVERED = 0.99
+STANDING = (  # what comes first of equals: what was curated, what was said, what was derived from it
+    "memory knowledge observation key_value entry history summary document session cached"
+).split()
 RECENCIES = ("off", "floored", "grip", "newest")
 
 
 @dataclass(frozen=True)
 class Wishes:
-    """How to search. ``recency``: off, floored, or Grip's own decay by ``decay`` an hour; ``graph``: look further."""
+    """How to search. ``recency``: off, floored, or Grip's own decay by ``decay`` an hour; ``graph``: look further.
+
+    ``dense``: compare meanings too, where the workspace does.
+    """
 
     recency: str = "off"
     decay: float = 0.001
     graph: bool = True
+    dense: bool = True
 
 
 @dataclass(frozen=True)
@@ -117,9 +126,10 @@ def find(
     """Return the results of a query, best first, from ``after`` (a hit's ``key``) on.
 
     At most 200 are ranked. A query without words finds nothing here: see ``listing``. Never waits longer than some
-    200 ms for the database; what that leaves out is said in ``notes``.
+    160 ms for the database; what that leaves out is said in ``notes``.
     """
     wishes = wishes or Wishes()
+    question = dense.ask(scope, query, now=now) if wishes.dense else None
     clock = _Clock(MILLISECONDS)
     fittings = [fitting for fitting in fitting_kinds(scope, query, kinds) if fitting.has_words]
     found = Found([])
@@ -132,6 +142,8 @@ def find(
         scored = _rank(one, query, found, wishes, now, clock)
         if scored:
             lists[one.fitting.kind.name] = scored
+    if question:
+        _add_near(lists, question, fittings, query, found, _decay(wishes, now))
     if len(lists) > 1 and "session" in lists:  # a session as such, only where its own words are asked for
         lists["session"] = [one for one in lists["session"] if one.coverage > ALL_COVERED]
     ordered = _ordered(lists)
@@ -158,31 +170,31 @@ def _count(fitting: Fitting, terms: Sequence[Term], clock: _Clock, found: Found)
     total = fitting.count_rows()
     first = last = 0
     if any(count >= COUNTED for count, _, _ in counted):
-        keys = fitting.kind.rows(_workspaces(fitting)).aggregate(first=Min("pk"), last=Max("pk"))
-        first, last = keys["first"], keys["last"]
+        rows = fitting.indexed  # asked one by one: SQLite would read all rows for both
+        first, last = rows.aggregate(key=Min("pk"))["key"], rows.aggregate(key=Max("pk"))["key"]
     known = [estimate(one, total=total, first=first, last=last) for one in counted]
     return _Asked(fitting, total, dict(zip(terms, known, strict=True)))
 
 
-def _workspaces(fitting: Fitting) -> list[int] | None:
-    keys = fitting.wanted.scope.get("w")
-    return None if keys is None else list(keys)
-
-
 def _loosened(query: Query, asked: list[_Asked], clock: _Clock, found: Found) -> tuple[Query, list[_Asked]]:
-    """Take identifiers that nothing holds as a whole by their parts."""
-    unknown = [term for term in query.terms if len(term.words) > 1 and not any(one.counts[term] for one in asked)]
+    """Take identifiers, and runs of scripts that set no spaces, that nothing holds as a whole by their parts."""
+    unknown = [term for term in query.terms if len(_parts(term)) > 1 and not any(one.counts[term] for one in asked)]
     if not unknown or not asked:
         return query, asked
     terms: list[Term] = []
     for term in query.terms:
-        parts = [Term((word,)) for word in term.words if word not in STOP and len(word) > 1]
-        terms += parts if term in unknown else [term]
+        terms += _parts(term) if term in unknown else [term]
     names = ", ".join(f"“{' '.join(term.words)}”" for term in unknown)
     found.notes.append(f"Nothing holds {names} as a whole: the parts were searched.")
     query = replace(query, terms=tuple(dict.fromkeys(terms))[:MAX_TERMS])
     fittings = [replace(one.fitting, wanted=replace(one.fitting.wanted, terms=query.terms)) for one in asked]
     return query, [_count(fitting, query.asked, clock, found) for fitting in fittings]
+
+
+def _parts(term: Term) -> list[Term]:
+    """Return what a term is made of: its words, and the pairs of characters of those of a paired script."""
+    written = [part for word in term.words for part in (pairs_of(word) if is_paired(word) else [word])]
+    return [Term((part,)) for part in written if part not in STOP and len(part) > 1]
 
 
 def _expansions(workspace: int, query: Query, asked: Sequence[_Asked]) -> dict[str, list[tuple[str, float]]]:
@@ -227,6 +239,22 @@ def _rank(asked: _Asked, query: Query, found: Found, wishes: Wishes, now: dateti
     return rows[:MOST]
 
 
+def _add_near(
+    lists: dict[str, list[Scored]],
+    question: dense.Question,
+    fittings: Sequence[Fitting],
+    query: Query,
+    found: Found,
+    decay: Decay,
+) -> None:
+    """Fuse what is near in meaning into the lists that words made."""
+    near = dense.nearest(question, fittings, decay)
+    found.notes += [near.note] if near.note else []
+    for kind, rows in near.by_kind.items():
+        lists[kind] = dense.fused(lists.get(kind, []), rows)[:MOST]
+        found.measures.setdefault(kind, dense.measure_without_words(query))
+
+
 def _decay(wishes: Wishes, now: datetime) -> Decay:
     if wishes.recency == "floored":
         return Decay("floored", now)
@@ -236,7 +264,7 @@ def _decay(wishes: Wishes, now: datetime) -> Decay:
 def _best(fitting: Fitting, asked: _Asked, found: Found, clock: _Clock) -> list[int]:
     wanted = _affordable(fitting.wanted, asked.counts, found)
     try:
-        with within(connection, clock.left(150)):
+        with within(connection, clock.left(110)):
             return best(connection, wanted, total=asked.total, only=fitting.only)
     except SearchTooSlow:
         found.is_partial = True
@@ -268,8 +296,12 @@ def _ordered(lists: Mapping[str, list[Scored]]) -> list[tuple[str, float, Scored
     """Return the results of all kinds as one list: (kind, score, result); of one kind by its own scores."""
     if len(lists) == 1:
         return [(kind, one.score, one) for kind, scored in lists.items() for one in scored]
+    standing = {kind: 1 - 0.01 * place for place, kind in enumerate(STANDING)}  # where all else is the same
     fused = fuse(
-        {kind: [((kind, one.pk), one.score, one.coverage) for one in scored] for kind, scored in lists.items()}
+        {
+            kind: [((kind, one.pk), one.score, standing[kind] * max(one.coverage, one.cosine)) for one in scored]
+            for kind, scored in lists.items()
+        }
     )
     by_key = {(kind, one.pk): one for kind, scored in lists.items() for one in scored}
     ordered = [(kind, score, by_key[kind, pk]) for (kind, pk), score in fused]

@@ -12,7 +12,7 @@ from django.db.models.expressions import RawSQL
 
 from knowledge_app.models import MemoryDocument
 from memoryhub.flows.search.kinds import ENTRY_KINDS, KINDS, Kind
-from memoryhub.lib.search.matching import Sql, Wanted, ids_sql
+from memoryhub.lib.search.matching import Sql, Wanted, ids_sql, rest_sql
 from memoryhub.lib.search.query import Filter, Query
 from sessions_app.models import Session
 
@@ -61,13 +61,29 @@ class Fitting:
     def matches(self, *, window: int | None = None) -> QuerySet[Any]:
         """Return all rows that fit, or those among the newest ``window`` that hold the words."""
         if not self.has_words:
-            rows = self.rows
-            if self.wanted.excluded:
-                without = Wanted(self.wanted.table, self.wanted.excluded, scope=self.wanted.scope)
-                rows = rows.exclude(pk__in=RawSQL(*ids_sql(connection, without)))
-            return rows.filter(pk__in=rows.order_by("-pk").values("pk")[:window]) if window else rows
+            return self._without_excluded(window)
         limit = None if self.is_narrowed else window
         return self.rows.filter(pk__in=RawSQL(*ids_sql(connection, self.wanted, limit=limit)))
+
+    def _without_excluded(self, window: int | None) -> QuerySet[Any]:
+        """Return the newest ``window`` rows without those that hold an excluded word."""
+        newest = self.rows.order_by("-pk").values("pk")
+        rows = self.rows.filter(pk__in=newest[:window]) if window else self.rows
+        if not self.wanted.excluded:
+            return rows
+        without = Wanted(self.wanted.table, self.wanted.excluded, scope=self.wanted.scope)
+        if connection.vendor == "postgresql":  # which compares each row with each where it is told NOT IN
+            return rows.filter(pk__in=RawSQL(*rest_sql(connection, without)))
+        first = newest[window - 1 : window].first() if window else None
+        return rows.exclude(pk__in=RawSQL(*ids_sql(connection, without, least=first["pk"] if first else 0)))
+
+    @property
+    def indexed(self) -> QuerySet[Any]:
+        """Return the rows that the index's scope of workspaces holds, or of documents, whatever the filters."""
+        if "d" in self.wanted.scope:
+            return self.kind.rows(None).filter(document__in=self.wanted.scope["d"])
+        keys = self.wanted.scope.get("w")
+        return self.kind.rows(None if keys is None else list(keys))
 
     def count_rows(self) -> int:
         """Return how many rows the index's scope holds: what document frequencies are measured against."""
@@ -78,8 +94,7 @@ class Fitting:
             if "s" in self.wanted.scope:
                 sessions = sessions.filter(pk__in=self.wanted.scope["s"])
             return int(sessions.aggregate(n=Sum("entry_count"))["n"] or 0)
-        keys = self.wanted.scope.get("w")
-        return self.kind.rows(None if keys is None else list(keys)).count()
+        return self.indexed.count()
 
 
 @dataclass

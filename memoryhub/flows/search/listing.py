@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from heapq import nsmallest
+from time import monotonic
 from typing import Any
 
 from django.db import connection
@@ -18,6 +19,7 @@ from memoryhub.lib.search.matching import SearchTooSlow, within
 from memoryhub.lib.search.query import Query
 
 MILLISECONDS = 300
+LISTING_MILLISECONDS = 200  # for the keys of all kinds together
 SHOWN_VALUES = 12  # of a facet
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # where rows without a time stand
 FACETS = ("kind", "session", "channel", "author", "category", "role", "month")
@@ -61,13 +63,19 @@ def newest(
 ) -> tuple[list[Listed], bool]:
     """Return the newest rows that fit, of all kinds in one list, from ``after`` on; and whether there are more.
 
-    Rows without a time come last. Of each kind the 10,000 that were written last are looked at.
+    Rows without a time come last. Of each kind the 10,000 that were written last are looked at, and a kind
+    that the time doesn't suffice for is left out.
     """
+    end = monotonic() + LISTING_MILLISECONDS / 1000
     keys: list[Cursor] = []
     by_kind: dict[str, Fitting] = {}
     for fitting in fitting_kinds(scope, query, kinds):
         by_kind[fitting.kind.name] = fitting
-        keys += _newest_keys(fitting, limit + 1, after)
+        try:
+            with within(connection, max(5, int((end - monotonic()) * 1000))):
+                keys += _newest_keys(fitting, limit + 1, after)
+        except SearchTooSlow:
+            continue
     best = nsmallest(limit + 1, keys, key=_order)
     rows: dict[tuple[str, int], Model] = {}
     for name, fitting in by_kind.items():

@@ -69,15 +69,20 @@ def condition(connection: BaseDatabaseWrapper, wanted: Wanted) -> Sql:
     return f"e.{COLUMN} @@ ({expression})", params
 
 
-def ids_sql(connection: BaseDatabaseWrapper, wanted: Wanted, *, limit: int | None = None) -> Sql:
-    """Return a query for the primary keys of all rows that fit, or of the newest ``limit`` of them."""
+def ids_sql(connection: BaseDatabaseWrapper, wanted: Wanted, *, limit: int | None = None, least: int = 0) -> Sql:
+    """Return a query for the primary keys, from ``least`` on, of all rows that fit, or of the newest ``limit``."""
     where, params = condition(connection, wanted)
-    if connection.vendor == "sqlite":
-        sql = f"SELECT rowid AS id FROM {index_name(wanted.table)} WHERE {where}"
-        return sql + (f" ORDER BY rowid DESC LIMIT {limit}" if limit else ""), params
-    return f"SELECT e.id FROM {wanted.table} e WHERE {where}" + (
-        f" ORDER BY e.id DESC LIMIT {limit}" if limit else ""
-    ), params
+    key = "rowid" if connection.vendor == "sqlite" else "e.id"
+    name = index_name(wanted.table) if connection.vendor == "sqlite" else f"{wanted.table} e"
+    since = f" AND {key} >= {least}" if least else ""
+    newest = f" ORDER BY {key} DESC LIMIT {limit}" if limit else ""
+    return f"SELECT {key} AS id FROM {name} WHERE {where}{since}{newest}", params
+
+
+def rest_sql(connection: BaseDatabaseWrapper, wanted: Wanted) -> Sql:
+    """Return a query for the primary keys of all rows that don't fit; PostgreSQL only."""
+    where, params = condition(connection, wanted)
+    return f"SELECT e.id FROM {wanted.table} e WHERE NOT ({where})", params
 
 
 def best(

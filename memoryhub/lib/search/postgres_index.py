@@ -6,6 +6,8 @@ the same. Each function names nothing but PostgreSQL's own, so that a dump resto
 
 from __future__ import annotations
 
+import unicodedata
+
 from memoryhub.lib.search.indexes import INDEXED_CHARS, PAIRED_CHARS, Index, index_name
 from memoryhub.lib.search.words import MARKS, PAIRED
 
@@ -17,13 +19,15 @@ SEPARATORS = (  # what is no letter, digit or mark: of ASCII, Latin-1, punctuati
     "\u05be\u05c0\u05c3\u05c6\u05f3\u05f4\u060c\u061b\u061f\u066a-\u066d\u06d4\u0e4f\u0e5a\u0e5b\u104a-\u104f\u17d4-\u17da\u30a0"
     "\U0001f000-\U0001faff"
 )
+# Vowel signs of India's scripts part words for SQLite's tokenizer and Python's expressions; PostgreSQL's keeps them.
+SIGNS = "".join(chr(sign) for sign in range(0x900, 0xE00) if unicodedata.category(chr(sign))[0] == "M")
 _BARE = f"normalize(regexp_replace(lower(normalize($1, NFKD)), '[{MARKS}]', '', 'g'), NFC)"
 FUNCTIONS = [
     "CREATE TEXT SEARCH DICTIONARY memoryhub_porter (TEMPLATE = snowball, LANGUAGE = porter)",
     "CREATE TEXT SEARCH CONFIGURATION memoryhub (COPY = simple)",
     "ALTER TEXT SEARCH CONFIGURATION memoryhub ALTER MAPPING FOR asciiword, hword_asciipart WITH memoryhub_porter",
     f"""CREATE FUNCTION memoryhub_folded(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-        SELECT regexp_replace({_BARE}, '[{SEPARATORS}]+', ' ', 'g') $$""",
+        SELECT regexp_replace({_BARE}, '[{SEPARATORS}{SIGNS}]+', ' ', 'g') $$""",
     """CREATE FUNCTION memoryhub_camel(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
         SELECT CASE WHEN $1 ~ '[a-z][A-Z]' THEN (
             SELECT lower(string_agg(regexp_replace(found[1], '([a-z])([A-Z])', '\\1 \\2', 'g'), ' '))

@@ -79,7 +79,8 @@ class Scored:
     """A row with its score and what that is made of.
 
     ``shares`` are the row's own together with what its neighbours add; ``coverage`` is how much of the query's worth
-    is there, 0 to 1.
+    is there, 0 to 1. ``cosine``: how near it is in meaning; where that was compared, ``score`` is
+    that of both lists.
     """
 
     pk: int
@@ -89,6 +90,7 @@ class Scored:
     author: float
     recency: float
     coverage: float
+    cosine: float = 0.0
 
 
 @dataclass(frozen=True)

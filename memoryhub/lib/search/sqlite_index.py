@@ -6,6 +6,7 @@ Written in SQL alone, so that whoever writes to the file keeps the index, whatev
 from __future__ import annotations
 
 import string
+import unicodedata
 from collections.abc import Iterable
 
 from memoryhub.lib.search.indexes import (
@@ -21,6 +22,8 @@ from memoryhub.lib.search.indexes import (
 WEIGHTS = "1.0, 0.5, 1.0, 0.0"  # of content, parts, meta, scope in bm25()
 COLUMNS = "content, parts, meta, scope"
 FIRST_PAIRED = 0x590  # Hebrew; whatever of above isn't of a paired script does no harm as pairs
+GREEK = "ΆΈΉΊΌΎΏΐΪΫάέήίΰϊϋόύώ"
+CYRILLIC = "ЀЁЃЇЌЍЎЙйѐёѓїќѝў"
 ARABIC_MARKS = (0x640, *range(0x64B, 0x653), 0x670)
 MONTHS = (
     "January  February March    April    May      June     July     August   SeptemberOctober  November December "
@@ -84,7 +87,24 @@ def _source(index: Index) -> str:
         f"{_scope(index)} AS scope",
     ]
     whole = f"SELECT {', '.join(inner)} FROM {index.table}"
-    return f"SELECT id, content, {_parts('content')} AS parts, meta, scope FROM ({whole})"
+    bare = f"{_bare('content')} AS content, {_parts('content')} AS parts, {_bare('meta')} AS meta"
+    return f"SELECT id, {bare}, scope FROM ({whole})"
+
+
+def _bare(text: str) -> str:
+    """Return the expression of a text without the Greek and Cyrillic accents that the tokenizer leaves on.
+
+    In two steps: SQLite's parser takes some thirty calls within each other.
+    """
+    is_plain = f"length({text}) = length(CAST({text} AS BLOB))"
+    bare = f"(SELECT {_stripped('bare', CYRILLIC)} FROM (SELECT {_stripped(text, GREEK)} AS bare))"
+    return f"CASE WHEN {is_plain} THEN {text} WHEN {text} GLOB '*[{GREEK}{CYRILLIC}]*' THEN {bare} ELSE {text} END"
+
+
+def _stripped(text: str, letters: str) -> str:
+    for letter in letters:
+        text = f"replace({text}, '{letter}', '{unicodedata.normalize('NFD', letter)[0]}')"
+    return text
 
 
 def _joined(parts: Iterable[str]) -> str:
