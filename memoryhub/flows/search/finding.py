@@ -11,31 +11,28 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from time import monotonic
 from typing import Any
 
 from django.db import connection
-from django.db.models import Max, Min, Model
+from django.db.models import Model
 
 from knowledge_app.services.graph import expand
 from memoryhub.flows.search import dense
 from memoryhub.flows.search.candidates import load_candidates, load_neighbours
-from memoryhub.flows.search.fitting import Fitting, Scope, fitting_kinds, load
+from memoryhub.flows.search.counting import Asked, Clock, count_terms_of, count_words
+from memoryhub.flows.search.fitting import Fitting, Scope, load
 from memoryhub.lib.search.factors import OFF, Decay, fuse
 from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.matching import (
     CANDIDATES,
-    COUNTED,
     SearchTooSlow,
     Wanted,
     best,
-    count_terms,
-    estimate,
     within,
 )
-from memoryhub.lib.search.query import MAX_TERMS, Query, Term
+from memoryhub.lib.search.query import Query, Term
 from memoryhub.lib.search.rank import Measure, Scored, rank
-from memoryhub.lib.search.words import STOP, is_paired, pairs_of, runs_of
+from memoryhub.lib.search.words import runs_of
 from sessions_app.models import Workspace
 
 LIMIT = 20
@@ -43,10 +40,10 @@ MOST = 200  # results that are ranked; newest first goes on beyond
 MILLISECONDS = 160  # for all that a search asks of the database
 MAX_RANKED = 60_000  # rows that hold any of the words, beyond which the commonest are left to those that are found
 ALL_COVERED = 0.99
-STANDING = (  # what comes first of equals: what was curated, what was said, what was derived from it
-    "memory knowledge observation key_value entry history summary document session cached"
-).split()
-RECENCIES = ("off", "floored", "grip", "newest")
+STANDING: tuple[str, ...] = (  # what comes first of equals: what was curated, what was said, what is derived from it
+    *("memory", "knowledge", "observation", "key_value", "entry"),
+    *("history", "summary", "document", "session", "cached"),
+)
 
 
 @dataclass(frozen=True)
@@ -94,25 +91,6 @@ class Found:
     is_partial: bool = False
 
 
-@dataclass
-class _Asked:
-    """A kind that is being searched: its rows, its size, and each term with the number of rows that hold it."""
-
-    fitting: Fitting
-    total: int
-    counts: dict[Term, int]
-
-
-class _Clock:
-    """How many milliseconds a search may still take; never less than what a bounded query needs."""
-
-    def __init__(self, milliseconds: int) -> None:
-        self._end = monotonic() + milliseconds / 1000
-
-    def left(self, at_most: int) -> int:
-        return max(5, min(at_most, int((self._end - monotonic()) * 1000)))
-
-
 def find(
     scope: Scope,
     query: Query,
@@ -130,11 +108,11 @@ def find(
     """
     wishes = wishes or Wishes()
     question = dense.ask(scope, query, now=now) if wishes.dense else None
-    clock = _Clock(MILLISECONDS)
-    fittings = [fitting for fitting in fitting_kinds(scope, query, kinds) if fitting.has_words]
-    found = Found([])
-    asked = [_count(fitting, query.asked, clock, found) for fitting in fittings]
-    query, asked = _loosened(query, asked, clock, found)
+    clock = Clock(MILLISECONDS)
+    counted = count_words(scope, query, kinds, clock)
+    query, asked = counted.query, counted.asked
+    fittings = [one.fitting for one in asked]
+    found = Found([], notes=list(counted.notes), is_partial=any(one.is_partial for one in asked))
     if wishes.graph and scope.only is not None and not query.required:
         found.added = _expansions(scope.only, query, asked)
     lists: dict[str, list[Scored]] = {}
@@ -156,48 +134,7 @@ def find(
     return found
 
 
-def _count(fitting: Fitting, terms: Sequence[Term], clock: _Clock, found: Found) -> _Asked:
-    """Count the rows of a kind that hold each term; those of a term that takes too long count as all."""
-    try:
-        with within(connection, clock.left(100)):
-            counted = count_terms(connection, fitting.wanted, terms)
-    except SearchTooSlow:
-        found.is_partial = True
-        total = fitting.count_rows()
-        return _Asked(fitting, total, dict.fromkeys(terms, total))
-    if not any(count for count, _, _ in counted):
-        return _Asked(fitting, 0, dict.fromkeys(terms, 0))
-    total = fitting.count_rows()
-    first = last = 0
-    if any(count >= COUNTED for count, _, _ in counted):
-        rows = fitting.indexed  # asked one by one: SQLite would read all rows for both
-        first, last = rows.aggregate(key=Min("pk"))["key"], rows.aggregate(key=Max("pk"))["key"]
-    known = [estimate(one, total=total, first=first, last=last) for one in counted]
-    return _Asked(fitting, total, dict(zip(terms, known, strict=True)))
-
-
-def _loosened(query: Query, asked: list[_Asked], clock: _Clock, found: Found) -> tuple[Query, list[_Asked]]:
-    """Take identifiers, and runs of scripts that set no spaces, that nothing holds as a whole by their parts."""
-    unknown = [term for term in query.terms if len(_parts(term)) > 1 and not any(one.counts[term] for one in asked)]
-    if not unknown or not asked:
-        return query, asked
-    terms: list[Term] = []
-    for term in query.terms:
-        terms += _parts(term) if term in unknown else [term]
-    names = ", ".join(f"“{' '.join(term.words)}”" for term in unknown)
-    found.notes.append(f"Nothing holds {names} as a whole: the parts were searched.")
-    query = replace(query, terms=tuple(dict.fromkeys(terms))[:MAX_TERMS])
-    fittings = [replace(one.fitting, wanted=replace(one.fitting.wanted, terms=query.terms)) for one in asked]
-    return query, [_count(fitting, query.asked, clock, found) for fitting in fittings]
-
-
-def _parts(term: Term) -> list[Term]:
-    """Return what a term is made of: its words, and the pairs of characters of those of a paired script."""
-    written = [part for word in term.words for part in (pairs_of(word) if is_paired(word) else [word])]
-    return [Term((part,)) for part in written if part not in STOP and len(part) > 1]
-
-
-def _expansions(workspace: int, query: Query, asked: Sequence[_Asked]) -> dict[str, list[tuple[str, float]]]:
+def _expansions(workspace: int, query: Query, asked: Sequence[Asked]) -> dict[str, list[tuple[str, float]]]:
     """Return neighbours in the semantic graph of the words that the workspace hardly knows, each with its weight."""
     words = [term.words[0] for term in query.asked if len(term.words) == 1]
     frequency: Counter[str] = Counter()
@@ -209,7 +146,7 @@ def _expansions(workspace: int, query: Query, asked: Sequence[_Asked]) -> dict[s
     return added
 
 
-def _rank(asked: _Asked, query: Query, found: Found, wishes: Wishes, now: datetime, clock: _Clock) -> list[Scored]:
+def _rank(asked: Asked, query: Query, found: Found, wishes: Wishes, now: datetime, clock: Clock) -> list[Scored]:
     """Return what a kind has, scored, best first."""
     fitting = asked.fitting
     weights = dict.fromkeys(query.asked, 1.0)
@@ -219,7 +156,9 @@ def _rank(asked: _Asked, query: Query, found: Found, wishes: Wishes, now: dateti
                 weights.setdefault(Term(words), weight)
     further = [term for term in weights if term not in asked.counts]
     if further:
-        asked.counts |= _count(fitting, further, clock, found).counts
+        more = count_terms_of(fitting, further, clock)
+        asked.counts |= more.counts
+        found.is_partial = found.is_partial or more.is_partial
         fitting = replace(fitting, wanted=replace(fitting.wanted, terms=(*fitting.wanted.terms, *further)))
     terms = [Weighted(term.words, term.is_prefix, weight, asked.counts[term]) for term, weight in weights.items()]
     if not any(term.frequency for term in terms):
@@ -261,7 +200,7 @@ def _decay(wishes: Wishes, now: datetime) -> Decay:
     return Decay("grip", now, wishes.decay) if wishes.recency == "grip" else OFF
 
 
-def _best(fitting: Fitting, asked: _Asked, found: Found, clock: _Clock) -> list[int]:
+def _best(fitting: Fitting, asked: Asked, found: Found, clock: Clock) -> list[int]:
     wanted = _affordable(fitting.wanted, asked.counts, found)
     try:
         with within(connection, clock.left(110)):

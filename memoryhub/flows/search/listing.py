@@ -14,6 +14,7 @@ from django.db import connection
 from django.db.models import Count, Model, Q
 from django.db.models.functions import TruncMonth
 
+from memoryhub.flows.search.counting import as_searched
 from memoryhub.flows.search.fitting import WINDOW, Fitting, Scope, fitting_kinds, load
 from memoryhub.lib.search.matching import SearchTooSlow, within
 from memoryhub.lib.search.query import Query
@@ -69,7 +70,7 @@ def newest(
     end = monotonic() + LISTING_MILLISECONDS / 1000
     keys: list[Cursor] = []
     by_kind: dict[str, Fitting] = {}
-    for fitting in fitting_kinds(scope, query, kinds):
+    for fitting in fitting_kinds(scope, as_searched(scope, query, kinds), kinds):
         by_kind[fitting.kind.name] = fitting
         try:
             with within(connection, max(5, int((end - monotonic()) * 1000))):
@@ -115,7 +116,7 @@ def count_matches(
     """Count what fits, of each kind up to 10,000. ``above``: by kind, keys that only later rows have (new ones)."""
     by_kind: dict[str, int] = {}
     is_more = False
-    for fitting in fitting_kinds(scope, query, kinds):
+    for fitting in fitting_kinds(scope, as_searched(scope, query, kinds), kinds):
         rows = fitting.matches()
         if above is not None:
             rows = rows.filter(pk__gt=above.get(fitting.kind.name, 0))
@@ -136,7 +137,7 @@ def facets(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str
     Counts are of the 10,000 latest matches of each kind.
     """
     counted: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
-    for fitting in fitting_kinds(scope, query, kinds):
+    for fitting in fitting_kinds(scope, as_searched(scope, query, kinds), kinds):
         try:
             with within(connection, MILLISECONDS):
                 _count_facets(fitting, counted)

@@ -70,7 +70,7 @@ class Command(JsonCommand):
             kinds=tuple(kinds),
             limit=options["limit"],
             recency=recency,
-            decay=options["decay"] or 0.001,
+            decay=0.001 if options["decay"] is None else options["decay"],
             match_all=options["match_all"],
             graph=not options["no_graph"],
         )

@@ -1,0 +1,231 @@
+"""Any text at all is a query, and none of them reaches into another workspace."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+
+import pytest
+from django.urls import reverse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.django import TestCase
+
+from knowledge_app.models import CachedResponse, KeyValue, Term, TermRelation
+from knowledge_app.services.memory import open_document, revise_document
+from memoryhub.flows.search import KINDS
+from memoryhub.flows.search.answer import Question, answer, explanation, text_of
+from memoryhub.flows.search.fitting import fitting_kinds
+from memoryhub.flows.search.listing import count_matches, facets, newest
+from memoryhub.lib.search.fields import ALIASES, FIELDS
+from sessions_app.models import Summary, Workspace
+from tests.hub import NOW, PERSON, open_at
+from tests.searches import asked, know, latest, log, observe, say, scope_of, search, texts
+from tests.shared import badinput_cases
+
+pytestmark = pytest.mark.django_db
+WHO = {"actor": PERSON, "now": NOW}
+AWKWARD = [
+    *[case["value"] for case in badinput_cases("search_query")],
+    'NEAR("a" b)', "a NEAR/3 b", "content : a", "{content} : a", "^start", "a* b*", "zw1 OR zs1", "a:*A", "kind::",
+    "!a & (b | c)", "<->", "'; DROP TABLE x; --", "\\", "%s %(x)s {0} {}", "$1", "a''b", 'say ""hello""', "-",
+    "--", "- -", "\t",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", AWKWARD)
+def test_an_entry_that_contains_exactly_this_text_is_found(workspace, command, monkeypatch, text):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{text}\n"))
+    say(workspace, "nothing to see", f"I typed {text} today", "or not, a b c and so on")
+    has_words = any(sign.isalnum() for sign in text)
+
+    found = texts(text, workspace, kinds=["entry"])
+    told = command("search", "--stdin", "--workspace", "atlas", "--in", "entry")["results"]
+
+    assert (f"I typed {text} today" in found) == has_words
+    if has_words:
+        assert [one["text"] for one in told] == found
+        assert f"I typed {text} today" in latest(text, workspace)
+
+
+@pytest.mark.parametrize("case", badinput_cases("search_query"), ids=lambda case: case["id"])
+def test_the_page_finds_an_entry_that_contains_exactly_this_text(workspace, admin_client, case):
+    [entry] = say(workspace, f"I typed {case['value']} today")
+
+    response = admin_client.get(reverse("search", args=[workspace.slug]), {"q": case["value"]})
+
+    assert response.status_code == 200
+    assert f"entry-{entry.pk}" in response.content.decode()
+
+
+SIGNS = st.characters(codec=None) | st.sampled_from("\0\ud800\udfff\u200b\u202e\ufeff\U0001f600東京한กשع")
+PARTS = st.sampled_from(
+    [
+        "OR", "AND", "NOT", "NEAR", "-", '"', "“", "”", "«", "(", ")", "*", ":", ",", "^", "'", "\\", "%", "tea",
+        "東京", "src/app/main.py", "v1.2", "don't", "zw1", "#w1", "scope:", "\0", "\ud800", "a" * 300,
+        *(f"{name}:" for name in ALIASES), *(value for field in FIELDS.values() for value in field.values),
+        "2026-01", "7d", "yesterday", "9999-12-31", "-has:withdrawn", "kind:message", "-kind:message", "author:user",
+        "before:0001-01-01", "on:today", "session:cli:main", "🙂", "é", "İ", "ß", "ﬁ", "्", "٣",
+    ]
+)  # fmt: skip
+STRINGS = st.one_of(
+    st.text(SIGNS, max_size=40),
+    st.lists(PARTS, max_size=8).map(" ".join),
+    st.lists(st.one_of(PARTS, st.text(SIGNS, max_size=6)), max_size=8).map("".join),
+    st.text(st.sampled_from("ab\"' -:()*,.東京กน"), max_size=60),
+)
+EXAMPLES = 625  # of sixteen strings each
+BOUNDED = settings(
+    max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck), derandomize=True
+)
+
+
+class AnyText(TestCase):
+    def setUp(self) -> None:
+        self.workspace = Workspace.objects.create(slug="atlas", name="Atlas")
+        say(self.workspace, "tea in 東京", "see src/app/main.py", key="cli:main")
+        know(self.workspace, "don't drink tea")
+
+    @BOUNDED
+    @given(strings=st.lists(STRINGS, min_size=16, max_size=16), prefix=st.booleans(), match_all=st.booleans())
+    def test_is_a_query_that_is_answered(self, strings, prefix, match_all):
+        scope = scope_of(self.workspace)
+        search(strings[0], self.workspace, kinds=["entry", "document"], prefix=prefix, match_all=match_all)
+        query = asked(strings[0], prefix=prefix, match_all=match_all)
+        rows, _ = newest(scope, query, kinds=["entry", "memory"], limit=5)
+        assert count_matches(scope, query, kinds=["entry", "memory"]).count >= len(rows)
+        facets(scope, query, kinds=["entry"])
+        for text in strings[1:]:
+            query = asked(text, prefix=prefix, match_all=match_all)
+            for fitting in fitting_kinds(scope, query, ["entry"]):
+                assert len(fitting.matches(window=3)[:4]) <= 3
+
+
+@pytest.fixture
+def two() -> tuple[Workspace, Workspace]:
+    """Two workspaces that hold the same words under the same names, and one word more each."""
+    atlas, borea = (Workspace.objects.create(slug=slug, name=slug) for slug in ("atlas", "borea"))
+    for workspace, secret in ((atlas, "amber"), (borea, "basalt")):
+        fill(workspace, f"orchid {secret}")
+    return atlas, borea
+
+
+def fill(workspace: Workspace, text: str) -> None:
+    """Put a text into every kind of rows."""
+    said = say(workspace, "which one", text, "the other one", key="cli:main", name="ann")
+    Summary.objects.create(
+        workspace=workspace, session=said[0].session, content=text, method="llm", token_count=1,
+        original_token_count=2, entry_count=1, first_position=0, last_position=0, ends_at=NOW,
+    )  # fmt: skip
+    document = open_document(workspace, "MEMORY.md")
+    first = revise_document(document, f"Once {text}.\n\n- gone {text}\n", base=None, reason="r", **WHO)
+    revise_document(document, f"Now {text}.\n\n- [x] here it is {text}\n", base=first, reason="r", **WHO)
+    log(workspace, text)
+    know(workspace, text)
+    observe(workspace, text)
+    KeyValue.objects.create(workspace=workspace, key="key", value=text)
+    CachedResponse.objects.create(workspace=workspace, key="key", response=text, created_at=NOW)
+    open_at(workspace, f"cli:{text}")
+
+
+def test_each_workspace_finds_its_own_rows_alone(two):
+    for workspace, own, other in ((two[0], "amber", "basalt"), (two[1], "basalt", "amber")):
+        found = search("orchid", workspace).hits
+        assert {hit.kind for hit in found} == set(KINDS)
+        assert all(own in text_of(hit.kind, hit.row) for hit in found if hit.scored.held.counts)
+        for query in (
+            other,
+            f"orchid {other}",
+            f"{other} has:withdrawn",
+            "orchid has:withdrawn",
+            f'"orchid {other}"',
+        ):
+            for text in [*texts(query, workspace), *latest(query, workspace)]:
+                assert other not in text, query
+        assert search(other, workspace).hits == []
+        assert latest(other, workspace) == []
+
+
+def test_counts_facets_and_explanations_are_of_the_workspace_alone(two):
+    atlas, borea = two
+    before = facts(atlas)
+
+    for number in range(20):
+        fill_more(borea, number)
+
+    assert facts(atlas) == before
+
+
+def fill_more(workspace: Workspace, number: int) -> None:
+    say(workspace, f"orchid and amber {number}", name="bob")
+    know(workspace, f"orchid and amber {number}", category="error_pattern")
+    observe(workspace, f"orchid and amber {number}")
+
+
+def facts(workspace: Workspace) -> str:
+    """Return all that a search tells: results with their scores, explanations, counts and facets."""
+    found = search("orchid amber", workspace)
+    told = [explanation(hit, found) | {"score": hit.score, "pk": hit.pk} for hit in found.hits]
+    tally = count_matches(scope_of(workspace), asked("orchid"))
+    counted = {
+        name: [(one.value, one.count) for one in values]
+        for name, values in facets(scope_of(workspace), asked("orchid")).items()
+    }
+    document = answer(scope_of(workspace), Question("orchid amber"), now=NOW, explain=True)
+    return json.dumps([told, tally.by_kind, counted, document], sort_keys=True, default=str)
+
+
+def test_a_workspace_without_documents_counts_those_of_no_other(two):
+    empty = Workspace.objects.create(slug="empty", name="empty")
+    know(empty, "orchid")
+
+    assert [(hit.kind, hit.row.workspace_id) for hit in search("orchid", empty).hits] == [("knowledge", empty.pk)]
+    assert search("orchid has:withdrawn", empty).hits == []
+    assert count_matches(scope_of(empty), asked("orchid")).by_kind == {"knowledge": 1}
+
+
+def test_the_neighbours_of_a_word_are_the_workspaces_own(two):
+    atlas, borea = two
+    term, near = (Term.objects.create(workspace=borea, text=text) for text in ("flower", "orchid"))
+    TermRelation.objects.create(term=term, related=near, cosine=0.9)
+
+    assert search("flower", atlas).hits == []
+    assert search("flower", borea).added == {"flower": [("orchid", 0.45)]}
+    assert search("flower", atlas, borea).added == {}
+
+
+def test_several_workspaces_and_the_whole_hub_hold_both(two):
+    for workspaces in (two, ()):
+        found = texts("orchid", *workspaces, kinds=["entry"])
+        assert {"orchid amber", "orchid basalt"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    "way", ['"{}"', "{}", "scope:{}", "scope : {}", "-x {}", "{} OR tea", "{}*", "{{scope}} : {}"]
+)
+@pytest.mark.parametrize("word", ["zw{}", "#w{}", "zs{}", "zkmessage", "#kmessage", "d{}"])
+def test_a_query_cannot_say_a_scope(two, way, word):
+    atlas, borea = two
+    typed = word.format(borea.pk)
+    query = way.format(typed)
+    [holds_it] = say(atlas, f"we write {typed} here")
+
+    assert {hit.row.pk for hit in search(query, atlas, kinds=["entry"]).hits} == {holds_it.pk}
+    assert set(latest(query, atlas, kinds=["entry"])) <= {f"we write {typed} here"}
+    assert [text for text in texts(query, borea, kinds=["entry"]) if "we write" in text] == []
+
+
+@pytest.mark.parametrize("query", ["session:cli:main", "session:cli:main orchid", "author:ann orchid", "channel:cli"])
+def test_fields_with_the_same_values_stay_in_the_workspace(two, query):
+    for workspace in two:
+        rows, _ = newest(scope_of(workspace), asked(query), limit=99)
+        assert {one.row.workspace_id for one in rows} == {workspace.pk}
+        assert {hit.row.workspace_id for hit in search(query, workspace).hits} <= {workspace.pk}
+
+
+def test_the_command_keeps_to_its_workspace(two, command):
+    for workspace, other in ((two[0], "basalt"), (two[1], "amber")):
+        told = command("search", "orchid", "--workspace", workspace.slug, "--limit", "200", "--explain")
+        assert {one["workspace"] for one in told["results"]} == {workspace.slug}
+        assert other not in json.dumps(told)

@@ -1,0 +1,67 @@
+"""Rows to search, and what a search finds of them, in as few words as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+from typing import Any
+
+from knowledge_app.models import HistoryEntry, KnowledgeEntry, Observation
+from memoryhub.flows.search import Found, Scope, find
+from memoryhub.flows.search.answer import text_of
+from memoryhub.flows.search.finding import Wishes
+from memoryhub.flows.search.listing import newest
+from memoryhub.lib.search.query import Query, parse
+from sessions_app.models import Entry, Workspace
+from tests.hub import NOW, add, open_at
+
+_NUMBERS = count(1)
+
+
+def say(workspace: Workspace, *contents: str, key: str = "", **values: Any) -> list[Entry]:
+    """Say something, a session each, so that nobody's neighbours help; in one session where ``key`` names it."""
+    last = Entry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    for content in contents:
+        add(open_at(workspace, key or f"cli:{next(_NUMBERS)}"), [{"role": "user", "content": content} | values])
+    return list(Entry.objects.filter(pk__gt=last).order_by("pk"))
+
+
+def know(workspace: Workspace, content: str, **values: Any) -> KnowledgeEntry:
+    given = {"content_id": f"k{next(_NUMBERS)}", "category": "learned_fact", "created_at": NOW} | values
+    return KnowledgeEntry.objects.create(workspace=workspace, content=content, **given)
+
+
+def observe(workspace: Workspace, content: str, **values: Any) -> Observation:
+    given = {"uid": f"o{next(_NUMBERS)}", "category": "finding", "occurred_at": NOW} | values
+    return Observation.objects.create(workspace=workspace, content=content, **given)
+
+
+def log(workspace: Workspace, content: str, **values: Any) -> HistoryEntry:
+    given = {"position": next(_NUMBERS), "source_hash": "x", "occurred_at": NOW} | values
+    return HistoryEntry.objects.create(workspace=workspace, content=content, **given)
+
+
+def scope_of(*workspaces: Workspace) -> Scope:
+    return Scope(tuple(workspace.pk for workspace in workspaces) or None)
+
+
+def asked(text: str, *, match_all: bool = False, prefix: bool = False) -> Query:
+    return parse(text, now=NOW, match_all=match_all, prefix=prefix)
+
+
+def search(
+    text: str, *workspaces: Workspace, kinds: Iterable[str] = (), wishes: Wishes | None = None, **options: Any
+) -> Found:
+    """Return what a query finds in some workspaces, in the whole hub where none is named."""
+    return find(scope_of(*workspaces), asked(text, **options), now=NOW, kinds=kinds, wishes=wishes, limit=200)
+
+
+def texts(text: str, *workspaces: Workspace, kinds: Iterable[str] = (), **options: Any) -> list[str]:
+    """Return the texts of what a query finds, best first."""
+    return [text_of(hit.kind, hit.row) for hit in search(text, *workspaces, kinds=kinds, **options).hits]
+
+
+def latest(text: str, *workspaces: Workspace, kinds: Iterable[str] = ()) -> list[str]:
+    """Return the texts of what fits a query, newest first."""
+    rows, _ = newest(scope_of(*workspaces), asked(text), kinds=kinds, limit=200)
+    return [text_of(one.kind, one.row) for one in rows]
