@@ -10,7 +10,7 @@ from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm
 from django.contrib.auth.models import User
 from django.core.cache import cache
 
-from knowledge_app.models import Forgotten
+from knowledge_app.models import Forgotten, KnowledgeEntry
 from memoryhub.flows.sync import is_below_roots
 from sessions_app.models import Session, Workspace
 
@@ -147,3 +147,38 @@ class SessionFileForm(forms.Form):
         help_text="A nanobot session (.jsonl), a Grip session or an AgTerm export (.json). What is there already is "
         "not added again.",
     )
+
+
+class SearchForm(forms.Form):
+    """What stands round the search box. ``memoryhub.views.searching`` reads what it sends."""
+
+    MATCHES = [("any", "Any word"), ("all", "All words")]
+    SORTS = [
+        ("best", "Best match"),
+        ("newest", "Newest first"),
+        ("floored", "Best, newer a little up"),
+        ("grip", "Best, faded by age"),
+    ]
+    MODES = [
+        ("", "MemoryHub"),
+        ("grip-memory", "Grip: MEMORY.md"),
+        ("grip-history", "Grip: HISTORY.md"),
+        ("grip-knowledge", "Grip: knowledge"),
+    ]
+    CATEGORIES = [("", "All"), *KnowledgeEntry.Category.choices]
+
+    kind = forms.ChoiceField(required=False, widget=forms.RadioSelect, label="Kind")
+    match = forms.ChoiceField(required=False, choices=MATCHES, label="Words")
+    sort = forms.ChoiceField(required=False, choices=SORTS, label="Order")
+    decay = forms.FloatField(
+        required=False,
+        min_value=0,
+        label="Fading an hour",
+        widget=forms.NumberInput(attrs={"step": "any", "max": "1000"}),
+    )
+    mode = forms.ChoiceField(required=False, choices=MODES, label="Ranked by")
+    category = forms.ChoiceField(required=False, choices=CATEGORIES, label="Category")
+
+    def __init__(self, *args: Any, kinds: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["kind"].choices = kinds  # type: ignore[attr-defined]

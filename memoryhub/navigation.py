@@ -28,6 +28,7 @@ from sessions_app.models.runs import UNSETTLED_STATUSES
 PARTS = [  # label, url name, icon, count
     ("Overview", "workspace", "overview", None),
     ("Review", "review", "inbox", "held_total"),
+    ("Search", "search", "search", None),
     ("Sessions", "sessions:list", "sessions", "session_total"),
     ("Memory", "knowledge:documents", "memory", "document_total"),
     ("History", "knowledge:history", "history", "history_total"),
@@ -67,6 +68,7 @@ PART_OF = {  # pages below a part
     "knowledge:new-observation": "knowledge:observations",
     "knowledge:offered": "knowledge:observations",
     "knowledge:observation": "knowledge:observations",
+    "saved-searches": "search",
     "recall": "knowledge:observations",
     "knowledge:new-knowledge": "knowledge:knowledge",
     "knowledge:merge-knowledge": "knowledge:knowledge",
@@ -91,7 +93,8 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
         .values_list("name", "slug")[:100]
     ]
     items = _items(request, at_hand) if at_hand else []
-    return {"nav": {"workspace": at_hand, "workspaces": workspaces, "items": items}}
+    search_url = reverse("search", args=[at_hand.slug]) if at_hand else reverse("hub-search")
+    return {"nav": {"workspace": at_hand, "workspaces": workspaces, "items": items, "search_url": search_url}}
 
 
 def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
@@ -107,6 +110,7 @@ def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
             "count": counts[count] if count else None,
             "oldest": _oldest_held(workspace) if name == "review" and counts["held_total"] else None,
             "current": part == name,
+            "key": "/" if name == "search" else label[0].lower(),  # after g; g s goes to the sessions
         }
         for label, name, icon, count in PARTS + (FOR_OPERATORS if may_configure else [])
     ]

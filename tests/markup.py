@@ -22,7 +22,9 @@ class _Finder(HTMLParser):
         self.found += [f"{tag} {name}" for name in values if name.startswith("on") or name == "style"]
         self.found += [name for name in values if name.startswith(("data-hx", "hx-on"))]
         self.found += [
-            values[name] for name in REQUESTS if not values.get(name, "/w/").startswith(("/w/", "/imports/"))
+            values[name]
+            for name in REQUESTS
+            if not values.get(name, "/w/").startswith(("/w/", "/imports/", "/search/"))
         ]
         address = values.get("href", "") + values.get("src", "")
         if address.lower().lstrip().startswith(("javascript:", "data:", "vbscript:")):

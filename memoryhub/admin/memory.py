@@ -19,6 +19,7 @@ from knowledge_app.models import (
     MemoryDocument,
     MemoryRevision,
     Observation,
+    RowVector,
     SemanticGraph,
     Term,
     TermRelation,
@@ -81,6 +82,14 @@ class TermRelationAdmin(ReadOnlyAdmin):
     list_filter = ["pinned", "is_removed", "term__workspace"]
     list_select_related = ["term", "related"]
     search_fields = ["term__text", "related__text"]
+
+
+@admin.register(RowVector)
+class RowVectorAdmin(ReadOnlyAdmin):
+    list_display = ["id", "workspace", "kind", "object_id", "fingerprint"]
+    list_filter = ["kind", "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["fingerprint"]
 
 
 @admin.register(EditedRow)

@@ -93,17 +93,26 @@ def _beyond(order: Sequence[str], values: Sequence[Any], *, backwards: bool) -> 
 
 
 def _encode(row: Model, order: Sequence[str]) -> str:
-    values = [getattr(row, name.removeprefix("-")) for name in order]
+    return cursor_of([getattr(row, name.removeprefix("-")) for name in order])
+
+
+def cursor_of(values: Sequence[Any]) -> str:
+    """Return a key as the cursor of an address: texts, numbers and times."""
     plain = [{"at": value.isoformat()} if isinstance(value, date | datetime) else value for value in values]
     return base64.urlsafe_b64encode(json.dumps(plain).encode()).decode().rstrip("=")
 
 
 def _decode(cursor: str, order: Sequence[str]) -> list[Any] | None:
+    return values_of(cursor, len(order))
+
+
+def values_of(cursor: str, count: int) -> list[Any] | None:
+    """Return the ``count`` values of a cursor, or None for anything that isn't one."""
     try:
         values = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except (ValueError, binascii.Error):
         return None
-    if not isinstance(values, list) or len(values) != len(order):
+    if not isinstance(values, list) or len(values) != count:
         return None
     decoded = [_moment(value) if isinstance(value, dict) else value for value in values]
     return decoded if all(map(_is_storable, decoded)) else None

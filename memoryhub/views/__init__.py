@@ -1,4 +1,14 @@
-from memoryhub.views import forget, graph, hygiene, review, runs, sessions
+from memoryhub.views import (
+    forget,
+    graph,
+    hygiene,
+    review,
+    runs,
+    saved_searches,
+    search,
+    search_actions,
+    sessions,
+)
 from memoryhub.views.configure import (
     activity,
     delete_webhook,
@@ -28,6 +38,9 @@ __all__ = [
     "recall",
     "review",
     "runs",
+    "saved_searches",
+    "search",
+    "search_actions",
     "session_context",
     "sessions",
     "setup",

@@ -72,7 +72,7 @@ const step = (by) => {
 };
 let going = 0;
 const keys = {
-  "/": () => one("[data-search]")?.focus(),
+  "/": () => (one("main [data-search]") ?? one("[data-search]"))?.focus(),
   "?": () => one("#shortcuts")?.showModal(),
   j: () => step(1),
   k: () => step(-1),
@@ -86,7 +86,7 @@ document.addEventListener("keydown", (event) => {
     if (menu?.contains(document.activeElement)) one("summary", menu).focus();
     if (event.target.matches("[data-search]")) event.target.blur();
   }
-  const typing = event.target.closest("input:not([type='checkbox']), textarea, select, [contenteditable], dialog[open]");
+  const typing = event.target.closest("input:not([type='checkbox'], [type='radio']), textarea, select, [contenteditable], dialog[open]");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
   const place = Date.now() - going < 1500 && one(`[data-go="${CSS.escape(event.key)}"]`);
   going = 0;

@@ -1,0 +1,211 @@
+"""Doing one thing with what a search found: to the rows of the kinds that it fits, and saying which it left out."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from knowledge_app.models import Fact, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.services import knowledge
+from knowledge_app.services.editing import curate_facts
+from knowledge_app.services.edits import NothingChosen, edit_rows
+from memoryhub.flows.search.answer import text_of, time_of, workspace_of
+from memoryhub.flows.search.fitting import Scope, fitting_kinds, load
+from memoryhub.flows.search.kinds import KINDS
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.search.query import Query
+from memoryhub.lib.tables.formulas import guard
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor
+
+Keys = Mapping[str, Sequence[int]]  # of rows, by kind
+FITS = {
+    "move": ("knowledge", "observation"),
+    "tag": ("knowledge",),
+    "pin": ("memory",),
+    "unpin": ("memory",),
+    "verify": ("memory", "knowledge", "observation"),
+    "withdraw": ("knowledge", "observation", "key_value"),
+}
+CATEGORIES = {"knowledge": KnowledgeEntry.Category, "observation": Observation.Category}
+DONE_TO_FACTS = {"pin": "pinned", "unpin": "unpinned", "verify": "marked as verified"}
+LOADED = 500  # rows at once for a file
+COLUMNS = ("kind", "id", "workspace", "session", "position", "occurred_at", "category", "tags", "source", "text")
+
+
+class WrongAction(MemoryHubError):
+    """What is to be done isn't said, or fits none of the rows chosen."""
+
+    code = "wrong_action"
+
+
+@dataclass
+class Done:
+    """What an action came to: the runs of its edits, each to be undone, lines of memory, and what it left out.
+
+    ``left``: a phrase for each kind that the action doesn't fit. ``behind``: entries that the category has already.
+    """
+
+    runs: list[Run] = field(default_factory=list)
+    facts: int = 0
+    left: list[str] = field(default_factory=list)
+    behind: int = 0
+
+
+def matching_keys(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str, list[int]]:
+    """Return the keys of all rows that fit a query, by kind."""
+    found = {
+        fitting.kind.name: list(fitting.matches().order_by("pk").values_list("pk", flat=True))
+        for fitting in fitting_kinds(scope, query, kinds)
+    }
+    return {kind: pks for kind, pks in found.items() if pks}
+
+
+def keep_within(scope: Scope, keys: Keys) -> dict[str, list[int]]:
+    """Return of some keys those of rows that the scope holds, so that a foreign one is as good as none."""
+    workspaces = None if scope.workspaces is None else list(scope.workspaces)
+    found = {
+        kind: list(KINDS[kind].rows(workspaces).filter(pk__in=pks).order_by("pk").values_list("pk", flat=True))
+        for kind, pks in keys.items()
+    }
+    return {kind: pks for kind, pks in found.items() if pks}
+
+
+def act(
+    workspace: Workspace,
+    keys: Keys,
+    action: str,
+    *,
+    category: str = "",
+    tags: Sequence[str] = (),
+    reason: str = "",
+    actor: Actor,
+    now: datetime,
+) -> Done:
+    """Do one thing with rows of a workspace; kinds that it doesn't fit are left out, and named in the answer.
+
+    ``action``: move (to ``category``), tag (with ``tags``), pin, unpin, verify, or withdraw (for a ``reason``).
+    Raises WrongAction, NothingChosen, and what the edits themselves raise.
+    """
+    if action not in FITS:
+        raise WrongAction("Choose what to do with them.")
+    if not keys:
+        raise NothingChosen("Choose at least one row.")
+    fitting = {kind: list(pks) for kind, pks in keys.items() if _fits(kind, action, category)}
+    done = Done(left=[_count(kind, len(pks)) for kind, pks in keys.items() if kind not in fitting])
+    if not fitting:
+        raise WrongAction(f"That can't be done with {_listed(done.left)}.")
+    values = _values(action, tags, reason)
+    for kind, pks in fitting.items():
+        if kind == "memory":
+            done.facts += _curate(workspace, pks, action, actor, now)
+        elif action == "move":
+            _move(workspace, kind, pks, category, done, actor, now)
+        else:
+            table = KINDS[kind].edited_as
+            done.runs.append(edit_rows(workspace, table, action, pks, values=values, actor=actor, now=now))
+    return done
+
+
+def _values(action: str, tags: Sequence[str], reason: str) -> dict[str, Any]:
+    if action != "tag":
+        return {"reason": reason}
+    if not (clean := knowledge.clean_tags(tags)):
+        raise WrongAction("Name at least one tag.")
+    return {"add": clean}
+
+
+def _move(
+    workspace: Workspace, kind: str, pks: list[int], category: str, done: Done, actor: Actor, now: datetime
+) -> None:
+    if kind == "knowledge":
+        run, done.behind = knowledge.recategorise(workspace, pks, category, actor=actor, now=now)
+    else:
+        values = {"category": category}
+        run = edit_rows(workspace, KINDS[kind].edited_as, "assign", pks, values=values, actor=actor, now=now)
+    done.runs.append(run)
+
+
+def _fits(kind: str, action: str, category: str) -> bool:
+    return kind in FITS[action] and (action != "move" or category in CATEGORIES[kind].values)
+
+
+def _curate(workspace: Workspace, pks: Sequence[int], action: str, actor: Actor, now: datetime) -> int:
+    """Pin, unpin or verify lines of memory, document by document; returns how many were touched."""
+    by_document: defaultdict[int, list[int]] = defaultdict(list)
+    found = Fact.objects.filter(workspace=workspace, died=None, pk__in=pks)
+    for pk, document in found.order_by("pk").values_list("pk", "document"):
+        by_document[document].append(pk)
+    documents = MemoryDocument.objects.select_related("workspace").in_bulk(list(by_document))
+    pinned = {"pin": True, "unpin": False}.get(action)
+    return sum(
+        curate_facts(documents[pk], facts, actor=actor, now=now, pinned=pinned, verified=action == "verify")
+        for pk, facts in by_document.items()
+    )
+
+
+def _count(kind: str, count: int) -> str:
+    return f"{count:,} {KINDS[kind].one if count == 1 else KINDS[kind].many}"
+
+
+def _listed(phrases: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(phrases[:-1]), phrases[-1]) if part) if phrases else ""
+
+
+def words_left(done: Done) -> str:
+    """Return in words what an action left out and why, "" for nothing."""
+    said = [f"Left out, since it doesn't fit them: {_listed(done.left)}."] if done.left else []
+    if done.behind:
+        said.append(f"{done.behind:,} stay: the category says that already.")
+    return " ".join(said)
+
+
+def as_json_lines(keys: Keys) -> str:
+    """Return rows as JSON Lines, one document a row; masked values stay masked."""
+    return "".join(f"{json.dumps(document, ensure_ascii=False)}\n" for document in _documents(keys))
+
+
+def as_csv(keys: Keys) -> str:
+    """Return rows as a table with a heading; no cell is one that a spreadsheet would run."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS)
+    writer.writeheader()
+    for document in _documents(keys):
+        writer.writerow({name: guard(_cell(value)) for name, value in document.items()})
+    return out.getvalue()
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _documents(keys: Keys) -> Iterator[dict[str, Any]]:
+    for kind, pks in keys.items():
+        for start in range(0, len(pks), LOADED):
+            rows = load(KINDS[kind], pks[start : start + LOADED])
+            yield from (_document(kind, rows[pk]) for pk in pks[start : start + LOADED] if pk in rows)
+
+
+def _document(kind: str, row: Any) -> dict[str, Any]:
+    at = time_of(kind, row)
+    session = row if kind == "session" else getattr(row, "session", None)
+    return {
+        "kind": kind,
+        "id": row.pk,
+        "workspace": workspace_of(kind, row).slug,
+        "session": session.key if session else None,
+        "position": getattr(row, "position", None),
+        "occurred_at": at.isoformat() if at else None,
+        "category": getattr(row, "category", None),
+        "tags": getattr(row, "tags", None),
+        "source": getattr(row, "source", None),
+        "text": text_of(kind, row),
+    }
