@@ -1,0 +1,71 @@
+"""Finding something, seeing why it is there, and acting on all that fits, as an operator does it."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from knowledge_app.models import KnowledgeEntry
+from memoryhub.demo import write_demo
+from memoryhub.flows.sync import import_workspace
+from sessions_app.services.audit import Actor
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def demo(transactional_db: None, tmp_path: Path) -> None:
+    for name, folder in write_demo(tmp_path, today=date(2026, 3, 20)).items():
+        import_workspace(folder, actor=Actor("command", "test"), now=timezone.now(), name=name)
+
+
+def test_words_narrow_down_as_they_are_typed_and_the_address_keeps_them(page: Page, demo: None):
+    page.goto("/w/pilot/search/")
+    page.keyboard.type("kin")
+    expect(page.locator("#search-offers [role=option]", has_text="kind:")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.keyboard.type("know")
+    expect(page.locator("#search-offers [role=option]", has_text="knowledge")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-search]").first).to_have_value("kind:knowledge ")
+    page.keyboard.type("dome")
+    expect(page.locator(".search-rows [data-row]").first).to_contain_text("dome")
+    expect(page.locator("#search-count")).to_contain_text("matches")
+    page.wait_for_url("**kind%3Aknowledge*dome*")
+    page.wait_for_load_state("networkidle")
+    page.reload()
+    page.wait_for_load_state("networkidle")
+    expect(page.locator(".search-rows mark").first).to_have_text("dome")
+
+
+def test_a_result_says_why_it_is_there_and_shows_what_stands_round_it(page: Page, demo: None):
+    page.goto("/w/atlas/search/?q=scheduler+p95&kind=entry")
+    row = page.locator(".search-rows [data-row]").first
+    row.locator("summary", has_text="Why this result").click()
+    expect(row.locator("table").first).to_contain_text("scheduler")
+    rows_before = row.locator("[dir=auto]").count()
+    row.get_by_text("Show round it").click()
+    page.wait_for_load_state("networkidle")
+    assert row.locator("[dir=auto]").count() > rows_before
+    assert Axe().run(page).violations_count == 0
+
+
+def test_all_that_fits_is_withdrawn_and_put_back(page: Page, demo: None):
+    page.goto("/w/pilot/search/?q=kind:knowledge+dome")
+    fitting = page.locator(".search-rows [data-row]").count()
+    page.get_by_label(f"Choose all {fitting}").check()
+    page.select_option("#action", "withdraw")
+    page.fill("#text", "out of date")
+    page.click("button:has-text('Do it')")
+    expect(page.locator("#messages")).to_contain_text(f"{fitting} knowledge entries")
+    assert KnowledgeEntry.objects.filter(withdrawn_reason="out of date").count() == fitting
+    page.click("#messages button:has-text('Undo')")
+    expect(page.locator("#messages")).to_contain_text("Undone.")
+    assert not KnowledgeEntry.objects.exclude(withdrawn_at=None).exists()
