@@ -56,7 +56,7 @@ checks: dev
 bench: dev
 	$(BIN)python bench/run.py
 	$(BIN)python bench/store.py
-	$(BIN)python bench/recall.py
+	$(BIN)python bench/search.py
 
 soak: dev
 	$(BIN)python bench/soak.py turns

@@ -208,7 +208,7 @@ def _best(fitting: Fitting, asked: Asked, found: Found, clock: Clock) -> list[in
     except SearchTooSlow:
         found.is_partial = True
     try:
-        with within(connection, 50):
+        with within(connection, clock.left(50)):
             return list(fitting.matches(window=CANDIDATES).order_by("-pk").values_list("pk", flat=True)[:CANDIDATES])
     except SearchTooSlow:
         return []
