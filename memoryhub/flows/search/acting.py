@@ -15,7 +15,7 @@ from knowledge_app.models import Fact, KnowledgeEntry, MemoryDocument, Observati
 from knowledge_app.services import knowledge
 from knowledge_app.services.editing import curate_facts
 from knowledge_app.services.edits import NothingChosen, edit_rows
-from memoryhub.flows.search.answer import text_of, time_of, workspace_of
+from memoryhub.flows.search.answer import row_document
 from memoryhub.flows.search.fitting import Scope, fitting_kinds, load
 from memoryhub.flows.search.kinds import KINDS
 from memoryhub.lib.errors import MemoryHubError
@@ -195,17 +195,5 @@ def _documents(keys: Keys) -> Iterator[dict[str, Any]]:
 
 
 def _document(kind: str, row: Any) -> dict[str, Any]:
-    at = time_of(kind, row)
-    session = row if kind == "session" else getattr(row, "session", None)
-    return {
-        "kind": kind,
-        "id": row.pk,
-        "workspace": workspace_of(kind, row).slug,
-        "session": session.key if session else None,
-        "position": getattr(row, "position", None),
-        "occurred_at": at.isoformat() if at else None,
-        "category": getattr(row, "category", None),
-        "tags": getattr(row, "tags", None),
-        "source": getattr(row, "source", None),
-        "text": text_of(kind, row),
-    }
+    curated = {name: getattr(row, name, None) for name in ("category", "tags", "source")}
+    return row_document(kind, row) | curated

@@ -72,7 +72,13 @@ def _listed(one: Listed, query: Query) -> dict[str, Any]:
 
 
 def _document(kind: str, row: Any, terms: Sequence[Weighted], *, score: float | None) -> dict[str, Any]:
-    text = text_of(kind, row)
+    document = row_document(kind, row)
+    found = {"score": score, "snippet": passage(document["text"], terms).text}
+    return document | found | ({"source_id": row.source_id, "epoch": row.epoch} if isinstance(row, Entry) else {})
+
+
+def row_document(kind: str, row: Any) -> dict[str, Any]:
+    """Return a row in JSON's types: what it says, never what is masked, and where and when it stands."""
     at = time_of(kind, row)
     session = row if kind == "session" else getattr(row, "session", None)
     return {
@@ -81,11 +87,9 @@ def _document(kind: str, row: Any, terms: Sequence[Weighted], *, score: float | 
         "workspace": workspace_of(kind, row).slug,
         "session": session.key if session else None,
         "position": getattr(row, "position", None),
-        "score": score,
-        "snippet": passage(text, terms).text,
         "occurred_at": at.isoformat() if at else None,
-        "text": text,
-    } | ({"source_id": row.source_id, "epoch": row.epoch} if isinstance(row, Entry) else {})
+        "text": text_of(kind, row),
+    }
 
 
 def explanation(hit: Hit, found: Found) -> dict[str, Any]:
