@@ -12,6 +12,7 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("indexed_table", models.CharField(max_length=64)),
+                ("last_id", models.BigIntegerField(default=0)),
             ],
         ),
         CreateSearchFunctions(),

@@ -65,10 +65,12 @@ class MutationGuard(models.Model):
 class IndexGuard(models.Model):
     """While a row here names a table, SQLite's triggers leave its search index to whoever put the row there.
 
-    It exists only inside a transaction that adds many rows and indexes them at its end (``lib.search.bulk``).
+    It exists only inside a transaction that adds many rows and indexes those above ``last_id`` at its end
+    (``lib.search.upkeep``).
     """
 
     indexed_table = models.CharField(max_length=64)
+    last_id = models.BigIntegerField(default=0)
 
     def __str__(self) -> str:
         return self.indexed_table

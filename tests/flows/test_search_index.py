@@ -459,7 +459,7 @@ def test_an_index_that_lost_a_trigger_is_found_and_mended(workspace, command):
 def test_an_index_that_disagrees_is_found_and_mended(workspace, command):
     table = KnowledgeEntry._meta.db_table
     with connection.cursor() as cursor:
-        cursor.execute(f"INSERT INTO {GUARD_TABLE} (indexed_table) VALUES (%s)", [table])
+        cursor.execute(f"INSERT INTO {GUARD_TABLE} (indexed_table, last_id) VALUES (%s, 0)", [table])
         know(workspace, "an orchid")
         cursor.execute(f"DELETE FROM {GUARD_TABLE}")
 

@@ -60,17 +60,22 @@ def source_name(table: str) -> str:
     return f"{table}_source"
 
 
+def batch_name(table: str) -> str:
+    """Return the name of the view of what ``upkeep.bulk_indexing`` has still to index, on SQLite."""
+    return f"{table}_batch"
+
+
 def is_installed(connection: BaseDatabaseWrapper, table: str) -> bool:
     """Tell whether a table's index and all that feeds it stands."""
     if connection.vendor == "sqlite":
-        sql = "SELECT count(*) FROM sqlite_master WHERE name IN (%s, %s, %s, %s, %s, %s)"
-        names = [index_name(table), source_name(table), *trigger_names(table)]
+        sql = "SELECT count(*) FROM sqlite_master WHERE name IN (%s, %s, %s, %s, %s, %s, %s)"
+        names = [index_name(table), source_name(table), batch_name(table), *trigger_names(table)]
     else:
-        sql = "SELECT count(*) * 6 FROM pg_indexes WHERE indexname = %s AND schemaname = current_schema()"
+        sql = "SELECT count(*) * 7 FROM pg_indexes WHERE indexname = %s AND schemaname = current_schema()"
         names = [index_name(table)]
     with connection.cursor() as cursor:
         cursor.execute(sql, names)
-        return bool(cursor.fetchone()[0] == 6)
+        return bool(cursor.fetchone()[0] == 7)
 
 
 def trigger_names(table: str) -> tuple[str, str, str, str]:

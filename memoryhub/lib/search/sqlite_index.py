@@ -14,6 +14,7 @@ from memoryhub.lib.search.indexes import (
     INDEXED_CHARS,
     PAIRED_CHARS,
     Index,
+    batch_name,
     index_name,
     source_name,
     trigger_names,
@@ -40,7 +41,8 @@ def install_sql(index: Index) -> list[str]:
     drop = f"INSERT INTO {fts}({fts}, rowid, {COLUMNS}) SELECT 'delete', id, {COLUMNS} FROM {view} WHERE id = OLD.id"
     updated = ", ".join(f'"{name}"' for name in index.columns)
     return [
-        f"CREATE VIEW {view} AS {_source(index)}",
+        f"CREATE VIEW {view} AS {_source(index, table)}",
+        f"CREATE VIEW {batch_name(table)} AS {_source(index, _batch(table))}",
         f"CREATE VIRTUAL TABLE {fts} USING fts5({COLUMNS}, content='{view}', content_rowid='id', "
         "tokenize='porter unicode61 remove_diacritics 2')",
         f"CREATE TRIGGER {new} AFTER INSERT ON {table} WHEN {is_open} BEGIN {add}; END",
@@ -57,6 +59,7 @@ def remove_sql(table: str) -> list[str]:
         *[f"DROP TRIGGER IF EXISTS {name}" for name in trigger_names(table)],
         f"DROP TABLE IF EXISTS {index_name(table)}",
         f"DROP VIEW IF EXISTS {source_name(table)}",
+        f"DROP VIEW IF EXISTS {batch_name(table)}",
     ]
 
 
@@ -74,19 +77,23 @@ def check_sql(table: str) -> str:
 
 
 def add_rows_sql(table: str) -> str:
-    """Return the statement that indexes all rows above an id, its one parameter."""
-    fts, view = index_name(table), source_name(table)
-    return f"INSERT INTO {fts}(rowid, {COLUMNS}) SELECT id, {COLUMNS} FROM {view} WHERE id > %s"
+    """Return the statement that indexes all rows above the key that stands in the guard's row."""
+    return f"INSERT INTO {index_name(table)}(rowid, {COLUMNS}) SELECT id, {COLUMNS} FROM {batch_name(table)}"
 
 
-def _source(index: Index) -> str:
+def _batch(table: str) -> str:
+    """Return the rows above the guard's key; for its LIMIT SQLite works each text out once."""
+    return f"{table} WHERE id > (SELECT last_id FROM {GUARD_TABLE} WHERE indexed_table = '{table}') LIMIT -1"
+
+
+def _source(index: Index, rows: str) -> str:
     inner = [
         "id",
         f"substr({_joined(index.text_sql(name) for name in index.content)}, 1, {INDEXED_CHARS}) AS content",
         f"{_joined([*(index.text_sql(name) for name in index.meta), *_date(index.time)])} AS meta",
         f"{_scope(index)} AS scope",
     ]
-    whole = f"SELECT {', '.join(inner)} FROM {index.table}"
+    whole = f"SELECT {', '.join(inner)} FROM {rows}"
     bare = f"{_bare('content')} AS content, {_parts('content')} AS parts, {_bare('meta')} AS meta"
     return f"SELECT id, {bare}, scope FROM ({whole})"
 

@@ -25,11 +25,10 @@ def bulk_indexing(connection: BaseDatabaseWrapper, table: str) -> Iterator[None]
             yield
         return
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"SELECT coalesce(max(id), 0) FROM {table}")
-        last = cursor.fetchone()[0]
-        cursor.execute(f"INSERT INTO {GUARD_TABLE} (indexed_table) VALUES (%s)", [table])
+        last = f"SELECT %s, coalesce(max(id), 0) FROM {table}"
+        cursor.execute(f"INSERT INTO {GUARD_TABLE} (indexed_table, last_id) {last}", [table])
         yield
-        cursor.execute(sqlite_index.add_rows_sql(table), [last])
+        cursor.execute(sqlite_index.add_rows_sql(table))
         cursor.execute(f"DELETE FROM {GUARD_TABLE} WHERE indexed_table = %s", [table])
 
 
