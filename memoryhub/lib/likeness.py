@@ -73,7 +73,7 @@ def near_pairs(texts: Sequence[str], *, threshold: float = DEFAULT_THRESHOLD) ->
     """
     found = alike_pairs([tokens_of(text) for text in texts], threshold)
     pairs = sorted(found, key=lambda pair: (-pair[2], pair[0], pair[1]))
-    signed = [_signature(text) for text in texts]
+    signed = {place: _signature(texts[place]) for place in {place for i, j, _ in pairs for place in (i, j)}}
     same = [pair for pair in pairs if signed[pair[0]] == signed[pair[1]]]
     return same, [pair for pair in pairs if signed[pair[0]] != signed[pair[1]]]
 

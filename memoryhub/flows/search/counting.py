@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Max, Min
 
 from memoryhub.flows.search.fitting import Fitting, Scope, fitting_kinds
-from memoryhub.lib.search.matching import COUNTED, SearchTooSlow, count_terms, estimate, within
+from memoryhub.lib.search.matching import COUNTED, SearchTooSlow, TermCount, count_terms, estimate, within
 from memoryhub.lib.search.query import MAX_TERMS, Query, Term
 from memoryhub.lib.search.words import STOP, is_paired, pairs_of
 
@@ -53,7 +53,7 @@ class Counted:
 def count_words(scope: Scope, query: Query, kinds: Iterable[str], clock: Clock) -> Counted:
     """Count the rows of each kind that hold each word; what nothing holds as a whole is taken by its parts."""
     fittings = [fitting for fitting in fitting_kinds(scope, query, kinds) if fitting.has_words]
-    asked = [count_terms_of(fitting, query.asked, clock) for fitting in fittings]
+    asked = count_rows_with(fittings, query.asked, clock)
     unknown = [term for term in query.terms if len(_parts(term)) > 1 and not any(one.counts[term] for one in asked)]
     if not unknown or not asked:
         return Counted(query, asked)
@@ -62,7 +62,7 @@ def count_words(scope: Scope, query: Query, kinds: Iterable[str], clock: Clock) 
     fittings = [replace(one.fitting, wanted=replace(one.fitting.wanted, terms=query.terms)) for one in asked]
     names = ", ".join(f"“{' '.join(term.words)}”" for term in unknown)
     note = f"Nothing holds {names} as a whole: the parts were searched."
-    return Counted(query, [count_terms_of(fitting, query.asked, clock) for fitting in fittings], [note])
+    return Counted(query, count_rows_with(fittings, query.asked, clock), [note])
 
 
 def as_searched(scope: Scope, query: Query, kinds: Iterable[str] = ()) -> Query:
@@ -72,14 +72,19 @@ def as_searched(scope: Scope, query: Query, kinds: Iterable[str] = ()) -> Query:
     return count_words(scope, query, kinds, Clock(MILLISECONDS)).query
 
 
-def count_terms_of(fitting: Fitting, terms: Sequence[Term], clock: Clock) -> Asked:
-    """Count the rows of a kind that hold each term; those of a term that takes too long count as all."""
+def count_rows_with(fittings: Sequence[Fitting], terms: Sequence[Term], clock: Clock) -> list[Asked]:
+    """Count the rows of each kind that hold each term; where that takes too long, all rows are said to."""
     try:
         with within(connection, clock.left(100)):
-            counted = count_terms(connection, fitting.wanted, terms)
+            counted = count_terms(connection, [fitting.wanted for fitting in fittings], terms)
     except SearchTooSlow:
-        total = fitting.count_rows()
-        return Asked(fitting, total, dict.fromkeys(terms, total), is_partial=True)
+        totals = [fitting.count_rows() for fitting in fittings]
+        pairs = zip(fittings, totals, strict=True)
+        return [Asked(fitting, total, dict.fromkeys(terms, total), is_partial=True) for fitting, total in pairs]
+    return [_asked(fitting, terms, found) for fitting, found in zip(fittings, counted, strict=True)]
+
+
+def _asked(fitting: Fitting, terms: Sequence[Term], counted: Sequence[TermCount]) -> Asked:
     if not any(count for count, _, _ in counted):
         return Asked(fitting, 0, dict.fromkeys(terms, 0))
     total = fitting.count_rows()

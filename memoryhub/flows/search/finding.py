@@ -19,7 +19,7 @@ from django.db.models import Model
 from knowledge_app.services.graph import expand
 from memoryhub.flows.search import dense
 from memoryhub.flows.search.candidates import load_candidates, load_neighbours
-from memoryhub.flows.search.counting import Asked, Clock, count_terms_of, count_words
+from memoryhub.flows.search.counting import Asked, Clock, count_rows_with, count_words
 from memoryhub.flows.search.fitting import Fitting, Scope, load
 from memoryhub.lib.search.factors import OFF, Decay, fuse
 from memoryhub.lib.search.hits import Weighted
@@ -156,7 +156,7 @@ def _rank(asked: Asked, query: Query, found: Found, wishes: Wishes, now: datetim
                 weights.setdefault(Term(words), weight)
     further = [term for term in weights if term not in asked.counts]
     if further:
-        more = count_terms_of(fitting, further, clock)
+        [more] = count_rows_with([fitting], further, clock)
         asked.counts |= more.counts
         found.is_partial = found.is_partial or more.is_partial
         fitting = replace(fitting, wanted=replace(fitting.wanted, terms=(*fitting.wanted.terms, *further)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,30 +134,35 @@ def _best_of_postgres(wanted: Wanted, total: int, only: Sql | None, limit: int) 
     return sql, [*params, *extra_params, words, total]
 
 
+TermCount = tuple[int, int | None, int | None]
+
+
 def count_terms(
-    connection: BaseDatabaseWrapper, wanted: Wanted, terms: Sequence[Term]
-) -> list[tuple[int, int | None, int | None]]:
-    """Return for each term the rows of the scope that hold it: how many up to 5,000, and the first and last key."""
+    connection: BaseDatabaseWrapper, wanted: Sequence[Wanted], terms: Sequence[Term]
+) -> list[list[TermCount]]:
+    """Return for each table and term the rows of the scope that hold it, by one statement.
+
+    How many there are, counted up to 5,000, and the first and the last key among those.
+    """
     parts: list[str] = []
     params: list[Any] = []
-    for term in terms:
-        alone = Wanted(wanted.table, (term,), scope=wanted.scope, kinds=wanted.kinds)
-        where, own = condition(connection, alone)
-        name, key = (
-            (index_name(wanted.table), "rowid") if connection.vendor == "sqlite" else (f"{wanted.table} e", "e.id")
-        )
-        parts.append(
-            f"SELECT count(*), min(id), max(id) FROM (SELECT {key} AS id FROM {name} WHERE {where} LIMIT {COUNTED}) f"
-        )
-        params += own
+    for one in wanted:
+        for term in terms:
+            where, own = condition(connection, Wanted(one.table, (term,), scope=one.scope, kinds=one.kinds))
+            sqlite = connection.vendor == "sqlite"
+            name, key = (index_name(one.table), "rowid") if sqlite else (f"{one.table} e", "e.id")
+            found = f"SELECT {key} AS id FROM {name} WHERE {where} LIMIT {COUNTED}"
+            parts.append(f"SELECT count(*), min(id), max(id) FROM ({found}) f")
+            params += own
     if not parts:
-        return []
+        return [[] for _ in wanted]
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(parts), params)
-        return list(cursor.fetchall())
+        rows = cursor.fetchall()
+    return [rows[start : start + len(terms)] for start in range(0, len(rows), len(terms))]
 
 
-def estimate(counted: tuple[int, int | None, int | None], *, total: int, first: int, last: int) -> int:
+def estimate(counted: TermCount, *, total: int, first: int, last: int) -> int:
     """Return how many rows hold a term: as counted, or where counting stopped, by the share of keys it came through.
 
     ``total``, ``first``, ``last``: rows of the collection, and its first and last key.
@@ -170,19 +175,31 @@ def estimate(counted: tuple[int, int | None, int | None], *, total: int, first: 
 
 @contextmanager
 def within(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
-    """Stop the queries of this block once a time is over. Raises SearchTooSlow."""
-    if connection.vendor == "sqlite":
-        yield from _within_sqlite(connection, milliseconds)
-        return
+    """Stop the queries of this block once a time is over, on PostgreSQL each of them. Raises SearchTooSlow."""
+    limited = _within_sqlite if connection.vendor == "sqlite" else _within_postgres
+    yield from limited(connection, milliseconds)
+
+
+def _within_postgres(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
+    is_inside = connection.in_atomic_block  # then a timeout may break no more than this block
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"SET LOCAL statement_timeout = {max(1, milliseconds)}")
+        with transaction.atomic() if is_inside else nullcontext():
+            _limit(connection, max(1, milliseconds))
             yield
-            cursor.execute("SET LOCAL statement_timeout = 0")
+            if is_inside:
+                _limit(connection, 0)
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", "") != "57014":
             raise
         raise SearchTooSlow("The search took too long.") from error
+    finally:
+        if not is_inside:
+            _limit(connection, 0)
+
+
+def _limit(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET statement_timeout = {milliseconds}")
 
 
 def _within_sqlite(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:

@@ -83,7 +83,7 @@ def test_a_scope_of_nothing_finds_and_counts_nothing(workspace):
 
     assert ids(nowhere) == []
     assert best(connection, nowhere, total=1) == []
-    assert count_terms(connection, nowhere, [term("tea")]) == [(0, None, None)]
+    assert count_terms(connection, [nowhere], [term("tea")]) == [[(0, None, None)]]
 
 
 def test_the_newest_are_found_up_to_a_limit(workspace):
@@ -103,11 +103,11 @@ def test_the_best_come_first_and_a_condition_narrows_them(workspace):
 def test_rows_that_hold_a_term_are_counted_with_their_first_and_last_key(workspace):
     first, _, last = say(workspace, "tea", "cake", "tea")
 
-    counted = count_terms(connection, wanted(), [term("tea"), term("cake"), term("tea cake")])
+    [counted] = count_terms(connection, [wanted()], [term("tea"), term("cake"), term("tea cake")])
 
     assert counted[0] == (2, first.pk, last.pk)
     assert [count for count, _, _ in counted] == [2, 1, 0]
-    assert count_terms(connection, wanted(), []) == []
+    assert count_terms(connection, [wanted()], []) == [[]]
 
 
 @pytest.mark.parametrize(
