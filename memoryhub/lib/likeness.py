@@ -89,18 +89,20 @@ def alike_pairs(
     """
     comparing = comparing or Comparing()
     frequency = Counter(token for tokens in sets for token in tokens)
+    rarity = {token: order for order, (_, token) in enumerate(sorted((n, token) for token, n in frequency.items()))}
+    sizes = [len(tokens) for tokens in sets]
     index: defaultdict[str, list[int]] = defaultdict(list)
-    for j in sorted(range(len(sets)), key=lambda place: (len(sets[place]), place)):
-        tokens = sets[j]
-        size = len(tokens)
-        rarest = sorted(tokens, key=lambda token: (frequency[token], token))
+    for j in sorted(range(len(sets)), key=sizes.__getitem__):
+        tokens, size = sets[j], sizes[j]
+        rarest = sorted(tokens, key=rarity.__getitem__)
         probed = rarest[: size - _at_least(threshold * size) + 1]
-        near = {i for token in probed for i in index[token] if len(sets[i]) >= threshold * size - 1e-9}
+        least = threshold * size - 1e-9
+        near = {i for token in probed if token in index for i in index[token] if sizes[i] >= least}
         if not comparing.take(len(near) + 1):
             return
         for i in sorted(near):
             shared = len(sets[i] & tokens)
-            ratio = shared / (len(sets[i]) + size - shared)
+            ratio = shared / (sizes[i] + size - shared)
             if ratio >= threshold:
                 yield min(i, j), max(i, j), ratio
         for token in rarest[: size - _at_least(2 * threshold / (1 + threshold) * size) + 1]:
