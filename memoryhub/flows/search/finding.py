@@ -37,7 +37,7 @@ from sessions_app.models import Workspace
 
 LIMIT = 20
 MOST = 200  # results that are ranked; newest first goes on beyond
-MILLISECONDS = 160  # for all that a search asks of the database
+MILLISECONDS = 130  # for all that a search asks of the database
 MAX_RANKED = 60_000  # rows that hold any of the words, beyond which the commonest are left to those that are found
 ALL_COVERED = 0.99
 STANDING: tuple[str, ...] = (  # what comes first of equals: what was curated, what was said, what is derived from it
@@ -104,7 +104,7 @@ def find(
     """Return the results of a query, best first, from ``after`` (a hit's ``key``) on.
 
     At most 200 are ranked. A query without words finds nothing here: see ``listing``. Never waits longer than some
-    160 ms for the database; what that leaves out is said in ``notes``.
+    130 ms for the database; what that leaves out is said in ``notes``.
     """
     wishes = wishes or Wishes()
     question = dense.ask(scope, query, now=now) if wishes.dense else None
@@ -203,7 +203,7 @@ def _decay(wishes: Wishes, now: datetime) -> Decay:
 def _best(fitting: Fitting, asked: Asked, found: Found, clock: Clock) -> list[int]:
     wanted = _affordable(fitting.wanted, asked.counts, found)
     try:
-        with within(connection, clock.left(110)):
+        with within(connection, clock.left(90)):
             return best(connection, wanted, total=asked.total, only=fitting.only)
     except SearchTooSlow:
         found.is_partial = True

@@ -125,13 +125,14 @@ def _scope(index: Index) -> str:
 
 
 def _date(column: str) -> list[str]:
+    """Return the expression of a date in words: 9 November 2025 Sunday 2025-11-09. Times are stored in ISO form."""
     if not column:
         return []
-    month = f"trim(substr('{MONTHS}', 9 * strftime('%m', \"{column}\") - 8, 9))"
+    number, iso = f'CAST(substr("{column}", 9, 2) AS INTEGER)', f'substr("{column}", 1, 10)'
+    month = f"trim(substr('{MONTHS}', 9 * substr(\"{column}\", 6, 2) - 8, 9))"
     day = f"trim(substr('{DAYS}', 9 * strftime('%w', \"{column}\") + 1, 9))"
-    number = f"CAST(strftime('%d', \"{column}\") AS INTEGER)"
-    year, iso = f"strftime(' %Y ', \"{column}\")", f"strftime(' %Y-%m-%d', \"{column}\")"
-    return [f"coalesce({number} || ' ' || {month} || {year} || {day} || {iso}, '')"]
+    words = f"{number} || ' ' || {month} || ' ' || substr({iso}, 1, 4) || ' ' || {day} || ' ' || {iso}"
+    return [f"coalesce({words}, '')"]
 
 
 def _parts(text: str) -> str:
