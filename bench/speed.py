@@ -21,6 +21,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+if "MEMORYHUB_HOME" not in os.environ:
+    sys.exit("This writes into a hub: bench/search.py starts it with one of its own.")
 os.environ["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
 
 import django  # noqa: E402
