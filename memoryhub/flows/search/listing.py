@@ -7,14 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from heapq import nsmallest
-from time import monotonic
 from typing import Any
 
 from django.db import connection
 from django.db.models import Count, Model, Q
 from django.db.models.functions import TruncMonth
 
-from memoryhub.flows.search.counting import as_searched
+from memoryhub.flows.search.counting import Clock, as_searched
 from memoryhub.flows.search.fitting import WINDOW, Fitting, Scope, fitting_kinds, load
 from memoryhub.lib.search.matching import SearchTooSlow, within
 from memoryhub.lib.search.query import Query
@@ -67,13 +66,13 @@ def newest(
     Rows without a time come last. Of each kind the 10,000 that were written last are looked at, and a kind
     that the time doesn't suffice for is left out.
     """
-    end = monotonic() + LISTING_MILLISECONDS / 1000
+    clock = Clock(LISTING_MILLISECONDS)
     keys: list[Cursor] = []
     by_kind: dict[str, Fitting] = {}
     for fitting in fitting_kinds(scope, as_searched(scope, query, kinds), kinds):
         by_kind[fitting.kind.name] = fitting
         try:
-            with within(connection, max(5, int((end - monotonic()) * 1000))):
+            with within(connection, clock.left(LISTING_MILLISECONDS)):
                 keys += _newest_keys(fitting, limit + 1, after)
         except SearchTooSlow:
             continue

@@ -69,11 +69,3 @@ def runs_of(text: str) -> list[str]:
 def pairs_of(run: str) -> list[str]:
     """Return the pairs of neighbouring characters of a run, or its one character."""
     return [run[i : i + 2] for i in range(max(1, len(run) - 1))]
-
-
-def words_of(text: str) -> list[str]:
-    """Return the words of a text in order, folded; paired scripts as pairs of characters."""
-    words: list[str] = []
-    for run in runs_of(text):
-        words += pairs_of(run) if is_paired(run) else [run]
-    return words
