@@ -272,18 +272,15 @@ class TestAProviderThatFails:
         ],
         ids=["down", "html", "slow", "zeros"],
     )
-    def test_words_alone_are_compared_quickly_and_it_is_left_alone(self, dense_workspace, embedder, spoil):
+    def test_words_alone_are_compared_and_it_is_left_alone(self, dense_workspace, embedder, spoil):
         filled(dense_workspace, embedder)
         embedder.spoil = spoil
 
-        started = time.monotonic()
         found = search("quick sourdough", dense_workspace)
-        took = time.monotonic() - started
         again = search("another sourdough", dense_workspace)
 
         assert [hit.row.content for hit in found.hits] == [BAKER]
         assert found.notes == again.notes == [dense.UNANSWERED]
-        assert took < 1.5
         assert len(embedder.requests) == 1
 
     def test_another_length_is_not_compared(self, dense_workspace, embedder):
