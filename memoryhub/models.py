@@ -1,4 +1,4 @@
-"""The hub's own rows: how the first operator gets in, and what people search for."""
+"""The hub's own rows: how the first operator gets in, what people search for, which agents may do what, who read."""
 
 from __future__ import annotations
 
@@ -70,3 +70,105 @@ class RecentSearch(models.Model):
 
     def __str__(self) -> str:
         return self.query
+
+
+class ApiToken(models.Model):
+    """What an agent shows to REST and MCP: good for one workspace and some scopes.
+
+    The token itself is shown once. Kept are its public beginning, by which it is found, and an HMAC of the whole.
+    """
+
+    workspace = models.ForeignKey("sessions_app.Workspace", on_delete=models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=100, help_text="The agent's name, as records show it.")
+    prefix = models.CharField(max_length=16, unique=True)
+    token_hash = models.CharField(max_length=64)
+    scopes = JSONTextField(default=list)
+    per_minute = models.PositiveIntegerField(default=600)
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["workspace", "name"], condition=Q(revoked_at__isnull=True), name="living_token_name_once"
+            ),
+        ]
+        indexes = [models.Index(fields=["workspace", "-id"], name="token_latest")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+
+class IdempotentCall(models.Model):
+    """An unsafe call that succeeded, under the key that its agent gave it: sent again, it gets the same answer.
+
+    Written in the transaction that made the change. ``request_hash`` is over method, address and body.
+    """
+
+    token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="idempotent_calls")
+    idempotency_key = models.CharField(max_length=200)
+    request_hash = models.CharField(max_length=64)
+    status = models.PositiveSmallIntegerField()
+    answer = JSONTextField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["token", "idempotency_key"], name="idempotency_key_once")]
+        indexes = [models.Index(fields=["created_at"], name="idempotent_call_age")]
+
+    def __str__(self) -> str:
+        return f"call {self.pk}"
+
+
+class AccessRecord(models.Model):
+    """One reading of the memory: who, by which door, and when. What was read stands in its ``AccessedRow`` rows.
+
+    It holds no word of the memory. Changes are audit records; what runs read is in their own rows.
+    """
+
+    class Via(models.TextChoices):
+        PAGE = "page", "page"
+        REST = "rest", "REST"
+        MCP = "mcp", "MCP"
+
+    workspace = models.ForeignKey("sessions_app.Workspace", on_delete=models.CASCADE, related_name="access_records")
+    token = models.ForeignKey(ApiToken, null=True, on_delete=models.SET_NULL, related_name="access_records")
+    actor_kind = models.CharField(max_length=16)
+    actor_name = models.CharField(max_length=200)
+    via = models.CharField(max_length=16, choices=Via.choices)
+    action = models.CharField(max_length=32)
+    row_count = models.PositiveIntegerField()
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["workspace", "-id"], name="access_latest"),
+            models.Index(fields=["token", "-id"], name="access_of_token"),
+            models.Index(fields=["at"], name="access_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} by {self.actor_name}"
+
+
+class AccessedRow(models.Model):
+    """What one access saw: entries of a session by position, a document by revision, any other row by its key.
+
+    ``parent``: the session or document; 0 for rows of other tables, which are ``first`` and ``last`` themselves.
+    """
+
+    access = models.ForeignKey(AccessRecord, on_delete=models.CASCADE, related_name="rows")
+    table = models.CharField(max_length=32)
+    parent = models.BigIntegerField(default=0)
+    epoch = models.PositiveIntegerField(default=0)
+    first = models.BigIntegerField()
+    last = models.BigIntegerField()
+
+    class Meta:
+        indexes = [models.Index(fields=["table", "parent", "epoch", "first"], name="accessed_row_of")]
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.first}"

@@ -56,6 +56,10 @@ MEMORYHUB_ROOTS = [
 MEMORYHUB_QUIET_SECONDS = float(os.environ.get("MEMORYHUB_QUIET_SECONDS", "1"))
 # MEMORYHUB_SETUP_MINUTES: how long the one-time setup link holds. Default: 30 minutes.
 MEMORYHUB_SETUP_MINUTES = int(os.environ.get("MEMORYHUB_SETUP_MINUTES", "30"))
+# MEMORYHUB_ACCESS_DAYS: how long the access log is kept; 0 is for ever. Default: 90 days.
+MEMORYHUB_ACCESS_DAYS = int(os.environ.get("MEMORYHUB_ACCESS_DAYS", "90"))
+# MEMORYHUB_TOKEN: the token by which the command mcp_server reads and writes. Default: none.
+MEMORYHUB_TOKEN = os.environ.get("MEMORYHUB_TOKEN", "")
 # MEMORYHUB_ADMIN: whether the admin site is served, to operators only. Default: off.
 MEMORYHUB_ADMIN = _flag("MEMORYHUB_ADMIN", default=False)
 

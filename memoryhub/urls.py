@@ -4,11 +4,16 @@ from django.contrib.auth import views as auth_views
 from django.urls import URLPattern, URLResolver, include, path
 
 from memoryhub import views
+from memoryhub.api.app import docs, no_such_address
+from memoryhub.api.app import patterns as api_patterns
 from memoryhub.forms import LoginForm
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.home, name="home"),
     path("health/", views.health, name="health"),
+    path("api/v1/docs/", docs, name="api-docs"),
+    path("api/v1/", include((api_patterns(), "api"))),
+    path("api/<path:rest>", no_such_address, name="no-such-api-address"),
     path("setup/<str:token>/", views.setup, name="setup"),
     path(
         "login/", auth_views.LoginView.as_view(redirect_authenticated_user=True, form_class=LoginForm), name="login"

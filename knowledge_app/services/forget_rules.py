@@ -68,7 +68,7 @@ _STRUCTURE = """
 role kind tool_call_id source_id source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash
 token_method channel lease_owner error_code model method provider base_url fingerprint table other_table action
 object_kind object_id layout layout_version wanted_layout author_kind actor_kind history_type digests counts added
-updated unchanged source_fields identity text_hash
+updated unchanged source_fields identity text_hash stamp knowledge_mark prefix token_hash request_hash scopes
 """
 STRUCTURE = frozenset(_STRUCTURE.split())  # columns by which the hub finds its way: no text of anybody's
 KEYED = frozenset(("before", "after", "corrected", "options", "proposal", "detail"))  # JSON whose names are the hub's

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Max
 
 from knowledge_app.models import HistoryEntry
+from memoryhub.lib import retry
 from memoryhub.lib.align import align
 from memoryhub.lib.gate import clean_text
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
@@ -78,23 +79,19 @@ def append_history(
     )
 
 
-@transaction.atomic
-def add_note(workspace: Workspace, text: str, *, actor: Actor, now: datetime, session_key: str = "") -> None:
-    """Append what a person wants remembered as having happened."""
-    append_history(
-        workspace,
-        [HistoryRecord(content=clean_text(text), source_hash="", occurred_at=now, session_key=session_key)],
-        now=now,
-    )
-    record(
-        actor,
-        "history.noted",
-        "workspace",
-        workspace.pk,
-        "A note was added to the history",
-        at=now,
-        workspace=workspace,
-    )
+def add_note(workspace: Workspace, text: str, *, actor: Actor, now: datetime, session_key: str = "") -> HistoryEntry:
+    """Append what a person or an agent wants remembered as having happened; return the entry."""
+
+    @transaction.atomic
+    def write() -> HistoryEntry:
+        Workspace.objects.select_for_update().get(pk=workspace.pk)  # two notes take turns
+        noted = HistoryRecord(content=clean_text(text), source_hash="", occurred_at=now, session_key=session_key)
+        append_history(workspace, [noted], now=now)
+        words = "A note was added to the history"
+        record(actor, "history.noted", "workspace", workspace.pk, words, at=now, workspace=workspace)
+        return HistoryEntry.objects.select_related("session").filter(workspace=workspace).latest("position")
+
+    return retry.write(write)
 
 
 def _kept(workspace: Workspace) -> list[tuple[int, str, bool]]:

@@ -8,7 +8,15 @@ from django.urls import reverse
 from django.utils.html import format_html
 
 from memoryhub.admin.reading import ReadOnlyAdmin
-from memoryhub.models import RecentSearch, SavedSearch, SetupToken
+from memoryhub.models import (
+    AccessedRow,
+    AccessRecord,
+    ApiToken,
+    IdempotentCall,
+    RecentSearch,
+    SavedSearch,
+    SetupToken,
+)
 from sessions_app.models import (
     AuditRecord,
     ImportProblem,
@@ -164,3 +172,35 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
 class SetupTokenAdmin(ReadOnlyAdmin):
     list_display = ["id", "expires_at", "used_at"]
     hidden = ("token_hash",)
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    list_display = ["name", "prefix", "workspace", "scopes", "created_by", "last_used_at", "expires_at", "revoked_at"]
+    list_filter = ["workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["name", "prefix"]
+    hidden = ("token_hash",)
+
+
+@admin.register(IdempotentCall)
+class IdempotentCallAdmin(ReadOnlyAdmin):
+    list_display = ["id", "token", "idempotency_key", "status", "created_at"]
+    list_select_related = ["token"]
+    search_fields = ["idempotency_key"]
+    hidden = ("answer",)
+
+
+@admin.register(AccessRecord)
+class AccessRecordAdmin(ReadOnlyAdmin):
+    list_display = ["at", "workspace", "actor_kind", "actor_name", "via", "action", "row_count"]
+    list_filter = ["actor_kind", "via", "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["actor_name", "action"]
+    date_hierarchy = "at"
+
+
+@admin.register(AccessedRow)
+class AccessedRowAdmin(ReadOnlyAdmin):
+    list_display = ["id", "access", "table", "parent", "epoch", "first", "last"]
+    list_select_related = ["access"]

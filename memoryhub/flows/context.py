@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from knowledge_app.models import MemoryDocument
+from knowledge_app.models import MemoryDocument, MemoryRevision
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Session, Summary
+from sessions_app.services.accesses import Seen, seen_entries, seen_revision, seen_rows
 from sessions_app.services.windows import DEFAULT_MAX_MESSAGES, Dropped, safe_window
 
 DOCUMENT_ORDER = ("SOUL.md", "USER.md", "MEMORY.md")
@@ -24,13 +25,14 @@ SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System", "tool"
 
 @dataclass(frozen=True)
 class ContextPart:
-    """One message of the context. ``source`` says where it comes from; ``entry`` or ``summary`` is set for those."""
+    """One message of the context. ``source`` says where it comes from: an entry, a summary, a document's revision."""
 
     message: dict[str, Any]
     tokens: int
     source: str
     entry: Entry | None = None
     summary: Summary | None = None
+    revision: MemoryRevision | None = None
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,8 @@ def _documents(session: Session) -> list[ContextPart]:
     for name in DOCUMENT_ORDER:
         document = by_name.get(name)
         if document and document.head and document.head.content.strip():
-            parts.append(_system(session, f"## {name}\n\n{document.head.content.strip()}", name))
+            text = f"## {name}\n\n{document.head.content.strip()}"
+            parts.append(_system(session, text, name, revision=document.head))
     return parts
 
 
@@ -203,6 +206,21 @@ def _summaries(session: Session) -> list[ContextPart]:
     ]
 
 
-def _system(session: Session, content: str, source: str, summary: Summary | None = None) -> ContextPart:
+def _system(
+    session: Session,
+    content: str,
+    source: str,
+    summary: Summary | None = None,
+    revision: MemoryRevision | None = None,
+) -> ContextPart:
     tokens = counter_for(session.workspace.model).count(content)
-    return ContextPart({"role": "system", "content": content}, tokens, source, summary=summary)
+    message = {"role": "system", "content": content}
+    return ContextPart(message, tokens, source, summary=summary, revision=revision)
+
+
+def seen_in(context: Context) -> list[Seen]:
+    """Return what one who gets this context reads, for the access log."""
+    seen = seen_entries(part.entry for part in context.parts if part.entry)
+    seen += seen_rows("summaries", [part.summary.pk for part in context.parts if part.summary])
+    revisions = [part.revision for part in context.parts if part.revision]
+    return seen + [seen_revision(revision.document_id, revision.number) for revision in revisions]

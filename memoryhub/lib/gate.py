@@ -17,6 +17,7 @@ from memoryhub.lib.errors import MemoryHubError
 MAX_DEPTH = 64
 BRIEF_CHARS = 80
 MAX_SAFE_DIGITS = 18  # every integer of up to 18 digits fits in 64 bits
+ESCAPED = "an unstorable character is kept as its escape"  # the one repair that changes no meaning
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -104,7 +105,7 @@ def _storable(value: Any, repairs: list[str], depth: int) -> Any:
     if isinstance(value, str):
         cleaned = clean_text(value)
         if cleaned != value:
-            repairs.append("an unstorable character is kept as its escape")
+            repairs.append(ESCAPED)
         return cleaned
     if isinstance(value, list):
         return [_storable(item, repairs, depth - 1) for item in value]
@@ -140,7 +141,7 @@ def decode_utf8(raw: bytes) -> tuple[str, str | None]:
         text = text[1:]
     cleaned = clean_text(text)
     if cleaned != text:
-        repair = repair or "an unstorable character is kept as its escape"
+        repair = repair or ESCAPED
     return cleaned, repair
 
 

@@ -15,9 +15,16 @@ from django.db.models import Model, Q, QuerySet
 from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 
+from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import clean_text
 
 RowT = TypeVar("RowT", bound=Model)
+
+
+class BadCursor(MemoryHubError):
+    """A cursor that doesn't belong to the list that is asked for."""
+
+    code = "bad_cursor"
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,26 @@ def keyset_page(queryset: QuerySet[RowT], *, order: Sequence[str], params: Query
         next_url=_url(params, after=_encode(found[-1], order)) if has_next else "",
         last_url=_url(params, page="last") if has_next else "",
     )
+
+
+def rows_after(
+    queryset: QuerySet[RowT], *, order: Sequence[str], cursor: str, size: int
+) -> tuple[list[RowT], str | None]:
+    """Return up to ``size`` rows that follow a cursor ("" for the first), and the next cursor, None at the end.
+
+    ``order`` as for ``keyset_page``. Raises BadCursor for one that was not given for this order.
+    """
+    rows = queryset.order_by(*order)
+    if cursor:
+        values = _decode(cursor, order)
+        if not values:
+            raise BadCursor("This cursor is none of this list's: begin without one.")
+        rows = rows.filter(_beyond(order, values, backwards=False))
+    try:
+        found = list(rows[: size + 1])
+    except (ValueError, TypeError, OverflowError) as error:  # of another type than the column
+        raise BadCursor("This cursor is none of this list's: begin without one.") from error
+    return found[:size], _encode(found[size - 1], order) if len(found) > size else None
 
 
 def number_of(text: str | None, *, digits: int = 18) -> int | None:

@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"\s*(?:\d{1,9}|true|false|null)\s*", re.IGNORECASE)
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _INSIDE = re.compile(r"""["']([\w.-]{1,64})["']\s*:\s*["']([^"']+)|(?:^|\s)([A-Za-z_]\w{1,63})=(\S+)""")
 _SHAPES = re.compile(
-    r"\b(?:sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}"
+    r"\b(?:sk-[A-Za-z0-9_-]{16,}|mh_[0-9a-f]{10}_[\w-]{43}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}"
     r"|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
     r"|[a-z][a-z0-9+.-]{0,30}://[^\s/:@]{1,200}:[^\s/@]{1,200}@"

@@ -1,0 +1,255 @@
+"""What agents get. Answers may gain fields; none that stands here goes away within a version."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Any, Generic, TypeVar
+
+from ninja import Schema
+
+Item = TypeVar("Item")
+
+
+class Listed(Schema, Generic[Item]):
+    """A stretch of a list; ``next`` is the cursor of what follows, null at the end."""
+
+    items: list[Item]
+    next: str | None
+
+
+class Problem(Schema):
+    """Every error, whatever it is (RFC 9457). ``code`` is for programs, ``detail`` for people."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    code: str
+
+
+class WorkspaceName(Schema):
+    slug: str
+    name: str
+
+
+class Me(Schema):
+    name: str
+    scopes: list[str]
+    workspace: WorkspaceName
+    expires_at: datetime | None
+
+
+class SessionAnswer(Schema):
+    id: int
+    key: str
+    channel: str
+    title: str
+    epoch: int
+    entries: int
+    active_entries: int
+    original_tokens: int
+    active_tokens: int
+    summary_tokens: int
+    last_consolidated: int
+    created_at: datetime
+    updated_at: datetime
+
+
+class Figures(Schema):
+    session: int
+    entries: int
+    active_entries: int
+    original_tokens: int
+    active_tokens: int
+    summary_tokens: int
+    ratio: float | None
+    last_consolidated: int
+
+
+class EntryAnswer(Schema):
+    id: int
+    epoch: int
+    position: int
+    kind: str
+    role: str
+    content: str
+    name: str | None
+    tool_call_id: str | None
+    tool_calls: list[dict[str, Any]]
+    tokens: int
+    occurred_at: datetime | None
+    summary: int | None
+
+
+class AppendedAnswer(Schema):
+    session: int
+    key: str
+    epoch: int
+    first: int
+    last: int
+    added: int
+
+
+class DroppedAnswer(Schema):
+    position: int | None
+    why: str
+
+
+class ContextAnswer(Schema):
+    session: int
+    key: str
+    messages: list[dict[str, Any]]
+    tokens: int
+    dropped: list[DroppedAnswer]
+
+
+class ImportAnswer(Schema):
+    added: dict[str, int]
+    updated: dict[str, int]
+    unchanged: dict[str, int]
+    problems: list[str]
+
+
+class RunAnswer(Schema):
+    id: int
+    session: str | None
+    kind: str
+    status: str
+    from_position: int | None
+    to_position: int | None
+    error: str | None
+    error_code: str | None
+    tokens: int
+    cost: str | None
+    model: str | None
+    stage: str | None
+    attempts: int
+    requested_by: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+
+
+class Author(Schema):
+    kind: str
+    name: str
+
+
+class RevisionAnswer(Schema):
+    name: str
+    revision: int
+    hash: str
+    author: Author
+    reason: str
+    created_at: datetime
+
+
+class DocumentAnswer(RevisionAnswer):
+    content: str
+
+
+class ProposalAnswer(Schema):
+    id: int
+    document: str
+    status: str
+    base: int
+    why: list[str]
+    reason: str
+    created_at: datetime
+    decided_at: datetime | None
+    decision_reason: str | None
+
+
+class WriteAnswer(Schema):
+    """``status``: written, unchanged, or held where a person looks at it first."""
+
+    name: str
+    status: str
+    revision: int
+    proposal: ProposalAnswer | None = None
+
+
+class HistoryAnswer(Schema):
+    id: int
+    position: int
+    content: str
+    session: str | None
+    occurred_at: datetime | None
+
+
+class KnowledgeAnswer(Schema):
+    id: int
+    content_id: str
+    category: str
+    content: str
+    source: str
+    tags: list[str]
+    access_count: int
+    accessed_at: datetime | None
+    created_at: datetime | None
+    last_verified_at: datetime | None
+    review_by: date | None
+
+
+class PromptAnswer(Schema):
+    text: str
+
+
+class ObservationAnswer(Schema):
+    id: int
+    uid: str
+    category: str
+    content: str
+    source: str
+    created_at: datetime | None
+    confirmations: int
+    access_count: int
+
+
+class OfferedAnswer(Schema):
+    observation: int
+    content: str
+
+
+class RememberedAnswer(Schema):
+    added: list[ObservationAnswer]
+    offered: list[OfferedAnswer]
+
+
+class RecallAnswer(Schema):
+    findings: list[str]
+    insights: list[str]
+    lessons: list[str]
+
+
+class ValueAnswer(Schema):
+    key: str
+    value: str
+    updated_at: datetime | None
+
+
+class CacheLookup(Schema):
+    hit: bool
+    response: str | None
+
+
+class CacheKept(Schema):
+    kept: bool
+
+
+class SearchResult(Schema):
+    kind: str
+    id: int
+    session: str | None
+    position: int | None
+    score: float | None
+    snippet: str
+    occurred_at: datetime | None
+    text: str
+
+
+class SearchAnswer(Schema):
+    query: str
+    read: list[str]
+    notes: list[str]
+    results: list[SearchResult]

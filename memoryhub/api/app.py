@@ -1,0 +1,96 @@
+"""The REST API for agents, version 1: its routes and its description."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import URLPattern, path
+from django.views.decorators.http import require_GET
+from ninja import NinjaAPI
+from ninja.operation import Operation
+
+from memoryhub.api import asking, conversations, knowledge, memory
+from memoryhub.api.door import GateParser, NeedsScope, caller_of, opened, whole
+from memoryhub.api.openapi import described
+from memoryhub.api.problems import add_handlers, expected, problem
+from memoryhub.api.reading import groups_of
+from memoryhub.lib.errors import MemoryHubError
+
+VERSION = "1"
+
+
+class AgentApi(NinjaAPI):
+    def get_openapi_operation_id(self, operation: Operation) -> str:
+        return _name(operation)
+
+
+api = AgentApi(
+    title="MemoryHub",
+    version=VERSION,
+    description="What agents do with their memory. One token is good for one workspace and for some scopes.",
+    openapi_url=None,
+    docs_url=None,
+    parser=GateParser(),
+    urls_namespace="api-1",
+)
+add_handlers(api)
+api.add_decorator(whole, mode="view")
+for _router in (asking.router, conversations.router, memory.router, knowledge.router):
+    api.add_router("", _router)
+
+
+def schema() -> dict[str, Any]:
+    """Return the OpenAPI 3.1 description."""
+    return described(api.get_openapi_schema(path_prefix="/api/v1/"), scopes())
+
+
+def scopes() -> dict[str, str]:
+    """Return the scope that each operation needs, by its id; "" for any."""
+    views = [view for _, router in api._routers for view in router.path_operations.values()]
+    found = [operation for view in views for operation in view.operations]
+    return {_name(one): cast("NeedsScope", one.auth_callbacks[0]).scope for one in found}
+
+
+def _name(operation: Operation) -> str:
+    return f"{operation.view_func.__module__}.{operation.view_func.__name__}"
+
+
+@login_not_required
+def openapi(request: HttpRequest) -> HttpResponse:
+    """The description, for people who are signed in and for any token."""
+    if not request.user.is_authenticated:
+        try:
+            caller_of(request)
+        except MemoryHubError as error:
+            return expected(error)
+    return JsonResponse(schema(), json_dumps_params={"ensure_ascii": False})
+
+
+@require_GET
+def docs(request: HttpRequest) -> HttpResponse:
+    """The description as a page, for people."""
+    return render(
+        request,
+        "memoryhub/api_docs.html",
+        {"groups": groups_of(schema()), "base": f"{settings.MEMORYHUB_URL}/api/v1"},
+    )
+
+
+@login_not_required
+def no_such_address(request: HttpRequest, rest: str = "") -> HttpResponse:  # noqa: ARG001
+    return problem(404, "no_such_address", "There is nothing at this address; /api/v1/docs/ lists what there is.")
+
+
+def patterns() -> list[URLPattern]:
+    """Return the addresses of the API, without the description that ninja would add."""
+    routes: list[URLPattern] = []
+    for route in api.urls[0]:
+        if isinstance(route, URLPattern) and route.name != "api-root":
+            view: Callable[..., Any] = opened(route.callback)
+            routes.append(URLPattern(route.pattern, view, route.default_args, route.name))
+    return [*routes, path("openapi.json", openapi, name="openapi")]

@@ -1,0 +1,192 @@
+"""What every call passes: the body's form, the token, its limit, and one transaction for what changes something."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from ninja.parser import Parser
+from ninja.security import HttpBearer
+
+from memoryhub.api.problems import expected, problem
+from memoryhub.flows.tokens import SCOPES, Caller, NotAuthenticated, authenticate, require, spend_call
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import ESCAPED, BadJSON, clean_text, decode_json
+from memoryhub.models import IdempotentCall
+
+SAFE_METHODS = ("GET", "HEAD")
+MAX_KEY = 200
+View = Callable[..., HttpResponse]
+
+
+class NeedsScope(HttpBearer):
+    """Lets a token in that is good for a scope ("" for any)."""
+
+    openapi_name = "Token"
+
+    def __init__(self, scope: str) -> None:
+        super().__init__()
+        self.scope = scope
+
+    def __call__(self, request: HttpRequest) -> Caller:
+        caller = caller_of(request)
+        if self.scope:
+            require(caller, self.scope)
+        return caller
+
+    def authenticate(self, request: HttpRequest, token: str) -> Caller:  # noqa: ARG002
+        return self(request)
+
+
+ANY = NeedsScope("")
+READ, APPEND, EDIT, CONSOLIDATE = (NeedsScope(scope) for scope in SCOPES)
+
+
+class GateParser(Parser):
+    """Bodies are UTF-8 JSON without values that the databases can't keep as they are."""
+
+    def parse_body(self, request: HttpRequest) -> Any:
+        try:
+            text = request.body.decode()
+        except UnicodeDecodeError as error:
+            raise BadJSON(f"The body is not UTF-8: byte {error.start + 1}.") from error
+        decoded = decode_json(text)
+        refused = [repair for repair in decoded.repairs if repair != ESCAPED]
+        if refused:
+            raise BadJSON(f"The body can't be stored as it is: {refused[0]}.")
+        return decoded.value
+
+    def parse_querydict(self, data: Any, list_fields: list[str], request: HttpRequest) -> Any:
+        values = super().parse_querydict(data, list_fields, request)
+        return {
+            name: [clean_text(one) for one in value] if isinstance(value, list) else clean_text(value)
+            for name, value in values.items()
+        }
+
+
+def caller_of(request: HttpRequest) -> Caller:
+    """Return who calls, checked and counted once. Raises NotAuthenticated, TooManyCalls."""
+    known: Caller | None = getattr(request, "memory_caller", None)
+    if known is None:
+        kind, _, text = request.headers.get("Authorization", "").partition(" ")
+        if kind.lower() != "bearer":
+            raise NotAuthenticated("Send the token of this hub as 'Authorization: Bearer mh_…'.")
+        now = timezone.now()
+        known = authenticate(text.strip(), via="rest", now=now)
+        spend_call(known, now)
+        request.memory_caller = known  # type: ignore[attr-defined]
+    return known
+
+
+def opened(view: View) -> View:
+    """Let a view in without login and CSRF token, since cookies count for nothing there; check the body's form."""
+
+    @csrf_exempt
+    @wraps(view)
+    def door(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        refusal = _refused(request)
+        if refusal is not None:
+            return refusal
+        response = view(request, *args, **kwargs)
+        if response.status_code == 405:
+            allowed = response["Allow"]
+            response = problem(405, "method_not_allowed", f"This address knows {allowed}.")
+            response["Allow"] = allowed
+        return response
+
+    door.login_required = False  # type: ignore[attr-defined]
+    return door
+
+
+def _refused(request: HttpRequest) -> HttpResponse | None:
+    length = request.headers.get("Content-Length", "0")
+    if length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 2**20
+        return problem(413, "body_too_large", f"A body has at most {most} MB: send it in parts.")
+    if request.headers.get("Content-Encoding", "identity") != "identity":
+        return problem(415, "body_compressed", "Send the body uncompressed.")
+    if length.strip("0") and request.method not in SAFE_METHODS and request.content_type != "application/json":
+        return problem(415, "body_not_json", "Send the body with Content-Type: application/json.")
+    return None
+
+
+def whole(run: View) -> View:
+    """Let an operation that changes something be one transaction, and once for an idempotency key."""
+
+    @wraps(run)
+    def operation(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method in SAFE_METHODS:
+            return run(request, *args, **kwargs)
+        try:
+            caller = caller_of(request)
+        except MemoryHubError as error:
+            return expected(error)
+        key = clean_text(request.headers.get("Idempotency-Key", ""))
+        if len(key) > MAX_KEY:
+            return problem(400, "bad_idempotency_key", f"An idempotency key has at most {MAX_KEY} characters.")
+        return _once(caller, key, request, lambda: run(request, *args, **kwargs))
+
+    return operation
+
+
+def _once(caller: Caller, key: str, request: HttpRequest, run: Callable[[], HttpResponse]) -> HttpResponse:
+    """Run in one transaction, undone where the answer is an error; with a key, keep the answer or give the kept."""
+
+    @transaction.atomic
+    def write() -> HttpResponse:
+        known = _known(caller, key, request)
+        if known is not None:
+            return known
+        response = run()
+        if response.status_code >= 400:
+            transaction.set_rollback(True)
+        elif key:
+            _keep(caller, key, request, response)
+        return response
+
+    try:
+        return retry.write(write)
+    except IntegrityError:
+        known = _known(caller, key, request)  # of a call with the same key at the very same moment
+        if known is None:
+            raise
+        return known
+
+
+def _known(caller: Caller, key: str, request: HttpRequest) -> HttpResponse | None:
+    """Return the answer that an idempotency key had before; a conflict where the request is another one."""
+    call = IdempotentCall.objects.filter(token=caller.token, idempotency_key=key).first() if key else None
+    if call is None:
+        return None
+    if call.request_hash != _request_hash(request):
+        words = "This idempotency key was used for another call. Send a new key with this one."
+        return problem(409, "idempotency_key_reused", words)
+    body = json.dumps(call.answer, ensure_ascii=False)
+    response = HttpResponse(body, content_type="application/json; charset=utf-8", status=call.status)
+    response["Idempotent-Replay"] = "true"
+    return response
+
+
+def _keep(caller: Caller, key: str, request: HttpRequest, response: HttpResponse) -> None:
+    IdempotentCall.objects.create(
+        token=caller.token,
+        idempotency_key=key,
+        request_hash=_request_hash(request),
+        status=response.status_code,
+        answer=json.loads(response.content),
+        created_at=timezone.now(),
+    )
+
+
+def _request_hash(request: HttpRequest) -> str:
+    head = f"{request.method} {request.get_full_path()}\0".encode()
+    return hashlib.sha256(head + request.body).hexdigest()

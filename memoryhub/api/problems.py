@@ -1,0 +1,92 @@
+"""Errors as agents get them: problem documents of one shape (RFC 9457), whatever went wrong and wherever."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import NinjaAPI
+from ninja.errors import HttpError, ValidationError
+
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import brief
+
+MEDIA_TYPE = "application/problem+json"
+STATUS = {  # of expected errors; all others are 422: understood, and not to be done
+    "bad_json": 400,
+    "bad_cursor": 400,
+    "not_authenticated": 401,
+    "scope_missing": 403,
+    "not_found": 404,
+    "no_such_key": 404,
+    "no_such_revision": 404,
+    "session_gone": 404,
+    "idempotency_key_reused": 409,
+    "knowledge_exists": 409,
+    "session_busy": 409,
+    "stale_base": 412,
+    "base_missing": 428,
+    "too_many_calls": 429,
+}
+
+
+def problem(status: int, code: str, detail: str, **further: Any) -> HttpResponse:
+    """Return a problem document: ``type, title, status, detail, code`` and what else the error knows.
+
+    ``errors``, where single fields are at fault: a list of ``{field, message}``.
+    """
+    document = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+    }
+    response = HttpResponse(
+        json.dumps(document | further, ensure_ascii=False, default=str), content_type=MEDIA_TYPE, status=status
+    )
+    if status == HTTPStatus.UNAUTHORIZED:
+        response["WWW-Authenticate"] = 'Bearer realm="MemoryHub"'
+    if "retry_after" in further:
+        response["Retry-After"] = str(further["retry_after"])
+    return response
+
+
+def expected(error: MemoryHubError) -> HttpResponse:
+    """Return an anticipated error as a problem; a bad entry names its field as ``entries[1].role``."""
+    further = dict(error.details)
+    if "index" in further:
+        place = f"entries[{further['index']}]"
+        field = f"{place}.{further['field']}" if further.get("field") else place
+        further = {"errors": [{"field": field, "message": error.message}]}
+    return problem(STATUS.get(error.code, 422), error.code, error.message, **further)
+
+
+def add_handlers(api: NinjaAPI) -> None:
+    """Let every error of an operation become a problem."""
+
+    @api.exception_handler(MemoryHubError)
+    def on_expected(_request: HttpRequest, error: MemoryHubError) -> HttpResponse:
+        return expected(error)
+
+    @api.exception_handler(ValidationError)
+    def on_invalid(_request: HttpRequest, error: ValidationError) -> HttpResponse:
+        errors = [{"field": _field(one["loc"]), "message": one["msg"]} for one in error.errors[:50]]
+        words = "; ".join(f"{one['field']}: {one['message']}" for one in errors[:3])
+        return problem(422, "invalid", brief(f"Not as it should be: {words}"), errors=errors)
+
+    @api.exception_handler(HttpError)
+    def on_http_error(_request: HttpRequest, error: HttpError) -> HttpResponse:
+        if isinstance(error.__cause__, MemoryHubError):
+            return expected(error.__cause__)
+        return problem(error.status_code, "refused", error.message)
+
+
+def _field(place: Sequence[str | int]) -> str:
+    """Return where a value stands, as ``entries[1].role``; without the part of the request that holds it."""
+    parts = [part for part in place if part not in ("body", "query", "path", "header")]
+    named = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts[1:])
+    return f"{parts[0]}{named}" if parts else "body"

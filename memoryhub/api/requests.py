@@ -1,0 +1,104 @@
+"""What agents send: bodies, by their fields. A field that there is none of is refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from ninja import Schema
+from pydantic import ConfigDict, Field
+
+Key = Annotated[str, Field(min_length=1, max_length=512, description="For example cli:main or telegram:42.")]
+Category = Literal["user_preference", "project_decision", "error_pattern", "system_behavior", "learned_fact"]
+Entries = Annotated[
+    list[dict[str, Any]],
+    Field(
+        min_length=1,
+        max_length=1000,
+        description="OpenAI chat messages: role, content, tool_calls, tool_call_id, name; timestamp (ISO 8601) and "
+        "kind (message, tool_call, tool_result, context, summary) where you like. Further fields are kept.",
+    ),
+]
+Reason = Annotated[str, Field(max_length=500, description="Why, in a sentence; people read it.")]
+DocumentText = Annotated[str, Field(max_length=1_000_000)]
+
+
+class Body(Schema):
+    model_config = ConfigDict(extra="forbid")
+
+
+class NewSession(Body):
+    key: Key
+    title: Annotated[str, Field(max_length=500)] = ""
+
+
+class NewEntries(Body):
+    entries: Entries
+
+
+class NewEntriesOf(NewEntries):
+    session: Key
+
+
+class SessionFile(Body):
+    name: Annotated[str, Field(min_length=1, max_length=200, description="It ends in .jsonl or .json.")]
+    content: Annotated[str, Field(min_length=1)]
+
+
+class DocumentWrite(Body):
+    content: DocumentText
+    reason: Reason = ""
+
+
+class DocumentProposal(DocumentWrite):
+    base: Annotated[int, Field(ge=0, lt=2**31)] | None = None
+
+
+class HistoryNote(Body):
+    text: Annotated[str, Field(min_length=1, max_length=20_000)]
+    session: Annotated[str, Field(max_length=512)] = ""
+
+
+class NewKnowledge(Body):
+    content: Annotated[str, Field(min_length=1, max_length=20_000)]
+    category: Annotated[str, Field(max_length=100, description="An unknown one becomes learned_fact.")] = (
+        "learned_fact"
+    )
+    source: Annotated[str, Field(max_length=500)] = ""
+    tags: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)] = []
+
+
+class KnowledgeChange(Body):
+    """At least one field; what is left out stays."""
+
+    content: Annotated[str, Field(min_length=1, max_length=20_000)] | None = None
+    category: Category | None = None
+    source: Annotated[str, Field(max_length=500)] | None = None
+    tags: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)] | None = None
+
+
+class NewObservation(Body):
+    category: Literal["finding", "insight", "lesson"]
+    content: Annotated[str, Field(min_length=1, max_length=4_000)]
+    source: Annotated[str, Field(max_length=500)] = ""
+
+
+class NewObservations(Body):
+    observations: Annotated[list[NewObservation], Field(min_length=1, max_length=100)]
+
+
+class ValueWrite(Body):
+    value: Annotated[str, Field(max_length=200_000)]
+
+
+class CacheQuestion(Body):
+    message: Annotated[str, Field(min_length=1)]
+    model: Annotated[str, Field(max_length=200)]
+
+
+class CacheAnswer(CacheQuestion):
+    response: str
+
+
+class TextToExtract(Body):
+    text: Annotated[str, Field(min_length=1)]
+    source: Annotated[str, Field(max_length=500)] = ""

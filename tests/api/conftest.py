@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.http import HttpResponse
+from django.test import Client
+from django.utils import timezone
+
+from memoryhub.flows.tokens import SCOPES, issue_token
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor
+
+OLGA = Actor("person", "olga")
+Call = Callable[..., HttpResponse]
+
+
+def token_for(workspace: Workspace, *scopes: str, name: str = "") -> str:
+    """Make a token for some scopes, by default all, and return its text."""
+    wanted = scopes or tuple(SCOPES)
+    _, text = issue_token(workspace, name or "-".join(wanted), wanted, actor=OLGA, now=timezone.now())
+    return text
+
+
+def caller(token: str) -> Call:
+    """Return a function that calls the API with a token; a body is sent as JSON."""
+    client = Client()
+
+    def call(method: str, address: str, body: Any = None, **headers: str) -> HttpResponse:
+        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        sent |= {"Authorization": f"Bearer {token}"} if token else {}
+        return client.generic(method, f"/api/v1{address}", data, content_type="application/json", headers=sent)
+
+    return call
+
+
+@pytest.fixture
+def agent(workspace: Workspace) -> Call:
+    """An agent that may do all that agents may do."""
+    return caller(token_for(workspace))

@@ -1,0 +1,91 @@
+import pytest
+
+from knowledge_app.models import KnowledgeEntry, Observation
+from memoryhub.models import AccessRecord
+from sessions_app.models import Workspace
+
+pytestmark = pytest.mark.django_db
+
+
+def test_knowledge_is_added_once_corrected_and_given_for_a_prompt(agent):
+    body = {"content": "Prefers tea", "category": "user_preference", "tags": ["drinks"]}
+
+    first, again = agent("POST", "/knowledge", body), agent("POST", "/knowledge", body)
+    pk = first.json()["id"]
+    changed = agent("PATCH", f"/knowledge/{pk}", {"content": "Prefers green tea"})
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json()["access_count"] == 1
+    assert (changed.json()["content"], changed.json()["tags"]) == ("Prefers green tea", ["drinks"])
+    assert agent("GET", "/knowledge?text=green").json()["items"][0]["id"] == pk
+    assert agent("GET", "/knowledge/prompt").json()["text"] == "[user_preference] Prefers green tea"
+
+
+def test_a_correction_to_what_another_entry_says_is_refused(agent):
+    for text in ("Prefers tea", "Prefers milk"):
+        agent("POST", "/knowledge", {"content": text})
+    pk = KnowledgeEntry.objects.get(content="Prefers milk").pk
+
+    answer = agent("PATCH", f"/knowledge/{pk}", {"content": "Prefers tea"})
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "knowledge_exists")
+
+
+def test_observations_are_remembered_and_recalled(agent):
+    said = [
+        {"category": "finding", "content": "The courier is late on Fridays"},
+        {"category": "lesson", "content": "Order the courier a day early"},
+    ]
+
+    stored = agent("POST", "/observations", {"observations": said})
+    offered = agent("POST", "/observations", {"observations": said[:1]})
+    recalled = agent("GET", "/recall?query=courier").json()
+
+    assert stored.status_code == 201
+    assert len(stored.json()["added"]) == 2
+    assert offered.json()["added"] == []
+    assert len(offered.json()["offered"]) == 1
+    assert recalled == {"findings": [said[0]["content"]], "insights": [], "lessons": [said[1]["content"]]}
+    assert Observation.objects.get(category="finding").access_count == 1
+    assert AccessRecord.objects.get(action="observations.recalled").row_count == 2
+
+
+def test_values_are_exact(agent):
+    key = "teams:19:abc/ü & more"
+
+    written = agent("PUT", "/value?key=teams:19:abc/%C3%BC%20%26%20more", {"value": "  42 "})
+
+    assert written.json()["key"] == key
+    assert agent("GET", "/value?key=teams:19:abc/%C3%BC%20%26%20more").json()["value"] == "  42 "
+    assert agent("GET", "/keys?prefix=teams").json()["items"] == [key]
+    assert agent("GET", "/value?key=TEAMS").status_code == 404
+
+
+def test_responses_are_kept_while_they_are_fresh(agent):
+    question = {"message": "How deep is it?", "model": "small"}
+
+    missed = agent("POST", "/cache/lookup", question).json()
+    agent("PUT", "/cache", question | {"response": "Two metres"})
+    hit = agent("POST", "/cache/lookup", question).json()
+    Workspace.objects.update(cache_enabled=False)
+
+    assert (missed["hit"], hit) == (False, {"hit": True, "response": "Two metres"})
+    assert agent("PUT", "/cache", question | {"response": "x"}).json() == {"kept": False}
+
+
+def test_everything_is_searched(agent):
+    agent("POST", "/knowledge", {"content": "The courier prefers tea"})
+
+    found = agent("GET", "/search?query=courier").json()
+    unknown = agent("GET", "/search?query=courier&kinds=colour")
+
+    assert [(one["kind"], one["text"]) for one in found["results"]] == [("knowledge", "The courier prefers tea")]
+    assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_kind")
+
+
+def test_extraction_is_asked_for_and_told_of(agent):
+    run = agent("POST", "/extract", {"text": "Today the courier was late.", "source": "desk"})
+
+    assert run.status_code == 202
+    assert agent("GET", "/runs?kind=extraction").json()["items"][0]["id"] == run.json()["id"]
+    assert agent("GET", "/me").json()["workspace"]["slug"] == "atlas"

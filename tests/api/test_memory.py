@@ -1,0 +1,99 @@
+import pytest
+
+from knowledge_app.models import Fact, HeldChange, MemoryDocument
+from memoryhub.flows.check import check_memory
+
+pytestmark = pytest.mark.django_db
+TEXT = "# Pool\n\n" + "".join(f"- fact number {n} is known\n" for n in range(20))
+
+
+@pytest.fixture
+def written(agent):
+    assert agent("PUT", "/documents/MEMORY.md", {"content": TEXT}, If_Match='"0"').status_code == 200
+    return agent
+
+
+def test_a_document_is_written_on_its_base_and_read_with_its_tag(written):
+    found = written("GET", "/documents/MEMORY.md")
+    answer = written("PUT", "/documents/MEMORY.md", {"content": TEXT + "- one more\n"}, If_Match=found["ETag"])
+
+    assert found["ETag"] == '"1"'
+    assert (answer.status_code, answer.json()["status"], answer.json()["revision"]) == (200, "written", 2)
+    assert written("GET", "/documents/MEMORY.md?revision=1").json()["content"] == TEXT
+    revisions = written("GET", "/documents/MEMORY.md/revisions").json()["items"]
+    assert [one["revision"] for one in revisions] == [2, 1]
+    assert revisions[0]["author"]["kind"] == "agent"
+    assert check_memory().broken == []
+
+
+def test_a_stale_base_changes_nothing(written):
+    written("PUT", "/documents/MEMORY.md", {"content": TEXT + "- mine\n"}, If_Match='"1"')
+
+    stale = written("PUT", "/documents/MEMORY.md", {"content": TEXT + "- theirs\n"}, If_Match='"1"')
+    none = written("PUT", "/documents/MEMORY.md", {"content": TEXT})
+
+    assert (stale.status_code, stale.json()["code"], stale.json()["head"]) == (412, "stale_base", 2)
+    assert (none.status_code, none.json()["code"]) == (428, "base_missing")
+    assert MemoryDocument.objects.get().head.content == TEXT + "- mine\n"
+
+
+def test_a_write_that_takes_much_away_waits_for_a_person(written):
+    answer = written("PUT", "/documents/MEMORY.md", {"content": "# Pool\n"}, If_Match='"1"')
+
+    assert (answer.status_code, answer.json()["status"]) == (202, "held")
+    assert answer.json()["proposal"]["status"] == "pending"
+    assert MemoryDocument.objects.get().head.content == TEXT
+
+
+def test_a_pinned_fact_is_out_of_reach(written):
+    Fact.objects.filter(text__contains="number 3").update(pinned=True)
+
+    answer = written(
+        "PUT", "/documents/MEMORY.md", {"content": TEXT.replace("- fact number 3 is known\n", "")}, If_Match='"1"'
+    )
+
+    assert answer.status_code == 202
+    assert "pinned" in answer.json()["proposal"]["why"][0]
+
+
+def test_a_proposal_waits_once_and_tells_how_it_stands(written):
+    body = {"content": TEXT + "- proposed\n", "reason": "heard it today"}
+
+    first = written("POST", "/documents/MEMORY.md/proposals", body)
+    again = written("POST", "/documents/MEMORY.md/proposals", body)
+    HeldChange.objects.update(status=HeldChange.Status.REJECTED, decision_reason="no")
+    later = written("GET", f"/proposals/{first.json()['id']}").json()
+
+    assert (first.status_code, again.json()["id"]) == (202, first.json()["id"])
+    assert (later["status"], later["decision_reason"]) == ("rejected", "no")
+    assert MemoryDocument.objects.get().head.content == TEXT
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "status"),
+    [
+        ("GET", "/documents/NONE.md", 404),
+        ("GET", "/documents/%00", 404),
+        ("GET", "/documents/MEMORY.md?revision=9", 404),
+        ("GET", "/proposals/99", 404),
+    ],
+)
+def test_what_is_not_there(written, method, address, status):
+    assert written(method, address).status_code == status
+
+
+def test_unknown_names_are_not_made(agent):
+    answer = agent("PUT", "/documents/NOTES.md", {"content": "x"}, If_Match='"0"')
+
+    assert answer.status_code == 404
+    assert not MemoryDocument.objects.exists()
+
+
+def test_history_is_appended_and_found(agent):
+    agent("POST", "/history", {"text": "Closed the pool", "session": "cli:main"})
+    agent("POST", "/history", {"text": "Opened it again"})
+
+    found = agent("GET", "/history?text=CLOSED").json()["items"]
+
+    assert [one["content"] for one in found] == ["Closed the pool"]
+    assert [one["position"] for one in agent("GET", "/history").json()["items"]] == [1, 0]

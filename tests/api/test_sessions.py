@@ -1,0 +1,170 @@
+import json
+
+import pytest
+from django.utils import timezone
+
+from memoryhub.flows.check import check_memory
+from memoryhub.models import AccessedRow, AccessRecord
+from sessions_app.models import AuditRecord, Entry, Run, Session, Workspace
+from tests.api.conftest import caller, token_for
+from tests.shared import BADINPUT, badinput_cases
+
+pytestmark = pytest.mark.django_db
+HELLO = {"role": "user", "content": "The pool is closed on Mondays."}
+
+
+def test_entries_are_appended_and_come_back_as_a_context(agent, workspace):
+    appended = agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO, {**HELLO, "role": "assistant"}]})
+    context = agent("GET", "/context?session=cli:main")
+
+    assert appended.status_code == 201
+    assert appended.json()["first"] == 0
+    assert appended.json()["last"] == 1
+    assert [message["content"] for message in context.json()["messages"]] == [HELLO["content"]] * 2
+    assert AuditRecord.objects.filter(action="entry.added", actor_kind="agent").count() == 1
+    seen = AccessedRow.objects.get(access__action="context.read")
+    assert (seen.table, seen.first, seen.last) == ("entries", 0, 1)
+
+
+def test_a_session_is_opened_once(agent):
+    first = agent("POST", "/sessions", {"key": "cli:main", "title": "Pool"})
+    again = agent("POST", "/sessions", {"key": "cli:main"})
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert again.json() == first.json()
+
+
+def test_entries_are_listed_page_by_page(agent):
+    agent(
+        "POST",
+        "/entries",
+        {"session": "cli:main", "entries": [{"role": "user", "content": str(n)} for n in range(5)]},
+    )
+    pk = Session.objects.get().pk
+
+    first = agent("GET", f"/sessions/{pk}/entries?limit=3").json()
+    rest = agent("GET", f"/sessions/{pk}/entries?limit=3&cursor={first['next']}").json()
+
+    assert [item["content"] for item in first["items"] + rest["items"]] == list("01234")
+    assert rest["next"] is None
+
+
+def test_a_cursor_of_another_list_is_refused(agent):
+    for number in range(3):
+        agent("POST", "/sessions", {"key": f"cli:{number}"})
+    cursor = agent("GET", "/sessions?limit=1").json()["next"]
+
+    answer = agent("GET", f"/runs?cursor={cursor}")
+
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor")
+
+
+def test_stats_compression_clearing_and_runs(agent):
+    agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO] * 12})
+    pk = Session.objects.get().pk
+
+    stats = agent("GET", f"/sessions/{pk}/stats").json()
+    run = agent("POST", f"/sessions/{pk}/compress")
+    found = agent("GET", f"/runs/{run.json()['id']}").json()
+    cleared = agent("POST", f"/sessions/{pk}/clear").json()
+
+    assert stats["entries"] == 12
+    assert run.status_code == 202
+    assert found["status"] == Run.Status.QUEUED
+    assert (cleared["epoch"], cleared["entries"]) == (1, 12)
+
+
+def test_an_exported_session_comes_back_in_another_workspace(agent):
+    agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO, {**HELLO, "role": "assistant"}]})
+    file = agent("GET", f"/sessions/{Session.objects.get().pk}/export?layout=nanobot")
+    other = caller(token_for(Workspace.objects.create(slug="other", name="Other")))
+    body = {"name": "main.jsonl", "content": file.content.decode()}
+
+    taken, again = other("POST", "/sessions/import", body), other("POST", "/sessions/import", body)
+
+    assert "attachment" in file["Content-Disposition"]
+    assert taken.json()["added"] == {"entries": 2, "sessions": 1}
+    assert again.json()["added"] == {}
+    messages = other("GET", "/context?session=cli:main").json()["messages"]
+    assert [message["content"] for message in messages] == [HELLO["content"]] * 2
+
+
+def test_the_same_key_with_the_same_body_adds_once(agent):
+    body = {"session": "cli:main", "entries": [HELLO]}
+
+    first = agent("POST", "/entries", body, Idempotency_Key="k-1")
+    again = agent("POST", "/entries", body, Idempotency_Key="k-1")
+
+    assert again.json() == first.json()
+    assert again["Idempotent-Replay"] == "true"
+    assert Entry.objects.count() == 1
+
+
+def test_the_same_key_with_another_body_is_refused(agent):
+    agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO]}, Idempotency_Key="k-1")
+
+    other = agent("POST", "/entries", {"session": "cli:other", "entries": [HELLO]}, Idempotency_Key="k-1")
+
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+    assert Session.objects.count() == 1
+
+
+def test_a_call_that_failed_leaves_its_key_free(agent):
+    bad = agent("POST", "/entries", {"session": "cli:main", "entries": [{"role": "x"}]}, Idempotency_Key="k-1")
+    good = agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO]}, Idempotency_Key="k-1")
+
+    assert (bad.status_code, good.status_code) == (422, 201)
+
+
+def test_a_refused_batch_leaves_no_session_behind(agent):
+    answer = agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO, {"content": "2"}]})
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "entries[1].role"
+    assert not Session.objects.exists()
+
+
+@pytest.mark.parametrize("case", badinput_cases("rest_body"), ids=lambda case: case["id"])
+def test_bad_bodies_end_as_they_may(case, agent, workspace):
+    asked = case["request"]
+    agent("POST", "/entries", {"session": "cli:canary", "entries": [HELLO]})
+    agent("PUT", "/documents/MEMORY.md", {"content": "- canary\n"}, If_Match='"0"')
+    body = (BADINPUT / asked["file"]).read_bytes()
+    headers = {name.replace("-", "_"): value for name, value in asked.get("headers", {}).items()}
+    pk = Session.objects.get().pk
+    address = "/documents/MEMORY.md" if asked["method"] == "PUT" else f"/sessions/{pk}/entries"
+
+    answers = [agent(asked["method"], address, body, **headers) for _ in range(asked.get("repeat", 1))]
+
+    wanted = {"rb-001": {422}, "rb-002": {400}, "rb-003": {201}, "rb-004": {409, 412}}[case["id"]]
+    assert {answer.status_code for answer in answers} <= wanted
+    assert all(answer["Content-Type"].startswith("application/") for answer in answers)
+    assert Entry.objects.count() == (2 if case["id"] == "rb-003" else 1)
+    if case["id"] == "rb-001":
+        assert "entries[1].role" in json.dumps(answers[0].json())
+    assert check_memory().broken == []
+
+
+@pytest.mark.parametrize("case", badinput_cases("session_key"), ids=lambda case: case["id"])
+def test_any_key_is_a_key(case, agent, tmp_path):
+    key = case["value"]
+
+    opened = agent("POST", "/sessions", {"key": key})
+    appended = agent("POST", "/entries", {"session": key, "entries": [HELLO]})
+    exported = agent("GET", f"/sessions/{opened.json()['id']}/export?layout=nanobot")
+
+    assert (opened.status_code, appended.status_code, exported.status_code) == (201, 201, 200)
+    assert agent("GET", f"/sessions/{opened.json()['id']}").json()["key"] == key
+    name = exported["Content-Disposition"].partition("filename=")[2].strip('"')
+    assert not {"/", "\\"} & set(name)
+    assert name != ".."
+
+
+def test_reading_is_written_down_once_a_minute(agent):
+    agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO]})
+
+    for _ in range(3):
+        agent("GET", "/context?session=cli:main")
+
+    assert AccessRecord.objects.filter(action="context.read", via="rest").count() == 1
+    assert AccessRecord.objects.get(action="context.read").at <= timezone.now()
