@@ -12,7 +12,7 @@ from memoryhub.api import answers as out
 from memoryhub.api import requests as given
 from memoryhub.api.conversations import run_answer
 from memoryhub.api.door import ANY, CONSOLIDATE, READ, caller_of
-from memoryhub.api.parameters import Cursor, Limit, RowId
+from memoryhub.api.parameters import Cursor, Kinds, Limit, RowId
 from memoryhub.flows.agents import asking as flow
 from sessions_app.models import Run
 
@@ -35,11 +35,11 @@ def show_me(request: HttpRequest) -> Any:
 def search(
     request: HttpRequest,
     query: Annotated[str, Query(max_length=512)],
-    kinds: Annotated[str, Query(max_length=200, description="Separated by commas, for example entry,memory.")] = "",
+    kinds: Kinds = "",
     limit: Limit = 20,
 ) -> Any:
     """Everything the workspace keeps, best first: words, "phrases", -exclusions, field:value filters."""
-    wanted = [kind.strip() for kind in kinds.split(",") if kind.strip()]
+    wanted = kinds.split(",") if kinds else []
     return flow.search(caller_of(request), query, kinds=wanted, limit=limit, now=timezone.now())
 
 

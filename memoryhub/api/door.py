@@ -20,11 +20,12 @@ from memoryhub.api.problems import expected, problem
 from memoryhub.flows.tokens import SCOPES, Caller, NotAuthenticated, authenticate, require, spend_call
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import ESCAPED, BadJSON, clean_text, decode_json
+from memoryhub.lib.gate import NO_NUMBER, TWICE, BadJSON, clean_text, decode_json
 from memoryhub.models import IdempotentCall
 
 SAFE_METHODS = ("GET", "HEAD")
 MAX_KEY = 200
+NO_NUMBERS = frozenset(f"{name}{NO_NUMBER}" for name in ("NaN", "Infinity", "-Infinity"))
 View = Callable[..., HttpResponse]
 
 
@@ -52,7 +53,7 @@ READ, APPEND, EDIT, CONSOLIDATE = (NeedsScope(scope) for scope in SCOPES)
 
 
 class GateParser(Parser):
-    """Bodies are UTF-8 JSON without values that the databases can't keep as they are."""
+    """Bodies are UTF-8 JSON. Characters that no database stores become escapes, numbers of 19 digits text."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         try:
@@ -60,9 +61,10 @@ class GateParser(Parser):
         except UnicodeDecodeError as error:
             raise BadJSON(f"The body is not UTF-8: byte {error.start + 1}.") from error
         decoded = decode_json(text)
-        refused = [repair for repair in decoded.repairs if repair != ESCAPED]
-        if refused:
-            raise BadJSON(f"The body can't be stored as it is: {refused[0]}.")
+        if TWICE in decoded.repairs:
+            raise BadJSON("The body names a key twice.")
+        if any(repair in NO_NUMBERS for repair in decoded.repairs):
+            raise BadJSON("The body holds NaN or Infinity, which JSON doesn't have.")
         return decoded.value
 
     def parse_querydict(self, data: Any, list_fields: list[str], request: HttpRequest) -> Any:

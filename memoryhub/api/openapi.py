@@ -19,7 +19,7 @@ WITH_BODY = {
     "413": "The body is too large",
     "415": "The body is not plain JSON",
 }
-NOT_FOUND = {"404": "There is none in this token's workspace"}
+NOT_FOUND = {"404": "There is none in this token's workspace, or the cursor is none of this list's"}
 OF_WRITING_DOCUMENTS = {
     "412": "The document has moved on since that revision",
     "428": "If-Match is missing",
@@ -70,10 +70,13 @@ def described(schema: dict[str, Any], scopes: Mapping[str, str]) -> dict[str, An
         responses = {str(status): answer for status, answer in operation["responses"].items()}
         if operation.pop("x-answer", "") == "file":
             text = {"schema": {"type": "string"}}
-            responses["200"] = {"description": "The file", "content": {"text/plain": text, "application/json": text}}
-        for status, words in _problems(address, method).items():
+            responses["200"] = {"description": "The file", "content": {"application/octet-stream": text}}
+        for status, words in _problems(address, method, operation).items():
             responses[status] = {"description": words, "content": {MEDIA_TYPE: {"schema": PROBLEM}}}
         operation["responses"] = dict(sorted(responses.items()))
+        for one in operation.get("parameters", []):
+            if one["name"] == "If-Match":
+                one |= {"required": True, "schema": {"type": "string", "pattern": '^"[0-9]{1,9}"$'}}
         if method != "get":
             operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
     return schema
@@ -86,9 +89,13 @@ def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any
             yield address, method, operation
 
 
-def _problems(address: str, method: str) -> dict[str, str]:
+def _has_cursor(operation: dict[str, Any]) -> bool:
+    return any(one["name"] == "cursor" for one in operation.get("parameters", []))
+
+
+def _problems(address: str, method: str, operation: dict[str, Any]) -> dict[str, str]:
     wanted = dict(ALWAYS)
-    if "{" in address or address.endswith(("/context", "/value")):
+    if "{" in address or address.endswith(("/context", "/value")) or _has_cursor(operation):
         wanted |= NOT_FOUND
     if method != "get":
         wanted |= WITH_BODY

@@ -17,15 +17,16 @@ from memoryhub.lib.gate import brief
 MEDIA_TYPE = "application/problem+json"
 STATUS = {  # of expected errors; all others are 422: understood, and not to be done
     "bad_json": 400,
-    "bad_cursor": 400,
     "not_authenticated": 401,
     "scope_missing": 403,
+    "bad_cursor": 404,
     "not_found": 404,
     "no_such_key": 404,
     "no_such_revision": 404,
     "session_gone": 404,
     "idempotency_key_reused": 409,
     "knowledge_exists": 409,
+    "nothing_proposed": 409,
     "session_busy": 409,
     "stale_base": 412,
     "base_missing": 428,

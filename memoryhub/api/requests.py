@@ -5,18 +5,26 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from ninja import Schema
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, WithJsonSchema
+
+from sessions_app.services.incoming import KINDS, ROLES
 
 Key = Annotated[str, Field(min_length=1, max_length=512, description="For example cli:main or telegram:42.")]
 Category = Literal["user_preference", "project_decision", "error_pattern", "system_behavior", "learned_fact"]
+ENTRY = {
+    "type": "object",
+    "description": "An OpenAI chat message: role, content, tool_calls, tool_call_id, name; a timestamp (ISO 8601) "
+    "and a kind where you like. A tool result names its call. Further fields are kept.",
+    "properties": {
+        "role": {"enum": list(ROLES)},
+        "kind": {"enum": list(KINDS)},
+        "content": {"type": ["string", "array"]},
+    },
+    "anyOf": [{"required": ["role", "content"]}, {"required": ["kind", "content"]}],
+}
 Entries = Annotated[
-    list[dict[str, Any]],
-    Field(
-        min_length=1,
-        max_length=1000,
-        description="OpenAI chat messages: role, content, tool_calls, tool_call_id, name; timestamp (ISO 8601) and "
-        "kind (message, tool_call, tool_result, context, summary) where you like. Further fields are kept.",
-    ),
+    list[Annotated[dict[str, Any], WithJsonSchema(ENTRY)]],
+    Field(min_length=1, max_length=1000, description="Added in this order: all of them or none."),
 ]
 Reason = Annotated[str, Field(max_length=500, description="Why, in a sentence; people read it.")]
 DocumentText = Annotated[str, Field(max_length=1_000_000)]

@@ -17,7 +17,9 @@ from memoryhub.lib.errors import MemoryHubError
 MAX_DEPTH = 64
 BRIEF_CHARS = 80
 MAX_SAFE_DIGITS = 18  # every integer of up to 18 digits fits in 64 bits
-ESCAPED = "an unstorable character is kept as its escape"  # the one repair that changes no meaning
+ESCAPED = "an unstorable character is kept as its escape"
+TWICE = "a key appears twice; the last value is kept"
+NO_NUMBER = " is kept as text"  # after NaN and the infinities
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -52,13 +54,13 @@ class _Hooks:
         return digits
 
     def constant(self, name: str) -> str:
-        self.repairs.append(f"{name} is kept as text")
+        self.repairs.append(f"{name}{NO_NUMBER}")
         return name
 
     def unique_keys(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) < len(pairs):
-            self.repairs.append("a key appears twice; the last value is kept")
+            self.repairs.append(TWICE)
         return result
 
 

@@ -80,7 +80,7 @@ def test_everything_is_searched(agent):
     unknown = agent("GET", "/search?query=courier&kinds=colour")
 
     assert [(one["kind"], one["text"]) for one in found["results"]] == [("knowledge", "The courier prefers tea")]
-    assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_kind")
+    assert (unknown.status_code, unknown.json()["code"]) == (422, "invalid")
 
 
 def test_extraction_is_asked_for_and_told_of(agent):

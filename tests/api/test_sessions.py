@@ -56,7 +56,7 @@ def test_a_cursor_of_another_list_is_refused(agent):
 
     answer = agent("GET", f"/runs?cursor={cursor}")
 
-    assert (answer.status_code, answer.json()["code"]) == (400, "bad_cursor")
+    assert (answer.status_code, answer.json()["code"]) == (404, "bad_cursor")
 
 
 def test_stats_compression_clearing_and_runs(agent):
