@@ -108,6 +108,7 @@ def add_knowledge(
             tags=clean,
             created_at=now,
             accessed_at=now,
+            awaits_file_since=now,
             updated_at=now,
         )
         return Added(_create(entry, actor, now), is_new=True, was_unknown=was_unknown)
@@ -144,8 +145,7 @@ def _used_again(known: KnowledgeEntry, actor: Actor, now: datetime) -> Knowledge
 
 def _create(entry: KnowledgeEntry, actor: Actor, now: datetime) -> KnowledgeEntry:
     derive(entry)
-    if KnowledgeEntry.objects.filter(workspace=entry.workspace, content_id=entry.content_id).exists():
-        entry.content_id = f"{entry.content_id}-{now.timestamp():.0f}"  # of an entry that says something else by now
+    entry.content_id = _free_id(entry)
     created: list[KnowledgeEntry] = bulk_create_with_history(
         [entry], KnowledgeEntry, default_change_reason=f"{actor.name}: added", default_date=now
     )
@@ -153,6 +153,14 @@ def _create(entry: KnowledgeEntry, actor: Actor, now: datetime) -> KnowledgeEntr
     text = f"Knowledge entry {made.pk} added"
     record(actor, "knowledge.added", "knowledge", made.pk, text, at=now, workspace=entry.workspace)
     return made
+
+
+def _free_id(entry: KnowledgeEntry) -> str:
+    """Return the entry's id, with a number where that is the id of an entry that says something else by now."""
+    rows = KnowledgeEntry.objects.filter(workspace=entry.workspace, content_id__startswith=entry.content_id)
+    taken = set(rows.values_list("content_id", flat=True))
+    numbered = (f"{entry.content_id}-{number}" for number in range(2, len(taken) + 3))
+    return next(name for name in (entry.content_id, *numbered) if name not in taken)
 
 
 def save_entry(entry: KnowledgeEntry, values: dict[str, Any], *, actor: Actor, now: datetime) -> Run:

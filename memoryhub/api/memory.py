@@ -29,10 +29,10 @@ class BaseMissing(MemoryHubError):
     code = "base_missing"
 
 
-@router.get("/documents", response=list[out.RevisionAnswer], auth=READ)
+@router.get("/documents", response=out.Listed[out.RevisionAnswer], auth=READ)
 def list_documents(request: HttpRequest) -> Any:
     """The memory documents, each at its revision; MEMORY.md is what stands in every prompt."""
-    return flow.list_documents(caller_of(request))
+    return {"items": flow.list_documents(caller_of(request)), "next": None}
 
 
 @router.get("/documents/{name}", response=out.DocumentAnswer, auth=READ)

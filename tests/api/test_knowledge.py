@@ -31,6 +31,14 @@ def test_a_correction_to_what_another_entry_says_is_refused(agent):
     assert (answer.status_code, answer.json()["code"]) == (409, "knowledge_exists")
 
 
+def test_what_was_corrected_away_can_be_learned_again_and_again(agent):
+    for number in range(3):
+        pk = agent("POST", "/knowledge", {"content": "Prefers tea"}).json()["id"]
+        assert agent("PATCH", f"/knowledge/{pk}", {"content": f"Prefers tea number {number}"}).status_code == 200
+
+    assert KnowledgeEntry.objects.count() == 3
+
+
 def test_observations_are_remembered_and_recalled(agent):
     said = [
         {"category": "finding", "content": "The courier is late on Fridays"},
