@@ -1,0 +1,180 @@
+"""Both clients against the real API, in this process and without a socket."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.asgi import get_asgi_application
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from django.utils import timezone
+
+from memoryhub.api import answers
+from memoryhub.client import (
+    AsyncMemoryHub,
+    BadRequest,
+    Conflict,
+    MemoryHub,
+    NotAuthenticated,
+    NotFound,
+    Refused,
+    results,
+)
+from memoryhub.flows.tokens import issue_token
+from sessions_app.models import Entry, Workspace
+from tests.client.conftest import finish
+from tests.hub import PERSON
+
+ADDRESS = "http://testserver"
+ALL = ("read", "append", "edit", "consolidate")
+pytestmark = pytest.mark.django_db
+
+
+def token_for(workspace: Workspace, *scopes: str) -> str:
+    return issue_token(workspace, "-".join(scopes), scopes, actor=PERSON, now=timezone.now())[1]
+
+
+def waiting(token: str) -> MemoryHub:
+    return MemoryHub(ADDRESS, token, retries=0, transport=httpx2.WSGITransport(app=get_wsgi_application()))
+
+
+def awaiting(token: str) -> AsyncMemoryHub:
+    return AsyncMemoryHub(ADDRESS, token, retries=0, transport=httpx2.ASGITransport(app=get_asgi_application()))
+
+
+@pytest.fixture(autouse=True)
+def _the_connection_stays() -> Iterator[None]:
+    """A request would close the connection at its ends, and with it the transaction of the test."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture(params=["waiting", "awaiting"])
+def call(request, workspace) -> Callable[..., Any]:
+    """Call a method by its name, with all scopes."""
+    hub = {"waiting": waiting, "awaiting": awaiting}[request.param](token_for(workspace, *ALL))
+    if isinstance(hub, MemoryHub):
+        return lambda name, *given, **options: at_once(getattr(hub, name)(*given, **options))
+    return lambda name, *given, **options: async_to_sync(later)(hub, name, given, options)
+
+
+def at_once(answer: Any) -> Any:
+    return list(answer) if hasattr(answer, "__next__") else answer
+
+
+async def later(hub: AsyncMemoryHub, name: str, given: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return await finish(getattr(hub, name)(*given, **options))
+
+
+def test_an_agent_lives_with_its_hub(call, workspace):
+    assert call("me")["workspace"] == {"slug": "atlas", "name": "Atlas"}
+
+    appended = call("append", "cli:main", "Which region?")
+    call("append", appended["session"], [{"role": "assistant", "content": "eu-west-1"}])
+    assert [entry["content"] for entry in call("entries", appended["session"])] == ["Which region?", "eu-west-1"]
+    assert [message["content"] for message in call("context", "cli:main")["messages"]][-1] == "eu-west-1"
+
+    call("remember", "Uploads above 50 MB time out.", category="lesson")
+    assert call("recall", "uploads that time out")["lessons"] == ["Uploads above 50 MB time out."]
+
+    call("write", "deploy/region", "eu-west-1")
+    assert (call("read", "deploy/region"), call("keys", "deploy")) == ("eu-west-1", ["deploy/region"])
+    assert call("search", "region", kinds=["entry"])["results"][0]["text"] == "Which region?"
+
+    assert call("keep_response", "Hi", "small", "Hello") is True
+    assert call("cached_response", "Hi", "small") == "Hello"
+
+
+def test_documents_history_and_knowledge_over_the_client(call):
+    assert call("write_document", "MEMORY.md", "# Memory\n\n- One\n", base=0)["status"] == "written"
+    with pytest.raises(Conflict) as raised:
+        call("write_document", "MEMORY.md", "# Other\n", base=0)
+    assert (raised.value.code, raised.value.details["head"]) == ("stale_base", 1)
+    assert call("document", "MEMORY.md")["content"] == "# Memory\n\n- One\n"
+    assert [row["revision"] for row in call("revisions", "MEMORY.md")] == [1]
+    assert [row["name"] for row in call("documents")] == ["MEMORY.md"]
+    proposal = call("propose", "MEMORY.md", "# Memory\n\n- One\n- Two\n", base=1, reason="said")
+    assert [row["id"] for row in call("proposals")] == [proposal["id"]] == [call("proposal", proposal["id"])["id"]]
+
+    call("note", "Moved the backups.")
+    assert [row["content"] for row in call("history", "backups")] == ["Moved the backups."]
+
+    entry = call("learn", "Tests run twice.", tags=["ci"])
+    changed = call("change_knowledge", entry["id"], category="project_decision")
+    assert call("knowledge", category="project_decision") == [changed] == [call("knowledge_entry", entry["id"])]
+    assert "Tests run twice." in call("knowledge_prompt")
+
+
+def test_sessions_and_runs_over_the_client(call):
+    session = call("open_session", "cli:main", "Deploys")
+    call("append", session["id"], "Hello")
+
+    assert call("sessions", channel="cli")[0]["entries"] == call("stats", session["id"])["entries"] == 1
+    run = call("extract", "The cache is cold on Mondays.", source="nightly")
+    assert [row["id"] for row in call("runs")] == [run["id"]] == [call("run", run["id"])["id"]]
+    assert call("compress", session["id"])["kind"] == "compression"
+    exported = call("export_session", session["id"], "nanobot").decode()
+    assert "Hello" in exported
+    imported = call("import_session", "cli_other.jsonl", exported.replace("cli:main", "cli:other"))
+    assert (imported["added"]["entries"], imported["problems"]) == (1, [])
+    assert call("clear", session["id"])["epoch"] == 1
+    assert call("observations") == []
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (results.Me, answers.Me),
+        (results.Session, answers.SessionAnswer),
+        (results.Figures, answers.Figures),
+        (results.Entry, answers.EntryAnswer),
+        (results.Appended, answers.AppendedAnswer),
+        (results.Context, answers.ContextAnswer),
+        (results.Imported, answers.ImportAnswer),
+        (results.Run, answers.RunAnswer),
+        (results.Revision, answers.RevisionAnswer),
+        (results.Document, answers.DocumentAnswer),
+        (results.Proposal, answers.ProposalAnswer),
+        (results.Written, answers.WriteAnswer),
+        (results.HistoryEntry, answers.HistoryAnswer),
+        (results.KnowledgeEntry, answers.KnowledgeAnswer),
+        (results.Observation, answers.ObservationAnswer),
+        (results.Remembered, answers.RememberedAnswer),
+        (results.Recalled, answers.RecallAnswer),
+        (results.Value, answers.ValueAnswer),
+        (results.Found, answers.SearchAnswer),
+        (results.Result, answers.SearchResult),
+    ],
+)
+def test_the_types_of_the_client_name_the_fields_of_the_hub(ours, theirs):
+    assert set(ours.__annotations__) == set(theirs.model_fields)
+
+
+def test_a_call_that_comes_twice_is_done_once(call):
+    first = call("append", "cli:main", "Hello", idempotency_key="turn-1")
+
+    assert call("append", "cli:main", "Hello", idempotency_key="turn-1") == first
+    assert Entry.objects.count() == 1
+    with pytest.raises(Conflict) as raised:
+        call("append", "cli:main", "Other", idempotency_key="turn-1")
+    assert raised.value.code == "idempotency_key_reused"
+
+
+def test_the_errors_of_the_hub_are_those_of_the_client(call, workspace):
+    with pytest.raises(NotFound):
+        call("read", "missing")
+    with pytest.raises(BadRequest) as raised:
+        call("append", "cli:main", [{"role": "nobody", "content": "Hello"}])
+    assert raised.value.errors[0]["field"] == "entries[0].role"
+    with pytest.raises(Refused):
+        waiting(token_for(workspace, "read")).write("key", "value")
+    with pytest.raises(NotAuthenticated):
+        waiting("mh_0123456789_wrong").me()
