@@ -39,7 +39,9 @@ SERVE_MODULES = [
     "httpx2",
     "import_export",
     "markdown_it",
+    "mcp",
     "nh3",
+    "ninja",
     "numpy",
     "openai",
     "openpyxl",
@@ -50,6 +52,7 @@ SERVE_MODULES = [
     "stdnum",
     "template_partials",
     "uvicorn",
+    "watchfiles",
     "whitenoise",
 ]
 TEST_MODULES = [
@@ -273,7 +276,8 @@ def explain(output: deque[str]) -> str:
 
 
 def say(text: str) -> None:
-    print(text, flush=True)
+    """Tell how it goes, where nobody reads standard output as messages of a protocol."""
+    print(text, file=sys.stderr if sys.argv[1:2] == ["mcp_server"] else sys.stdout, flush=True)
 
 
 if __name__ == "__main__":

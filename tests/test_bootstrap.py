@@ -64,6 +64,14 @@ def test_an_old_python_is_told_so_in_one_sentence():
     assert re.fullmatch(r"MemoryHub needs Python 3\.11 or newer; this is [\d.]+\.\n", result.stderr)
 
 
+def test_what_is_said_of_an_installation_stays_out_of_the_messages_of_mcp(manage, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["manage.py", "mcp_server"])
+    manage.prepare("serve")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "Installing the packages" in said.err
+
+
 def test_manage_is_written_in_a_syntax_that_an_old_python_can_read():
     ast.parse((ROOT / "manage.py").read_text(), feature_version=(3, 7))
 

@@ -1,0 +1,109 @@
+"""What tools answer, as values. Times are in UTC."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel
+
+
+class Value(BaseModel):
+    key: str
+    value: str
+    updated_at: datetime
+
+
+class WrittenValue(BaseModel):
+    key: str
+    updated_at: datetime
+
+
+class Keys(BaseModel):
+    keys: list[str]
+    next_cursor: str | None
+
+
+class Match(BaseModel):
+    """A row that was found: its text, cut where it is long, and the part of it that was meant."""
+
+    kind: str
+    id: int
+    session: str | None
+    position: int | None
+    occurred_at: datetime | None
+    score: float | None
+    snippet: str
+    text: str
+
+
+class Matches(BaseModel):
+    query: str
+    notes: list[str]
+    results: list[Match]
+
+
+class Recalled(BaseModel):
+    """As grid's own agent has it: contents by category, best first."""
+
+    findings: list[str]
+    insights: list[str]
+    lessons: list[str]
+
+
+class Added(BaseModel):
+    id: int
+    category: str
+    content: str
+
+
+class Offered(BaseModel):
+    """What is much like the observation of that number."""
+
+    observation: int
+    content: str
+
+
+class Remembered(BaseModel):
+    added: list[Added]
+    offered: list[Offered]
+
+
+class Note(BaseModel):
+    id: int
+    position: int
+    session: str | None
+    occurred_at: datetime | None
+
+
+class HistoryNote(Note):
+    content: str
+
+
+class History(BaseModel):
+    entries: list[HistoryNote]
+    next_cursor: str | None
+
+
+class Author(BaseModel):
+    kind: str
+    name: str
+
+
+class DocumentText(BaseModel):
+    name: str
+    revision: int
+    hash: str
+    author: Author
+    reason: str
+    created_at: datetime
+    content: str
+
+
+class Proposal(BaseModel):
+    id: int
+    document: str
+    status: str
+    base: int
+    why: list[str]
+    reason: str
+    created_at: datetime

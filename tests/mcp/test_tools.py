@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+from mcp.shared.exceptions import MCPError
+
+from knowledge_app.models import HeldChange, HistoryEntry, KeyValue, Observation
+from knowledge_app.services.editing import start_document
+from knowledge_app.services.history import add_note
+from knowledge_app.services.key_values import write_value
+from knowledge_app.services.proposals import write_text
+from memoryhub.flows.agents import knowledge
+from memoryhub.mcp.calling import CODE
+from memoryhub.models import AccessRecord, ApiToken
+from sessions_app.models import Workspace
+from tests.api.conftest import token_for
+from tests.hub import NOW, PERSON, add, open_at, turn
+from tests.mcp.conftest import call, inside, with_client
+
+shared = pytest.mark.usefixtures("one_connection")
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "mcp.md"
+WRITES = {
+    "memory_write": {"key": "theme", "value": "dark"},
+    "memory_remember": {"category": "lesson", "content": "Index foreign keys"},
+    "history_append": {"content": "Looked at the label service"},
+    "memory_document_propose": {"name": "MEMORY.md", "content": "# Facts\n"},
+}
+READS = {
+    "memory_read": {"key": "theme"},
+    "memory_list": {"prefix": "th"},
+    "memory_search": {"query": "label"},
+    "memory_recall": {"query": "foreign keys"},
+    "history_search": {"query": "LABEL"},
+    "memory_document_read": {"name": "SOUL.md", "revision": 1},
+}
+MISTAKES = [  # tool, arguments, and how the answer begins
+    ("memory_read", {"key": "nothing\0here"}, "no_such_key: atlas has no key"),
+    ("memory_list", {"cursor": "x"}, "bad_cursor: "),
+    ("memory_search", {"query": "a", "kinds": ["dreams"]}, "unknown_kind: There is no kind dreams"),
+    ("memory_document_read", {"name": "MEMORY.md"}, "not_found: atlas has no MEMORY.md."),
+    ("memory_remember", {"category": "secret-wish", "content": ""}, "invalid: Not as it should be: category: "),
+    ("memory_recall", {}, "invalid: Not as it should be: query: Field required."),
+    ("memory_forget", {}, "Unknown tool: memory_forget"),
+]
+TOLD = {
+    "memory_write": "Kept under theme.",
+    "memory_remember": "Remembered.",
+    "history_append": "Noted at position 0.",
+    "memory_document_propose": "Proposal 1 for MEMORY.md waits for a person.",
+    "memory_read": "dark",
+    "memory_list": "theme",
+    "memory_search": "- [history, 2026-04-01] Looked at the label service",
+    "memory_recall": "Lessons:\n- Index foreign keys",
+    "history_search": "Looked at the label service",
+    "memory_document_read": "Calm and brief.\n",
+}
+
+
+def with_document(workspace, name="SOUL.md", text="Calm and brief.\n"):
+    write_text(start_document(workspace, name), text, base_number=0, actor=PERSON, reason="", now=NOW)
+
+
+@pytest.mark.django_db(transaction=True)  # each thread has a connection of its own, as in a hub
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_every_tool_answers_in_words_and_in_values(workspace, mode):
+    with_document(workspace)
+
+    async def call_all(client):
+        listed = {tool.name for tool in (await client.list_tools()).tools}
+        return listed, {name: await client.call_tool(name, values) for name, values in (WRITES | READS).items()}
+
+    listed, results = with_client(token_for(workspace), call_all, mode)
+
+    today = timezone.now().date().isoformat()
+    told = {name: result.content[0].text.replace(today, "2026-04-01") for name, result in results.items()}
+    assert listed == set(TOLD)
+    assert {name: re.sub(r"Proposal \d+", "Proposal 1", text) for name, text in told.items()} == TOLD
+    assert {name for name, result in results.items() if result.is_error} == set()
+    assert results["memory_recall"].structured_content == {
+        "findings": [],
+        "insights": [],
+        "lessons": ["Index foreign keys"],
+    }
+    assert results["memory_list"].structured_content == {"keys": ["theme"], "next_cursor": None}
+
+
+def test_tools_say_what_they_do_and_how_much_they_take():
+    tools = inside(lambda client: client.list_tools()).tools
+
+    fields = [(tool.name, field) for tool in tools for field in tool.input_schema["properties"].values()]
+    texts = [(name, field) for name, field in fields if field.get("type") == "string" and "enum" not in field]
+    assert [(name, field["title"]) for name, field in texts if "maxLength" not in field] == []
+    assert {tool.name for tool in tools if tool.annotations.read_only_hint} == set(READS)
+    assert {tool.annotations.destructive_hint for tool in tools} == {False}
+    assert [tool.name for tool in tools if not tool.description or not tool.output_schema] == []
+
+
+@shared
+def test_a_read_token_is_refused_every_write(workspace):
+    async def write(client):
+        return {name: await client.call_tool(name, values) for name, values in WRITES.items()}
+
+    results = with_client(token_for(workspace, "read"), write)
+
+    assert {name: (result.is_error, result.meta[CODE]) for name, result in results.items()} == dict.fromkeys(
+        WRITES, (True, "scope_missing")
+    )
+    assert "that takes the scope edit" in results["memory_write"].content[0].text
+    for model in (KeyValue, Observation, HistoryEntry, HeldChange):
+        assert not model.objects.exists()
+
+
+@shared
+def test_what_cant_be_done_is_said_in_one_line(workspace):
+    async def try_all(client):
+        return [(await client.call_tool(tool, arguments), text) for tool, arguments, text in MISTAKES]
+
+    results = with_client(token_for(workspace), try_all)
+
+    told = [(result.is_error, result.content[0].text) for result, _ in results]
+    assert [(is_error, text[: len(start)]) for (is_error, text), (_, start) in zip(told, results, strict=True)] == [
+        (True, start) for _, start in results
+    ]
+    assert not any("\n" in text or "secret-wish" in text for _, text in told)
+
+
+def test_a_crash_tells_the_agent_nothing_of_the_inside(monkeypatch, caplog):
+    def broken(*args, **values):
+        raise RuntimeError("the inside")
+
+    monkeypatch.setattr(knowledge, "read_value", broken)
+
+    result = inside(lambda client: client.call_tool("memory_read", {"key": "theme"}))
+
+    assert (result.is_error, result.content[0].text) == (True, "Error executing tool memory_read")
+    assert "the inside" in caplog.text
+
+
+@shared
+def test_what_another_workspace_keeps_is_not_there(workspace):
+    other = Workspace.objects.create(slug="borealis", name="Borealis")
+    write_value(other, "theme", "dark", actor=PERSON, now=NOW)
+    add_note(other, "Looked at the label service", actor=PERSON, now=NOW)
+    with_document(other)
+
+    async def look(client):
+        with pytest.raises(MCPError, match="not_found"):
+            await client.read_resource("memoryhub://documents/SOUL.md")
+        resources = (await client.list_resources()).resources
+        return resources, [await client.call_tool(name, values) for name, values in READS.items()]
+
+    resources, results = with_client(token_for(workspace), look)
+
+    assert resources == []
+    assert [result.content[0].text for result in results] == [
+        "no_such_key: atlas has no key 'theme'.",
+        "No keys.",
+        "Nothing found.",
+        "Nothing is known about that.",
+        "No entries.",
+        "not_found: atlas has no SOUL.md.",
+    ]
+
+
+@shared
+def test_documents_and_contexts_are_resources_of_those_who_may_read(workspace):
+    with_document(workspace)
+    add(open_at(workspace, "cli:main"), turn(1))
+
+    async def read(client):
+        listed = (await client.list_resources()).resources
+        templates = (await client.list_resource_templates()).resource_templates
+        uris = (listed[0].uri, "memoryhub://context/cli%3Amain")
+        texts = [(await client.read_resource(uri)).contents[0].text for uri in uris]
+        return [one.uri for one in listed], {one.uri_template for one in templates}, texts
+
+    async def be_refused(client):
+        with pytest.raises(MCPError, match="scope_missing: This token may not see"):
+            await client.list_resources()
+        with pytest.raises(MCPError, match="scope_missing"):
+            await client.read_resource("memoryhub://documents/SOUL.md")
+
+    listed, templates, texts = with_client(token_for(workspace), read)
+
+    with_client(token_for(workspace, "append"), be_refused)
+
+    assert listed == ["memoryhub://documents/SOUL.md"]
+    assert templates == {"memoryhub://documents/{name}", "memoryhub://context/{key}"}
+    assert texts[0] == "Calm and brief.\n"
+    assert "request 1" in texts[1]
+
+
+@shared
+def test_what_an_agent_reads_is_written_down(workspace):
+    with_document(workspace)
+
+    call(token_for(workspace, "read", name="scout"), "memory_document_read", name="SOUL.md")
+
+    access = AccessRecord.objects.get()
+    assert (access.via, access.action, access.actor_name) == ("mcp", "document.read", "scout")
+    assert access.token == ApiToken.objects.get()
+
+
+def test_the_page_names_every_tool():
+    tools = inside(lambda client: client.list_tools()).tools
+
+    named = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), re.MULTILINE)
+    assert sorted(named) == sorted(tool.name for tool in tools)
