@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from knowledge_app.models import SemanticGraph, Term, TermRelation
 from knowledge_app.services.graph import RELATED, fingerprint_of
@@ -63,10 +63,44 @@ def _terms(workspace: Workspace) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _related(workspace: Workspace, texts: dict[int, str]) -> dict[int, list[str]]:
-    shown = TermRelation.objects.filter(term__workspace=workspace, is_removed=False)
-    shown = shown.filter(Q(cosine__isnull=True) | Q(cosine__gte=RELATED) | Q(pinned=True))
     found: dict[int, list[str]] = defaultdict(list)
-    for term, other in shown.order_by("rank", "id").values_list("term_id", "related_id"):
+    for term, other in _shown_relations(workspace).order_by("rank", "id").values_list("term_id", "related_id"):
         if other in texts:
             found[term].append(texts[other])
     return found
+
+
+def _shown_relations(workspace: Workspace) -> QuerySet[TermRelation]:
+    shown = TermRelation.objects.filter(term__workspace=workspace, is_removed=False)
+    return shown.filter(Q(cosine__isnull=True) | Q(cosine__gte=RELATED) | Q(pinned=True))
+
+
+def graph_meta(workspace: Workspace) -> dict[str, Any]:
+    """Return what made a workspace's graph, by the names of a graph record's fields."""
+    graph = SemanticGraph.objects.filter(workspace=workspace).first() or SemanticGraph()
+    return {
+        "provider": graph.provider,
+        "model": graph.model,
+        "base_url": graph.base_url,
+        "dimensions": graph.dimensions,
+        **({"built_at": graph.built_at.astimezone(UTC).isoformat()} if graph.built_at else {}),
+        "built_at_text": graph.built_at_text,
+        "extra": graph.extra,
+    }
+
+
+def graph_rows(workspace: Workspace) -> Iterator[dict[str, Any]]:
+    """Yield the terms of a graph: text, embedding, related terms in order, further fields."""
+    for text, term in _terms(workspace):
+        extra = {name: value for name, value in term.items() if name not in OWN_FIELDS}
+        yield {"text": text, "embedding": term["embedding"], "related": term["related"], "extra": extra}
+
+
+def count_terms(workspace: Workspace) -> int:
+    """Return how many terms ``graph_rows`` yields, without reading an embedding."""
+    graph = SemanticGraph.objects.filter(workspace=workspace).first() or SemanticGraph()
+    own = ("", fingerprint_of(graph.provider, graph.model, graph.dimensions))
+    named = _shown_relations(workspace).filter(term=OuterRef("pk"))
+    terms = Term.objects.filter(workspace=workspace)
+    has_embedding = Q(fingerprint__in=own) & ~Q(embedding=b"")
+    return terms.filter(has_embedding | ~Q(extra={}) | Q(Exists(named))).count()

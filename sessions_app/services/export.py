@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from django.db.models import Exists, F, OuterRef, Q
+
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord, SessionRecord, SummaryRecord
-from sessions_app.models import Entry, Session, Summary
+from sessions_app.models import Entry, Session, Summary, Workspace
 
 
 def session_record(session: Session, *, epoch: int | None = None) -> SessionRecord:
@@ -25,6 +29,9 @@ def session_record(session: Session, *, epoch: int | None = None) -> SessionReco
         title=session.title,
         created_at=session.created_at,
         updated_at=session.updated_at,
+        is_visible_to_agent=session.is_visible_to_agent,
+        note=session.note,
+        epoch=epoch,
         extra=session.extra,
     )
 
@@ -68,5 +75,27 @@ def _summary(summary: Summary, names: dict[int, str]) -> SummaryRecord:
         created_at=summary.created_at,
         starts_at=summary.starts_at,
         ends_at=summary.ends_at,
+        method=summary.method,
+        model=summary.model,
         extra=extra,
     )
+
+
+def all_sessions(workspace: Workspace, *, with_earlier: bool) -> Iterator[SessionRecord]:
+    """Yield the sessions of a workspace by key, one in memory at a time; with their earlier epochs, oldest first."""
+    for session in Session.objects.filter(workspace=workspace).order_by("key").iterator(chunk_size=200):
+        earlier: list[int] = []
+        if with_earlier:
+            entries = Entry.objects.filter(session=session, epoch__lt=session.epoch)
+            earlier = sorted(set(entries.values_list("epoch", flat=True).distinct()))
+        for epoch in [*earlier, session.epoch]:
+            yield session_record(session, epoch=epoch)
+
+
+def count_summaries(workspace: Workspace, *, with_earlier: bool) -> int:
+    """Return how many summaries ``all_sessions`` yields: those that fold something or came from a file."""
+    rows = Summary.objects.filter(workspace=workspace)
+    if not with_earlier:
+        rows = rows.filter(epoch=F("session__epoch"))
+    has_children = Exists(Summary.objects.filter(parent=OuterRef("pk"), epoch=OuterRef("epoch")))
+    return rows.filter(Q(entry_count__gt=0) | ~Q(source_id="") | Q(has_children)).count()

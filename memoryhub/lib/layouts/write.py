@@ -19,10 +19,11 @@ LAYOUTS = {"nanobot": "jsonl", "grip": "json", "agterm": "json"}  # and the endi
 def write_session(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_native: bool) -> str:
     """Return a session as the text of one file. ``is_native``: its entries came from this layout.
 
-    ``zone``: in which nanobot's naive times are written. Raises KeyError for an unknown layout.
+    ``zone``: in which nanobot's naive times are written. ``nanobot-current`` is nanobot 0.3, which has a place for
+    the summary of what went before. Raises KeyError for an unknown layout.
     """
-    if layout == "nanobot":
-        return _nanobot(record, zone, is_native=is_native)
+    if layout in ("nanobot", "nanobot-current"):
+        return _nanobot(record, zone, is_native=is_native, has_summary=layout == "nanobot-current")
     if layout == "grip":
         return _grip(record, is_native=is_native)
     if layout == "agterm":
@@ -30,27 +31,41 @@ def write_session(record: SessionRecord, layout: str, *, zone: tzinfo = UTC, is_
     raise KeyError(layout)
 
 
-def _nanobot(record: SessionRecord, zone: tzinfo, *, is_native: bool) -> str:
-    known = record.extra.get("metadata", {}) if is_native else {"title": record.title} if record.title else {}
+def _nanobot(record: SessionRecord, zone: tzinfo, *, is_native: bool, has_summary: bool) -> str:
+    known = record.extra.get("metadata", {}) if is_native else {}
+    if isinstance(known, dict):
+        known = known | _further_metadata(known, record, zone, has_summary=has_summary)
     head: dict[str, Any] = {
         "_type": "metadata",
         "key": record.key,
         "created_at": _naive(record.created_at, zone),
         "updated_at": _naive(record.updated_at, zone),
         "metadata": known,
+        **({"last_archived": record.pointer} if is_native and "last_archived" in record.extra else {}),
         "last_consolidated": record.pointer,
     }
     if is_native:
-        head |= {name: value for name, value in record.extra.items() if name not in ("metadata", "checkpoint")}
-        if "last_archived" in head:
-            head["last_archived"] = record.pointer
+        written = ("metadata", "checkpoint", "last_archived")
+        head |= {name: value for name, value in record.extra.items() if name not in written}
     lines = [head]
     for entry in record.entries:
         message = _message(entry, is_native=is_native)
-        if "timestamp" not in message and entry.occurred_at and not _is_from_file(entry):
+        if "timestamp" not in message and entry.occurred_at and not (is_native and _is_from_file(entry)):
             message["timestamp"] = _naive(entry.occurred_at, zone)
         lines.append(message)
     return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+
+
+def _further_metadata(
+    known: Mapping[str, Any], record: SessionRecord, zone: tzinfo, *, has_summary: bool
+) -> dict[str, Any]:
+    """Return what the hub knows of a session and its metadata does not say."""
+    values: dict[str, Any] = {}
+    if record.title and known.get("title") != record.title:
+        values["title"] = record.title
+    if has_summary and record.summary_text and "_last_summary" not in known:
+        values["_last_summary"] = {"text": record.summary_text, "last_active": _naive(record.updated_at, zone)}
+    return values
 
 
 def _grip(record: SessionRecord, *, is_native: bool) -> str:
@@ -122,7 +137,7 @@ def _agterm_entry(entry: EntryRecord, name: str) -> dict[str, Any]:
         "type": entry.kind,
         "role": entry.role if entry.role in ("user", "assistant") else "system",
         "content": entry.content or _calls_text(entry),
-        "timestamp": entry.occurred_at_text or _zulu(entry.occurred_at),
+        "timestamp": _agterm_time(entry),
         "tokenCount": entry.token_count,
         "compressed": bool(entry.summary_source_id),
     }
@@ -134,9 +149,16 @@ def _agterm_entry(entry: EntryRecord, name: str) -> dict[str, Any]:
         whole = {field: entry.extra.get(field, values.get(field)) for field in names} | kept
         whole |= {field: values[field] for field in ("compressed", "summaryId") if field in values}
         return whole
-    if entry.name:
-        values["metadata"] = {"name": entry.name}
+    metadata = {"name": entry.name, "tool_calls": entry.tool_calls, "tool_call_id": entry.tool_call_id}
+    if any(metadata.values()):
+        values["metadata"] = {name: value for name, value in metadata.items() if value}
     return values
+
+
+def _agterm_time(entry: EntryRecord) -> str | None:
+    """Return the time as AgTerm's own entry has it; of another program's, which may lack its zone, in UTC."""
+    is_own = "type" in entry.source_fields or entry.occurred_at is None
+    return (entry.occurred_at_text if is_own else "") or _zulu(entry.occurred_at)
 
 
 def _calls_text(entry: EntryRecord) -> str:

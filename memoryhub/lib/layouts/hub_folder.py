@@ -1,0 +1,280 @@
+"""Reading MemoryHub's own folder (written by ``hub.py``). A folder may come from anywhere: every value is checked."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, replace
+from datetime import UTC, tzinfo
+from functools import partial
+from typing import Any, TypeVar, cast, get_args
+
+from memoryhub.lib import vectors
+from memoryhub.lib.folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
+from memoryhub.lib.gate import BadJSON, decode_json
+from memoryhub.lib.layouts import grid, grip
+from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty, read_document, unreadable
+from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry
+from memoryhub.lib.layouts.hub import FORMAT, MANIFEST, SETTINGS, VERSION
+from memoryhub.lib.layouts.nanobot import below, why_not
+from memoryhub.lib.layouts.records import (
+    CachedResponseRecord,
+    EntryKind,
+    EntryRecord,
+    FileKind,
+    FileRead,
+    Found,
+    GraphRecord,
+    HistoryLog,
+    HistoryRecord,
+    Item,
+    KeyValueRecord,
+    KnowledgeRecord,
+    ObservationRecord,
+    Problem,
+    SessionRecord,
+    SummaryRecord,
+    TermRecord,
+)
+from memoryhub.lib.layouts.times import read_time
+
+R = TypeVar("R")
+PROGRAMS = ("nanobot", "grip", "grid", "agterm")
+MOST = 2**31 - 1
+MOST_EPOCHS = 100_000
+METHODS = ("llm", "heuristic", "imported")
+LENGTHS = {"role": ROLE_LENGTH, "model": 200, "provider": 100}
+SHORT = ("tool_call_id", "source_id", "summary_source_id")
+_HASH = re.compile(r"[0-9a-f]{64}")
+CHOICES = {
+    (EntryRecord, "kind"): get_args(EntryKind),
+    (KnowledgeRecord, "category"): grip.CATEGORIES,
+    (ObservationRecord, "category"): grid.CATEGORIES,
+}
+NEEDED = (
+    (EntryRecord, "role"),
+    (KnowledgeRecord, "content_id"),
+    (ObservationRecord, "uid"),
+    (SummaryRecord, "source_id"),
+)
+ROWS: list[tuple[str, FileKind, type[Any]]] = [
+    ("knowledge.jsonl", "knowledge", KnowledgeRecord),
+    ("observations.jsonl", "observations", ObservationRecord),
+    ("key-values.jsonl", "key_values", KeyValueRecord),
+    ("cached-responses.jsonl", "cache", CachedResponseRecord),
+]
+
+
+def find(folder: Folder) -> Found | None:
+    """Return what memoryhub.json says of a folder; None where there is none of a version that can be read."""
+    try:
+        value = decode_json(folder.read_bytes(MANIFEST)[0].decode("utf-8", "replace")).value
+    except (UnreadableFile, BadJSON):
+        return None
+    if not isinstance(value, dict) or value.get("format") != FORMAT or value.get("version") != VERSION:
+        return None
+    program, version, wanted = value.get("program"), value.get("program_version"), value.get("settings")
+    figures = wanted if isinstance(wanted, dict) else {}
+    settings: dict[str, int | float | bool | str] = {
+        name: figures[name] for name in SETTINGS if type(figures.get(name)) is int and 0 < figures[name] <= 10**8
+    }
+    if settings.get("recent_window", 10) > settings.get("max_entries", 100):  # type: ignore[operator]
+        settings = {}
+    return Found(
+        "hub",
+        version[:100] if isinstance(version, str) else "",
+        settings=settings,
+        program=program if program in PROGRAMS else "",
+    )
+
+
+def read(folder: Folder, _found: Found, _zone: tzinfo = UTC) -> Iterator[FileRead]:
+    """Yield each source file of an export; times have zones of their own."""
+    for name in folder.names("sessions"):
+        if name.endswith(".jsonl"):
+            yield _read_session(folder, below("sessions", name))
+    for name in ("MEMORY.md", "SOUL.md", "USER.md"):
+        if folder.exists(below("documents", name)):
+            yield read_document(folder, below("documents", name))
+    yield from _read_rows(folder)
+
+
+def _read_rows(folder: Folder) -> Iterator[FileRead]:
+    if folder.exists("history.jsonl"):
+        file = _read_lines(folder, "history.jsonl", "history", _history)
+        entries = [item for item in cast("list[Any]", file.items) if isinstance(item, HistoryRecord)]
+        yield replace(file, items=[HistoryLog(entries)] if entries else [])
+    for path, kind, record in ROWS:
+        if folder.exists(path):
+            yield _read_lines(folder, path, kind, partial(record_of, record))
+    if folder.exists("terms.jsonl"):
+        yield _read_graph(folder, "terms.jsonl")
+
+
+def record_of(record: type[R], row: Any, **further: Any) -> R:
+    """Return a record from the plain values of ``hub.row_of``. Raises NoEntry, naming the field that doesn't fit."""
+    if not isinstance(row, dict):
+        raise NoEntry("is no object")
+    values: dict[str, Any] = {}
+    for field in fields(record):  # type: ignore[arg-type]
+        if field.name in further:
+            continue
+        if field.name in row:
+            values[field.name] = _value(record, field.name, str(field.type), row[field.name])
+        elif field.type == "datetime | None":
+            values[field.name] = None
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise NoEntry(f"has no {field.name}")
+    return record(**values, **further)
+
+
+def _value(record: type[Any], name: str, kind: str, value: Any) -> Any:
+    if kind == "datetime | None":
+        value = read_time(value, UTC)
+        is_fit = value is not None
+    elif kind == "list[ToolCall]":
+        is_fit = isinstance(value, list) and all(map(_is_tool_call, value))
+    else:
+        is_fit = _SHAPES[kind](value) and _fits(record, name, value)
+    if not is_fit:
+        raise NoEntry(f"has a {name} that doesn't fit")
+    return value
+
+
+_SHAPES: dict[str, Callable[[Any], bool]] = {
+    "str": lambda value: isinstance(value, str),
+    "EntryKind": lambda value: isinstance(value, str),
+    "bool": lambda value: isinstance(value, bool),
+    "int": lambda value: type(value) is int and 0 <= value <= MOST,
+    "int | None": lambda value: type(value) is int and 0 <= value <= MOST,
+    "list[str]": lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
+    "dict[str, Any]": lambda value: isinstance(value, dict),
+}
+
+
+def _fits(record: type[Any], name: str, value: Any) -> bool:
+    if choices := CHOICES.get((record, name)):
+        return value in choices
+    if name == "source_hash":
+        return bool(_HASH.fullmatch(value))
+    if name == "method":
+        return value in METHODS
+    if name == "epoch":
+        return bool(value < MOST_EPOCHS)
+    longest = MAX_ID_LENGTH if name in SHORT else LENGTHS.get(name)
+    is_there = bool(value) or (record, name) not in NEEDED
+    return is_there and (longest is None or len(value) <= longest)
+
+
+def _is_tool_call(call: Any) -> bool:
+    if not isinstance(call, dict) or call.keys() != {"id", "type", "function"}:
+        return False
+    function = call["function"]
+    is_function = isinstance(function, dict) and function.keys() == {"name", "arguments"}
+    return is_function and all(isinstance(text, str) for text in (call["id"], call["type"], *function.values()))
+
+
+def _history(row: Any) -> HistoryRecord:
+    record = record_of(HistoryRecord, row, source_hash="")
+    return record if record.file else replace(record, file="history.jsonl")
+
+
+def _read_lines(folder: Folder, path: str, kind: FileKind, take: Callable[[Any], Any]) -> FileRead:
+    """Read a file line by line; a line that is no record is a problem, the others are taken."""
+    problems: list[Problem] = []
+    items: list[Item] = []
+
+    def parse(stream: Stream) -> None:
+        problems.clear()
+        items.clear()
+        for number, raw in stream.lines():
+            if raw is None or raw.strip():
+                _take_line(path, number, raw, lambda row: items.append(take(row)), problems)
+
+    try:
+        _, facts = folder.read(path, parse, limit=MAX_LINES_FILE_BYTES)
+    except UnreadableFile as error:
+        return unreadable(path, kind, error)
+    if not items and not problems:
+        return empty(path, kind, facts)
+    return FileRead(path, kind, facts, items, problems)
+
+
+def _take_line(
+    path: str, number: int, raw: bytes | None, take: Callable[[Any], None], problems: list[Problem]
+) -> None:
+    try:
+        if raw is None:
+            raise NoEntry("is longer than 8 MB")
+        decoded = decode_json(raw.decode("utf-8"))
+        take(decoded.value)
+    except (UnicodeDecodeError, BadJSON, NoEntry) as error:
+        problems.append(Problem(path, number, why_not(error), "not taken", "rejected", (raw or b"")[:EXCERPT_BYTES]))
+        return
+    if decoded.repairs:
+        what = "; ".join(dict.fromkeys(decoded.repairs))
+        problems.append(Problem(path, number, what, "taken so", "repaired"))
+
+
+def _read_session(folder: Folder, path: str) -> FileRead:
+    file = _read_lines(folder, path, "session", _part_of_session)
+    parts: list[Any] = list(file.items)
+    heads = [part for part in parts if isinstance(part, SessionRecord)]
+    if file.facts is None or file.is_empty:
+        return file
+    if len(heads) != 1:
+        problem = Problem(path, None, "has no session line, or more than one", "not taken", "rejected")
+        return replace(file, items=[], problems=[*file.problems, problem])
+    entries = [part for part in parts if isinstance(part, EntryRecord)]
+    summaries = {part.source_id: part for part in parts if isinstance(part, SummaryRecord)}
+    linked = [
+        entry if entry.summary_source_id in summaries else replace(entry, summary_source_id="") for entry in entries
+    ]
+    session = replace(
+        heads[0], entries=linked, summaries=list(summaries.values()), pointer=min(heads[0].pointer, len(entries))
+    )
+    return replace(file, items=[session])
+
+
+def _part_of_session(row: Any) -> Any:
+    kind, value = next(iter(row.items())) if isinstance(row, dict) and len(row) == 1 else ("", None)
+    if kind == "session":
+        return record_of(SessionRecord, value, entries=[], summaries=[])
+    if kind == "summary":
+        return record_of(SummaryRecord, value)
+    if kind == "entry":
+        return record_of(EntryRecord, value)
+    raise NoEntry("is no session, summary or entry")
+
+
+def _read_graph(folder: Folder, path: str) -> FileRead:
+    file = _read_lines(folder, path, "graph", _part_of_graph)
+    parts: list[Any] = list(file.items)
+    terms = [part for part in parts if isinstance(part, TermRecord)]
+    head = next((part for part in parts if isinstance(part, GraphRecord)), None)
+    if not parts:
+        return file
+    if head is None:
+        problem = Problem(path, None, "has no graph line", "not taken", "rejected")
+        return replace(file, items=[], problems=[*file.problems, problem])
+    return replace(file, items=[replace(head, terms=terms)])
+
+
+def _part_of_graph(row: Any) -> Any:
+    kind, value = next(iter(row.items())) if isinstance(row, dict) and len(row) == 1 else ("", None)
+    if kind == "graph":
+        return record_of(GraphRecord, value, terms=[])
+    if kind != "term" or not isinstance(value, dict):
+        raise NoEntry("is no graph or term")
+    try:
+        packed = base64.b64decode(str(value.get("embedding", "")), validate=True)
+        embedding = vectors.unpack(packed)
+    except (binascii.Error, ValueError, struct.error) as error:
+        raise NoEntry("has an embedding that can't be read") from error
+    if not all(map(math.isfinite, embedding)):
+        raise NoEntry("has an embedding that can't be read")
+    return record_of(TermRecord, value, embedding=embedding)

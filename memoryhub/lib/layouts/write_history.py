@@ -1,0 +1,68 @@
+"""The history log as the agents' own files (formats.md sections 1 to 3): the way back from records."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, tzinfo
+
+from memoryhub.lib.layouts.records import HistoryRecord
+
+_NANOBOT_PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?\]")
+_GRIP_PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\]")
+_JOURNAL_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d")
+_ARCHIVE = re.compile(r"HISTORY\.archive\.\d+\.md")
+
+
+def nanobot_log(entries: Iterable[HistoryRecord], zone: tzinfo) -> Iterator[str]:
+    """Yield HISTORY.md as nanobot 0.1 appends to it: an entry, a blank line. Times are to the minute, in ``zone``."""
+    for entry in entries:
+        prefix = entry.occurred_at_text
+        if not _NANOBOT_PREFIX.fullmatch(prefix):
+            prefix = f"[{_minute(entry.occurred_at, zone)}]" if entry.occurred_at else prefix
+        yield f"{prefix} {entry.content}".strip(" ").rstrip() + "\n\n"
+
+
+def nanobot_journal(entries: Iterable[HistoryRecord], zone: tzinfo, last: list[int]) -> Iterator[str]:
+    """Yield nanobot 0.3's history.jsonl. ``last`` gets the cursor of the last entry.
+
+    An entry keeps its cursor where that is above the one before it, else it has the next.
+    """
+    cursor = 0
+    for entry in entries:
+        own = entry.extra.get("cursor")
+        cursor = own if type(own) is int and own > cursor else cursor + 1
+        time = entry.occurred_at_text
+        if not _JOURNAL_TIME.fullmatch(time):
+            time = _minute(entry.occurred_at, zone) if entry.occurred_at else ""
+        row = {"cursor": cursor, "timestamp": time, "content": entry.content}
+        if entry.session_key:
+            row["session_key"] = entry.session_key
+        row |= {name: value for name, value in entry.extra.items() if name not in row}
+        last[:] = [cursor]
+        yield json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def grip_log(entries: Iterable[HistoryRecord], fallback: datetime) -> Iterator[tuple[str, str]]:
+    """Yield ``(file name, entry)`` of Grip's log; an entry that lay in an archive stays in it.
+
+    Grip knows an entry by its time: one without has that of the entry before it, the first ones ``fallback``.
+    """
+    before = _second(fallback)
+    for entry in entries:
+        prefix = entry.occurred_at_text
+        if not _GRIP_PREFIX.fullmatch(prefix):
+            prefix = _second(entry.occurred_at) if entry.occurred_at else before
+        before = prefix
+        name = entry.file.rpartition("/")[2]
+        is_archive = entry.is_archived and _ARCHIVE.fullmatch(name)
+        yield name if is_archive else "HISTORY.md", f"{prefix} {entry.content}\n"
+
+
+def _minute(moment: datetime, zone: tzinfo) -> str:
+    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M}"
+
+
+def _second(moment: datetime) -> str:
+    return f"[{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC]"

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.export_plan import plan_export
+from memoryhub.flows.export_workspace import export_workspace
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.lib.layouts.fits import ExportPlan
+from memoryhub.lib.layouts.snapshot import LAYOUTS, WORDS
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "export_workspace")
+
+
+class Command(JsonCommand):
+    help = "Write a workspace as a folder or .zip for another agent or hub; what does not fit is named."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace", help="its name in addresses")
+        parser.add_argument("dest", help="a new or empty folder, or a new .zip file")
+        parser.add_argument("--layout", choices=("auto", *LAYOUTS), default="auto", help="for which program")
+        parser.add_argument("--dry-run", action="store_true", help="say what would be written and write nothing")
+
+    def run(self, *, workspace: str, dest: str, layout: str, dry_run: bool, **_options: Any) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        if dry_run:
+            plan = plan_export(found, layout)
+            return _document(
+                found.slug, dest, plan, 0, {part.kind: part.count for part in plan.written}, dry_run=True
+            )
+        report = export_workspace(found, Path(dest), layout, actor=COMMAND, now=timezone.now())
+        return _document(found.slug, dest, report.plan, report.files, report.written, dry_run=False)
+
+    def show(self, result: dict[str, Any]) -> None:
+        words = "Would write" if result["dry_run"] else "Wrote"
+        files = "" if result["dry_run"] else f" ({result['files']:,} files)"
+        self.line(f"{words} {result['workspace']} for {WORDS[result['layout']]}: {result['path']}{files}")
+        counts = ", ".join(f"{_words(kind)} {count:,}" for kind, count in result["written"].items())
+        self.line(f"  written: {counts or 'nothing'}")
+        for part in result["converted"]:
+            self.line(f"  converted: {_words(part['kind'])} ({part['count']:,}) {part['how']}")
+        for part in result["left_out"]:
+            self.line(f"  left out: {_words(part['kind'])} ({part['count']:,}): {part['why']}")
+        if result["secrets"]:
+            self.line(f"  {result['secrets']:,} of the values look like secrets and are written as they are")
+
+
+def _words(kind: str) -> str:
+    return kind.replace("_", " ")
+
+
+def _document(
+    slug: str, dest: str, plan: ExportPlan, files: int, written: dict[str, int], *, dry_run: bool
+) -> dict[str, Any]:
+    return {
+        "workspace": slug,
+        "layout": plan.layout,
+        "path": dest,
+        "files": files,
+        "written": written,
+        "converted": [{"kind": part.kind, "count": part.count, "how": part.words} for part in plan.converted],
+        "left_out": [{"kind": part.kind, "count": part.count, "why": part.words} for part in plan.left_out],
+        "secrets": plan.secret_count,
+        "dry_run": dry_run,
+    }

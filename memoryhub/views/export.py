@@ -1,0 +1,57 @@
+"""A whole workspace out of the hub: first what would fit, then the archive."""
+
+from __future__ import annotations
+
+import tempfile
+
+from django.contrib import messages
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_GET, require_POST
+
+from memoryhub.flows.export_plan import chosen_layout, plan_export
+from memoryhub.flows.export_workspace import write_archive
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.layouts.snapshot import LAYOUTS, WORDS
+from memoryhub.views.people import EDITOR
+from sessions_app.access import get_workspace, has_role, person
+
+SPOOLED_BYTES = 8 * 2**20  # of an archive that stay in memory; a larger one lies in a temporary file
+
+
+@require_GET
+def export_plan(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    asked = request.GET.get("layout", "")
+    layout = chosen_layout(workspace, asked if asked in LAYOUTS else "auto")
+    context = {
+        "workspace": workspace,
+        "layouts": [(name, WORDS[name]) for name in LAYOUTS],
+        "plan": plan_export(workspace, layout),
+        "program": WORDS[layout],
+        "may_export": has_role(request.user, workspace, EDITOR),
+    }
+    return render_page(request, "memoryhub/export.html", context, fragment="export-plan")
+
+
+@require_POST
+def download_export(request: HttpRequest, slug: str) -> HttpResponse | FileResponse:
+    """Hand out the archive: secrets are in it as they are, so that it takes someone who may see them."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    archive = tempfile.SpooledTemporaryFile(max_size=SPOOLED_BYTES)  # noqa: SIM115  the response closes it
+    try:
+        report = write_archive(
+            workspace, request.POST.get("layout", ""), archive, actor=person(request), now=timezone.now()
+        )
+    except MemoryHubError as error:
+        archive.close()
+        messages.error(request, error.message)
+        return redirect("export-workspace", slug)
+    archive.seek(0)
+    name = f"{slug}-{report.plan.layout}.zip"
+    headers = {"Content-Security-Policy": "sandbox"}
+    return FileResponse(
+        archive, as_attachment=True, filename=name, content_type="application/octet-stream", headers=headers
+    )

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import io
+from zipfile import ZipFile
+
+import pytest
+from django.test import Client
+
+from knowledge_app.models import KeyValue
+from sessions_app.models import AuditRecord
+from tests.hub import open_at, talk
+
+pytestmark = pytest.mark.django_db
+PAGE = "/w/atlas/export/"
+DOWNLOAD = "/w/atlas/export/download/"
+
+
+def secret(workspace):
+    return KeyValue.objects.create(workspace=workspace, key="api_key", value="hunter2", is_secret=True)
+
+
+def test_the_plan_is_shown_before_anything_is_written(editor: Client, workspace):
+    talk(open_at(workspace), 1)
+    secret(workspace)
+    page = editor.get(PAGE, {"layout": "grip"}).content.decode()
+    assert "Download for Grip" in page
+    assert "Key values" in page
+    assert "Grip has no place for them" in page
+    assert not AuditRecord.objects.filter(action="workspace.exported").exists()
+
+
+def test_htmx_gets_the_plan_alone(editor: Client, workspace):
+    talk(open_at(workspace), 1)
+    part = editor.get(PAGE, {"layout": "agterm"}, headers={"HX-Request": "true"}).content.decode()
+    assert part.lstrip().startswith('<div id="export-plan"')
+    assert "<h1>" not in part
+
+
+def test_a_program_that_takes_nothing_offers_no_download(editor: Client, workspace):
+    talk(open_at(workspace), 1)
+    page = editor.get(PAGE, {"layout": "grid"}).content.decode()
+    assert "Nothing of this fits" in page
+    assert "Download for" not in page
+    assert editor.post(DOWNLOAD, {"layout": "grid"}).status_code == 302
+
+
+def test_an_editor_downloads_the_archive(editor: Client, workspace):
+    talk(open_at(workspace), 1)
+    secret(workspace)
+    response = editor.post(DOWNLOAD, {"layout": "hub"})
+    archive = ZipFile(io.BytesIO(b"".join(response.streaming_content)))
+    assert response["Content-Disposition"] == 'attachment; filename="atlas-hub.zip"'
+    assert response["Content-Security-Policy"] == "sandbox"
+    assert b"hunter2" in archive.read("key-values.jsonl")
+    assert AuditRecord.objects.get(action="workspace.exported").actor_name == "edda"
+
+
+def test_a_viewer_sees_the_plan_and_no_more(viewer_client: Client, workspace):
+    talk(open_at(workspace), 1)
+    page = viewer_client.get(PAGE).content.decode()
+    assert "An editor of this workspace can download it" in page
+    assert "Download for" not in page
+    assert viewer_client.post(DOWNLOAD, {"layout": "hub"}).status_code == 404
+
+
+def test_a_stranger_is_told_nothing(stranger_client: Client, workspace):
+    assert stranger_client.get(PAGE).status_code == 404
+    assert stranger_client.post(DOWNLOAD).status_code == 404
+
+
+def test_a_link_to_download_does_not_export(editor: Client, workspace):
+    assert editor.get(DOWNLOAD).status_code == 405
