@@ -24,7 +24,7 @@ class _Finder(HTMLParser):
         self.found += [
             values[name]
             for name in REQUESTS
-            if not values.get(name, "/w/").startswith(("/w/", "/imports/", "/search/"))
+            if not values.get(name, "/w/").startswith(("/w/", "/imports/", "/search/", "/changes/"))
         ]
         address = values.get("href", "") + values.get("src", "")
         if address.lower().lstrip().startswith(("javascript:", "data:", "vbscript:")):

@@ -2,20 +2,22 @@ from __future__ import annotations
 
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 
 from memoryhub.lib.charts import Mark, Minimap, Stretch, minimap
 from memoryhub.lib.gate import json_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
-from sessions_app.access import get_workspace, has_role
+from sessions_app.access import get_workspace, has_role, note_page
 from sessions_app.forms import AppendForm
-from sessions_app.models import AuditRecord, Entry, Membership, Session, Summary
+from sessions_app.models import Entry, Membership, Session, Summary
+from sessions_app.services.accesses import ENTRIES, Seen, seen_rows
 from sessions_app.services.stats import figures_of
 from sessions_app.services.transcript import PAGE_ENTRIES, Transcript, read_transcript
 
 MAX_MAPPED_SUMMARIES = 200
+LATE_TURNS = 20  # beyond them a call without a result is taken to stay without one
 
 
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -26,6 +28,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     transcript = read_transcript(
         session, epoch=session.epoch if epoch is None else epoch, start=number_of(request.GET.get("from"), digits=9)
     )
+    note_page(request, workspace, "entries.read", _seen(session, transcript))
     context = {
         "workspace": workspace,
         "session": session,
@@ -33,7 +36,9 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "epochs": epochs if len(epochs) > 1 else [],
         "transcript": transcript,
         "epoch_summary": _summary_text(session, transcript.epoch),
-        "newest": _newest_record(session),
+        "live_url": _live_url(session, transcript, request.newest_record),  # type: ignore[attr-defined]
+        "arrivals_url": _arrivals_url(session, transcript) if _is_last_page(session, transcript) else "",
+        "session_event": f"session-{session.pk} any-session",
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
         "may_delete": has_role(request.user, workspace, Membership.Role.OPERATOR),
         "append_form": AppendForm(),
@@ -44,6 +49,18 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "checkpoint": json_text(session.extra["checkpoint"]) if "checkpoint" in session.extra else "",
     }
     return render_page(request, "sessions_app/detail.html", context, fragment="transcript")
+
+
+def _seen(session: Session, transcript: Transcript) -> list[Seen]:
+    """Return a page's entries with the results of its calls that lie beyond its end, and its summaries."""
+    turns = [turn for stretch in transcript.stretches for turn in stretch.turns]
+    results = [call.result for turn in turns for call in turn.calls if call.result]
+    beyond = sorted({result.position for result in results if result.position >= transcript.end})
+    spans = [(transcript.start, transcript.end - 1)] if transcript.end > transcript.start else []
+    spans += [(position, position) for position in beyond]
+    summaries = [stretch.summary.pk for stretch in transcript.stretches if stretch.summary]
+    entries = [Seen(ENTRIES, first, last, session.pk, transcript.epoch) for first, last in spans]
+    return entries + seen_rows("summaries", summaries)
 
 
 def entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -72,9 +89,41 @@ def _summary_text(session: Session, epoch: int) -> str:
     return kept.values_list("content", flat=True).first() or ""
 
 
-def _newest_record(session: Session) -> int:
-    told = AuditRecord.objects.filter(session=session).order_by("-id")
-    return told.values_list("id", flat=True).first() or 0
+def arrivals(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """What was said since an open transcript was made, from its last turn that wasn't complete; 204 for nothing."""
+    workspace = get_workspace(request, slug)
+    session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    epoch, start = (number_of(request.GET.get(name), digits=9) or 0 for name in ("epoch", "from"))
+    if epoch != session.epoch or session.next_position <= start:
+        return HttpResponse(status=204)
+    transcript = read_transcript(session, epoch=epoch, start=start)
+    context = {
+        "workspace": workspace,
+        "session": session,
+        "transcript": transcript,
+        "figures": figures_of(session),
+        "arrivals_url": _arrivals_url(session, transcript),
+    }
+    return render(request, "sessions_app/arrivals.html", context)
+
+
+def _is_last_page(session: Session, transcript: Transcript) -> bool:
+    return transcript.epoch == session.epoch and transcript.next is None
+
+
+def _arrivals_url(session: Session, transcript: Transcript) -> str:
+    """Return where new turns come from: after the last entry, or again from a late call that waits for its result."""
+    turns = [turn for stretch in transcript.stretches for turn in stretch.turns][-LATE_TURNS:]
+    waiting = (turn.entry.position for turn in turns if any(call.result is None for call in turn.calls))
+    start = next(waiting, transcript.end)
+    page = reverse("sessions:arrivals", args=[session.workspace.slug, session.pk])
+    return f"{page}?epoch={transcript.epoch}&from={start}"
+
+
+def _live_url(session: Session, transcript: Transcript, newest: int) -> str:
+    page = reverse("session-live", args=[session.workspace.slug, session.pk])
+    is_other = transcript.epoch == session.epoch and transcript.next is not None
+    return f"{page}?after={newest}" + (f"&length={session.next_position}" if is_other else "")
 
 
 def _pages(transcript: Transcript) -> dict[str, str]:

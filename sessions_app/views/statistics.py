@@ -30,13 +30,17 @@ def statistics(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "rows": [(session, _share(figures_of(session))) for session in page.rows],
     } | _figures(count_tokens_of(sessions), daily_totals(workspace))
-    return render_page(request, "sessions_app/statistics.html", context, fragment="session-figures")
+    return render_page(request, "sessions_app/statistics.html", context)
 
 
 def session_statistics(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     session: Session = get_object_or_404(Session, workspace=workspace, pk=pk)
-    context = {"workspace": workspace, "session": session}
+    context = {
+        "workspace": workspace,
+        "session": session,
+        "session_event": f"session-{session.pk} any-session",
+    }
     context |= _figures(figures_of(session), daily_totals(workspace, session))
     return render_page(request, "sessions_app/session_statistics.html", context)
 
