@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import pytest
 import schemathesis
 from django.core.cache import cache
-from django.core.signals import request_finished, request_started
-from django.db import close_old_connections
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.config import SchemathesisConfig
 
 from memoryhub.api.app import schema
 from memoryhub.flows.tokens import SCOPES
 from memoryhub.wsgi import application
-from tests.api.conftest import caller, token_for
+from tests.api.conftest import caller, one_connection, token_for
 
 pytestmark = pytest.mark.django_db
 EXAMPLES = {"all": 4, "read": 1, "append": 1, "edit": 1, "consolidate": 1}
@@ -34,18 +29,6 @@ CHECKS = {
     "negative_data_rejection": {"expected-statuses": [400, 401, 403, 404, 405, 409, 413, 415, 422, 428]},
 }
 UNQUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much]
-
-
-@contextmanager
-def one_connection() -> Iterator[None]:
-    """As Django's own test client has it: a request's end doesn't close the test's transaction."""
-    request_started.disconnect(close_old_connections)
-    request_finished.disconnect(close_old_connections)
-    try:
-        yield
-    finally:
-        request_started.connect(close_old_connections)
-        request_finished.connect(close_old_connections)
 
 
 @pytest.mark.parametrize("role", EXAMPLES)
