@@ -57,6 +57,7 @@ bench: dev
 	$(BIN)python bench/run.py
 	$(BIN)python bench/store.py
 	$(BIN)python bench/search.py
+	$(BIN)python bench/doors.py
 
 soak: dev
 	$(BIN)python bench/soak.py turns

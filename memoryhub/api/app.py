@@ -40,7 +40,7 @@ api = AgentApi(
 )
 add_handlers(api)
 api.add_decorator(whole, mode="view")
-for _router in (asking.router, conversations.router, memory.router, knowledge.router):
+for _router in (conversations.router, memory.router, knowledge.router, asking.router):
     api.add_router("", _router)
 
 

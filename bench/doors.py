@@ -1,0 +1,187 @@
+"""What the doors add to a call: REST and MCP beside the bare functions behind them, as ratios in one run.
+
+A hub of its own is started on a free port, in a home of its own, with 100,000 entries (or as many as the argument
+says) and 2,000 observations in one workspace; it is ended afterwards. One client, one call after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count, islice
+from pathlib import Path
+from statistics import median, quantiles
+
+ROOT = Path(__file__).resolve().parent.parent
+OBSERVATIONS, TALK, BATCH = 2_000, 200, 100
+CALLS = {"append 1": 300, "append 100": 60, "context": 300, "recall": 300, "search": 100, "value": 300}
+TOOLS = {"recall": "memory_recall", "search": "memory_search", "value": "memory_read"}
+QUERIES = [f"harbour {word}" for word in ("tide", "lamp", "crane", "rope", "bell", "quay", "mast", "gull")]
+Work = Callable[[int], object]
+
+
+def main(entries: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="memoryhub-bench-") as home:
+        os.environ |= {"MEMORYHUB_HOME": home, "DATABASE_URL": "", "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
+        sys.path.insert(0, str(ROOT))
+        with hub() as address:
+            token = prepare(entries)
+            bare = {name: timed(work, CALLS[name]) for name, work in functions(token).items()}
+            rest = {name: timed(work, CALLS[name]) for name, work in calls(address, token).items()}
+            mcp = asyncio.run(tools(f"{address}/mcp", token))
+    print(f"{entries:,} entries, SQLite; milliseconds a call: median (99th of 100), times the bare median")
+    for name, taken in bare.items():
+        shown = [figures(taken), f"REST {figures(rest[name])} {ratio(rest[name], taken)}"]
+        shown += [f"MCP {figures(mcp[name])} {ratio(mcp[name], taken)}"] if name in mcp else []
+        print(f"  {name:<11} {'   '.join(shown)}")
+    for name, size in (("append 1", 1), ("append 100", BATCH)):
+        by_rest, by_itself = size / median(rest[name]), size / median(bare[name])
+        print(f"  entries a second, {name}: REST {by_rest:,.0f}, bare {by_itself:,.0f}")
+
+
+@contextmanager
+def hub() -> Iterator[str]:
+    command = [sys.executable, "manage.py", "serve", "--port", "0", "--no-worker"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            greeting = "".join(iter(process.stdout.readline, "Ctrl-C stops it.\n"))
+            found = re.search(r"MemoryHub is at (\S+)", greeting)
+            assert found is not None, "the hub didn't start"
+            yield found[1]
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def prepare(entries: int) -> str:
+    """Fill a workspace; return a token for it."""
+    import django
+
+    django.setup()
+    from corpus import START, Turn, Writer
+    from django.db import connection
+    from django.utils import timezone
+    from filling import add_sessions, add_turns, add_workspaces, settle
+
+    from knowledge_app.models import Observation
+    from knowledge_app.services.key_values import write_value
+    from memoryhub.flows.intake import record_entries
+    from memoryhub.flows.tokens import SCOPES, issue_token
+    from memoryhub.lib.search.upkeep import bulk_indexing
+    from sessions_app.models import Workspace
+    from sessions_app.services.audit import Actor
+    from sessions_app.services.incoming import read_batch
+
+    add_workspaces(1)
+    workspace = Workspace.objects.get()
+    now, actor, writer = timezone.now(), Actor("person", "bench"), Writer()
+    for first in range(0, entries, 5_000):
+        texts = iter(writer.texts(min(5_000, entries - first)))
+        numbers = range(first // 50 + 1, (min(first + 5_000, entries) - 1) // 50 + 2)
+        sessions = [
+            [Turn(1, number, place, "Ada", text, START) for place, text in enumerate(islice(texts, 50))]
+            for number in numbers
+        ]
+        add_sessions(sessions)
+        add_turns(sessions)
+    said = [
+        Observation(workspace=workspace, uid=f"o{n}", category="finding", content=f"{QUERIES[n % 8]} {text}")
+        for n, text in enumerate(writer.texts(OBSERVATIONS))
+    ]
+    with bulk_indexing(connection, Observation._meta.db_table):
+        Observation.objects.bulk_create(said, batch_size=500)
+    talk = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(writer.texts(TALK))]
+    record_entries(workspace, "cli:talk", read_batch(talk, now=now), actor=actor, now=now)
+    write_value(workspace, "theme", "dark", actor=actor, now=now)
+    settle()
+    return issue_token(workspace, "bench", list(SCOPES), actor=actor, now=now, per_minute=60_000)[1]
+
+
+def functions(token: str) -> dict[str, Work]:
+    """Return the bare calls, each by its number: what REST and MCP call once they have parsed and checked."""
+    from django.utils import timezone
+
+    from memoryhub.flows.agents import asking, conversations, knowledge
+    from memoryhub.flows.tokens import authenticate
+
+    now = timezone.now()
+    caller = authenticate(token, via="rest", now=now)
+    return {
+        "append 1": lambda n: conversations.append(caller, "cli:bare", messages(1, n), now=now),
+        "append 100": lambda n: conversations.append(caller, "cli:bare", messages(BATCH, n), now=now),
+        "context": lambda _: conversations.context_of_key(caller, "cli:talk", now=now),
+        "recall": lambda n: knowledge.recall_for(caller, QUERIES[n % 8], now=now),
+        "search": lambda n: asking.search(caller, QUERIES[n % 8], now=now),
+        "value": lambda _: knowledge.read_value(caller, "theme", now=now),
+    }
+
+
+def calls(address: str, token: str) -> dict[str, Work]:
+    """Return the same by REST, through the Python client."""
+    from memoryhub.client import MemoryHub
+
+    hub = MemoryHub(address, token, timeout=60)
+    return {
+        "append 1": lambda n: hub.append("cli:rest", messages(1, n)),
+        "append 100": lambda n: hub.append("cli:rest", messages(BATCH, n)),
+        "context": lambda _: hub.context("cli:talk"),
+        "recall": lambda n: hub.recall(QUERIES[n % 8]),
+        "search": lambda n: hub.search(QUERIES[n % 8]),
+        "value": lambda _: hub.read("theme"),
+    }
+
+
+def messages(size: int, number: int) -> list[dict[str, str]]:
+    return [{"role": "user", "content": f"The crane at quay {number} moved {place} crates"} for place in range(size)]
+
+
+def timed(work: Work, times: int) -> list[float]:
+    work(-1)
+    taken = []
+    for number in range(times):
+        began = time.perf_counter()
+        work(number)
+        taken.append(time.perf_counter() - began)
+    return taken
+
+
+async def tools(address: str, token: str) -> dict[str, list[float]]:
+    """Return what calls of tools took, through the SDK's client."""
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    taken: dict[str, list[float]] = {name: [] for name in TOOLS}
+    number = count()
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=60) as http,
+        Client(streamable_http_client(address, http_client=http)) as client,
+    ):
+        for name, tool in TOOLS.items():
+            for _ in range(CALLS[name]):
+                values = {"key": "theme"} if name == "value" else {"query": QUERIES[next(number) % 8]}
+                began = time.perf_counter()
+                result = await client.call_tool(tool, values)
+                taken[name].append(time.perf_counter() - began)
+                assert not result.is_error, result.content
+    return taken
+
+
+def figures(taken: list[float]) -> str:
+    return f"{median(taken) * 1000:7.1f} ({quantiles(taken, n=100)[-1] * 1000:7.1f})"
+
+
+def ratio(taken: list[float], bare: list[float]) -> str:
+    return f"{median(taken) / median(bare):5.1f}x"
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if sys.argv[1:] else 100_000)
