@@ -34,7 +34,7 @@ from knowledge_app.services.derived import derive
 from knowledge_app.services.history import text_hash
 from knowledge_app.services.memory import content_hash
 from memoryhub.lib.forget import MARK, Redaction
-from memoryhub.models import RecentSearch, SavedSearch
+from memoryhub.models import ApiToken, IdempotentCall, RecentSearch, SavedSearch
 from sessions_app.models import (
     AuditRecord,
     DeletedSession,
@@ -103,7 +103,7 @@ class Rules:
         return self.in_memory if issubclass(model, OF_MEMORY) else self.in_keys if model in HOLD_KEYS else NOTHING
 
 
-HOLD_KEYS = (AuditRecord, Session, DeletedSession, SourceFile, ImportProblem, ImportReport, Run)
+HOLD_KEYS = (AuditRecord, Session, DeletedSession, SourceFile, ImportProblem, ImportReport, Run, IdempotentCall)
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,8 @@ def _without(row: Model, column: Field[Any, Any], value: Any, redaction: Redacti
         }
     new = redaction.value(value, keys=column.name not in KEYED)
     if isinstance(column, CharField) and isinstance(new, str):
-        new = f"forgotten-{row.pk}" if column.unique or column.name in IDS else new
+        is_once = column.unique or column.name in IDS or (isinstance(row, ApiToken) and column.name == "name")
+        new = f"forgotten-{row.pk}" if is_once else new
         new = new[: column.max_length]
     return new
 

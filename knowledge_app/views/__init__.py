@@ -1,10 +1,11 @@
 from knowledge_app.views import cache, editing, graph, keyvalues, knowledge, observations, scratch
 from knowledge_app.views.history import history, note_history
-from knowledge_app.views.memory import document, documents
+from knowledge_app.views.memory import document, document_news, documents
 
 __all__ = [
     "cache",
     "document",
+    "document_news",
     "documents",
     "editing",
     "graph",

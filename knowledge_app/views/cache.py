@@ -17,8 +17,9 @@ from memoryhub.lib.downloads import download
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.lib.tokens import count_tokens
-from sessions_app.access import get_workspace, has_role, person
+from sessions_app.access import get_workspace, has_role, note_page, person
 from sessions_app.models import Membership, Run, Workspace
+from sessions_app.services.accesses import seen_rows
 
 EDITOR = Membership.Role.EDITOR
 SHOWN_MODELS = 100
@@ -29,6 +30,7 @@ def cached_responses(request: HttpRequest, slug: str) -> HttpResponse:
     form = _form(workspace, request)
     rows = _fitting(workspace, request)
     page = keyset_page(rows, order=("-id",), params=request.GET)
+    note_page(request, workspace, "cached.read", seen_rows("cached", [row.pk for row in page.rows]))
     now = timezone.now()
     context = {
         "workspace": workspace,
@@ -77,6 +79,7 @@ def invalidate(request: HttpRequest, slug: str) -> HttpResponse:
 def cached_response(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     row = get_object_or_404(CachedResponse, workspace=workspace, pk=pk)
+    note_page(request, workspace, "cached.read", seen_rows("cached", [row.pk]))
     context = {
         "workspace": workspace,
         "row": row,
@@ -90,4 +93,7 @@ def cached_response(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_GET
 def download_cache(request: HttpRequest, slug: str) -> HttpResponse:
-    return download(cache_file(get_workspace(request, slug)), "semantic_cache.json")
+    workspace = get_workspace(request, slug)
+    pks = CachedResponse.objects.filter(workspace=workspace).values_list("pk", flat=True)
+    note_page(request, workspace, "cached.exported", seen_rows("cached", pks))
+    return download(cache_file(workspace), "semantic_cache.json")

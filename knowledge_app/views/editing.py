@@ -3,7 +3,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -31,8 +31,9 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.likeness import DEFAULT_THRESHOLD
 from memoryhub.lib.markdown import render_markdown
 from memoryhub.lib.pages import number_of, numbers_of
-from sessions_app.access import get_workspace, has_role, person
+from sessions_app.access import get_workspace, has_role, note_page, person
 from sessions_app.models import Entry, Membership, Session
+from sessions_app.services.accesses import seen_entries, seen_revision, seen_rows
 
 EDITOR = Membership.Role.EDITOR
 MAX_SOURCES = 1_000  # shown of one session
@@ -44,6 +45,12 @@ def find_document(request: HttpRequest, slug: str, pk: int, *, role: str = "view
     rows = MemoryDocument.objects.select_related("head", "workspace")
     found: MemoryDocument = get_object_or_404(rows, workspace=workspace, pk=pk)
     return found
+
+
+def _note_head(request: HttpRequest, document: MemoryDocument) -> None:
+    if document.head:
+        seen = [seen_revision(document.pk, document.head.number)]
+        note_page(request, document.workspace, "document.read", seen)
 
 
 @require_POST
@@ -84,6 +91,7 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             return redirect(f"{reverse('knowledge:document', args=[slug, pk])}?saved=1")
     elif form.is_bound:
         status = 422
+    _note_head(request, document)
     text = context["form"]["text"].value() or ""  # type: ignore[index]
     context["preview"] = render_markdown(str(text))
     return render_page(request, "knowledge_app/edit.html", context, status=status)
@@ -98,7 +106,7 @@ def _say(request: HttpRequest, is_changed: bool, *, is_merged: bool) -> None:  #
 def preview(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     find_document(request, slug, pk)
     context = {"preview": render_markdown(request.POST.get("text", "")[:1_000_000])}
-    return render_page(request, "knowledge_app/edit.html", context, fragment="preview")
+    return render(request, "knowledge_app/edit.html#preview", context)  # a part of a page, whoever asks
 
 
 @require_POST
@@ -121,6 +129,8 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     newest = revisions[0].number if revisions else 0
     old = get_object_or_404(document.revisions, number=number_of(request.GET.get("from")) or max(1, newest - 1))
     new = get_object_or_404(document.revisions, number=number_of(request.GET.get("to")) or newest)
+    seen = [seen_revision(document.pk, revision.number) for revision in (old, new)]
+    note_page(request, document.workspace, "document.read", seen)
     context = {
         "workspace": document.workspace,
         "document": document,
@@ -135,6 +145,7 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     document = find_document(request, slug, pk)
     lines = [(line, show_invisible(line.text)) for line in line_origins(document)]
+    _note_head(request, document)
     context = {"workspace": document.workspace, "document": document, "lines": lines}
     return render_page(request, "knowledge_app/blame.html", context)
 
@@ -150,11 +161,13 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         living = living.filter(review_by__lte=timezone.localdate())
     elif state == "unverified":
         living = living.filter(last_verified_at=None)
+    shown = list(living[:1000])
+    note_page(request, document.workspace, "facts.read", seen_rows("facts", [fact.pk for fact in shown]))
     context = {
         "workspace": document.workspace,
         "document": document,
         "state": state,
-        "facts": [(fact, show_invisible(fact.text)) for fact in living[:1000]],
+        "facts": [(fact, show_invisible(fact.text)) for fact in shown],
         "may_edit": has_role(request.user, document.workspace, EDITOR),
         "today": timezone.localdate(),
     }
@@ -227,6 +240,7 @@ def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("knowledge:document", slug, pk)
     wish = request.GET.get("threshold", "")
     threshold = float(wish) if wish in THRESHOLDS else DEFAULT_THRESHOLD
+    _note_head(request, document)
     context = {
         "workspace": document.workspace,
         "document": document,
@@ -263,5 +277,7 @@ def learnt(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         _, entries = by_fact.setdefault(source.fact_id, (source.fact, []))
         entries += [source.entry] if source.entry and source.entry.session_id == session.pk else []
     facts = [(fact, show_invisible(fact.text), entries) for fact, entries in by_fact.values()]
+    said = [entry for _, entries in by_fact.values() for entry in entries]
+    note_page(request, workspace, "facts.read", seen_rows("facts", by_fact) + seen_entries(said))
     context = {"workspace": workspace, "session": session, "facts": facts}
     return render_page(request, "knowledge_app/learnt.html", context)

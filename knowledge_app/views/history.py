@@ -15,8 +15,9 @@ from knowledge_app.services.history import add_note
 from knowledge_app.views.extra import Fields, with_further_fields
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
-from sessions_app.access import get_workspace, has_role, person
+from sessions_app.access import get_workspace, has_role, note_page, person
 from sessions_app.models import Membership
+from sessions_app.services.accesses import seen_rows
 
 MAX_NOTE = 4_000  # characters
 
@@ -34,6 +35,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     if session is not None:
         entries = entries.filter(session=session)
     page = keyset_page(entries, order=("-position",), params=request.GET)
+    note_page(request, workspace, "history.read", seen_rows("history", [row.pk for row in page.rows]))
     context = {
         "workspace": workspace,
         "form": form,

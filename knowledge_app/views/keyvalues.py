@@ -24,8 +24,9 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.lib.tokens import count_tokens
-from sessions_app.access import get_workspace, has_role, person
+from sessions_app.access import get_workspace, has_role, note_page, person
 from sessions_app.models import Membership, Run, Workspace
+from sessions_app.services.accesses import seen_rows
 from sessions_app.services.audit import record
 
 BRIEF_CHARS = 200
@@ -51,11 +52,14 @@ def key_values(request: HttpRequest, slug: str) -> HttpResponse:
     wishes = form.cleaned_data if form.is_valid() else {}
     rows = _fitting(workspace, request)
     page = keyset_page(rows, order=("key",), params=request.GET)
+    shown = [(row, _shown(row)) for row in page.rows]
+    seen = [row.pk for row in page.rows if not row.is_secret]
+    note_page(request, workspace, "key_value.read", seen_rows("key_values", seen))
     context = {
         "workspace": workspace,
         "form": form,
         "page": page,
-        "rows": [(row, _shown(row)) for row in page.rows],
+        "rows": shown,
         "count": rows.count(),
         "is_filtered": any(wishes.values()),
         "withdrawn": bool(wishes.get("withdrawn")),
@@ -135,6 +139,8 @@ def download_key_values(request: HttpRequest, slug: str) -> HttpResponse:
     actor = person(request)
     text = f"{actor.name} exported the key-values"
     record(actor, "key_value.revealed", "workspace", workspace.pk, text, at=timezone.now(), workspace=workspace)
+    pks = KeyValue.objects.filter(workspace=workspace, withdrawn_at=None).values_list("pk", flat=True)
+    note_page(request, workspace, "key_value.exported", seen_rows("key_values", pks))
     return download(key_values_file(workspace), "kv.json")
 
 
@@ -164,6 +170,8 @@ def reveal_key_value(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def _detail(request: HttpRequest, workspace: Workspace, row: KeyValue, *, is_revealed: bool) -> HttpResponse:
     states = list(row.history.order_by("-history_id")[:SHOWN_STATES])
     is_secret = any(state.is_secret or looks_secret(row.key, state.value) for state in [row, *states])
+    if is_revealed or not is_secret:
+        note_page(request, workspace, "key_value.read", seen_rows("key_values", [row.pk]))
     context = {
         "workspace": workspace,
         "row": row,

@@ -23,8 +23,9 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.likeness import DEFAULT_THRESHOLD
 from memoryhub.lib.pages import keyset_page, number_of, numbers_of
 from memoryhub.lib.tokens import counter_for
-from sessions_app.access import get_workspace, has_role, person
+from sessions_app.access import get_workspace, has_role, note_page, person
 from sessions_app.models import Membership, Run, Workspace
+from sessions_app.services.accesses import seen_rows
 
 ORDER = ("-access_count", "-id")
 SHOWN_EACH = 20  # of a category, before it is asked for
@@ -44,6 +45,9 @@ def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
     is_paged = bool(chosen or state)
     page = keyset_page(entries, order=ORDER, params=request.GET) if is_paged else None
     totals = dict(entries.order_by().values_list("category").annotate(Count("id")))
+    groups = [] if is_paged else _groups(entries, totals)
+    shown = page.rows if page else [entry for _, _, rows in groups for entry, _ in rows]
+    note_page(request, workspace, "knowledge.read", seen_rows("knowledge", [entry.pk for entry in shown]))
     context = {
         "workspace": workspace,
         "form": form,
@@ -51,7 +55,7 @@ def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
         "count": sum(totals.values()),
         "page": page,
         "entries": with_further_fields(page.rows) if page else [],
-        "groups": [] if is_paged else _groups(entries, totals),
+        "groups": groups,
         "title": KnowledgeEntry.Category(chosen).label if chosen else "Entries",
         "categories": KnowledgeEntry.Category,
         "state": state,
@@ -168,6 +172,7 @@ def knowledge_entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             form.add_error(None, error.message)
         else:
             return after_edit(request, run, slug, reverse("knowledge:knowledge-entry", args=[slug, pk]))
+    note_page(request, workspace, "knowledge.read", seen_rows("knowledge", [entry.pk]))
     context = {
         "workspace": workspace,
         "entry": entry,
@@ -217,6 +222,8 @@ def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
             reverse("knowledge:knowledge", args=[slug]),
             lambda: (service.merge_groups(workspace, wanted, actor=person(request), now=timezone.now()), ""),
         )
+    shown = [entry.pk for group in groups[:SHOWN_GROUPS] for entry in (group.keep, *group.others)]
+    note_page(request, workspace, "knowledge.read", seen_rows("knowledge", shown))
     context = {
         "workspace": workspace,
         "groups": groups[:SHOWN_GROUPS],
@@ -234,7 +241,9 @@ def knowledge_context(request: HttpRequest, slug: str) -> HttpResponse:
     max_chars = number_of(request.GET.get("max_chars"), digits=8)
     max_chars = service.CONTEXT_CHARS if max_chars is None else max_chars
     max_tokens = number_of(request.GET.get("max_tokens"), digits=8)
-    text = service.context_export(workspace, max_chars=max_chars, max_tokens=max_tokens)
+    chosen = service.context_lines(workspace, max_chars=max_chars, max_tokens=max_tokens)
+    note_page(request, workspace, "knowledge.read", seen_rows("knowledge", [pk for pk, _ in chosen]))
+    text = "\n".join(line for _, line in chosen)
     context = {
         "workspace": workspace,
         "text": text,
@@ -249,4 +258,7 @@ def knowledge_context(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_GET
 def download_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
-    return download(knowledge_file(get_workspace(request, slug)), "knowledge.json")
+    workspace = get_workspace(request, slug)
+    pks = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).values_list("pk", flat=True)
+    note_page(request, workspace, "knowledge.exported", seen_rows("knowledge", pks))
+    return download(knowledge_file(workspace), "knowledge.json")

@@ -5,7 +5,7 @@ from datetime import date
 
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, render
 from django.utils.dateparse import parse_date
 from django.utils.safestring import SafeString
 from django.utils.text import slugify
@@ -17,8 +17,9 @@ from memoryhub.lib.guard import INVISIBLE
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.markdown import MAX_RENDERED_CHARS, render_markdown
 from memoryhub.lib.pages import number_of
-from sessions_app.access import get_workspace, has_role
+from sessions_app.access import get_workspace, has_role, note_page
 from sessions_app.models import Membership
+from sessions_app.services.accesses import seen_revision
 
 SHOWN_REVISIONS = 20
 SHOWN_REMOVED = 50
@@ -72,6 +73,8 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     text = show_invisible(shown.content) if shown else ""
     before = found.revisions.filter(number=shown.number - 1).first() if shown and shown.number > 1 else None
     wants_diff = "diff" in request.GET and before is not None
+    read = [shown, *([before] if wants_diff else [])]
+    note_page(request, workspace, "document.read", [seen_revision(found.pk, one.number) for one in read if one])
     removed = Fact.objects.filter(document=found, died__isnull=False)
     removed_rows = removed.select_related("died").order_by("-died__number", "line")[:SHOWN_REMOVED]
     siblings = MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).order_by("name")
@@ -93,6 +96,21 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "held": list(found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id")),
     }
     return render_page(request, "knowledge_app/document.html", context, fragment="document")
+
+
+def document_news(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Say on an open page or editor that a document has a later revision than the one it shows."""
+    workspace = get_workspace(request, slug)
+    found = get_object_or_404(MemoryDocument.objects.select_related("head"), workspace=workspace, pk=pk)
+    since = number_of(request.GET.get("since"), digits=9) or 0
+    context = {
+        "workspace": workspace,
+        "document": found,
+        "since": since,
+        "is_new": found.head is not None and found.head.number > since,
+        "is_editing": "editing" in request.GET,
+    }
+    return render(request, "knowledge_app/document_news.html", context)
 
 
 def _day(text: str) -> date | None:

@@ -21,8 +21,9 @@ from memoryhub.lib.downloads import download
 from memoryhub.lib.gate import clean_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
-from sessions_app.access import get_workspace, has_role, person
+from sessions_app.access import get_workspace, has_role, note_page, person
 from sessions_app.models import Membership, Run, Workspace
+from sessions_app.services.accesses import seen_rows
 
 SHOWN_EACH = 25
 SHOWN_STATES = 50
@@ -39,6 +40,9 @@ def observations(request: HttpRequest, slug: str) -> HttpResponse:
     totals = dict(rows.order_by().values_list("category").annotate(Count("id")))
     page = keyset_page(rows, order=("-id",), params=request.GET) if chosen else None
     waiting = Confirmation.objects.filter(workspace=workspace, status=Confirmation.Status.OFFERED)
+    columns = [] if chosen else _columns(rows, totals)
+    shown = page.rows if page else [row for _, _, several in columns for row, _ in several]
+    note_page(request, workspace, "observations.read", seen_rows("observations", [row.pk for row in shown]))
     context = {
         "workspace": workspace,
         "form": form,
@@ -46,7 +50,7 @@ def observations(request: HttpRequest, slug: str) -> HttpResponse:
         "count": sum(totals.values()),
         "page": page,
         "rows": with_further_fields(page.rows) if page else [],
-        "columns": [] if chosen else _columns(rows, totals),
+        "columns": columns,
         "chosen_label": Observation.Category(chosen).label if chosen else "",
         "categories": Observation.Category,
         "offered_count": waiting.count(),
@@ -139,6 +143,7 @@ def observation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if is_change and form.is_valid():
         run = _assign(request, workspace, row, changes)
         return after_edit(request, run, slug, reverse("knowledge:observation", args=[slug, pk]))
+    note_page(request, workspace, "observations.read", seen_rows("observations", [row.pk]))
     context = {
         "workspace": workspace,
         "row": row,
@@ -204,4 +209,7 @@ def decide_offered(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_GET
 def download_observations(request: HttpRequest, slug: str) -> HttpResponse:
-    return download(observations_file(get_workspace(request, slug)), "observations-export.json")
+    workspace = get_workspace(request, slug)
+    pks = Observation.objects.filter(workspace=workspace, withdrawn_at=None).values_list("pk", flat=True)
+    note_page(request, workspace, "observations.exported", seen_rows("observations", pks))
+    return download(observations_file(workspace), "observations-export.json")

@@ -126,3 +126,16 @@ def dialog(content: str, name: str, title: str) -> SafeString:
         title,
         content,
     )
+
+
+@register.simple_block_tag
+def copyable(content: str, name: str) -> SafeString:
+    """Lines with a button that copies them: {% copyable "name" %}...{% endcopyable %}; the name is their id."""
+    return format_html(
+        '<div class="copyable"><pre id="{0}" tabindex="0">{1}</pre>'
+        '<button class="button compact" type="button" data-copy="{0}">'
+        '<svg class="icon" aria-hidden="true"><use href="#icon-copy"></use></svg>Copy'
+        '<span class="copied" aria-hidden="true"></span></button></div>',
+        name,
+        content.strip(),
+    )

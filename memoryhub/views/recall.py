@@ -7,7 +7,8 @@ from knowledge_app.models import Observation
 from memoryhub.flows import recall as flow
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
-from sessions_app.access import get_workspace
+from sessions_app.access import get_workspace, note_page
+from sessions_app.services.accesses import seen_rows
 
 
 def recall(request: HttpRequest, slug: str) -> HttpResponse:
@@ -16,6 +17,8 @@ def recall(request: HttpRequest, slug: str) -> HttpResponse:
     query = request.GET.get("q", "")
     limit = number_of(request.GET.get("limit"), digits=3) or flow.LIMIT
     found = flow.recall(workspace, query, now=timezone.now(), limit=limit)
+    pks = [one.observation.pk for rows in found.found.values() for one in rows]
+    note_page(request, workspace, "observations.recalled", seen_rows("observations", pks))
     context = {
         "workspace": workspace,
         "q": query[:512],

@@ -16,7 +16,8 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, numbers_of
 from memoryhub.views.people import EDITOR
-from sessions_app.access import get_workspace, has_role, person
+from sessions_app.access import get_workspace, has_role, note_page, person
+from sessions_app.services.accesses import seen_revision
 
 MAX_REASON = 500
 
@@ -49,6 +50,9 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         (hunk, [show_invisible(line) for line in hunk.old], [show_invisible(line) for line in hunk.new])
         for hunk in hunks_of(change)
     ]
+    shown = {revision.number for revision in (change.base, change.ours) if revision}
+    seen = [seen_revision(change.document_id, number) for number in sorted(shown)]
+    note_page(request, change.workspace, "document.read", seen)
     context = {
         "workspace": change.workspace,
         "change": change,

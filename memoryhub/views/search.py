@@ -28,10 +28,12 @@ from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe
 from memoryhub.views.search_narrowing import filter_chips, shown_facets
+from memoryhub.views.search_noting import note_shown
 from memoryhub.views.search_rows import GripLine, Shown, shown_grip, shown_hit, shown_listed, visible
 from memoryhub.views.searching import Asked, Place, asked_of, form_of, place_of
-from sessions_app.access import get_workspace
+from sessions_app.access import get_workspace, note_page
 from sessions_app.models import Entry, Workspace
+from sessions_app.services.accesses import seen_entries
 
 PAGE_ROWS = 20
 AROUND = 3  # entries shown before and after one at first
@@ -74,6 +76,8 @@ def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         context |= _as_grip(place.workspace, place, asked, now)
     else:
         context |= _found(request, place, asked, now)
+    if not asked.is_part:  # half typed, the results change with every letter
+        note_shown(request, place, context)
     response = render_page(request, "memoryhub/search.html", context, fragment="search-results")
     return _at_its_address(request, response, asked, place)
 
@@ -127,6 +131,7 @@ def _found(request: HttpRequest, place: Place, asked: Asked, now: datetime) -> d
         "figures_url": "" if wants_figures else asked.address(url, facets="1"),
         "newest_url": asked.but(url, sort="newest"),
         "graph_url": asked.but(url, graph=not asked.graph),
+        "again_url": asked.but(url),
         "save_url": asked.but(place.url("save-search")),
         "most": MOST,
         "page_rows": PAGE_ROWS,
@@ -210,7 +215,12 @@ def _as_grip(workspace: Workspace, place: Place, asked: Asked, now: datetime) ->
     documents = dict(Fact.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "document"))
     kind = asked.mode.removeprefix("grip-")
     lines: list[GripLine] = [shown_grip(hit, workspace.slug, documents) for hit in hits]
-    return {"grip": lines, "mode_kind": kind, "other_url": asked.but(place.url("search"), mode="", kind=kind)}
+    return {
+        "grip": lines,
+        "grip_hits": hits,
+        "mode_kind": kind,
+        "other_url": asked.but(place.url("search"), mode="", kind=kind),
+    }
 
 
 @require_GET
@@ -261,6 +271,7 @@ def around(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         position__lte=last + 1,
     )
     entries = list(found.order_by("position"))
+    note_page(request, workspace, "entries.read", seen_entries(one for one in entries if one.position <= last))
     has_more = span < MOST_AROUND and (first > 0 or any(one.position > last for one in entries))
     url = reverse("search-around", args=[slug, pk])
     context = {

@@ -29,6 +29,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import clean_text
 from memoryhub.lib.pages import number_of
 from memoryhub.views.people import EDITOR
+from memoryhub.views.search_noting import note_handed_out
 from memoryhub.views.searching import Asked, Place, asked_of, place_of
 from sessions_app.access import get_workspace, person
 
@@ -87,6 +88,7 @@ def export_matches(request: HttpRequest, slug: str | None = None) -> HttpRespons
     wanted = request.POST.get("format", "")
     if wanted not in ("jsonl", "csv"):
         raise Http404
+    note_handed_out(request, keys)
     name = f"search-{place.workspace.slug if place.workspace else 'hub'}.{wanted}"
     return download(as_csv(keys) if wanted == "csv" else as_json_lines(keys), name)
 

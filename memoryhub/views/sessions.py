@@ -20,10 +20,11 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
 from memoryhub.views.people import EDITOR, OPERATOR, get_session
-from sessions_app.access import get_workspace, person
+from sessions_app.access import get_workspace, note_page, person
 from sessions_app.forms import AppendForm, DeleteForm, OpenForm, RenameForm
 from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
 from sessions_app.models.runs import LIVE_STATUSES
+from sessions_app.services.accesses import seen_epoch
 from sessions_app.services.incoming import read_batch
 from sessions_app.services.lifecycle import allow_again, clear_session, delete_session, open_session, rename_session
 
@@ -156,26 +157,28 @@ def export(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk)
     epoch = number_of(request.GET.get("epoch"), digits=5)
     name, text = export_session(session, request.GET.get("layout", ""), epoch=epoch)
+    note_page(request, session.workspace, "session.exported", seen_epoch(session, epoch))
     return download(text, name)
 
 
 @require_GET
 def live(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Say what is new since an activity number; 204 while nothing is. The session's page asks every few seconds."""
+    """Say on an open transcript what is new and not shown at its end: later pages, foldings, runs at work.
+
+    ``after`` is the newest record that the page knows, ``length`` its entries of this epoch ("" where it shows new
+    ones itself).
+    """
     session = get_session(request, slug, pk)
     since = number_of(request.GET.get("after")) or 0
-    newest = AuditRecord.objects.filter(session=session).order_by("-id").values_list("id", flat=True).first() or 0
-    run = Run.objects.filter(session=session, status__in=LIVE_STATUSES).order_by("-id").first()
-    if newest <= since and not run:
-        return HttpResponse(status=204)
+    length = number_of(request.GET.get("length"))
     told = AuditRecord.objects.filter(session=session, id__gt=since)
-    added = told.filter(action="entry.added").values_list("detail", flat=True)
+    run = Run.objects.filter(session=session, status__in=LIVE_STATUSES).order_by("-id").first()
     context = {
         "workspace": session.workspace,
         "session": session,
-        "after": since,
+        "live_url": request.get_full_path(),
         "run": run,
-        "new_entries": sum(detail["last"] - detail["first"] + 1 for detail in added),
+        "new_entries": 0 if length is None else max(0, session.next_position - length),
         "is_changed": told.exclude(action__in=("entry.added", "run.requested", "run.started")).exists(),
     }
     return render_page(request, "memoryhub/session_live.html", context)

@@ -6,13 +6,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
 from knowledge_app.models import HeldChange, MemoryDocument
-from memoryhub.flows.context import build_context, context_text
+from memoryhub.flows.context import build_context, context_text, seen_in
 from memoryhub.lib.charts import growth, proportion
 from memoryhub.lib.gate import json_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
 from memoryhub.navigation import count_parts
-from sessions_app.access import get_workspace, has_role
+from sessions_app.access import get_workspace, has_role, note_page
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
 from sessions_app.services.stats import (
     count_tokens_of,
@@ -57,6 +57,7 @@ def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     asked_tokens = number_of(request.GET.get("max_tokens"), digits=8)
     max_tokens = workspace.max_tokens if asked_tokens is None else asked_tokens
     built = build_context(session, max_messages=max_messages, max_tokens=max_tokens)
+    note_page(request, workspace, "context.read", seen_in(built))
     shown = built.parts
     context = {
         "workspace": workspace,

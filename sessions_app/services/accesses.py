@@ -18,10 +18,12 @@ from django.db.models import Q, QuerySet
 
 from memoryhub.lib import retry
 from memoryhub.models import AccessedRow, AccessRecord, ApiToken
-from sessions_app.models import Entry, Workspace
+from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.audit import Actor
 
 logger = logging.getLogger(__name__)
+LONGEST_WAIT = 2.0  # seconds that a reader waits for another writer, before the log goes without the record
+MOST_DROPPED = 2_000  # in one turn of upkeep, so that no writer waits long
 SAME_SECONDS = 60  # in which one who reads the same again isn't written down again
 ENTRIES, DOCUMENTS = "entries", "documents"
 
@@ -55,6 +57,13 @@ def seen_entries(entries: Iterable[Entry]) -> list[Seen]:
     return found
 
 
+def seen_epoch(session: Session, epoch: int | None) -> list[Seen]:
+    """Return all entries of a session's epoch, by default the current one."""
+    chosen = session.epoch if epoch is None else epoch
+    last = Entry.objects.filter(session=session, epoch=chosen).order_by("-position").first()
+    return [Seen(ENTRIES, 0, last.position, session.pk, chosen)] if last else []
+
+
 def seen_revision(document: int, number: int) -> Seen:
     """Return a document as it stood at a revision: with it, every fact that lived then."""
     return Seen(DOCUMENTS, number, number, document)
@@ -78,7 +87,8 @@ def note_access(
     if not seen:
         return
     fingerprint = hashlib.sha256(repr((workspace.pk, actor, via, action, [astuple(one) for one in seen])).encode())
-    if not cache.add(f"access:{fingerprint.hexdigest()}", 1, SAME_SECONDS):
+    written = f"access:{fingerprint.hexdigest()}"
+    if not cache.add(written, 1, SAME_SECONDS):
         return
 
     @transaction.atomic
@@ -102,8 +112,10 @@ def note_access(
         AccessedRow.objects.bulk_create(rows, batch_size=150)
 
     try:
-        retry.write(write)
+        with retry.waiting_at_most(LONGEST_WAIT):
+            write()
     except DatabaseError as error:
+        cache.delete(written)
         logger.warning("an access can't be written down: %s", error)
 
 
@@ -139,7 +151,9 @@ def _having(**conditions: object) -> QuerySet[AccessRecord]:
 
 
 def forget_old_accesses(now: datetime) -> None:
-    """Drop records older than the settings keep them; 0 days keeps them for ever."""
+    """Drop records older than the settings keep them, a few thousand at a time; 0 days keeps them for ever."""
     if settings.MEMORYHUB_ACCESS_DAYS:
         limit = now - timedelta(days=settings.MEMORYHUB_ACCESS_DAYS)
-        AccessRecord.objects.filter(at__lt=limit).delete()
+        old = AccessRecord.objects.filter(at__lt=limit).order_by("at").values_list("pk", flat=True)
+        if pks := list(old[:MOST_DROPPED]):
+            AccessRecord.objects.filter(pk__in=pks).delete()

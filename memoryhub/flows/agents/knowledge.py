@@ -9,7 +9,7 @@ from typing import Any
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services import cache
 from knowledge_app.services.key_values import find_key, living, write_value
-from knowledge_app.services.knowledge import add_knowledge, context_export, save_entry, with_text
+from knowledge_app.services.knowledge import add_knowledge, context_lines, save_entry, with_text
 from knowledge_app.services.observations import Said, store
 from memoryhub.flows.agents.noting import note
 from memoryhub.flows.documents import knowledge_document, observation_document
@@ -76,13 +76,9 @@ def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: d
 def knowledge_for_prompt(caller: Caller, *, max_chars: int = 2_000, now: datetime) -> Document:
     """Return the entries that Grip would put into a prompt, a line each."""
     require(caller, "read")
-    text = context_export(caller.workspace, max_chars=max_chars)
-    rows = KnowledgeEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None)
-    lines = set(text.split("\n"))
-    pairs = rows.values_list("pk", "category", "content").iterator(chunk_size=500) if text else ()
-    pks = [pk for pk, category, content in pairs if f"[{category}] {content}".split("\n", 1)[0] in lines]
-    note(caller, "knowledge.read", seen_rows("knowledge", pks), now)
-    return {"text": text}
+    chosen = context_lines(caller.workspace, max_chars=max_chars)
+    note(caller, "knowledge.read", seen_rows("knowledge", [pk for pk, _ in chosen]), now)
+    return {"text": "\n".join(line for _, line in chosen)}
 
 
 def remember(caller: Caller, said: Sequence[Said], *, now: datetime) -> Document:

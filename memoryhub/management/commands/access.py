@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from memoryhub.flows.access_log import access_document, log_of, rows_of, target_of, touch_document
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.management.json_command import JsonCommand
+
+LIMIT = 50
+MOST_ROWS = 1_000  # of one access
+
+
+class Command(JsonCommand):
+    help = "Say who read what in a workspace; of one row, who has seen or changed it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace")
+        one = parser.add_mutually_exclusive_group()
+        one.add_argument("--entry", type=int, metavar="PK")
+        one.add_argument("--fact", type=int, metavar="PK")
+        one.add_argument("--row", default="", metavar="TABLE:PK")
+        parser.add_argument("--limit", type=int, default=LIMIT, help=f"readings shown, the latest ones ({LIMIT})")
+
+    def run(
+        self, *, workspace: str, entry: int | None, fact: int | None, row: str, limit: int, **_options: Any
+    ) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        is_asked = entry is not None or fact is not None or bool(row)
+        target = target_of(found, entry=entry, fact=fact, row=row) if is_asked else None
+        log = target.accesses if target else log_of(found)
+        records = list(log.order_by("-id")[: max(limit, 0)])
+        rows = rows_of(records, most=MOST_ROWS)
+        document: dict[str, Any] = {"accesses": [access_document(record, rows[record.pk]) for record in records]}
+        if target:
+            document |= {"of": target.label, "touches": [touch_document(touch) for touch in target.touches]}
+        return document
+
+    def show(self, result: dict[str, Any]) -> None:
+        for access in result["accesses"]:
+            who = access["who"]["name"]
+            self.line(f"{access['at']:%Y-%m-%d %H:%M} {who} {access['text']} ({access['via']})")
+        for touch in result.get("touches", []):
+            self.line(f"{touch['at']:%Y-%m-%d %H:%M} {touch['who']}: {touch['text']}")
+        if not result["accesses"] and not result.get("touches"):
+            self.line("Nobody has read it." if "of" in result else "Nobody has read anything.")

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+
+from memoryhub.flows.lookup import NotFound, find_workspace
+from memoryhub.flows.tokens import DEFAULT_SCOPES, PER_MINUTE, SCOPES, issue_token, living_tokens, revoke_token
+from memoryhub.management.json_command import JsonCommand
+from memoryhub.models import ApiToken
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "token")
+
+
+class Command(JsonCommand):
+    help = "Make, list and revoke the tokens by which agents come in. A token's text is printed once."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=("make", "list", "revoke"))
+        parser.add_argument("workspace")
+        parser.add_argument("name", nargs="?", default="", help="the agent's name; revoke: or the token's beginning")
+        parser.add_argument("--scopes", default=",".join(DEFAULT_SCOPES), help=f"some of {','.join(SCOPES)}")
+        parser.add_argument("--days", type=int, help="how long it is good (default: until it is revoked)")
+        parser.add_argument("--per-minute", type=int, default=PER_MINUTE, help="calls a minute")
+
+    def run(self, *, action: str, workspace: str, name: str, **options: Any) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        now = timezone.now()
+        if action == "make":
+            days = options["days"]
+            token, text = issue_token(
+                found,
+                name,
+                [scope.strip() for scope in options["scopes"].split(",") if scope.strip()],
+                actor=COMMAND,
+                now=now,
+                expires_at=now + timedelta(days=days) if days is not None else None,
+                per_minute=options["per_minute"],
+            )
+            return {"tokens": [_document(token)], "token": text}
+        if action == "revoke":
+            token = _find(found, name)
+            revoke_token(token, actor=COMMAND, now=now)
+            token.refresh_from_db()
+            return {"tokens": [_document(token)]}
+        tokens = ApiToken.objects.filter(living_tokens(now), workspace=found).order_by("-id")
+        return {"tokens": [_document(token) for token in tokens]}
+
+    def show(self, result: dict[str, Any]) -> None:
+        for token in result["tokens"]:
+            ends = "revoked" if token["revoked_at"] else f"until {token['expires_at'] or 'it is revoked'}"
+            self.line(f"{token['name']} ({token['prefix']}…): {', '.join(token['scopes'])}, {ends}")
+        if "token" in result:
+            self.line(f"  {result['token']}")
+            self.line("  It is shown this once.")
+        if not result["tokens"]:
+            self.line("No token is good here.")
+
+
+def _find(workspace: Workspace, name: str) -> ApiToken:
+    tokens = ApiToken.objects.select_related("workspace").filter(workspace=workspace, revoked_at=None)
+    token = tokens.filter(Q(name=name) | Q(prefix=name.removesuffix("…"))).first()
+    if token is None:
+        raise NotFound(f"{workspace.slug} has no token {name!r} that could be revoked.")
+    return token
+
+
+def _document(token: ApiToken) -> dict[str, Any]:
+    return {
+        "name": token.name,
+        "prefix": token.prefix,
+        "scopes": token.scopes,
+        "per_minute": token.per_minute,
+        "created_by": token.created_by,
+        "created_at": token.created_at,
+        "expires_at": token.expires_at,
+        "last_used_at": token.last_used_at,
+        "revoked_at": token.revoked_at,
+    }

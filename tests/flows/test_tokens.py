@@ -1,0 +1,207 @@
+"""Tokens: shown once, kept as an HMAC, good for one workspace, some scopes, a time and so many calls a minute."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from knowledge_app.services.forget import Wish, plan_forget
+from memoryhub.flows.forget import forget
+from memoryhub.flows.tokens import (
+    SCOPES,
+    BadToken,
+    NotAuthenticated,
+    ScopeMissing,
+    TooManyCalls,
+    authenticate,
+    forget_old_calls,
+    issue_token,
+    require,
+    revoke_token,
+    spend_call,
+)
+from memoryhub.models import AccessRecord, ApiToken, IdempotentCall
+from sessions_app.models import AuditRecord, Workspace
+from sessions_app.services.accesses import note_access, seen_rows
+from sessions_app.services.audit import Actor
+from tests.hub import NOW, PERSON
+
+pytestmark = pytest.mark.django_db
+
+
+def issue(workspace, name="atlas", scopes=("read", "append"), **values):
+    return issue_token(workspace, name, scopes, actor=PERSON, now=NOW, **values)
+
+
+def test_a_token_is_kept_as_its_beginning_and_an_hmac(workspace):
+    token, text = issue(workspace)
+
+    assert re.fullmatch(r"mh_[0-9a-f]{10}_[A-Za-z0-9_-]{43}", text)
+    kept = " ".join(str(value) for value in ApiToken.objects.values_list()[0])
+    assert text not in kept
+    assert text.removeprefix(f"{token.prefix}_") not in kept
+    assert len(token.token_hash) == 64
+
+
+def test_nothing_that_is_written_down_holds_the_token(workspace):
+    _, text = issue(workspace)
+
+    told = AuditRecord.objects.get(action="token.made")
+    assert text[14:] not in f"{told.text} {told.detail} {told.object_id}"
+
+
+def test_a_good_token_says_who_calls_and_where(workspace):
+    _, text = issue(workspace, "  the   pilot ")
+
+    caller = authenticate(text, via="rest", now=NOW)
+
+    assert (caller.workspace, caller.actor.kind, caller.actor.name) == (workspace, "agent", "the pilot")
+    assert ApiToken.objects.get().last_used_at == NOW
+
+
+@pytest.mark.parametrize(
+    "change", [lambda text: text[:-1] + "~", lambda text: text[:20], lambda _text: "", str.upper]
+)
+def test_another_text_is_nobody(workspace, change):
+    _, text = issue(workspace)
+
+    with pytest.raises(NotAuthenticated, match="Send the token"):
+        authenticate(change(text), via="rest", now=NOW)
+
+
+def test_a_known_beginning_with_another_end_is_nobody(workspace):
+    token, _ = issue(workspace)
+
+    with pytest.raises(NotAuthenticated, match="Send the token"):
+        authenticate(f"{token.prefix}_{'a' * 43}", via="rest", now=NOW)
+
+
+def test_a_token_ends_with_its_time(workspace):
+    _, text = issue(workspace, expires_at=NOW + timedelta(days=1))
+
+    assert authenticate(text, via="rest", now=NOW + timedelta(hours=23))
+    with pytest.raises(NotAuthenticated, match="has ended"):
+        authenticate(text, via="rest", now=NOW + timedelta(days=1))
+
+
+def test_a_revoked_token_ends_at_once_and_frees_its_name(workspace):
+    token, text = issue(workspace)
+
+    assert revoke_token(token, actor=PERSON, now=NOW)
+    assert not revoke_token(token, actor=PERSON, now=NOW)
+
+    with pytest.raises(NotAuthenticated):
+        authenticate(text, via="rest", now=NOW)
+    assert AuditRecord.objects.filter(action="token.revoked").count() == 1
+    assert issue(workspace)
+
+
+def test_two_good_tokens_of_a_workspace_have_two_names(workspace):
+    issue(workspace)
+
+    with pytest.raises(BadToken, match="in use here"):
+        issue(workspace)
+    assert issue(Workspace.objects.create(slug="other", name="Other"))
+    assert AuditRecord.objects.filter(action="token.made").count() == 2
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"name": " "},
+        {"name": "x" * 101},
+        {"scopes": []},
+        {"scopes": ["read", "admin"]},
+        {"expires_at": NOW},
+        {"per_minute": 0},
+        {"per_minute": 60_001},
+    ],
+)
+def test_what_makes_no_sense_makes_no_token(workspace, wish):
+    with pytest.raises(BadToken):
+        issue(workspace, **wish)
+    assert not ApiToken.objects.exists()
+
+
+def test_a_scope_that_is_missing_is_named(workspace):
+    _, text = issue(workspace)
+    caller = authenticate(text, via="rest", now=NOW)
+
+    require(caller, "append")
+    with pytest.raises(ScopeMissing) as refused:
+        require(caller, "edit")
+    assert refused.value.details == {"scope": "edit"}
+
+
+def test_the_limit_counts_calls_minute_by_minute(workspace):
+    _, text = issue(workspace, per_minute=2)
+    caller = authenticate(text, via="rest", now=NOW)
+
+    spend_call(caller, NOW)
+    spend_call(caller, NOW)
+    with pytest.raises(TooManyCalls) as refused:
+        spend_call(caller, NOW + timedelta(seconds=20))
+    assert refused.value.details == {"retry_after": 40}
+    spend_call(caller, NOW + timedelta(minutes=1))
+
+
+def test_idempotency_keys_are_forgotten_after_a_day(workspace):
+    token, _ = issue(workspace)
+    for key, hours in (("old", 25), ("new", 23)):
+        made_at = NOW - timedelta(hours=hours)
+        IdempotentCall.objects.create(
+            token=token, idempotency_key=key, request_hash="x", status=201, answer={}, created_at=made_at
+        )
+
+    forget_old_calls(NOW)
+
+    assert IdempotentCall.objects.get().idempotency_key == "new"
+
+
+def test_every_scope_is_documented():
+    text = (Path(settings.BASE_DIR) / "docs" / "agents.md").read_text()
+
+    for scope, meaning in SCOPES.items():
+        assert f"| `{scope}` | {meaning} |" in text
+
+
+def test_the_command_prints_the_text_once(command, workspace):
+    made = command("token", "make", "atlas", "pilot", "--scopes", "read, append", "--days", "30")
+    listed = command("token", "list", "atlas")
+    revoked = command("token", "revoke", "atlas", "pilot")
+
+    text = made["token"]
+    assert made["tokens"][0]["scopes"] == ["read", "append"]
+    assert text not in str(listed)
+    assert listed["tokens"][0]["prefix"] == text[:13]
+    assert revoked["tokens"][0]["revoked_at"]
+    assert command("token", "list", "atlas")["tokens"] == []
+
+
+def test_the_command_says_what_is_wrong(command, workspace):
+    assert command("token", "make", "atlas", "x", "--scopes", "all", status=1)["error"]["code"] == "bad_token"
+    assert command("token", "revoke", "atlas", "nobody", status=1)["error"]["code"] == "not_found"
+
+
+def test_forgetting_a_person_renames_their_tokens_which_stay_good(workspace):
+    _, text = issue(workspace, "Zebra's laptop")
+    issue(workspace, "Zebra's desk")
+    token = authenticate(text, via="rest", now=NOW).token
+    IdempotentCall.objects.create(
+        token=token, idempotency_key="k", request_hash="x", status=200, answer={"text": "Zebra waits"}
+    )
+    note_access(workspace, "a.b", seen_rows("knowledge", [1]), actor=Actor("agent", token.name), via="rest", now=NOW)
+    wish = Wish("person", ("Zebra",))
+
+    forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="", actor=PERSON, now=NOW)
+
+    assert [name.rstrip("0123456789") for name in ApiToken.objects.values_list("name", flat=True)] == [
+        "forgotten-"
+    ] * 2
+    assert authenticate(text, via="rest", now=NOW).token == token
+    assert IdempotentCall.objects.get().answer == {"text": "[forgotten]"}
+    assert AccessRecord.objects.get().actor_name == "[forgotten]"

@@ -1,0 +1,218 @@
+"""Tokens on pages: made once and shown once, revoked, for operators alone; the guide waits for the first call."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session as LoginSession
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from memoryhub.flows.tokens import authenticate, issue_token, revoke_token
+from memoryhub.models import ApiToken
+from memoryhub.views.agents import KINDS
+from sessions_app.models import AuditRecord, Membership
+from sessions_app.services.accesses import note_access, seen_rows
+from tests.hub import NOW, PERSON
+from tests.markup import live_markup
+
+pytestmark = pytest.mark.django_db
+WISH = {"name": "pilot", "scopes": ["read", "append"], "days": "30", "per_minute": "600"}
+
+
+@pytest.fixture
+def operator(workspace) -> Client:
+    user = User.objects.create_user("olga")
+    Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.OPERATOR)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def url(name: str, *args: object) -> str:
+    return reverse(name, args=["atlas", *args])
+
+
+def issue(workspace, name="pilot", now=None, **values):
+    return issue_token(workspace, name, ["read"], actor=PERSON, now=now or timezone.now(), **values)
+
+
+def test_a_token_is_shown_in_the_answer_to_its_post_and_nowhere_else(workspace, operator):
+    response = operator.post(url("new-token"), WISH)
+
+    text = response.context["text"]
+    assert authenticate(text, via="rest", now=timezone.now()).actor.name == "pilot"
+    assert response.status_code == 200
+    assert "no-store" in response["Cache-Control"]
+    assert text in response.content.decode()
+    for page in ("agents", "connect", "new-token", "activity", "access"):
+        assert text not in operator.get(url(page)).content.decode()
+    assert all(text not in str(login.get_decoded()) for login in LoginSession.objects.all())
+    assert text not in str(cache._cache)
+    assert text not in response.request["PATH_INFO"]
+
+
+def test_the_lines_to_copy_hold_the_token_and_the_address(workspace, operator, settings):
+    settings.MEMORYHUB_URL = "https://hub.example"
+
+    response = operator.post(url("new-token"), WISH)
+
+    html = response.content.decode()
+    assert html.count(response.context["text"]) == 7
+    assert "https://hub.example/api/v1/entries" in html
+    assert live_markup(html) == []
+
+
+def test_a_hub_on_this_machine_is_named_as_it_was_asked(workspace, viewer_client):
+    html = viewer_client.get(url("connect"), headers={"host": "localhost:9000"}).content.decode()
+
+    assert "http://localhost:9000/api/v1/context" in html
+    assert "Bearer mh_…" in html
+
+
+@pytest.mark.parametrize(
+    "change", [{"name": ""}, {"scopes": []}, {"scopes": ["admin"]}, {"days": "7"}, {"per_minute": "0"}]
+)
+def test_a_wrong_form_makes_no_token(workspace, operator, change):
+    assert operator.post(url("new-token"), WISH | change).status_code == 422
+    assert not ApiToken.objects.exists()
+
+
+def test_a_name_in_use_is_said_on_the_form(workspace, operator):
+    issue(workspace)
+
+    response = operator.post(url("new-token"), WISH)
+
+    assert response.status_code == 422
+    assert "in use here" in response.content.decode()
+
+
+@pytest.mark.parametrize(("days", "ends"), [("30", 30), ("365", 365), ("", None)])
+def test_a_token_ends_when_the_form_says(workspace, operator, days, ends):
+    operator.post(url("new-token"), WISH | {"days": days})
+
+    token = ApiToken.objects.get()
+    assert (token.expires_at - token.created_at if token.expires_at else None) == (
+        timedelta(days=ends) if ends else None
+    )
+
+
+def test_only_operators_make_and_revoke(workspace, editor, viewer_client):
+    token, _ = issue(workspace)
+
+    for client in (editor, viewer_client):
+        for page in (url("agents"), url("new-token"), url("revoke-token", token.pk)):
+            assert client.get(page).status_code == 404
+            assert client.post(page, WISH).status_code == 404
+        assert "Make a token" not in client.get(url("connect")).content.decode()
+    assert ApiToken.objects.filter(revoked_at=None).count() == 1
+
+
+def test_revoking_asks_first_and_is_told(workspace, operator):
+    token, _ = issue(workspace)
+
+    assert "Revoke the token of pilot?" in operator.get(url("revoke-token", token.pk)).content.decode()
+    assert not AuditRecord.objects.filter(action="token.revoked").exists()
+    page = operator.post(url("revoke-token", token.pk), follow=True).content.decode()
+
+    assert "The token of pilot is revoked." in page
+    assert AuditRecord.objects.get(action="token.revoked").actor_name == "olga"
+
+
+def test_the_list_says_how_each_stands(workspace, operator):
+    soon = timezone.now() + timedelta(days=3)
+    living, _ = issue(workspace, expires_at=soon)
+    revoked, _ = issue(workspace, "gone")
+    revoke_token(revoked, actor=PERSON, now=timezone.now())
+    issue(workspace, "over", now=NOW, expires_at=NOW + timedelta(days=1))
+    note_access(
+        workspace, "knowledge.read", seen_rows("knowledge", [1]), actor=PERSON, via="rest",
+        now=timezone.now(), token=living,
+    )  # fmt: skip
+
+    page = operator.get(url("agents"))
+    shown = {one.token.name: one for one in operator.get(url("agents"), {"state": "all"}).context["tokens"]}
+
+    assert [one.token.name for one in page.context["tokens"]] == ["pilot"]
+    assert {name: one.state for name, one in shown.items()} == {
+        "pilot": "living", "gone": "revoked", "over": "ended",
+    }  # fmt: skip
+    assert (shown["pilot"].ends_soon, shown["pilot"].reading_count) == (True, 1)
+    assert "soon: " in page.content.decode()
+
+
+def test_the_list_asks_the_same_number_of_questions_for_10_tokens_and_20(workspace, operator):
+    counts = []
+    for first in (0, 10):
+        for number in range(first, first + 10):
+            issue(workspace, f"agent {number}")
+        with CaptureQueriesContext(connection) as captured:
+            operator.get(url("agents"))
+        counts.append(len(captured))
+
+    assert counts[0] == counts[1]
+
+
+def test_an_empty_list_teaches(workspace, operator):
+    assert "No agent has a token" in operator.get(url("agents")).content.decode()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_can_be_linked_to(workspace, viewer_client, kind):
+    html = viewer_client.get(url("connect"), {"kind": kind}).content.decode()
+
+    assert f'id="{kind}" open' in html
+    assert html.count(" open>") == 1
+
+
+def test_the_guide_waits_until_the_token_calls(workspace, viewer_client):
+    token, text = issue(workspace)
+    asked = {"since": int(timezone.now().timestamp()), "token": token.pk}
+
+    assert viewer_client.get(url("first-call"), asked).status_code == 204
+    authenticate(text, via="rest", now=timezone.now())
+    note_access(
+        workspace, "context.read", seen_rows("summaries", [1, 2]), actor=PERSON, via="rest",
+        now=timezone.now() + timedelta(seconds=1), token=token,
+    )  # fmt: skip
+    answer = viewer_client.get(url("first-call"), asked)
+
+    assert answer.status_code == 286
+    assert "First call arrived: took the context of 2 parts" in answer.content.decode()
+    assert "By pilot" in answer.content.decode()
+
+
+def test_a_guide_without_a_token_waits_for_any_of_the_workspace(workspace, viewer_client):
+    _, text = issue(workspace)
+    since = int(timezone.now().timestamp())
+    authenticate(text, via="rest", now=timezone.now())
+
+    assert viewer_client.get(url("first-call"), {"since": since}).status_code == 286
+    assert viewer_client.get(url("first-call"), {"since": since + 60}).status_code == 204
+
+
+def test_the_guide_stops_asking_after_ten_minutes(workspace, viewer_client):
+    answer = viewer_client.get(url("first-call"), {"since": int(timezone.now().timestamp()) - 601})
+
+    assert answer.status_code == 286
+    assert "No call came" in answer.content.decode()
+
+
+def test_a_token_of_another_workspace_tells_nothing(workspace, viewer_client):
+    other = type(workspace).objects.create(slug="other", name="Other")
+    token, text = issue(other)
+    authenticate(text, via="rest", now=timezone.now())
+
+    assert viewer_client.get(url("first-call"), {"since": 1, "token": token.pk}).status_code == 286
+    assert "pilot" not in viewer_client.get(url("first-call"), {"since": 1}).content.decode()
+
+
+def test_an_empty_workspace_leads_to_the_guide(workspace, viewer_client):
+    for page in ("workspace", "sessions:list", "activity", "access"):
+        assert f'href="{url("connect")}"' in viewer_client.get(url(page)).content.decode()
