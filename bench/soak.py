@@ -1,6 +1,7 @@
-"""Long runs against real worker processes: 2,000 turns with tools, and a worker killed 100 times.
+"""Long runs against real processes: turns with tools, workers that are killed, an agent that edits its own memory.
 
     python bench/soak.py turns [COUNT] | kills [ROUNDS] | writers | consolidators
+    python bench/soak.py agent [EDITS] | killed-syncs [ROUNDS]        (bench/sharing.py says what they count)
 
 Each makes a hub of its own and ends with check_memory; exit status 1 when a promise is broken. DATABASE_URL names
 another database than a new SQLite file.
@@ -36,6 +37,7 @@ from django.db import close_old_connections, connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from bench.player import playing  # noqa: E402
+from bench.sharing import agent, killed_syncs  # noqa: E402
 from knowledge_app.models import MemoryDocument  # noqa: E402
 from memoryhub.flows.check import check_memory  # noqa: E402
 from memoryhub.flows.context import build_context  # noqa: E402
@@ -248,10 +250,12 @@ def main() -> None:
         "kills": kills,
         "writers": writers,
         "consolidators": consolidators,
+        "agent": agent,
+        "killed-syncs": killed_syncs,
     }
-    defaults = {"turns": [2_000], "kills": [100], "writers": [], "consolidators": []}
+    defaults = {"turns": [2_000], "kills": [100]}
     call_command("migrate", verbosity=0)
-    faults = soaks[what](*([int(count) for count in counts] or defaults[what]))
+    faults = soaks[what](*([int(count) for count in counts] or defaults.get(what, [])))
     free_stuck_runs(timezone.now())
     faults += [str(row) for row in check_memory().broken]
     close_old_connections()

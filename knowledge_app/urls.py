@@ -9,6 +9,7 @@ urlpatterns = [
     path("sessions/<int:pk>/learnt/", views.editing.learnt, name="learnt"),
     path("memory/new/", views.editing.start, name="start-document"),
     path("memory/<int:pk>/", views.document, name="document"),
+    path("memory/<int:pk>/news/", views.document_news, name="document-news"),
     path("memory/<int:pk>/edit/", views.editing.edit, name="edit-document"),
     path("memory/<int:pk>/preview/", views.editing.preview, name="preview-document"),
     path("memory/<int:pk>/compare/", views.editing.compare, name="compare"),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.db.models import Count, F, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 
 from knowledge_app.models import (
     CachedResponse,
@@ -40,8 +41,11 @@ PARTS = [  # label, url name, icon, count
     ("Hygiene", "hygiene", "hygiene", "concern_total"),
     ("Runs", "runs", "fold", "live_total"),
     ("Activity", "activity", "clock", None),
+    ("Access log", "access", "user", None),
     ("Statistics", "sessions:statistics", "statistics", None),
     ("Imports", "workspace-imports", "imports", None),
+    ("Sync", "sync", "restart", None),
+    ("Connect", "connect", "link", None),
 ]
 FOR_OPERATORS = [("Forget", "forget", "forget", None), ("Settings", "workspace-settings", "settings", None)]
 PART_OF = {  # pages below a part
@@ -53,8 +57,12 @@ PART_OF = {  # pages below a part
     "new-session": "sessions:list",
     "run": "runs",
     "webhooks": "workspace-settings",
+    "agents": "connect",
+    "new-token": "connect",
+    "revoke-token": "connect",
     "import-report": "workspace-imports",
     "workspace-files": "workspace-imports",
+    "export-workspace": "workspace-imports",
     "knowledge:document": "knowledge:documents",
     "knowledge:edit-document": "knowledge:documents",
     "knowledge:compare": "knowledge:documents",
@@ -94,12 +102,22 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     ]
     items = _items(request, at_hand) if at_hand else []
     search_url = reverse("search", args=[at_hand.slug]) if at_hand else reverse("hub-search")
-    return {"nav": {"workspace": at_hand, "workspaces": workspaces, "items": items, "search_url": search_url}}
+    nav = {"workspace": at_hand, "workspaces": workspaces, "items": items, "search_url": search_url}
+    return {"nav": nav | _live(request, at_hand)}
+
+
+def _live(request: HttpRequest, at_hand: Workspace | None) -> dict[str, Any]:
+    """Return where an open page asks for changes, and from which audit record on; "" where nothing on it is live."""
+    newest: int | None = getattr(request, "newest_record", None)
+    if newest is None:
+        return {"changes_url": "", "after": 0}
+    url = reverse("changes", args=[at_hand.slug]) if at_hand else reverse("hub-changes")
+    return {"changes_url": url, "after": newest}
 
 
 def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
     counts = count_parts(Workspace.objects.filter(pk=workspace.pk))[workspace.pk]
-    here = request.resolver_match.view_name if request.resolver_match else ""
+    here = _page_at_hand(request)
     part = PART_OF.get(here, here)
     may_configure = has_role(request.user, workspace, Membership.Role.OPERATOR)
     return [
@@ -114,6 +132,18 @@ def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
         }
         for label, name, icon, count in PARTS + (FOR_OPERATORS if may_configure else [])
     ]
+
+
+def _page_at_hand(request: HttpRequest) -> str:
+    """Return the URL name of the page; of the one that is open where the navigation alone is asked for."""
+    here = request.resolver_match.view_name if request.resolver_match else ""
+    asking: str | None = request.htmx.current_url_abs_path if here == "live-navigation" else None  # type: ignore[attr-defined]
+    if not asking:
+        return here
+    try:
+        return resolve(urlsplit(asking).path).view_name
+    except Resolver404:
+        return ""
 
 
 def _oldest_held(workspace: Workspace) -> datetime | None:

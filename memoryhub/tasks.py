@@ -8,9 +8,10 @@ from django.utils import timezone
 from django_tasks import task
 
 from memoryhub.flows.hygiene import scan_first
+from memoryhub.flows.live_sync import sync_workspace
 from memoryhub.flows.sync import run_import
 from memoryhub.lib.errors import MemoryHubError
-from sessions_app.models import ImportReport
+from sessions_app.models import ImportReport, Workspace
 from sessions_app.services.audit import Actor
 
 logger = logging.getLogger(__name__)
@@ -29,3 +30,15 @@ def import_folder(report_id: int) -> None:
         logger.warning("import %s failed: %s", report_id, error.code)
     else:
         scan_first(result.workspace, actor=actor, now=timezone.now())
+
+
+@task()
+def sync_folder(workspace_id: int, requested_by: str) -> None:
+    """Carry out a sync that a page asked for, every file read; the workspace's state says how it went."""
+    workspace = Workspace.objects.filter(pk=workspace_id).first()
+    if workspace is None:
+        return
+    try:
+        sync_workspace(workspace, actor=Actor("person", requested_by), now=timezone.now(), full=True)
+    except MemoryHubError as error:
+        logger.warning("sync of workspace %s failed: %s", workspace_id, error.code)

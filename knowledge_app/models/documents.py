@@ -12,7 +12,11 @@ from sessions_app.models import AuditRecord, Entry, Run, Workspace
 
 
 class MemoryDocument(models.Model):
-    """MEMORY.md, SOUL.md or USER.md. ``head`` is its text now; ``synced_revision`` what the agent's file held."""
+    """MEMORY.md, SOUL.md or USER.md. ``head`` is its text now; ``synced_revision`` what the agent's file held.
+
+    ``written_over``: what the file held before the hub last wrote to it, ``written_at``: an agent that had read that
+    text may still come back with a text made of it.
+    """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="documents")
     name = models.CharField(max_length=200)
@@ -21,6 +25,10 @@ class MemoryDocument(models.Model):
     synced_revision = models.ForeignKey(
         "MemoryRevision", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
+    written_over = models.ForeignKey(
+        "MemoryRevision", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
+    )
+    written_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
 

@@ -19,6 +19,7 @@ class KnowledgeEntry(models.Model):
     """A fact of Grip's knowledge base. ``content_id`` is the agent's own id of it, for ever.
 
     ``identity`` is Grip's hash of category and content as they are now: what makes two entries one.
+    ``awaits_file_since``: made in the hub, or taken out of the agent's file by the hub; it isn't in that file.
     """
 
     class Category(models.TextChoices):
@@ -44,9 +45,10 @@ class KnowledgeEntry(models.Model):
     review_by = models.DateField(null=True, blank=True)
     corrected = JSONTextField(default=dict, blank=True)
     extra = JSONTextField(default=dict, blank=True)
+    awaits_file_since = models.DateTimeField(null=True, blank=True)
     updated_at = models.DateTimeField(default=timezone.now)
 
-    history = HistoricalRecords()
+    history = HistoricalRecords(excluded_fields=["awaits_file_since"])
 
     class Meta:
         verbose_name_plural = "knowledge entries"
@@ -54,6 +56,7 @@ class KnowledgeEntry(models.Model):
         indexes = [
             models.Index(fields=["workspace", "category", "-access_count", "-id"], name="knowledge_by_category"),
             models.Index(fields=["workspace", "identity"], name="knowledge_by_identity"),
+            models.Index(fields=["workspace", "-updated_at"], name="knowledge_latest_change"),
         ]
 
     def __str__(self) -> str:

@@ -5,11 +5,21 @@ Withdrawn rows are left out. A row that nobody touched since it was imported com
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.models import (
+    CachedResponse,
+    HistoryEntry,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryDocument,
+    Observation,
+)
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
+    DocumentRecord,
+    HistoryRecord,
     KeyValueRecord,
     KnowledgeRecord,
     ObservationRecord,
@@ -20,11 +30,16 @@ from sessions_app.models import Workspace
 
 def knowledge_file(workspace: Workspace) -> str:
     """Return Grip's knowledge.json. A corrected entry has the id that Grip gives to what it says now."""
+    return knowledge_json(knowledge_records(workspace))
+
+
+def knowledge_records(workspace: Workspace) -> Iterator[KnowledgeRecord]:
     rows = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).order_by("id")
-    return knowledge_json(_knowledge(row) for row in rows.iterator(chunk_size=1000))
+    return (knowledge_record(row) for row in rows.iterator(chunk_size=1000))
 
 
-def _knowledge(row: KnowledgeEntry) -> KnowledgeRecord:
+def knowledge_record(row: KnowledgeEntry) -> KnowledgeRecord:
+    """Return an entry as Grip's file has it."""
     is_corrected = row.corrected.keys() & {"category", "content"}
     return KnowledgeRecord(
         content_id=row.identity if is_corrected else row.content_id,
@@ -46,9 +61,13 @@ def _untouched(row: KnowledgeEntry | Observation) -> dict[str, Any]:
 
 def observations_file(workspace: Workspace) -> str:
     """Return observations as the JSON export that the hub reads."""
+    return observations_json(observation_records(workspace))
+
+
+def observation_records(workspace: Workspace) -> Iterator[ObservationRecord]:
     rows = Observation.objects.filter(workspace=workspace, withdrawn_at=None).order_by("id")
-    return observations_json(
-        ObservationRecord(
+    for row in rows.iterator(chunk_size=1000):
+        yield ObservationRecord(
             uid=row.uid,
             category=row.category,
             content=row.content,
@@ -57,21 +76,27 @@ def observations_file(workspace: Workspace) -> str:
             occurred_at_text=row.occurred_at_text,
             extra=_untouched(row),
         )
-        for row in rows.iterator(chunk_size=1000)
-    )
 
 
 def key_values_file(workspace: Workspace) -> str:
     """Return grid's kv.json."""
-    rows = KeyValue.objects.filter(workspace=workspace, withdrawn_at=None)
-    return key_values_json(KeyValueRecord(row.key, row.value, row.is_json) for row in rows)
+    return key_values_json(key_value_records(workspace))
+
+
+def key_value_records(workspace: Workspace) -> Iterator[KeyValueRecord]:
+    rows = KeyValue.objects.filter(workspace=workspace, withdrawn_at=None).order_by("id")
+    return (KeyValueRecord(row.key, row.value, row.is_json) for row in rows.iterator(chunk_size=1000))
 
 
 def cache_file(workspace: Workspace) -> str:
     """Return Grip's semantic_cache.json."""
+    return cache_json(cached_records(workspace))
+
+
+def cached_records(workspace: Workspace) -> Iterator[CachedResponseRecord]:
     rows = CachedResponse.objects.filter(workspace=workspace).order_by("id")
-    return cache_json(
-        CachedResponseRecord(
+    for row in rows.iterator(chunk_size=500):
+        yield CachedResponseRecord(
             key=row.key,
             model=row.model,
             response=row.response,
@@ -80,5 +105,28 @@ def cache_file(workspace: Workspace) -> str:
             accessed_at=row.accessed_at,
             extra=row.extra,
         )
-        for row in rows.iterator(chunk_size=500)
-    )
+
+
+def document_records(workspace: Workspace) -> Iterator[DocumentRecord]:
+    """Yield the memory documents as they are now, with the source's bytes where nobody changed the text since."""
+    documents = MemoryDocument.objects.filter(workspace=workspace).exclude(head=None).select_related("head")
+    for document in documents.order_by("name"):
+        if document.head:
+            raw = document.head.raw
+            yield DocumentRecord(document.name, document.head.content, None if raw is None else bytes(raw))
+
+
+def history_records(workspace: Workspace) -> Iterator[HistoryRecord]:
+    """Yield the history in its order, without what was withdrawn."""
+    rows = HistoryEntry.objects.filter(workspace=workspace, withdrawn_at=None).select_related("session")
+    for row in rows.order_by("position").iterator(chunk_size=1000):
+        yield HistoryRecord(
+            content=row.content,
+            source_hash="",
+            occurred_at=row.occurred_at,
+            occurred_at_text=row.occurred_at_text,
+            session_key=row.session.key if row.session else "",
+            is_archived=row.is_archived,
+            file=row.source,
+            extra=row.extra,
+        )

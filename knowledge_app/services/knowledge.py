@@ -228,29 +228,36 @@ def with_text(rows: QuerySet[KnowledgeEntry], text: str) -> QuerySet[KnowledgeEn
 
 
 def context_export(workspace: Workspace, *, max_chars: int = CONTEXT_CHARS, max_tokens: int | None = None) -> str:
-    """Return the entries that go into a prompt, one line each: ``[category] content``.
+    """Return the entries that go into a prompt, one line each: see ``context_lines``."""
+    return "\n".join(line for _, line in context_lines(workspace, max_chars=max_chars, max_tokens=max_tokens))
+
+
+def context_lines(
+    workspace: Workspace, *, max_chars: int = CONTEXT_CHARS, max_tokens: int | None = None
+) -> list[tuple[int, str]]:
+    """Return the entries that go into a prompt, each with its key as a line: ``[category] content``.
 
     By Grip's order of categories, within one the most used first. Stops before ``max_chars`` characters, line ends
     counted, or ``max_tokens`` tokens would be passed (formats.md section 3).
     """
     counter = counter_for(workspace.model)
-    lines: list[str] = []
+    lines: list[tuple[int, str]] = []
     chars = tokens = 0
     for category in CATEGORIES:
-        for content in (
+        for pk, content in (
             _living(workspace)
             .filter(category=category)
             .order_by(*USED_FIRST)
-            .values_list("content", flat=True)
+            .values_list("pk", "content")
             .iterator(chunk_size=200)
         ):
             line = f"[{category}] {content}"
             tokens += counter.count(line) + 1 if max_tokens is not None else 0
             if chars + len(line) > max_chars or (max_tokens is not None and tokens > max_tokens):
-                return "\n".join(lines)
-            lines.append(line)
+                return lines
+            lines.append((pk, line))
             chars += len(line) + 1
-    return "\n".join(lines)
+    return lines
 
 
 def plan_merges(workspace: Workspace, *, threshold: float = DEFAULT_THRESHOLD) -> list[Group]:

@@ -40,10 +40,13 @@ def revise_document(
     now: datetime,
     run: Run | None = None,
     raw: bytes | None = None,
+    is_passing: bool = False,
 ) -> MemoryRevision:
     """Make ``content`` the document's head as a new revision, with its facts and an audit record.
 
-    One transaction; the head moves by compare-and-set from ``base``. Raises StaleBase when it isn't the head.
+    One transaction; the head moves by compare-and-set from ``base``. ``is_passing``: a text that is kept and that the
+    next revision, made in the same transaction, moves on from; facts don't follow it. Raises StaleBase when ``base``
+    isn't the head.
     """
     with transaction.atomic():
         revision = MemoryRevision.objects.create(
@@ -63,7 +66,8 @@ def revise_document(
         if not moved:
             raise StaleBase(f"{document.name} was changed by someone else meanwhile. Load it again and merge.")
         document.head, document.updated_at = revision, now
-        keep_facts_in_step(document, revision)
+        if not is_passing:
+            keep_facts_in_step(document, revision)
         record(
             actor,
             "document.revised",

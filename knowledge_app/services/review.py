@@ -11,6 +11,7 @@ from django.db import transaction
 
 from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.memory import revise_document
+from knowledge_app.services.outside import SYNC
 from memoryhub.lib.diff import line_changes
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.merge import merge_texts
@@ -93,12 +94,61 @@ def take_text(change: HeldChange, text: str, *, actor: Actor, now: datetime) -> 
     merged = merge_texts(_ours(change), head, text)
     if merged.text is None:
         raise CannotDecide(f"{document.name} was changed since in the same lines. Edit it by hand, then reject this.")
-    if merged.text != head or document.head is None:
-        revision = revise_document(
-            document, merged.text, base=document.head, actor=actor, reason="approved a held change", now=now
+    is_file = _is_text_of_file(change, document)
+    if is_file and merged.text != change.proposed:
+        _keep_text_of_file(change, document, now)
+    if document.head is None or merged.text != document.head.content:
+        raw = change.raw if is_file and merged.text == change.proposed else None
+        revise_document(
+            document,
+            merged.text,
+            base=document.head,
+            actor=actor,
+            reason="approved a held change",
+            now=now,
+            raw=bytes(raw) if raw is not None else None,
         )
-    else:
-        revision = document.head
-    if merged.text == change.proposed and change.author_kind == "sync":
-        document.synced_revision = revision
+    if is_file and merged.text == change.proposed:
+        document.synced_revision = document.head
         document.save(update_fields=["synced_revision"])
+
+
+@transaction.atomic
+def keep_ours(change: HeldChange, *, actor: Actor, now: datetime) -> None:
+    """After a file's text was rejected: keep it as a revision, and the hub's as the head that the file is to get.
+
+    An emptied file has no text to keep.
+    """
+    document = (
+        MemoryDocument.objects.select_related("head").select_for_update(of=("self",)).get(pk=change.document_id)
+    )
+    head = document.head
+    if head is None or not _is_text_of_file(change, document):
+        return
+    if change.proposed:
+        _keep_text_of_file(change, document, now)
+    raw = bytes(head.raw) if head.raw is not None else None
+    revise_document(
+        document, head.content, base=document.head, actor=actor, reason="kept the hub's text", now=now, raw=raw
+    )
+
+
+def _is_text_of_file(change: HeldChange, document: MemoryDocument) -> bool:
+    """Tell whether a change is what the agent's file says, as far as the hub knows."""
+    is_found = (change.author_kind, change.author_name) == (SYNC.kind, SYNC.name)
+    return is_found and change.base_id == document.synced_revision_id
+
+
+def _keep_text_of_file(change: HeldChange, document: MemoryDocument, now: datetime) -> None:
+    raw = bytes(change.raw) if change.raw is not None else None
+    document.synced_revision = revise_document(
+        document,
+        change.proposed,
+        base=document.head,
+        actor=Actor(change.author_kind, change.author_name),
+        reason="changed in the agent's file; decided by a person",
+        now=now,
+        raw=raw,
+        is_passing=True,
+    )
+    document.save(update_fields=["synced_revision"])

@@ -14,6 +14,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from simple_history.utils import bulk_create_with_history
 
+from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.edits import TABLES
 from knowledge_app.services.table_rows import BATCH_ROWS, TAKING, Judged, judge_table
 from memoryhub.lib import retry
@@ -71,6 +72,9 @@ def _take(table: str, rows: Table, source: str, zone: tzinfo, actor: Actor, now:
         "default_date": now,
     }
     if judged.new:
+        for row in judged.new:
+            if isinstance(row, KnowledgeEntry):
+                row.awaits_file_since = now
         bulk_create_with_history(judged.new, model, **options)
     if judged.changed:
         # Each is locked by now, so this updates. bulk_update takes long enough to keep other writers waiting.

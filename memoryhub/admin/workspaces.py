@@ -26,6 +26,7 @@ from sessions_app.models import (
     MutationGuard,
     Run,
     SourceFile,
+    SyncState,
     Webhook,
     WebhookDelivery,
     Workspace,
@@ -93,6 +94,13 @@ class SourceFileAdmin(ReadOnlyAdmin):
     list_filter = ["kind", "status", "workspace"]
     list_select_related = ["workspace", "session"]
     search_fields = ["path"]
+
+
+@admin.register(SyncState)
+class SyncStateAdmin(ReadOnlyAdmin):
+    list_display = ["workspace", "succeeded_at", "changed_at", "lag_seconds", "failed_at", "error_code"]
+    list_select_related = ["workspace"]
+    search_fields = ["workspace__name", "error"]
 
 
 @admin.register(ImportReport)

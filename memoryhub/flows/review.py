@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from knowledge_app.models import HeldChange
-from knowledge_app.services.review import close_change, take_text, text_with
+from knowledge_app.services.review import close_change, keep_ours, take_text, text_with
 from memoryhub.flows.compress import approve_held
 from memoryhub.flows.consolidate import approve_held_run
 from sessions_app.models import Run
@@ -59,3 +59,5 @@ def reject(change: HeldChange, *, actor: Actor, now: datetime, user: User | None
         close_change(change, approve=False, actor=actor, user=user, reason=reason, now=now)
         if change.run and change.run.status == Run.Status.HELD:
             cancel_run(change.run, actor=actor, now=now)
+        elif change.run is None:
+            keep_ours(change, actor=actor, now=now)

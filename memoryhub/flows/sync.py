@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -42,6 +43,7 @@ from memoryhub.lib.layouts.records import (
 )
 from memoryhub.lib.tally import Tally
 from sessions_app.models import ImportReport, SourceFile, Workspace
+from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.intake import take_session
 from sessions_app.services.sources import mark_missing, note_source, path_hash, store_problems
@@ -85,15 +87,15 @@ def import_workspace(
     ``progress`` is called with (files done, files in all). Raises FolderMissing (and marks a known workspace as
     unavailable), UnknownLayout, BadArchive, ImportRefused.
     """
-    path = _own_path(path)
-    with _one_at_a_time(path), _opened(path, now) as (folder, only):
+    path = own_path(path)
+    with one_at_a_time(path), opened_source(path, now) as (folder, only):
         found = detect(folder, layout, only=only)
-        workspace = _workspace_for(path, name, found, now, dry_run=dry_run)
+        workspace = workspace_for(path, name, found, now, dry_run=dry_run)
         result = ImportResult(workspace, found)
         file_count = count_files(folder, found, only=only)
         zone = ZoneInfo(settings.TIME_ZONE)
         for done, read in enumerate(read_folder(folder, found, zone=zone, only=only), 1):
-            result.tally.include(_take_file(workspace, read, now, dry_run=dry_run))
+            result.tally.include(take_file(workspace, read, now, dry_run=dry_run))
             progress(done, max(file_count, done))
         if not dry_run:
             _finish(result, actor, now)
@@ -145,7 +147,7 @@ def is_below_roots(path: Path) -> bool:
     return any(resolved.is_relative_to(root) for root in roots) and not _is_ours(resolved)
 
 
-def _own_path(path: Path) -> Path:
+def own_path(path: Path) -> Path:
     resolved = path.expanduser().resolve()
     if _is_ours(resolved):
         raise ImportRefused("This is MemoryHub's own data folder, not an agent's.")
@@ -158,10 +160,11 @@ def _is_ours(resolved: Path) -> bool:
 
 
 @contextmanager
-def _one_at_a_time(path: Path) -> Iterator[None]:
+def one_at_a_time(path: Path, *, patience: float = 0) -> Iterator[None]:
+    """Hold the lock of a folder, waiting ``patience`` seconds for who has it. Raises ImportRefused."""
     locks = settings.MEMORYHUB_HOME / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(locks / f"import-{path_hash(str(path))[:16]}.lock", timeout=0)
+    lock = FileLock(locks / f"import-{path_hash(str(path))[:16]}.lock", timeout=patience)
     try:
         with lock:
             yield
@@ -170,7 +173,7 @@ def _one_at_a_time(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(path: Path, now: datetime) -> Iterator[tuple[Folder, str]]:
+def opened_source(path: Path, now: datetime) -> Iterator[tuple[Folder, str]]:
     """Open a folder, a single file's folder with the file's name, or an archive unpacked to a private place."""
     quiet = settings.MEMORYHUB_QUIET_SECONDS
     if path.is_file() and path.name.lower().endswith(ARCHIVE_SUFFIXES):
@@ -201,11 +204,17 @@ def _only_folder(unpacked: Path) -> Path:
     return children[0] if is_wrapper else unpacked
 
 
-def _workspace_for(path: Path, name: str, found: Found, now: datetime, *, dry_run: bool) -> Workspace:
+def workspace_for(path: Path, name: str, found: Found, now: datetime, *, dry_run: bool) -> Workspace:
     known = Workspace.objects.filter(path=str(path)).first()
     name = name or (known.name if known else _name_of(path))
-    facts = {"layout": found.layout, "layout_version": found.version, "unavailable_since": None}
+    facts: dict[str, Any] = {
+        "layout": found.program or found.layout,
+        "layout_version": found.version,
+        "unavailable_since": None,
+    }
     if known:
+        if found.layout not in WRITTEN_BACK:
+            facts["write_back"] = False
         changed = [key for key, value in facts.items() if getattr(known, key) != value]
         for key in changed:
             setattr(known, key, facts[key])
@@ -213,7 +222,7 @@ def _workspace_for(path: Path, name: str, found: Found, now: datetime, *, dry_ru
             known.save(update_fields=changed)
         return known
     workspace = Workspace(name=name, path=str(path), created_at=now, updated_at=now, **facts)
-    workspace.consolidation_style = "grip" if found.layout == "grip" else "nanobot"
+    workspace.consolidation_style = "grip" if facts["layout"] == "grip" else "nanobot"
     workspace.auto_compress = False  # its agent folds for itself; an operator may turn it on
     for key, value in found.settings.items():
         setattr(workspace, key, value)
@@ -229,7 +238,7 @@ def _name_of(path: Path) -> str:
     return names[-1].lstrip(".") or "workspace"
 
 
-def _take_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
+def take_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
     """Take all items of one source file, and note the file: one transaction."""
     if dry_run:
         allowed = without_forgotten(workspace, read)
@@ -303,14 +312,14 @@ def _finish(result: ImportResult, actor: Actor, now: datetime) -> None:
             "workspace.imported",
             "workspace",
             workspace.pk,
-            _sentence(tally),
+            import_sentence(tally),
             at=now,
             workspace=workspace,
             detail={"added": dict(tally.added), "updated": dict(tally.updated), "problems": len(tally.problems)},
         )
 
 
-def _sentence(tally: Tally) -> str:
+def import_sentence(tally: Tally) -> str:
     def listed(counts: dict[str, int]) -> str:
         return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in counts.items() if count)
 

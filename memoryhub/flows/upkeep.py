@@ -21,8 +21,10 @@ from django_tasks_db.models import DBTaskResult
 from knowledge_app.services.scratch import UPKEEP, end_run, idle_scratchpads
 from memoryhub.flows import compress, consolidate, embedding, hygiene
 from memoryhub.flows.runs import execute
+from memoryhub.flows.tokens import forget_old_calls
 from sessions_app.models import Run, Session
 from sessions_app.models.runs import UNSETTLED_STATUSES
+from sessions_app.services.accesses import forget_old_accesses
 from sessions_app.services.runs import due_runs, free_stuck_runs
 from sessions_app.services.webhooks import deliver, due_deliveries
 
@@ -66,7 +68,7 @@ def turn(now: Callable[[], datetime]) -> bool:
 
 
 def sweep(now: datetime) -> None:
-    """Free runs whose worker is gone, ask for what is due, empty idle scratchpads, forget old jobs."""
+    """Free runs whose worker is gone, ask for what is due, empty idle scratchpads, forget old jobs and readings."""
     for run in free_stuck_runs(now):
         logger.warning("run %s lost its worker; it waits for another one", run.pk)
     for session in _sessions_over_limits():
@@ -78,6 +80,8 @@ def sweep(now: datetime) -> None:
         end_run(workspace, actor=UPKEEP, now=now)
     embedding.request_where_due(now)
     DBTaskResult.objects.finished().filter(finished_at__lt=now - KEPT_JOBS).delete()
+    forget_old_accesses(now)
+    forget_old_calls(now)
 
 
 def _sessions_unconsolidated() -> list[Session]:

@@ -11,7 +11,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,13 +44,23 @@ class UnstableFile(UnreadableFile):
     code = "unstable_file"
 
 
+class UnchangedFile(UnreadableFile):
+    """A file that is as it was at an earlier read, and is passed over; see ``Folder.pass_over``."""
+
+    code = "unchanged_file"
+
+
 @dataclass(frozen=True)
 class FileFacts:
-    """What one stable read saw: size in bytes, modification time in nanoseconds, SHA-256 of the bytes."""
+    """What one stable read saw: size in bytes, modification time in nanoseconds, SHA-256 of the bytes.
+
+    ``stamp``: see ``Folder.stamp``.
+    """
 
     size: int
     mtime_ns: int
     sha256: str
+    stamp: str = ""
 
 
 @dataclass(frozen=True)
@@ -127,12 +137,22 @@ class Folder:
     def __init__(self, path: Path, *, quiet_seconds: float = 0.0) -> None:
         self.path = path
         self._quiet_seconds = quiet_seconds
+        self._known: Mapping[str, str] = {}
         try:
             self._root = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise FolderMissing(
                 f"The folder {display_path(str(path))} can't be opened: {error.strerror}.", path=str(path)
             ) from error
+
+    def pass_over(self, known: Mapping[str, str]) -> None:
+        """From now on reading a file raises UnchangedFile where its stamp is the one that is known of its path."""
+        self._known = known
+
+    def is_passed_over(self, path: str) -> bool:
+        """Tell whether a file is one to pass over, and as it was when that was said."""
+        known = self._known.get(display_path(path), "")
+        return bool(known) and self.stamp(path) == known
 
     def __enter__(self) -> Folder:
         return self
@@ -193,10 +213,14 @@ class Folder:
                 yield Refused(child, _special(mode))
 
     def _mode(self, path: str) -> int | None:
+        seen = self._look(path)
+        return seen.st_mode if seen else None
+
+    def _look(self, path: str) -> os.stat_result | None:
         parent, _, name = path.rpartition("/")
         try:
             with self._open(parent, os.O_DIRECTORY) as handle:
-                return os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
+                return os.stat(name, dir_fd=handle, follow_symlinks=False)
         except OSError:
             return None
 
@@ -208,18 +232,41 @@ class Folder:
         mode = self._mode(path)
         return mode is not None and stat.S_ISDIR(mode)
 
+    def stamp(self, path: str) -> str:
+        """Return what a look at a file tells without reading it: equal stamps mean that nobody wrote to it.
+
+        Made of inode, size, and the times of its content and of its inode. "" for whatever is no regular file.
+        """
+        seen = self._look(path)
+        return stamp_of(seen) if seen and stat.S_ISREG(seen.st_mode) else ""
+
+    @contextmanager
+    def handle(self, path: str) -> Iterator[int]:
+        """Hold a sub-folder open by handle, reached part by part through no link. Raises OSError."""
+        with self._open(path, os.O_DIRECTORY) as handle:
+            yield handle
+
     def exists(self, path: str) -> bool:
         """Tell whether anything stands at the path, a link or a special file included."""
         return self._mode(path) is not None
 
     def read(
-        self, path: str, parse: Callable[[Stream], T], *, limit: int = MAX_WHOLE_FILE_BYTES
+        self,
+        path: str,
+        parse: Callable[[Stream], T],
+        *,
+        limit: int = MAX_WHOLE_FILE_BYTES,
+        even_if_known: bool = False,
+        at_once: bool = False,
     ) -> tuple[T, FileFacts]:
         """Parse one regular file as a stable read: inode, size and time the same before and after.
 
         ``parse`` gets a Stream and may run again when the file changed meanwhile. Raises UnreadableFile, or
-        UnstableFile when it changed during every attempt; whatever ``parse`` raises passes through.
+        UnstableFile when it changed during every attempt, or UnchangedFile where it is passed over, unless
+        ``even_if_known``; whatever ``parse`` raises passes through. ``at_once``: don't wait until it is quiet.
         """
+        if not even_if_known and self.is_passed_over(path):
+            raise UnchangedFile("is as it was")
         for _ in range(ATTEMPTS):
             try:
                 with self._open(path, os.O_NONBLOCK) as handle:
@@ -228,7 +275,7 @@ class Folder:
                         raise UnreadableFile(_special(before.st_mode))
                     if before.st_size > limit:
                         raise UnreadableFile(f"larger than the limit of {limit // 2**20} MB")
-                    if self._wait_until_quiet(before):
+                    if not at_once and self._wait_until_quiet(before):
                         before = os.fstat(handle)
                     stream = Stream(handle, limit)
                     result = parse(stream)
@@ -236,12 +283,16 @@ class Folder:
             except OSError as error:
                 raise UnreadableFile(_why_not(error)) from error
             if _same(before, after) and self._still_there(path, after):
-                return result, FileFacts(after.st_size, after.st_mtime_ns, stream.sha256())
+                return result, FileFacts(after.st_size, after.st_mtime_ns, stream.sha256(), stamp_of(after))
         raise UnstableFile("kept changing while it was read; the next import takes it")
 
-    def read_bytes(self, path: str, *, limit: int = MAX_WHOLE_FILE_BYTES) -> tuple[bytes, FileFacts]:
+    def read_bytes(
+        self, path: str, *, limit: int = MAX_WHOLE_FILE_BYTES, even_if_known: bool = False, at_once: bool = False
+    ) -> tuple[bytes, FileFacts]:
         """Return the bytes of one file as a stable read. Raises like ``read``."""
-        return self.read(path, lambda stream: stream.read(), limit=limit)
+        return self.read(
+            path, lambda stream: stream.read(), limit=limit, even_if_known=even_if_known, at_once=at_once
+        )
 
     def _wait_until_quiet(self, seen: os.stat_result) -> bool:
         age = time.time() - seen.st_mtime
@@ -254,6 +305,11 @@ class Folder:
         with suppress(OSError), self._open(path, os.O_NONBLOCK) as handle:
             return os.fstat(handle).st_ino == seen.st_ino
         return False
+
+
+def stamp_of(seen: os.stat_result) -> str:
+    """Return the stamp of a file that was looked at; see ``Folder.stamp``."""
+    return f"{seen.st_ino}-{seen.st_size}-{seen.st_mtime_ns}-{seen.st_ctime_ns}"
 
 
 def _same(before: os.stat_result, after: os.stat_result) -> bool:

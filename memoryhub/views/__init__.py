@@ -1,13 +1,17 @@
 from memoryhub.views import (
+    access_log,
+    agents,
     forget,
     graph,
     hygiene,
+    live,
     review,
     runs,
     saved_searches,
     search,
     search_actions,
     sessions,
+    sync,
 )
 from memoryhub.views.configure import (
     activity,
@@ -16,14 +20,19 @@ from memoryhub.views.configure import (
     webhooks,
     workspace_settings,
 )
+from memoryhub.views.export import download_export, export_plan
 from memoryhub.views.front import health, home, open_demo, setup
 from memoryhub.views.imports import import_again, import_report, new_import, workspace_files, workspace_imports
 from memoryhub.views.recall import recall
 from memoryhub.views.workspaces import overview, session_context
 
 __all__ = [
+    "access_log",
     "activity",
+    "agents",
     "delete_webhook",
+    "download_export",
+    "export_plan",
     "forget",
     "graph",
     "health",
@@ -31,6 +40,7 @@ __all__ = [
     "hygiene",
     "import_again",
     "import_report",
+    "live",
     "new_import",
     "new_workspace",
     "open_demo",
@@ -44,6 +54,7 @@ __all__ = [
     "session_context",
     "sessions",
     "setup",
+    "sync",
     "webhooks",
     "workspace_files",
     "workspace_imports",

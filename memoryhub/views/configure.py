@@ -85,25 +85,20 @@ def delete_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def activity(request: HttpRequest, slug: str) -> HttpResponse:
-    """What happened, latest first. The first page looks for news: 204 while there is none."""
+    """What happened, latest first."""
     workspace = get_workspace(request, slug)
     told = AuditRecord.objects.filter(workspace=workspace)
     if request.GET.get("kind") == "runs":
         told = told.filter(action__startswith="run.")
     elif request.GET.get("kind") == "changes":
         told = told.exclude(action="entry.added").exclude(action__startswith="run.")
-    newest = told.order_by("-id").values_list("id", flat=True).first() or 0
-    if request.GET.get("newer") == str(newest):
-        return HttpResponse(status=204)
     page = keyset_page(told, order=("-id",), params=request.GET)
     keys = dict(Session.objects.filter(pk__in={row.session_id for row in page.rows}).values_list("pk", "key"))
     context = {
         "workspace": workspace,
         "page": page,
         "rows": [(row, keys.get(row.session_id or 0)) for row in page.rows],
-        "newest": newest,
         "kind": request.GET.get("kind", ""),
-        "is_first": not page.previous_url,
         "may_configure": has_role(request.user, workspace, OPERATOR),
     }
     return render_page(request, "memoryhub/activity.html", context, fragment="activity")

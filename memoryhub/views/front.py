@@ -19,11 +19,12 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.navigation import count_parts
 from memoryhub.tasks import import_folder
+from sessions_app.access import visible_workspaces
 from sessions_app.models import Workspace
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    workspaces = Workspace.objects.visible_to(request.user)
+    workspaces = visible_workspaces(request)
     page = keyset_page(workspaces, order=("name", "id"), params=request.GET)
     shown = Workspace.objects.filter(pk__in=[workspace.pk for workspace in page.rows])
     sums = shown.order_by().annotate(

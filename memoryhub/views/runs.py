@@ -53,7 +53,6 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
         "tabs": tabs,
         "state": state,
         "may_edit": has_role(request.user, workspace, EDITOR),
-        "is_live": runs.filter(STATES["live"]).exists(),
     }
     return render_page(request, "memoryhub/runs.html", context, fragment="runs")
 

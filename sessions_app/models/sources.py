@@ -12,7 +12,10 @@ from sessions_app.models.workspaces import Workspace
 
 
 class SourceFile(models.Model):
-    """One file of an agent's folder as last read. A session's file feeds one epoch of that session."""
+    """One file of an agent's folder as last read. A session's file feeds one epoch of that session.
+
+    ``stamp``: what a look at the file told then (``memoryhub.lib.folder``); "" where it has to be read again.
+    """
 
     class Status(models.TextChoices):
         READ = "read", "read"
@@ -31,6 +34,7 @@ class SourceFile(models.Model):
     size = models.PositiveBigIntegerField(default=0)
     mtime_ns = models.BigIntegerField(default=0)
     content_hash = models.CharField(max_length=64, blank=True)
+    stamp = models.CharField(max_length=100, blank=True)
     note = models.TextField(blank=True)
     extra = JSONTextField(default=dict, blank=True)
     first_seen_at = models.DateTimeField(default=timezone.now)

@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from sessions_app.querysets import WorkspaceQuerySet
 
+WRITTEN_BACK = ("nanobot", "grip")  # layouts whose memory documents the hub may write in the agent's folder
+
 
 class Workspace(models.Model):
     """One agent's memory. Every other row belongs to exactly one."""
@@ -56,6 +58,8 @@ class Workspace(models.Model):
     stale_days = models.PositiveIntegerField(default=180)
     cache_hit_count = models.PositiveBigIntegerField(default=0)
     cache_miss_count = models.PositiveBigIntegerField(default=0)
+    is_followed = models.BooleanField(default=False)
+    write_back = models.BooleanField(default=False)
     recency_decay = models.FloatField(default=0.0, help_text="Per hour; Grip's own rate is 0.001.")
     daily_token_budget = models.PositiveIntegerField(null=True, blank=True)
     persist_memory = models.BooleanField(default=True)
@@ -74,6 +78,13 @@ class Workspace(models.Model):
                 condition=Q(compression_ratio__gt=0, compression_ratio__lt=1), name="workspace_ratio_is_a_share"
             ),
             models.CheckConstraint(condition=Q(recency_decay__gte=0), name="workspace_decay_not_negative"),
+            models.CheckConstraint(
+                condition=Q(write_back=False) | (Q(layout__in=WRITTEN_BACK) & ~Q(path="")),
+                name="workspace_written_back_fits",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_followed=False) | ~Q(path=""), name="workspace_followed_has_folder"
+            ),
             models.UniqueConstraint(fields=["path"], condition=~Q(path=""), name="workspace_one_per_folder"),
         ]
 

@@ -34,6 +34,7 @@ class SessionPlan:
     first_position: int
     is_current: bool
     opens_epoch: bool = False
+    is_named: bool = False  # the source itself says so: nothing to report
     alike: int = 0  # entries at the beginning that equal those of an epoch, before the file parts from it
 
 
@@ -84,9 +85,11 @@ def plan_session(
     certain = all(entry.occurred_at_text for entry in record.entries)
     session = Session.objects.filter(workspace_id=workspace.pk, key=record.key).first() if workspace.pk else None
     if session is None:
-        return SessionPlan(None, 0, Alignment("grown", 0), 0, is_current=True)
+        return SessionPlan(None, record.epoch or 0, Alignment("grown", 0), 0, is_current=True)
     if lock:
         session = lock_session(session.pk)
+    if record.epoch is not None and (named := _plan_named(session, record.epoch, hashes)):
+        return named
     epochs = Entry.objects.filter(session=session).order_by("-epoch").values_list("epoch", flat=True).distinct()
     known = [source.epoch] if source and source.session_id == session.pk else list(epochs)
     alike = 0
@@ -103,13 +106,25 @@ def plan_session(
     )
 
 
+def _plan_named(session: Session, epoch: int, hashes: list[str]) -> SessionPlan | None:
+    """Plan for a source that says which epoch it holds; None where the hub keeps another conversation as that one."""
+    kept = hashes_in_order(session, epoch)
+    alignment = align(kept, hashes, certain=True)
+    if alignment.verdict in NEW_EPOCH:
+        return None
+    is_newer = epoch > session.epoch
+    return SessionPlan(
+        session, epoch, alignment, len(kept), is_current=epoch >= session.epoch, opens_epoch=is_newer, is_named=True
+    )
+
+
 def _tally(plan: SessionPlan, record: SessionRecord, path: str) -> Tally:
     tally = Tally()
     added = len(record.entries) - plan.alignment.append_from
     tally.added["entries"] += added
     tally.unchanged["entries"] += len(record.entries) - added
     tally.added["sessions"] += plan.session is None
-    if plan.opens_epoch:
+    if plan.opens_epoch and not plan.is_named:
         what = f"begins anew: none of its entries continue the {_entries(plan.session)} kept before"
         if plan.alike:
             what = f"was rewritten: it differs from what was kept after the first {plan.alike} entries"
@@ -171,7 +186,7 @@ def _open(workspace: Workspace, record: SessionRecord, plan: SessionPlan, now: d
         }
         channel, colon, _ = record.key.partition(":")
         return Session.objects.create(
-            workspace=workspace, key=record.key, channel=channel if colon else "", **values
+            workspace=workspace, key=record.key, channel=channel if colon else "", epoch=plan.epoch, **values
         ), False
     session = plan.session
     if not plan.is_current:
@@ -240,7 +255,8 @@ def _summary(session: Session, item: SummaryRecord, epoch: int, now: datetime) -
         session=session,
         epoch=epoch,
         content=item.content,
-        method=Summary.Method.IMPORTED,
+        method=item.method or Summary.Method.IMPORTED,
+        model=item.model,
         token_count=tokens,
         original_token_count=item.original_token_count or 0,
         entry_count=0,

@@ -36,6 +36,7 @@ def note_source(
         row.first_seen_at = now
     if read.facts:
         row.size, row.mtime_ns, row.content_hash = read.facts.size, read.facts.mtime_ns, read.facts.sha256
+        row.stamp = "" if read.look_again else read.facts.stamp
     row.save()
     return row
 

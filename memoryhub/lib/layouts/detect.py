@@ -8,13 +8,13 @@ from typing import Any
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.folder import Folder, UnreadableFile
 from memoryhub.lib.gate import BadJSON, decode_json
-from memoryhub.lib.layouts import grid
+from memoryhub.lib.layouts import grid, hub_folder
 from memoryhub.lib.layouts.nanobot import WORKSPACE_ID, below
 from memoryhub.lib.layouts.records import Found
 
 LOOKED_FOR = (
     "sessions/*.jsonl or memory/ (nanobot), sessions/*.json with memory/ (Grip), kv.json, semantic_graph.json or "
-    "observations (grid), session exports with entries (AgTerm)"
+    "observations (grid), session exports with entries (AgTerm), memoryhub.json (an export of MemoryHub)"
 )
 MAX_CONFIG_BYTES = 2**20
 MAX_PROBED = 20  # files looked into to tell JSON shapes apart
@@ -32,6 +32,7 @@ def detect(folder: Folder, wanted: str = "auto", *, only: str = "") -> Found:
     ``wanted`` names a layout to be taken for granted. A damaged file never hides the layout that others show.
     """
     candidates: list[tuple[str, Callable[[], Found | None]]] = [
+        ("hub", lambda: hub_folder.find(folder)),
         ("agterm", lambda: _agterm(folder, only, is_certain=wanted == "agterm")),
         ("grid", lambda: _grid(folder, is_certain=wanted == "grid")),
         ("grip", lambda: _grip(folder, is_certain=wanted == "grip")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import tzinfo
 
-from memoryhub.lib.folder import FileFacts, Folder, UnreadableFile
+from memoryhub.lib.folder import FileFacts, Folder, UnchangedFile, UnreadableFile
 from memoryhub.lib.gate import decode_utf8
 from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, HistoryRecord, Problem
 from memoryhub.lib.layouts.times import split_prefix
@@ -15,7 +15,9 @@ EXCERPT_BYTES = 2000
 
 
 def unreadable(path: str, kind: FileKind, error: UnreadableFile) -> FileRead:
-    """Return the report of a file that was not read."""
+    """Return the report of a file that was not read: it can't be, or it is as it was at the last read."""
+    if isinstance(error, UnchangedFile):
+        return FileRead(path, kind, None, is_skipped=True)
     return FileRead(path, kind, None, problems=[Problem(path, None, error.message, "not read", "rejected")])
 
 
@@ -26,11 +28,16 @@ def empty(path: str, kind: FileKind, facts: FileFacts) -> FileRead:
 
 
 def read_document(folder: Folder, path: str) -> FileRead:
-    """Read a memory document. Line ends become ``\\n``; the bytes are kept where the text isn't them."""
+    """Read a memory document, as ``document_of`` has it."""
     try:
         raw, facts = folder.read_bytes(path)
     except UnreadableFile as error:
         return unreadable(path, "document", error)
+    return document_of(path, raw, facts)
+
+
+def document_of(path: str, raw: bytes, facts: FileFacts | None) -> FileRead:
+    """Return a memory document. Line ends become ``\\n``; the bytes are kept where the text isn't them."""
     text, repair = decode_utf8(raw)
     content = text.replace("\r\n", "\n")
     problems = [Problem(path, None, repair, "taken; the bytes are kept", "repaired")] if repair else []
@@ -67,3 +74,11 @@ def time_problem(record: HistoryRecord, path: str) -> list[Problem]:
         what = f"the time {record.occurred_at_text} can't be read"
         return [Problem(path, None, what, "taken; the text of the time is kept", "noted")]
     return []
+
+
+def document_bytes(content: str, like: bytes) -> bytes:
+    """Return a text as bytes in the style of a file: its byte order mark and its line ends."""
+    mark = b"\xef\xbb\xbf" if like.startswith(b"\xef\xbb\xbf") else b""
+    windows = like.count(b"\r\n")
+    text = content.replace("\n", "\r\n") if windows * 2 > like.count(b"\n") else content
+    return mark + text.encode()

@@ -68,7 +68,7 @@ def _begins_as_list(folder: Folder, path: str) -> bool:
     try:
         raw, _ = folder.read_bytes(path)
     except UnreadableFile:
-        return False
+        return folder.is_passed_over(path)
     return bool(_LIST_HEAD.match(raw[:200].decode("utf-8", errors="replace").lstrip()))
 
 

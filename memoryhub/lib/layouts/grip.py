@@ -12,7 +12,7 @@ from memoryhub.lib.folder import Folder, UnreadableFile
 from memoryhub.lib.gate import brief, decode_utf8, json_text
 from memoryhub.lib.layouts.documents import empty, history_record, read_document, time_problem
 from memoryhub.lib.layouts.entries import NoEntry, read_message
-from memoryhub.lib.layouts.jsonfile import open_json
+from memoryhub.lib.layouts.jsonfile import JsonFile, decode_file, open_json
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
@@ -132,6 +132,8 @@ def archives_and_log(folder: Folder, memory: str) -> list[str]:
 def _read_history(folder: Folder, memory: str, zone: tzinfo) -> FileRead:
     """Read archives and log as one text: an entry that a rotation cut in two is whole again."""
     main = below(memory, "HISTORY.md")
+    if folder.is_passed_over(main):  # a rotation writes both
+        return FileRead(main, "history", None, is_skipped=True)
     problems: list[Problem] = []
     lines: list[tuple[str, str]] = []
     facts = None
@@ -175,8 +177,16 @@ def content_id(category: str, content: str) -> str:
 
 def _read_knowledge(folder: Folder, path: str) -> FileRead:
     file = open_json(folder, path, "knowledge")
-    if isinstance(file, FileRead):
-        return file
+    return file if isinstance(file, FileRead) else _knowledge_of(path, file)
+
+
+def knowledge_of(path: str, raw: bytes) -> FileRead:
+    """Return what the bytes of a knowledge.json hold."""
+    file = decode_file(path, "knowledge", raw, None)
+    return file if isinstance(file, FileRead) else _knowledge_of(path, file)
+
+
+def _knowledge_of(path: str, file: JsonFile) -> FileRead:
     rows = file.value.get("entries") if isinstance(file.value, dict) else file.value
     if not isinstance(rows, list):
         return file.rejected("has no list of entries")

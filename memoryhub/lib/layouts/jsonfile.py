@@ -18,7 +18,7 @@ class JsonFile:
     path: str
     kind: FileKind
     value: Any
-    facts: FileFacts
+    facts: FileFacts | None
     problems: list[Problem]
 
     def read(self, items: list[Item]) -> FileRead:
@@ -35,10 +35,16 @@ def open_json(folder: Folder, path: str, kind: FileKind) -> JsonFile | FileRead:
     """Decode a file, or return the report that names what is wrong with it, with line and column."""
     try:
         raw, facts = folder.read_bytes(path)
-        text, repair = decode_utf8(raw)
-        decoded = decode_json(text)
     except UnreadableFile as error:
         return unreadable(path, kind, error)
+    return decode_file(path, kind, raw, facts)
+
+
+def decode_file(path: str, kind: FileKind, raw: bytes, facts: FileFacts | None) -> JsonFile | FileRead:
+    """Decode the bytes of a file as ``open_json`` does."""
+    try:
+        text, repair = decode_utf8(raw)
+        decoded = decode_json(text)
     except BadJSON as error:
         what = f"column {error.column}: {error.message}"
         return FileRead(

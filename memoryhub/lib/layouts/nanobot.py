@@ -22,6 +22,7 @@ from memoryhub.lib.layouts.documents import (
     unreadable,
 )
 from memoryhub.lib.layouts.entries import NoEntry, read_message
+from memoryhub.lib.layouts.file_names import encoded_name
 from memoryhub.lib.layouts.records import (
     EntryRecord,
     FileRead,
@@ -118,27 +119,38 @@ def read(folder: Folder, found: Found, zone: tzinfo = UTC) -> Iterator[FileRead]
 
 def read_documents(folder: Folder, found: Found) -> Iterator[FileRead]:
     """Yield the memory documents that are there."""
-    for name in ("memory/MEMORY.md", "SOUL.md", "USER.md", "memory/SOUL.md", "memory/USER.md"):
-        path = below(found.workspace, name)
-        if folder.exists(path):
-            yield read_document(folder, path)
+    seen: dict[str, str] = {}
+    for place in ("memory/MEMORY.md", "SOUL.md", "USER.md", "memory/SOUL.md", "memory/USER.md"):
+        path, name = below(found.workspace, place), place.rpartition("/")[2]
+        if not folder.exists(path):
+            continue
+        if name in seen:
+            what = f"is a second {name}; {seen[name]} is the one that counts"
+            yield FileRead(path, "other", None, problems=[Problem(path, None, what, "left alone", "ignored")])
+            continue
+        seen[name] = path
+        yield read_document(folder, path)
 
 
 def read_session(folder: Folder, file: SessionFile, zone: tzinfo) -> FileRead:
     """Read one session file; a bad line is a problem, the others are taken."""
+    checkpoint = file.path.removesuffix(".jsonl") + CHECKPOINT
+    is_under_way = folder.exists(checkpoint)
     try:
         lines, facts = folder.read(
-            file.path, lambda stream: _read_lines(stream, file.path, zone), limit=MAX_LINES_FILE_BYTES
+            file.path,
+            lambda stream: _read_lines(stream, file.path, zone),
+            limit=MAX_LINES_FILE_BYTES,
+            even_if_known=is_under_way,
         )
     except UnreadableFile as error:
         return unreadable(file.path, "session", error)
     if not lines.count:
         return empty(file.path, "session", facts)
     record = _session(file, lines, zone)
-    checkpoint = file.path.removesuffix(".jsonl") + CHECKPOINT
-    if folder.exists(checkpoint):
+    if is_under_way:
         record = _with_checkpoint(folder, checkpoint, record, lines.problems)
-    return FileRead(file.path, "session", facts, [record], lines.problems, note=file.note)
+    return FileRead(file.path, "session", facts, [record], lines.problems, note=file.note, look_again=is_under_way)
 
 
 def _read_lines(stream: Stream, path: str, zone: tzinfo) -> _Lines:
@@ -192,6 +204,9 @@ def why_not(error: UnicodeDecodeError | BadJSON | NoEntry) -> str:
 
 def _session(file: SessionFile, lines: _Lines, zone: tzinfo) -> SessionRecord:
     metadata = lines.metadata or {}
+    stem = file.path.rpartition("/")[2].removesuffix(".jsonl")
+    if not file.is_visible and encoded_name(clean_text(str(metadata.get("key")))) == stem:
+        file = replace(file, is_encoded=True, is_visible=True, note="")
     if lines.metadata is None:
         what = "has no readable metadata line; the key comes from the file's name"
         lines.problems.append(Problem(file.path, 1, what, "taken so", "repaired"))

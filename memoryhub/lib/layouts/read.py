@@ -7,11 +7,17 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 
 from memoryhub.lib.folder import Folder, Refused, display_path
-from memoryhub.lib.layouts import agterm, grid, grip, nanobot
+from memoryhub.lib.layouts import agterm, grid, grip, hub_folder, nanobot
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import FileRead, Found
 
-READERS = {"nanobot": nanobot.read, "grip": grip.read, "grid": grid.read, "agterm": agterm.read}
+READERS = {
+    "nanobot": nanobot.read,
+    "grip": grip.read,
+    "grid": grid.read,
+    "agterm": agterm.read,
+    "hub": hub_folder.read,
+}
 
 
 def read_folder(folder: Folder, found: Found, *, zone: tzinfo = UTC, only: str = "") -> Iterator[FileRead]:
@@ -39,5 +45,7 @@ def count_files(folder: Folder, found: Found, *, only: str = "") -> int:
         return 1
     if found.layout in ("grid", "agterm"):
         return len(folder.names(found.home))
+    if found.layout == "hub":
+        return sum(not isinstance(file, Refused) for file in folder.files())
     places = {below(found.home, "sessions"), below(found.workspace, "sessions"), below(found.workspace, "memory")}
     return sum(not isinstance(file, Refused) for place in places for file in folder.files(place, depth=1))

@@ -68,6 +68,8 @@ class EntryRecord:
 
 @dataclass(frozen=True)
 class SummaryRecord:
+    """``method`` and ``model`` say how it was made, where the source tells."""
+
     source_id: str
     content: str
     entry_source_ids: list[str]
@@ -76,12 +78,17 @@ class SummaryRecord:
     created_at: datetime | None = None
     starts_at: datetime | None = None
     ends_at: datetime | None = None
+    method: str = ""
+    model: str = ""
     extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """One conversation as one file holds it. ``pointer`` counts this file's entries, 0 to their number."""
+    """One conversation as one file holds it. ``pointer`` counts this file's entries, 0 to their number.
+
+    ``epoch`` is None where the file doesn't say which it holds, as no agent's does.
+    """
 
     key: str
     entries: list[EntryRecord]
@@ -93,6 +100,7 @@ class SessionRecord:
     updated_at: datetime | None = None
     is_visible_to_agent: bool = True
     note: str = ""  # one sentence for people, e.g. why the agent doesn't see it
+    epoch: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
 
@@ -222,7 +230,9 @@ class FileRead:
     """One source file as read: its items, and a problem for everything in it that is not among them as it was.
 
     ``facts`` is None where the file couldn't be read. ``is_empty``: it holds nothing where there should be something;
-    the hub keeps what it has. ``note`` says in a sentence what the file is, where that isn't plain.
+    the hub keeps what it has. ``note`` says in a sentence what the file is, where that isn't plain. ``is_skipped``:
+    it is as it was at the last read, and was not read again. ``look_again``: another file
+    belongs to it, so that its own stamp doesn't tell whether something changed.
     """
 
     path: str
@@ -232,15 +242,19 @@ class FileRead:
     problems: list[Problem] = field(default_factory=list)
     is_empty: bool = False
     note: str = ""
+    is_skipped: bool = False
+    look_again: bool = False
 
 
 @dataclass(frozen=True)
 class Found:
-    """Which layout a folder has: ``layout`` nanobot, grip, grid or agterm; ``version`` in words; ``home`` and
-    ``workspace`` are folders relative to the path given ("" is the folder itself)."""
+    """Which layout a folder has: ``layout`` nanobot, grip, grid, agterm or hub; ``version`` in words; ``home`` and
+    ``workspace`` are folders relative to the path given ("" is the folder itself). ``program``: whose records the
+    hub's own layout holds, where they are not the hub's."""
 
     layout: str
     version: str
     home: str = ""
     workspace: str = ""
     settings: dict[str, int | float | bool | str] = field(default_factory=dict)
+    program: str = ""

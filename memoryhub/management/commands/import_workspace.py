@@ -13,7 +13,7 @@ from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import ImportReport
 from sessions_app.services.audit import Actor
 
-LAYOUTS = ("auto", "nanobot", "grip", "grid", "agterm")
+LAYOUTS = ("auto", "nanobot", "grip", "grid", "agterm", "hub")
 COMMAND = Actor("command", "import_workspace")
 BAR_WIDTH = 30
 

@@ -1,4 +1,4 @@
-"""Run background jobs, compressions and webhooks. `serve` starts one; start more on a busy hub."""
+"""Run background jobs, compressions and webhooks, follow agents' folders. `serve` starts one; start more if busy."""
 
 from __future__ import annotations
 
@@ -15,9 +15,13 @@ from django.core.management.base import BaseCommand
 from django.db import connection
 from django.utils import timezone
 
+from memoryhub.flows.follow import follow_workspaces, followed_workspaces
 from memoryhub.flows.imports import close_interrupted_imports
 from memoryhub.flows.upkeep import look_after
+from sessions_app.services.audit import Actor
 
+LAST_SYNC_SECONDS = 3.0  # for the syncs at hand
+SYNC = Actor("sync", "the worker")
 PATIENCE_SECONDS = 8.0  # for the job at hand, once the worker is told to end
 
 
@@ -40,10 +44,17 @@ class Command(BaseCommand):
         logging.getLogger("django_tasks_db").addFilter(_is_no_farewell)
         stopping = threading.Event()
         threading.Thread(target=look_after, args=(stopping,), name="upkeep", daemon=True).start()
+        following = threading.Thread(target=_follow, args=(stopping,), name="follow", daemon=True)
+        following.start()
         try:
             call_command("db_worker", queue_name="*", reload=False)
         finally:
             stopping.set()
+            following.join(LAST_SYNC_SECONDS)
+
+
+def _follow(stopping: threading.Event) -> None:
+    follow_workspaces(stopping, followed_workspaces, actor=SYNC)
 
 
 def _is_no_farewell(record: logging.LogRecord) -> bool:

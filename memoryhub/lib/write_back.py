@@ -1,0 +1,275 @@
+"""Replacing one file of an agent's folder so that no byte is lost, whoever else writes at the same moment.
+
+The new text goes to a private name in the same folder and is on the disk before it takes the file's place. The two
+then change names in one step (Linux: renameat2 with RENAME_EXCHANGE), so that whatever stood at the file's name, be
+it what was expected or what an agent put there a microsecond ago, lives on under the private name. Where a file
+system can't do that, the current file gets the private name as a second link (or is copied), and the new one is
+renamed over. Either way an agent that had the old file open writes into what is kept. ``settle_copies`` looks at
+those copies once they are quiet, hands their bytes over, and removes them; it also finds what a killed process left.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import hashlib
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from memoryhub.lib.folder import MAX_WHOLE_FILE_BYTES, FileFacts, Folder, UnreadableFile, stamp_of
+
+NEW, OLD = "new", "old"  # a text on its way in, which holds nothing of the agent's; what stood there before
+EXCHANGE, NO_REPLACE = 2, 1  # flags of renameat2, see its manual page
+UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """What became of a file: ``written``; ``changed``, it was not what was expected and is as it was; or ``refused``,
+    with the reason in words. ``facts``: of the file as it was written."""
+
+    verdict: Literal["written", "changed", "refused"]
+    why: str = ""
+    facts: FileFacts | None = None
+
+
+class _Refused(Exception):
+    pass
+
+
+class _Changed(Exception):
+    pass
+
+
+def replace_file(folder: Folder, path: str, content: bytes, *, expected: str | None) -> Replaced:
+    """Write a file below a folder in the place of the one whose bytes have this SHA-256.
+
+    ``expected`` None: there is no such file yet; its folder has to be there. Mode is kept, and the owner where that
+    is permitted. What it replaces stays beside it until ``settle_copies``.
+    """
+    parent, _, name = path.rpartition("/")
+    try:
+        with folder.handle(parent) as directory:
+            if expected is None:
+                facts = _create(directory, name, content)
+            else:
+                facts = _swap(directory, name, content, expected)
+    except _Changed:
+        return Replaced("changed")
+    except _Refused as error:
+        return Replaced("refused", str(error))
+    except OSError as error:
+        return Replaced("refused", f"can't be written: {error.strerror}")
+    return Replaced("written", facts=facts)
+
+
+def settle_copies(folder: Folder, path: str, keep: Callable[[bytes], None], *, quiet: float, wait: bool) -> int:
+    """Remove what replacing a file left beside it, once ``keep`` was given its bytes; return how many stay.
+
+    A copy is quiet when nobody wrote to it or moved it for ``quiet`` seconds: that is waited for, or (``wait`` false)
+    left to a later call. What ``keep`` raises passes through, and the copy stays.
+    """
+    left = 0
+    for name in private_names(folder, path):
+        parent, _, _ = path.rpartition("/")
+        place = f"{parent}/{name}" if parent else name
+        if _part(name) == NEW or not folder.is_file(place):
+            _remove(folder, place)
+        elif not _is_quiet(folder, place, quiet, wait=wait):
+            left += 1
+        else:
+            left += not _settle(folder, place, keep)
+    return left
+
+
+def private_names(folder: Folder, path: str) -> list[str]:
+    """Return the names beside a file that replacing it uses."""
+    parent, _, name = path.rpartition("/")
+    return [other for other in folder.names(parent) if other.startswith(f".{name}.memoryhub-")]
+
+
+def _settle(folder: Folder, place: str, keep: Callable[[bytes], None]) -> bool:
+    try:
+        before = folder.stamp(place)
+        content, _ = folder.read_bytes(place, even_if_known=True)
+    except UnreadableFile:
+        return False
+    keep(content)
+    if folder.stamp(place) != before:
+        return False
+    _remove(folder, place)
+    return True
+
+
+def _is_quiet(folder: Folder, place: str, quiet: float, *, wait: bool) -> bool:
+    changed_ns = max((int(part) for part in folder.stamp(place).split("-")[2:]), default=0)
+    age = time.time() - changed_ns / 1e9
+    if not 0 <= age < quiet:
+        return True
+    if wait:
+        time.sleep(quiet - age)
+    return wait
+
+
+def _remove(folder: Folder, place: str) -> None:
+    parent, _, name = place.rpartition("/")
+    with suppress(OSError), folder.handle(parent) as directory:
+        os.unlink(name, dir_fd=directory)
+
+
+def _part(name: str) -> str:
+    return name.rpartition("memoryhub-")[2].partition("-")[0]
+
+
+def _private(name: str, part: str) -> str:
+    return f".{name}.memoryhub-{part}-{secrets.token_hex(4)}"
+
+
+def _create(directory: int, name: str, content: bytes) -> FileFacts:
+    """Write a file that isn't there; one that comes meanwhile stays."""
+    like = os.fstat(directory)
+    temporary = _write(directory, name, content, mode=stat.S_IMODE(like.st_mode) & 0o666, like=like)
+    try:
+        if not _renamed(directory, temporary, name, NO_REPLACE):
+            os.link(temporary, name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+            os.unlink(temporary, dir_fd=directory)
+    except FileExistsError as error:
+        _forget(directory, temporary)
+        raise _Changed from error
+    except OSError:
+        _forget(directory, temporary)
+        raise
+    os.fsync(directory)
+    return _facts(directory, name, content)
+
+
+def _swap(directory: int, name: str, content: bytes, expected: str) -> FileFacts:
+    current = _look_at(directory, name, expected)
+    temporary = _write(directory, name, content, mode=stat.S_IMODE(current.st_mode), like=current)
+    try:
+        _look_at(directory, name, expected)  # writing took a while
+        temporary = _put_in(directory, name, temporary)
+    except FileNotFoundError as error:
+        raise _Changed from error
+    finally:
+        _forget(directory, temporary)
+    os.fsync(directory)
+    return _facts(directory, name, content)
+
+
+def _put_in(directory: int, name: str, temporary: str) -> str:
+    """Give a text the file's name and keep what stood there; return a name that is of no use any more."""
+    old = _private(name, OLD)
+    os.rename(temporary, old, src_dir_fd=directory, dst_dir_fd=directory)
+    try:
+        exchanged = _renamed(directory, old, name, EXCHANGE)
+    except OSError:
+        os.rename(old, temporary, src_dir_fd=directory, dst_dir_fd=directory)
+        raise
+    if not exchanged:
+        os.rename(old, temporary, src_dir_fd=directory, dst_dir_fd=directory)
+        _copy(directory, name, old)
+        os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
+    elif not stat.S_ISREG(os.stat(old, dir_fd=directory, follow_symlinks=False).st_mode):
+        _renamed(directory, old, name, EXCHANGE)  # somebody put a link there meanwhile: back with it
+        _forget(directory, old)
+        raise _Refused("is a link or a folder by now; only files are written")
+    return temporary
+
+
+def _look_at(directory: int, name: str, expected: str) -> os.stat_result:
+    """Return what is known of the file to be replaced, which is a regular one with the expected bytes."""
+    try:
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+    except FileNotFoundError as error:
+        raise _Changed from error
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise _Refused("is a link or no file; only files are written") from error
+        raise
+    try:
+        seen = os.fstat(handle)
+        if not stat.S_ISREG(seen.st_mode):
+            raise _Refused("is no file; only files are written")
+        if seen.st_size > MAX_WHOLE_FILE_BYTES or _sha256(_read_all(handle)) != expected:
+            raise _Changed
+    finally:
+        os.close(handle)
+    return seen
+
+
+def _write(directory: int, name: str, content: bytes, *, mode: int, like: os.stat_result) -> str:
+    """Write bytes to a new private name, to the disk itself; return the name."""
+    temporary = _private(name, NEW)
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=directory)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(handle, view) :]
+        if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
+            with suppress(PermissionError):
+                os.fchown(handle, like.st_uid, like.st_gid)
+        os.fchmod(handle, mode)
+        os.fsync(handle)
+    except OSError:
+        _forget(directory, temporary)
+        raise
+    finally:
+        os.close(handle)
+    return temporary
+
+
+def _copy(directory: int, name: str, copy: str) -> None:
+    """Give a file a second name; where the file system has no links, copy its bytes."""
+    try:
+        os.link(name, copy, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+        try:
+            seen = os.fstat(handle)
+            written = _write(directory, name, _read_all(handle), mode=stat.S_IMODE(seen.st_mode), like=seen)
+        finally:
+            os.close(handle)
+        os.rename(written, copy, src_dir_fd=directory, dst_dir_fd=directory)
+
+
+def _renamed(directory: int, source: str, target: str, flag: int) -> bool:
+    """Rename by renameat2; False where this system or file system has no such call. Raises OSError."""
+    call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if call is None:
+        return False
+    if call(directory, os.fsencode(source), directory, os.fsencode(target), flag) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in UNSUPPORTED:
+        return False
+    raise OSError(number, os.strerror(number), target)
+
+
+def _facts(directory: int, name: str, content: bytes) -> FileFacts:
+    seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    return FileFacts(len(content), seen.st_mtime_ns, _sha256(content), stamp_of(seen))
+
+
+def _forget(directory: int, name: str) -> None:
+    with suppress(OSError):
+        os.unlink(name, dir_fd=directory)
+
+
+def _read_all(handle: int) -> bytes:
+    parts = []
+    while part := os.read(handle, 2**20):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

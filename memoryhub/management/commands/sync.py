@@ -1,0 +1,181 @@
+from __future__ import annotations
+
+import json
+import signal
+from argparse import ArgumentParser, BooleanOptionalAction
+from threading import Event
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.follow import follow_workspaces, followed_workspaces
+from memoryhub.flows.live_sync import SyncResult, sync_workspace
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.flows.sync_status import waiting_files, written_files
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.models import SyncState, Workspace
+from sessions_app.services.audit import Actor
+from sessions_app.services.syncing import switch_sync
+
+COMMAND = Actor("command", "sync")
+
+
+class Command(JsonCommand):
+    help = "Keep workspaces and their agents' folders in step: take what is new there, write what is new here."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspaces", nargs="*", metavar="WORKSPACE", help="its name (all that have a folder)")
+        parser.add_argument("--watch", action="store_true", help="go on until told to stop (all that are followed)")
+        parser.add_argument("--full", action="store_true", help="read every file, even one that looks as it did")
+        parser.add_argument("--status", action="store_true", help="say how it stands and change nothing")
+        parser.add_argument(
+            "--follow", action=BooleanOptionalAction, help="let the worker of `serve` follow the folder from now on"
+        )
+        parser.add_argument(
+            "--write-back", action=BooleanOptionalAction, help="write memory documents to the folder from now on"
+        )
+
+    def run(
+        self,
+        *,
+        workspaces: list[str],
+        watch: bool,
+        full: bool,
+        status: bool,
+        follow: bool | None,
+        write_back: bool | None,
+        json: bool,
+        **_options: Any,
+    ) -> dict[str, Any]:
+        chosen = [find_workspace(name) for name in workspaces]
+        for workspace in chosen:
+            switch_sync(workspace, follow=follow, write_back=write_back, actor=COMMAND, now=timezone.now())
+        if watch:
+            return self._watch([workspace.pk for workspace in chosen], as_json=json)
+        if not chosen:
+            chosen = list(Workspace.objects.exclude(path="").order_by("id"))
+        if status:
+            return _one_or_all([_standing(workspace) for workspace in chosen])
+        if len(workspaces) == 1:
+            return _document(sync_workspace(chosen[0], actor=COMMAND, now=timezone.now(), full=full))
+        return {"workspaces": [self._sync(workspace, full=full) for workspace in chosen]}
+
+    def show(self, result: dict[str, Any]) -> None:
+        for one in result.get("workspaces", [result] if "workspace" in result else []):
+            self._show(one)
+
+    def _show(self, one: dict[str, Any]) -> None:
+        self.line(f"{one['workspace']}: {_words(one)}")
+        for file in one.get("files", []):
+            self.line(f"  {file['standing']}: {file['path']}{': ' if file['note'] else ''}{file['note']}")
+        for problem in one.get("problems", []):
+            self.line(f"  {problem['outcome']}: {problem['file']}: {problem['what']}: {problem['action']}")
+        for file in one.get("written", []):
+            self.line(f"  {file['verdict']}: {file['path']}{': ' if file['why'] else ''}{file['why']}")
+        if one.get("waiting"):
+            self.line(f"  waiting in the hub: {', '.join(one['waiting'])} (--write-back lets the hub write)")
+
+    def _sync(self, workspace: Workspace, *, full: bool) -> dict[str, Any]:
+        try:
+            return _document(sync_workspace(workspace, actor=COMMAND, now=timezone.now(), full=full))
+        except MemoryHubError as error:
+            self.exit_status = 1
+            return {"workspace": workspace.slug, "error": {"code": error.code, "message": error.message}}
+
+    def _watch(self, pks: list[int], *, as_json: bool) -> dict[str, Any]:
+        stopping = Event()
+        turns = 0
+
+        def told(workspace: Workspace, outcome: SyncResult | MemoryHubError) -> None:
+            nonlocal turns
+            turns += 1
+            if isinstance(outcome, MemoryHubError):
+                one = {"workspace": workspace.slug, "error": {"code": outcome.code, "message": outcome.message}}
+            else:
+                one = _document(outcome)
+            if as_json:
+                self.stdout.write(json.dumps(one, ensure_ascii=False, default=str))
+            else:
+                self._show(one)
+            self.stdout.flush()
+
+        def chosen() -> list[Workspace]:
+            return list(Workspace.objects.filter(pk__in=pks)) if pks else followed_workspaces()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stopping.set())
+        if not as_json:
+            self.line("Following; Ctrl-C stops it.")
+            self.stdout.flush()
+        follow_workspaces(stopping, chosen, actor=COMMAND, told=told)
+        return {"stopped": True, "turns": turns}
+
+
+def _one_or_all(documents: list[dict[str, Any]]) -> dict[str, Any]:
+    return documents[0] if len(documents) == 1 else {"workspaces": documents}
+
+
+def _document(result: SyncResult) -> dict[str, Any]:
+    tally = result.tally
+    workspace = result.workspace
+    waiting = [] if workspace.write_back else [file.path for file in waiting_files(workspace)]
+    return {
+        "workspace": workspace.slug,
+        "name": workspace.name,
+        "layout": result.found.layout,
+        "version": result.found.version,
+        "added": dict(+tally.added),
+        "updated": dict(+tally.updated),
+        "unchanged": dict(+tally.unchanged),
+        "problems": [
+            {
+                "file": problem.file,
+                "line": problem.line,
+                "what": problem.what,
+                "action": problem.action,
+                "outcome": problem.outcome,
+            }
+            for problem in tally.problems
+        ],
+        "written": [{"path": one.path, "verdict": one.verdict, "why": one.why} for one in result.written],
+        "waiting": waiting,
+        "lag_seconds": result.lag_seconds,
+    }
+
+
+def _standing(workspace: Workspace) -> dict[str, Any]:
+    state = SyncState.objects.filter(workspace=workspace).first() or SyncState()
+    error = {"code": state.error_code, "message": state.error} if state.error_code else None
+    return {
+        "workspace": workspace.slug,
+        "path": workspace.path,
+        "follow": workspace.is_followed,
+        "write_back": workspace.write_back,
+        "unavailable_since": workspace.unavailable_since,
+        "last_success_at": state.succeeded_at,
+        "last_change_at": state.changed_at,
+        "last_error": error,
+        "lag_seconds": state.lag_seconds,
+        "counts": state.counts,
+        "files": [
+            {"path": file.path, "kind": file.kind, "standing": file.standing, "note": file.note}
+            for file in written_files(workspace)
+        ],
+    }
+
+
+def _words(one: dict[str, Any]) -> str:
+    if one.get("error"):
+        return str(one["error"]["message"])
+    if "files" in one:
+        switches = ["followed" if one["follow"] else "not followed"]
+        switches.append("written to" if one["write_back"] else "not written to")
+        return ", ".join(switches)
+    parts = [f"{word} {_listed(one[word])}" for word in ("added", "updated") if one[word]]
+    return "; ".join(parts) or "nothing new in the folder"
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in counts.items())

@@ -1,0 +1,46 @@
+"""How it goes with keeping a workspace and its agent's folder in step."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+from memoryhub.lib.fields import JSONTextField
+from sessions_app.models.workspaces import Workspace
+
+
+class SyncState(models.Model):
+    """What the last syncs of a workspace came to. Times are null until it happened once.
+
+    ``requested_at``: a person asked for a sync that has not begun. ``changed_at``: of the last one that changed
+    something, with its ``counts``. ``lag_seconds``: from a file's modification until it was in the hub, the longest
+    of that sync. ``unwritten``: paths that the hub would write and can't, each with the reason as a sentence.
+    ``knowledge_mark``: which state of the knowledge entries was last compared with the agent's file.
+    """
+
+    workspace = models.OneToOneField(Workspace, on_delete=models.CASCADE, related_name="sync_state")
+    requested_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    succeeded_at = models.DateTimeField(null=True, blank=True)
+    changed_at = models.DateTimeField(null=True, blank=True)
+    failed_at = models.DateTimeField(null=True, blank=True)
+    error_code = models.CharField(max_length=64, blank=True)
+    error = models.TextField(blank=True)
+    lag_seconds = models.FloatField(null=True, blank=True)
+    counts = JSONTextField(default=dict, blank=True)
+    unwritten = JSONTextField(default=dict, blank=True)
+    knowledge_mark = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(lag_seconds=None) | Q(lag_seconds__gte=0), name="sync_lag_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=Q(failed_at=None) | ~Q(error_code=""),
+                name="sync_failure_has_a_code",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"sync of {self.workspace_id}"

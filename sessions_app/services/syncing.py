@@ -1,0 +1,97 @@
+"""How a workspace is kept in step with its agent's folder: the switches, and what the last syncs came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.models import SyncState, Workspace
+from sessions_app.models.workspaces import WRITTEN_BACK
+from sessions_app.services.audit import Actor, record
+from sessions_app.services.workspaces import save_settings
+
+QUIET_NOTE = timedelta(seconds=15)  # between notes of syncs that changed nothing: SQLite has one writer
+
+
+class CannotSync(MemoryHubError):
+    """A workspace that has no folder to be kept in step with, or none that the hub may write to."""
+
+    code = "cannot_sync"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one sync came to, for its state: counts by word and kind, and what could not be written and why."""
+
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    lag_seconds: float | None = None
+    unwritten: Mapping[str, str] = field(default_factory=dict)
+    knowledge_mark: str = ""
+
+    @property
+    def has_changed(self) -> bool:
+        return any(self.counts.values())
+
+
+@transaction.atomic
+def switch_sync(
+    workspace: Workspace, *, follow: bool | None = None, write_back: bool | None = None, actor: Actor, now: datetime
+) -> bool:
+    """Switch following a folder, and writing to it, on or off (None: as it is); tell whether anything changed.
+
+    Raises CannotSync where the workspace has no folder, or one that the hub never writes to.
+    """
+    if (follow or write_back) and not workspace.path:
+        raise CannotSync("This workspace has no folder: its agent writes to the hub.")
+    if write_back and workspace.layout not in WRITTEN_BACK:
+        raise CannotSync(f"The hub never writes into a folder of {workspace.get_layout_display()}.")
+    wishes = {"is_followed": follow, "write_back": write_back}
+    values = {name: wish for name, wish in wishes.items() if wish is not None}
+    return bool(values and save_settings(workspace, values, actor=actor, now=now))
+
+
+@transaction.atomic
+def request_sync(workspace: Workspace, *, actor: Actor, now: datetime) -> SyncState:
+    """Note that a person wants a sync now; the caller enqueues it. Raises CannotSync."""
+    if not workspace.path:
+        raise CannotSync("This workspace has no folder: its agent writes to the hub.")
+    state, _ = SyncState.objects.get_or_create(workspace=workspace)
+    SyncState.objects.filter(pk=state.pk).update(requested_at=now)
+    text = "A sync with the agent's folder was asked for"
+    record(actor, "workspace.sync_requested", "workspace", workspace.pk, text, at=now, workspace=workspace)
+    state.refresh_from_db()
+    return state
+
+
+def note_success(workspace: Workspace, outcome: Outcome, *, started_at: datetime, now: datetime) -> None:
+    """Note a sync that came to its end. One that changed nothing, soon after another, is not worth a row."""
+    state = SyncState.objects.filter(workspace=workspace).first() or SyncState(workspace=workspace)
+    same = (state.unwritten, state.knowledge_mark) == (dict(outcome.unwritten), outcome.knowledge_mark)
+    is_fresh = state.succeeded_at is not None and now - state.succeeded_at < QUIET_NOTE
+    if is_fresh and same and not (outcome.has_changed or state.error_code or state.requested_at):
+        return
+    state.started_at, state.succeeded_at = started_at, now
+    state.failed_at, state.error_code, state.error = None, "", ""
+    state.unwritten, state.knowledge_mark = dict(outcome.unwritten), outcome.knowledge_mark
+    if state.requested_at is not None and state.requested_at <= started_at:
+        state.requested_at = None
+    if outcome.has_changed:
+        state.changed_at = now
+        state.counts = {word: dict(kinds) for word, kinds in outcome.counts.items() if kinds}
+        state.lag_seconds = outcome.lag_seconds if outcome.lag_seconds is not None else state.lag_seconds
+    state.save()
+
+
+def note_failure(workspace: Workspace, error: MemoryHubError, *, started_at: datetime, now: datetime) -> None:
+    """Note a sync that failed; the same failure again, soon after, is not worth a row."""
+    state = SyncState.objects.filter(workspace=workspace).first() or SyncState(workspace=workspace)
+    is_known = state.error_code == error.code and state.failed_at is not None
+    if is_known and state.failed_at is not None and now - state.failed_at < QUIET_NOTE and not state.requested_at:
+        return
+    state.started_at, state.failed_at, state.requested_at = started_at, now, None
+    state.error_code, state.error = error.code, error.message
+    state.save()

@@ -1,0 +1,79 @@
+from pathlib import Path
+from queue import Queue
+from threading import Event, Thread
+
+import pytest
+from django.utils import timezone
+
+from knowledge_app.models import MemoryDocument
+from knowledge_app.services.editing import save_text
+from memoryhub.flows import follow
+from memoryhub.flows.follow import follow_workspaces, followed_workspaces
+from memoryhub.flows.sync import import_workspace
+from memoryhub.lib.folder import Folder
+from memoryhub.lib.layouts.places import places_to_watch
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor
+from sessions_app.services.syncing import switch_sync
+from tests.hub import PERSON
+
+ACTOR = Actor("sync", "test")
+TEXT = "# Facts\n\n- tea at four\n- no meetings\n"
+
+
+@pytest.fixture
+def file(tmp_path: Path, settings) -> Path:
+    settings.MEMORYHUB_QUIET_SECONDS = 0.01
+    made = tmp_path / "agent" / "memory" / "MEMORY.md"
+    made.parent.mkdir(parents=True)
+    made.write_text(TEXT)
+    return made
+
+
+def followed(file: Path) -> Workspace:
+    workspace = import_workspace(file.parent.parent, actor=ACTOR, now=timezone.now(), name="Agent").workspace
+    switch_sync(workspace, follow=True, write_back=True, actor=PERSON, now=timezone.now())
+    return Workspace.objects.get(pk=workspace.pk)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_followed_folder_is_taken_and_written_as_either_side_changes(file):
+    followed(file)
+    stopping = Event()
+    outcomes: Queue = Queue()
+    options = {"actor": ACTOR, "told": lambda _workspace, outcome: outcomes.put(outcome)}
+    thread = Thread(target=follow_workspaces, args=(stopping, followed_workspaces), kwargs=options)
+    thread.start()
+    try:
+        file.write_text(TEXT + "- the agent adds this\n")
+        taken = outcomes.get(timeout=10)
+        document = MemoryDocument.objects.select_related("head").get()
+        text = document.head.content + "- the hub adds this\n"
+        save_text(document, text, base_number=document.head.number, actor=PERSON, reason="r", now=timezone.now())
+        written = outcomes.get(timeout=10)
+    finally:
+        stopping.set()
+        thread.join(10)
+
+    assert +taken.tally.updated == {"documents": 1}
+    assert [one.verdict for one in written.written] == ["written"]
+    assert file.read_text() == TEXT + "- the agent adds this\n- the hub adds this\n"
+
+
+@pytest.mark.django_db
+def test_one_process_follows_a_folder(file):
+    workspace = followed(file)
+    first = follow._lock(workspace)
+
+    assert first is not None
+    assert follow._lock(workspace) is None
+    first.release()
+
+
+def test_the_parts_in_which_agents_write_are_watched_and_not_their_projects(tmp_path):
+    sessions = "sessions/" + "0a" * 16
+    for place in ("workspace/memory", "workspace/project/src", sessions, "logs"):
+        (tmp_path / place).mkdir(parents=True)
+
+    with Folder(tmp_path) as folder:
+        assert places_to_watch(folder) == ["", "workspace", "sessions", "workspace/memory", sessions]

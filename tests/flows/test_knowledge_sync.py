@@ -1,0 +1,124 @@
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.knowledge import add_knowledge
+from memoryhub.flows.live_sync import SyncResult, sync_workspace
+from memoryhub.flows.sync import import_workspace
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor
+from sessions_app.services.syncing import switch_sync
+from tests.hub import PERSON
+from tests.shared import FIXTURES
+
+pytestmark = pytest.mark.django_db
+ACTOR = Actor("command", "test")
+
+
+@pytest.fixture
+def grip(tmp_path: Path, settings) -> Workspace:
+    if not FIXTURES.exists():
+        pytest.skip("needs the shared fixtures")
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    shutil.copytree(FIXTURES / "grip", tmp_path / "grip")
+    workspace = import_workspace(tmp_path / "grip", actor=ACTOR, now=timezone.now()).workspace
+    switch_sync(workspace, write_back=True, actor=PERSON, now=timezone.now())
+    return workspace
+
+
+def sync(workspace: Workspace, *, full: bool = False) -> SyncResult:
+    return sync_workspace(workspace, actor=ACTOR, now=timezone.now(), full=full)
+
+
+def knowledge_file(workspace: Workspace) -> Path:
+    return Path(workspace.path) / "workspace" / "memory" / "knowledge.json"
+
+
+def test_an_untouched_knowledge_file_stays_byte_for_byte(grip):
+    before = knowledge_file(grip).read_bytes()
+
+    result = sync(grip, full=True)
+
+    assert knowledge_file(grip).read_bytes() == before
+    assert not result.has_changed
+
+
+def test_corrected_withdrawn_and_new_knowledge_is_written_and_all_else_survives(grip):
+    file = knowledge_file(grip)
+    value = json.loads(file.read_text())
+    value["entries"][0]["colour"] = {"unknown": 1}
+    value |= {"owner": "grip"}
+    file.write_text(json.dumps(value, ensure_ascii=False, indent=2))
+    sync(grip)
+    first, second = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[:2]
+    now = timezone.now()
+    edit_rows(grip, "knowledge", "assign", [first.pk], values={"content": "bullets only"}, actor=PERSON, now=now)
+    edit_rows(grip, "knowledge", "withdraw", [second.pk], actor=PERSON, now=now)
+    add_knowledge(grip, "the hub adds this", category="learned_fact", actor=PERSON, now=now)
+
+    sync(grip)
+
+    written = json.loads(file.read_text())
+    texts = [entry["content"] for entry in written["entries"]]
+    assert texts == ["bullets only", *[entry["content"] for entry in value["entries"][2:]], "the hub adds this"]
+    assert written["entries"][0]["colour"] == {"unknown": 1}
+    assert written["owner"] == "grip"
+    assert written["entries"][1] == value["entries"][2]
+    assert not sync(grip, full=True).has_changed
+    assert [name for name in os.listdir(file.parent) if "memoryhub" in name] == []
+
+
+def test_knowledge_that_both_sides_changed_keeps_what_the_person_said(grip):
+    file = knowledge_file(grip)
+    first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
+    edit_rows(grip, "knowledge", "assign", [first.pk], values={"tags": ["kept"]}, actor=PERSON, now=timezone.now())
+    value = json.loads(file.read_text())
+    value["entries"][0] |= {"tags": ["theirs"], "access_count": 7}
+    file.write_text(json.dumps(value, ensure_ascii=False, indent=2))
+
+    sync(grip)
+
+    entry = json.loads(file.read_text())["entries"][0]
+    assert (entry["tags"], entry["access_count"]) == (["kept"], 7)
+
+
+def test_an_entry_that_the_agent_dropped_is_not_put_back_and_stays_in_the_hub(grip):
+    file = knowledge_file(grip)
+    value = json.loads(file.read_text())
+    gone = value["entries"].pop()
+    file.write_text(json.dumps(value, ensure_ascii=False, indent=2))
+
+    sync(grip)
+
+    assert json.loads(file.read_text()) == value
+    assert KnowledgeEntry.objects.filter(workspace=grip, content=gone["content"], withdrawn_at=None).exists()
+
+
+def test_an_entry_that_was_withdrawn_and_taken_back_is_in_the_file_again(grip):
+    first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
+    edit_rows(grip, "knowledge", "withdraw", [first.pk], actor=PERSON, now=timezone.now())
+    sync(grip)
+    assert first.content not in knowledge_file(grip).read_text()
+
+    edit_rows(grip, "knowledge", "return", [first.pk], actor=PERSON, now=timezone.now())
+    sync(grip)
+
+    assert first.content in knowledge_file(grip).read_text()
+
+
+def test_a_knowledge_file_in_a_style_of_its_own_is_left_alone(grip):
+    file = knowledge_file(grip)
+    file.write_text(file.read_text().replace('"version": 1', '"version"   : 1'))
+    before = file.read_bytes()
+    add_knowledge(grip, "the hub adds this", category="learned_fact", actor=PERSON, now=timezone.now())
+
+    result = sync(grip)
+
+    assert file.read_bytes() == before
+    assert [one.verdict for one in result.written] == ["refused"]

@@ -1,0 +1,388 @@
+import json
+import os
+import shutil
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.services.editing import curate_facts, save_text, start_document
+from memoryhub.flows import write_back
+from memoryhub.flows.check import check_memory
+from memoryhub.flows.live_sync import sync_workspace
+from memoryhub.flows.review import approve, reject
+from memoryhub.flows.sync import import_workspace
+from memoryhub.lib.folder import FolderMissing
+from sessions_app.models import AuditRecord, Entry, Session, SourceFile, SyncState, Workspace
+from sessions_app.services.audit import Actor
+from sessions_app.services.syncing import CannotSync, request_sync, switch_sync
+from tests.hub import PERSON
+
+pytestmark = pytest.mark.django_db
+ACTOR = Actor("command", "test")
+TEXT = "# Facts\n\n" + "".join(f"- fact {word}\n" for word in "abcdefghijklmnopqrst")
+SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "nanobot-0.1"
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting(settings) -> None:
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "agent"
+    (made / "memory").mkdir(parents=True)
+    (made / "memory" / "MEMORY.md").write_text(TEXT)
+    return made
+
+
+@pytest.fixture
+def file(folder: Path) -> Path:
+    return folder / "memory" / "MEMORY.md"
+
+
+@pytest.fixture
+def atlas(folder: Path) -> Workspace:
+    return followed(folder)
+
+
+def followed(folder: Path) -> Workspace:
+    workspace = import_workspace(folder, actor=ACTOR, now=timezone.now(), name="Atlas").workspace
+    switch_sync(workspace, write_back=True, actor=PERSON, now=timezone.now())
+    return workspace
+
+
+def sync(workspace: Workspace, **options):
+    return sync_workspace(workspace, actor=ACTOR, now=options.pop("now", timezone.now()), **options)
+
+
+def memory() -> MemoryDocument:
+    return MemoryDocument.objects.select_related("head", "synced_revision").get(name="MEMORY.md")
+
+
+def edit(old: str, new: str) -> None:
+    document = memory()
+    text = document.head.content.replace(old, new)
+    save_text(document, text, base_number=document.head.number, actor=PERSON, reason="edited", now=timezone.now())
+
+
+def replace(file: Path, old: str, new: str) -> None:
+    file.write_text(file.read_text().replace(old, new))
+
+
+def private(file: Path) -> list[str]:
+    return [name for name in os.listdir(file.parent) if "memoryhub" in name]
+
+
+def test_an_edit_in_the_hub_is_written_and_the_second_sync_changes_nothing(atlas, file):
+    file.chmod(0o640)
+    edit("fact c", "fact c, corrected")
+
+    first, second = sync(atlas), sync(atlas)
+
+    assert "fact c, corrected" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert [one.verdict for one in first.written] == ["written"]
+    assert not second.has_changed
+    assert memory().head == memory().synced_revision
+    assert private(file) == []
+    assert AuditRecord.objects.filter(action="document.written").count() == 1
+    assert check_memory().broken == []
+
+
+def test_nothing_is_written_where_that_is_switched_off(folder, file):
+    atlas = import_workspace(folder, actor=ACTOR, now=timezone.now()).workspace
+    edit("fact c", "fact c, corrected")
+
+    sync(atlas)
+
+    assert file.read_text() == TEXT
+
+
+def test_an_edit_of_the_agent_is_taken_and_files_that_look_the_same_are_not_read(atlas, file):
+    replace(file, "fact d", "fact d, says the agent")
+
+    assert +sync(atlas).tally.updated == {"documents": 1}
+    assert "says the agent" in memory().head.content
+    assert +sync(atlas).tally.unchanged == {"files": 1}
+
+
+def test_edits_of_both_sides_in_different_lines_meet_in_the_file_and_pins_stay(atlas, file):
+    edit("- fact a\n", "- fact a\n- the hub's own fact, pinned\n")
+    own = Fact.objects.get(text__contains="own fact")
+    curate_facts(memory(), [own.pk], actor=PERSON, now=timezone.now(), pinned=True)
+    replace(file, "fact t", "fact t, says the agent")
+
+    sync(atlas)
+
+    assert "own fact" in file.read_text()
+    assert "says the agent" in file.read_text()
+    assert Fact.objects.get(pk=own.pk, died=None).pinned
+
+
+def test_a_conflict_is_held_and_blocks_that_document_until_it_is_decided(atlas, file):
+    edit("fact c", "fact cats")
+    replace(file, "fact c", "fact cows")
+    sync(atlas)
+    edit("fact d", "fact dogs")
+
+    sync(atlas)
+
+    assert "fact cows" in file.read_text()
+    assert "dogs" not in file.read_text()
+    change = HeldChange.objects.get(status="pending")
+    assert "fact cows" in change.proposed
+
+    reject(change, actor=PERSON, now=timezone.now())
+    sync(atlas)
+
+    assert file.read_text() == memory().head.content
+    assert "fact cats" in file.read_text()
+    assert MemoryRevision.objects.filter(content__contains="fact cows").exists()
+    assert not sync(atlas).has_changed
+    assert check_memory().broken == []
+
+
+def test_a_conflict_that_is_approved_with_an_edited_text_is_written(atlas, file):
+    edit("fact c", "fact cats")
+    replace(file, "fact c", "fact cows")
+    sync(atlas)
+    change = HeldChange.objects.get()
+
+    approve(change, actor=PERSON, now=timezone.now(), text=change.ours.content.replace("fact cats", "cats and cows"))
+    sync(atlas)
+
+    assert "cats and cows" in file.read_text()
+    assert not sync(atlas).has_changed
+
+
+def test_a_file_cut_short_is_held_and_not_written_over(atlas, file):
+    edit("fact a", "fact apples")
+    file.write_text(TEXT[:60])
+
+    sync(atlas)
+
+    assert file.read_text() == TEXT[:60]
+    assert HeldChange.objects.get().proposed == TEXT[:60]
+
+
+def test_an_emptied_file_waits_one_more_sync_and_then_for_a_person(atlas, file):
+    edit("fact a", "fact apples")
+    file.write_text("")
+
+    sync(atlas)
+    assert file.read_text() == ""
+    assert not HeldChange.objects.exists()
+    sync(atlas)
+    sync(atlas)
+    change = HeldChange.objects.get()
+    assert change.flags == ["the file was emptied"]
+
+    reject(change, actor=PERSON, now=timezone.now())
+    sync(atlas)
+
+    assert "fact apples" in file.read_text()
+    assert not MemoryRevision.objects.filter(content="").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "missing folder"])
+def test_what_is_no_file_any_more_is_never_written(atlas, file, tmp_path, kind):
+    (file.parent.parent / "SOUL.md").write_text("soul")
+    sync(atlas)
+    edit("fact a", "fact apples")
+    file.rename(tmp_path / "kept.md")
+    if kind == "folder":
+        file.mkdir()
+    elif kind == "link":
+        file.symlink_to(tmp_path / "kept.md")
+    else:
+        file.parent.rmdir()
+
+    result = sync(atlas)
+
+    assert [one.verdict for one in result.written] == ["refused"]
+    assert (tmp_path / "kept.md").read_text() == TEXT
+    assert list(SyncState.objects.get().unwritten) == ["memory/MEMORY.md"]
+    assert MemoryRevision.objects.count() == 3
+
+
+def test_a_missing_file_removes_nothing_and_is_written_again_with_the_next_edit(atlas, folder, file):
+    (folder / "SOUL.md").write_text("soul")
+    sync(atlas)
+    file.unlink()
+
+    result = sync(atlas)
+    assert [problem.outcome for problem in result.tally.problems] == ["held"]
+    assert not file.exists()
+    assert memory().head.content == TEXT
+
+    edit("fact a", "fact apples")
+    sync(atlas)
+    assert "fact apples" in file.read_text()
+
+
+def test_an_unmounted_folder_is_flagged_and_catches_up_by_itself(atlas, folder, file, tmp_path):
+    folder.rename(tmp_path / "elsewhere")
+    edit("fact a", "fact apples")
+    with pytest.raises(FolderMissing):
+        sync(atlas)
+    folder.mkdir()
+    with pytest.raises(FolderMissing):
+        sync(atlas)
+    atlas.refresh_from_db()
+    assert atlas.unavailable_since
+    assert SyncState.objects.get().error_code == "folder_missing"
+    assert os.listdir(folder) == []
+
+    folder.rmdir()
+    (tmp_path / "elsewhere").rename(folder)
+    sync(atlas)
+
+    atlas.refresh_from_db()
+    assert atlas.unavailable_since is None
+    assert "fact apples" in file.read_text()
+    assert SyncState.objects.get().error_code == ""
+
+
+def test_what_an_agent_writes_while_the_file_is_replaced_is_merged(atlas, file, monkeypatch):
+    edit("fact a", "fact apples")
+    replace_file = write_back.replace_file
+
+    def racing(folder, path, content, *, expected):
+        with file.open("r+") as old:  # an agent that has the old file open
+            result = replace_file(folder, path, content, expected=expected)
+            old.write(TEXT.replace("fact t", "fact tea"))
+        return result
+
+    monkeypatch.setattr(write_back, "replace_file", racing)
+    sync(atlas)
+    monkeypatch.setattr(write_back, "replace_file", replace_file)
+
+    assert "fact tea" in memory().head.content
+    assert "fact apples" in memory().head.content
+    sync(atlas)
+    assert file.read_text() == memory().head.content
+    assert private(file) == []
+
+
+def test_what_a_killed_process_left_is_cleared_once_its_text_is_kept(atlas, file):
+    (file.parent / ".MEMORY.md.memoryhub-new-0001").write_text("half a te")
+    (file.parent / ".MEMORY.md.memoryhub-old-0002").write_text(TEXT)
+    (file.parent / ".MEMORY.md.memoryhub-old-0003").write_text(TEXT.replace("fact k", "fact kept aside"))
+
+    sync(atlas)
+
+    assert private(file) == []
+    assert "fact kept aside" in file.read_text()
+
+
+def test_a_text_that_the_hub_wrote_and_did_not_note_is_known_again(atlas, file):
+    edit("fact c", "fact cats")
+    file.write_text(memory().head.content)
+    edit("fact cats", "fact catfish")
+
+    sync(atlas)
+
+    assert "fact catfish" in file.read_text()
+    assert not HeldChange.objects.exists()
+
+
+def test_a_text_made_of_what_the_hub_replaced_does_not_undo_its_correction(atlas, file):
+    edit("fact c", "fact c, corrected")
+    sync(atlas)
+
+    file.write_text(TEXT + "- learnt meanwhile\n")
+    sync(atlas)
+
+    assert "fact c, corrected" in file.read_text()
+    assert "learnt meanwhile" in file.read_text()
+
+
+def test_later_on_the_agent_may_take_a_correction_back(atlas, file):
+    edit("fact c", "fact c, corrected")
+    sync(atlas)
+    file.write_text(TEXT)
+
+    sync(atlas, now=timezone.now() + timedelta(minutes=11))
+
+    assert file.read_text() == TEXT
+    assert memory().head.content == TEXT
+
+
+def test_line_ends_and_byte_order_mark_are_kept(folder, file):
+    file.write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())
+    atlas = followed(folder)
+
+    edit("fact c", "fact cats")
+    sync(atlas)
+
+    assert file.read_bytes() == b"\xef\xbb\xbf" + TEXT.replace("fact c", "fact cats").replace("\n", "\r\n").encode()
+
+
+def test_a_document_that_the_agent_lacks_is_written_where_its_program_reads_it(atlas, folder):
+    soul = start_document(atlas, "SOUL.md")
+    save_text(soul, "Be brief.\n", base_number=0, actor=PERSON, reason="new", now=timezone.now())
+
+    sync(atlas)
+
+    assert (folder / "SOUL.md").read_text() == "Be brief.\n"
+    assert not sync(atlas).has_changed
+
+
+def test_sessions_grow_and_are_never_written(tmp_path):
+    shutil.copytree(SAMPLE, tmp_path / "agent")
+    atlas = followed(tmp_path / "agent")
+    session = next((tmp_path / "agent").rglob("*.jsonl"))
+    before = Entry.objects.count()
+    with session.open("a") as out:
+        out.write(json.dumps({"role": "user", "content": "and one more", "timestamp": "2026-04-01T12:00:00"}) + "\n")
+    held = session.read_bytes()
+
+    result = sync(atlas)
+
+    assert result.tally.added["entries"] == 1
+    assert Entry.objects.count() == before + 1
+    assert session.read_bytes() == held
+    assert result.lag_seconds is not None
+
+
+def test_a_turn_under_way_is_seen_though_its_file_stays_the_same(tmp_path):
+    shutil.copytree(SAMPLE, tmp_path / "agent")
+    atlas = followed(tmp_path / "agent")
+    session = next(path for path in (tmp_path / "agent").rglob("*.jsonl") if "cli" in path.name)
+    checkpoint = session.with_suffix(".checkpoint.json")
+    checkpoint.write_text('{"step": 1}')
+    sync(atlas)
+    shown = SourceFile.objects.get(path__endswith=session.name).session
+    assert shown.extra["checkpoint"] == {"step": 1}
+
+    checkpoint.unlink()
+    sync(atlas)
+
+    assert "checkpoint" not in Session.objects.get(pk=shown.pk).extra
+
+
+def test_syncs_that_change_nothing_write_no_rows(atlas, django_assert_num_queries):
+    sync(atlas)
+    with django_assert_num_queries(7) as captured:
+        sync(atlas)
+
+    assert [query["sql"] for query in captured if query["sql"].startswith(("UPDATE", "INSERT"))] == []
+
+
+def test_a_sync_that_was_asked_for_is_noted_as_done(atlas):
+    request_sync(atlas, actor=PERSON, now=timezone.now())
+
+    sync(atlas)
+
+    assert SyncState.objects.get().requested_at is None
+
+
+def test_a_workspace_without_a_folder_has_nothing_to_follow(workspace):
+    with pytest.raises(CannotSync):
+        switch_sync(workspace, follow=True, actor=PERSON, now=timezone.now())
+    with pytest.raises(CannotSync):
+        sync(workspace)

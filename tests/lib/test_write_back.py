@@ -1,0 +1,193 @@
+import errno
+import hashlib
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from memoryhub.lib import write_back
+from memoryhub.lib.folder import Folder
+from memoryhub.lib.layouts.documents import document_bytes
+from memoryhub.lib.layouts.knowledge_file import EntryEdit, edited_knowledge
+from memoryhub.lib.write_back import private_names, replace_file, settle_copies
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    (tmp_path / "memory").mkdir()
+    made = tmp_path / "memory" / "MEMORY.md"
+    made.write_bytes(b"before")
+    return made
+
+
+def replace(file: Path, content: bytes, expected: bytes | None):
+    with Folder(file.parent.parent) as folder:
+        sha256 = None if expected is None else hashlib.sha256(expected).hexdigest()
+        return replace_file(folder, "memory/MEMORY.md", content, expected=sha256)
+
+
+def settle(file: Path, *, quiet: float = 0, wait: bool = True) -> tuple[int, list[bytes]]:
+    kept: list[bytes] = []
+    with Folder(file.parent.parent) as folder:
+        return settle_copies(folder, "memory/MEMORY.md", kept.append, quiet=quiet, wait=wait), kept
+
+
+def without_exchange(monkeypatch) -> None:
+    monkeypatch.setattr(write_back, "_renamed", lambda *_: False)
+
+
+def without_links(monkeypatch) -> None:
+    def refuse(*_args, **_options) -> None:
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    without_exchange(monkeypatch)
+    monkeypatch.setattr(os, "link", refuse)
+
+
+WAYS = pytest.mark.parametrize("way", [lambda _: None, without_exchange, without_links], ids=["swap", "link", "copy"])
+
+
+@WAYS
+def test_a_file_is_replaced_with_its_mode_and_what_stood_there_is_handed_over(file, monkeypatch, way):
+    way(monkeypatch)
+    file.chmod(0o604)
+
+    result = replace(file, b"after", b"before")
+
+    assert (result.verdict, file.read_bytes(), file.stat().st_mode & 0o777) == ("written", b"after", 0o604)
+    assert settle(file) == (0, [b"before"])
+    assert os.listdir(file.parent) == ["MEMORY.md"]
+    with Folder(file.parent.parent) as folder:
+        assert result.facts == folder.read_bytes("memory/MEMORY.md")[1]
+
+
+def test_another_text_than_the_expected_one_stays(file):
+    assert replace(file, b"after", b"something else").verdict == "changed"
+    assert file.read_bytes() == b"before"
+    assert os.listdir(file.parent) == ["MEMORY.md"]
+
+
+def test_a_file_that_comes_while_it_is_made_stays(file):
+    assert replace(file, b"after", None).verdict == "changed"
+    assert file.read_bytes() == b"before"
+
+
+@pytest.mark.parametrize("way", [lambda _: None, without_exchange], ids=["swap", "link"])
+def test_a_new_file_is_made_where_its_folder_is(file, monkeypatch, way):
+    way(monkeypatch)
+    file.unlink()
+
+    assert replace(file, b"new", None).verdict == "written"
+    assert file.read_bytes() == b"new"
+    assert os.listdir(file.parent) == ["MEMORY.md"]
+
+
+def test_a_file_renamed_into_place_at_the_last_moment_is_handed_over(file, monkeypatch):
+    put_in = write_back._put_in
+
+    def racing(directory: int, name: str, temporary: str) -> str:
+        other = file.with_name("agents-own")
+        other.write_bytes(b"the agent's")
+        other.rename(file)
+        return put_in(directory, name, temporary)
+
+    monkeypatch.setattr(write_back, "_put_in", racing)
+    replace(file, b"after", b"before")
+
+    assert file.read_bytes() == b"after"
+    assert settle(file)[1] == [b"the agent's"]
+
+
+def test_a_link_put_there_at_the_last_moment_is_left_and_not_followed(file, tmp_path, monkeypatch):
+    put_in = write_back._put_in
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"secret")
+
+    def racing(directory: int, name: str, temporary: str) -> str:
+        file.unlink()
+        file.symlink_to(secret)
+        return put_in(directory, name, temporary)
+
+    monkeypatch.setattr(write_back, "_put_in", racing)
+
+    assert replace(file, b"after", b"before").verdict == "refused"
+    assert file.is_symlink()
+    assert secret.read_bytes() == b"secret"
+    assert os.listdir(file.parent) == ["MEMORY.md"]
+
+
+@pytest.mark.parametrize("path", ["memory/link.md", "memory/folder", "memory/pipe", "linked/MEMORY.md", "../x"])
+def test_what_is_no_plain_file_inside_is_refused(file, path):
+    root = file.parent.parent
+    (root / "memory" / "link.md").symlink_to(file)
+    (root / "memory" / "folder").mkdir()
+    os.mkfifo(root / "memory" / "pipe")
+    (root / "linked").symlink_to(root / "memory")
+    with Folder(root) as folder:
+        result = replace_file(folder, path, b"after", expected=hashlib.sha256(b"before").hexdigest())
+
+    assert result.verdict == "refused"
+    assert file.read_bytes() == b"before"
+
+
+@pytest.mark.parametrize("call", ["write", "fsync", "rename"])
+def test_a_failing_disk_leaves_the_file_as_it_was(file, monkeypatch, call):
+    def fail(*_args, **_options) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, call, fail)
+    result = replace(file, b"after", b"before")
+    monkeypatch.undo()
+
+    assert (result.verdict, result.why) == ("refused", "can't be written: No space left on device")
+    assert file.read_bytes() == b"before"
+    assert os.listdir(file.parent) == ["MEMORY.md"]
+
+
+def test_a_copy_that_is_not_quiet_is_left_to_a_later_call(file):
+    replace(file, b"after", b"before")
+
+    assert settle(file, quiet=60, wait=False) == (1, [])
+    with Folder(file.parent.parent) as folder:
+        assert len(private_names(folder, "memory/MEMORY.md")) == 1
+
+
+def test_a_copy_stays_where_its_bytes_could_not_be_kept(file):
+    replace(file, b"after", b"before")
+
+    def fail(_content: bytes) -> None:
+        raise RuntimeError
+
+    with Folder(file.parent.parent) as folder, pytest.raises(RuntimeError):
+        settle_copies(folder, "memory/MEMORY.md", fail, quiet=0, wait=True)
+    assert settle(file)[1] == [b"before"]
+
+
+@pytest.mark.parametrize(
+    ("like", "bytes_"),
+    [
+        (b"a\n", b"x\ny\n"),
+        (b"a\r\nb\r\n", b"x\r\ny\r\n"),
+        (b"\xef\xbb\xbfa\n", b"\xef\xbb\xbfx\ny\n"),
+        (b"", b"x\ny\n"),
+    ],
+)
+def test_a_text_takes_the_style_of_the_file_that_it_replaces(like, bytes_):
+    assert document_bytes("x\ny\n", like) == bytes_
+
+
+@pytest.mark.parametrize("style", [{"indent": 2}, {"indent": 4}, {"separators": (",", ":")}, {}])
+def test_knowledge_in_any_style_of_json_comes_back_as_it_was(style):
+    raw = json.dumps({"entries": [{"content": "é", "n": 1.50, "x": None}], "z": 1, "a": 2}, **style).encode()
+
+    assert edited_knowledge(raw, lambda *_: None, list).text is None
+    assert edited_knowledge(raw, lambda *_: None, list).why_not == ""
+    changed = edited_knowledge(raw, lambda *_: EntryEdit({"x": 2}), list).text
+    assert changed is not None
+    assert changed.encode() == raw.replace(b"null", b"2")
+
+
+@pytest.mark.parametrize("raw", [b"{", b'{"a": 1, "a": 2, "entries": []}', b'{ "entries": []}', b'{"rows": []}'])
+def test_knowledge_that_would_not_come_back_as_it_was_is_left_alone(raw):
+    assert edited_knowledge(raw, lambda *_: None, list).why_not

@@ -1,0 +1,128 @@
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from knowledge_app.models import HeldChange, MemoryDocument
+from knowledge_app.services.editing import save_text
+from memoryhub.flows.live_sync import sync_workspace
+from memoryhub.flows.sync import import_workspace
+from sessions_app.models import AuditRecord, Membership, SyncState, Workspace
+from sessions_app.services.audit import Actor
+from tests.hub import PERSON
+
+pytestmark = pytest.mark.django_db
+TEXT = "# Facts\n\n- tea at four\n- no meetings\n"
+
+
+@pytest.fixture
+def atlas(tmp_path: Path, settings) -> Workspace:
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    (tmp_path / "atlas" / "memory").mkdir(parents=True)
+    (tmp_path / "atlas" / "memory" / "MEMORY.md").write_text(TEXT)
+    (tmp_path / "atlas" / "memory" / "HISTORY.md").write_text("[2026-04-01 10:00] began\n")
+    return import_workspace(tmp_path / "atlas", actor=PERSON, now=timezone.now(), name="Atlas").workspace
+
+
+def client_as(workspace: Workspace, role: str) -> Client:
+    user = User.objects.create_user(role)
+    Membership.objects.create(workspace=workspace, user=user, role=role)
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def operator(atlas) -> Client:
+    return client_as(atlas, "operator")
+
+
+def edit() -> None:
+    document = MemoryDocument.objects.select_related("head").get()
+    text = document.head.content.replace("four", "five")
+    save_text(document, text, base_number=document.head.number, actor=PERSON, reason="edited", now=timezone.now())
+
+
+def test_the_page_says_what_would_be_written_before_that_is_switched_on(atlas, operator):
+    edit()
+
+    page = operator.get("/w/atlas/sync/").content.decode()
+
+    assert "the hub is ahead" in page
+    assert "What would be written to memory/MEMORY.md" in page
+    assert "1 file would be written at once" in page
+    assert "memory/HISTORY.md" in page
+
+
+def test_switches_are_for_operators_and_leave_a_record(atlas, operator):
+    assert client_as(atlas, "editor").post("/w/atlas/sync/switch/", {"follow": "on"}).status_code == 404
+
+    operator.post("/w/atlas/sync/switch/", {"follow": "on"})
+    operator.post("/w/atlas/sync/switch/", {"write_back": "on"})
+
+    atlas.refresh_from_db()
+    assert (atlas.is_followed, atlas.write_back) == (True, True)
+    assert AuditRecord.objects.filter(action="workspace.configured").count() == 2
+
+
+def test_sync_now_takes_and_writes(atlas, operator, django_capture_on_commit_callbacks):
+    edit()
+    operator.post("/w/atlas/sync/switch/", {"write_back": "on"})
+
+    with django_capture_on_commit_callbacks(execute=True):
+        page = operator.post("/w/atlas/sync/now/", follow=True).content.decode()
+
+    assert "Sync asked for" in page
+    assert "Sync asked for" not in operator.get("/w/atlas/sync/").content.decode()
+    assert "five" in (Path(atlas.path) / "memory" / "MEMORY.md").read_text()
+
+
+def test_a_conflict_is_linked_to_its_review_and_a_failure_is_told_in_words(atlas, operator):
+    edit()
+    file = Path(atlas.path) / "memory" / "MEMORY.md"
+    file.write_text(TEXT.replace("four", "three"))
+    sync_workspace(atlas, actor=Actor("command", "test"), now=timezone.now())
+    SyncState.objects.update(failed_at=timezone.now(), error_code="x", error="The disk went away.")
+
+    page = operator.get("/w/atlas/sync/").content.decode()
+
+    assert f"/w/atlas/review/{HeldChange.objects.get().pk}/" in page
+    assert "The disk went away." in page
+
+
+def test_a_workspace_without_a_folder_has_no_switches(workspace):
+    page = client_as(workspace, "operator").get("/w/atlas/sync/").content.decode()
+
+    assert "writes to the hub itself" in page
+    assert "/sync/switch/" not in page
+
+
+def test_a_layout_that_is_never_written_refuses_in_words(atlas, operator):
+    Workspace.objects.filter(pk=atlas.pk).update(layout="grid")
+
+    response = operator.post("/w/atlas/sync/switch/", {"write_back": "on"}, follow=True)
+
+    assert "never writes into a folder of grid" in response.content.decode()
+
+
+def test_the_command_syncs_switches_and_tells_what_waits(atlas, command):
+    edit()
+
+    waiting = command("sync", "atlas", "--follow")
+    status = command("sync", "atlas", "--status")
+    written = command("sync", "atlas", "--write-back")
+    everything = command("sync")
+
+    assert waiting["waiting"] == ["memory/MEMORY.md"]
+    assert (status["follow"], status["write_back"]) == (True, False)
+    assert written["written"] == [{"path": "memory/MEMORY.md", "verdict": "written", "why": ""}]
+    assert [one["workspace"] for one in everything["workspaces"]] == ["atlas"]
+
+
+def test_the_command_fails_in_words_where_the_folder_is_gone(atlas, command):
+    Path(atlas.path).rename(Path(atlas.path).with_name("elsewhere"))
+
+    assert command("sync", "atlas", status=1)["error"]["code"] == "folder_missing"
+    assert command("sync", status=1)["workspaces"][0]["error"]["code"] == "folder_missing"
