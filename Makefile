@@ -5,7 +5,7 @@ BIN = $(shell test -x .venv/bin/ruff && echo .venv/bin/)
 MANAGE = $(PYTHON) manage.py
 PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org MEMORYHUB_DEBUG=0 DATABASE_URL=
 
-.PHONY: help dev test test-postgres browser format lint types checks bench soak lock ci
+.PHONY: help dev test test-postgres browser format lint types checks bench contract soak lock ci
 
 help:
 	@echo "make dev            make .venv with everything a contributor needs"
@@ -16,6 +16,7 @@ help:
 	@echo "make lint types     style, templates and import contracts; static types"
 	@echo "make checks         migrations complete, deployment settings safe"
 	@echo "make bench          benchmarks"
+	@echo "make contract       the REST API against its description, a minute for each scope"
 	@echo "make soak           2,000 turns, 100 killed workers, 16 writers, against real worker processes (6 minutes)"
 	@echo "make lock           write the lock files in requirements/ anew from pyproject.toml"
 	@echo "make ci             lint types checks test test-postgres browser"
@@ -58,6 +59,9 @@ bench: dev
 	$(BIN)python bench/store.py
 	$(BIN)python bench/search.py
 	$(BIN)python bench/doors.py
+
+contract: dev
+	$(BIN)python bench/contract.py
 
 soak: dev
 	$(BIN)python bench/soak.py turns

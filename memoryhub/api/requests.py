@@ -9,7 +9,10 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 
 from sessions_app.services.incoming import KINDS, ROLES
 
-Key = Annotated[str, Field(min_length=1, max_length=512, description="For example cli:main or telegram:42.")]
+SAYS = r"\S"  # at least a character that can be seen
+Key = Annotated[
+    str, Field(min_length=1, max_length=512, pattern=SAYS, description="For example cli:main or telegram:42.")
+]
 Category = Literal["user_preference", "project_decision", "error_pattern", "system_behavior", "learned_fact"]
 ENTRY = {
     "type": "object",
@@ -62,12 +65,12 @@ class DocumentProposal(DocumentWrite):
 
 
 class HistoryNote(Body):
-    text: Annotated[str, Field(min_length=1, max_length=20_000)]
+    text: Annotated[str, Field(min_length=1, max_length=20_000, pattern=SAYS)]
     session: Annotated[str, Field(max_length=512)] = ""
 
 
 class NewKnowledge(Body):
-    content: Annotated[str, Field(min_length=1, max_length=20_000)]
+    content: Annotated[str, Field(min_length=1, max_length=20_000, pattern=SAYS)]
     category: Annotated[str, Field(max_length=100, description="An unknown one becomes learned_fact.")] = (
         "learned_fact"
     )
@@ -78,7 +81,7 @@ class NewKnowledge(Body):
 class KnowledgeChange(Body):
     """At least one field; what is left out stays."""
 
-    content: Annotated[str, Field(min_length=1, max_length=20_000)] | None = None
+    content: Annotated[str, Field(min_length=1, max_length=20_000, pattern=SAYS)] | None = None
     category: Category | None = None
     source: Annotated[str, Field(max_length=500)] | None = None
     tags: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)] | None = None
@@ -86,7 +89,7 @@ class KnowledgeChange(Body):
 
 class NewObservation(Body):
     category: Literal["finding", "insight", "lesson"]
-    content: Annotated[str, Field(min_length=1, max_length=4_000)]
+    content: Annotated[str, Field(min_length=1, max_length=4_000, pattern=SAYS)]
     source: Annotated[str, Field(max_length=500)] = ""
 
 
@@ -108,5 +111,5 @@ class CacheAnswer(CacheQuestion):
 
 
 class TextToExtract(Body):
-    text: Annotated[str, Field(min_length=1)]
+    text: Annotated[str, Field(min_length=1, pattern=SAYS)]
     source: Annotated[str, Field(max_length=500)] = ""

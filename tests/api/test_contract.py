@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import schemathesis
 from django.core.cache import cache
@@ -15,19 +17,7 @@ from tests.api.conftest import caller, one_connection, token_for
 
 pytestmark = pytest.mark.django_db
 EXAMPLES = {"all": 4, "read": 1, "append": 1, "edit": 1, "consolidate": 1}
-# What a schema can't say: a text that is no session's file, a tool result without its call, a revision gone by.
-MEANING = {
-    "include-path-regex": "/(entries|sessions/import)$",
-    "checks": {"positive_data_acceptance": {"expected-statuses": [200, 201, 403, 404, 409, 422]}},
-}
-STALE = {
-    "include-path": "/api/v1/documents/{name}",
-    "checks": {"positive_data_acceptance": {"expected-statuses": [200, 202, 403, 404, 409, 412]}},
-}
-CHECKS = {
-    "missing_required_header": {"expected-statuses": [403, 404, 409, 422, 428]},
-    "negative_data_rejection": {"expected-statuses": [400, 401, 403, 404, 405, 409, 413, 415, 422, 428]},
-}
+SETTINGS = Path(__file__).resolve().parents[2] / "bench" / "schemathesis.toml"
 UNQUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.filter_too_much]
 
 
@@ -38,7 +28,7 @@ def test_every_answer_is_as_described(role, workspace):
     agent("PUT", "/documents/MEMORY.md", {"content": "- a\n"}, If_Match='"0"')
     agent("PUT", "/value?key=0", {"value": "kept"})
     token = token_for(workspace, *(SCOPES if role == "all" else [role]), name="schemathesis")
-    config = SchemathesisConfig.from_dict({"checks": CHECKS, "operations": [MEANING, STALE]})
+    config = SchemathesisConfig.from_path(SETTINGS)
     described = schemathesis.openapi.from_dict(schema(), config=config)
     described.app = application
 
