@@ -105,6 +105,6 @@ def _read(folder: Folder, name: str) -> FileRead:
 def problems_of(tally: Tally) -> list[str]:
     """Return what an import could not take as it stood, a sentence each."""
     return [
-        f"{problem.file}{f', line {problem.line}' if problem.line else ''}: {problem.what}: {problem.action}"
+        f"{problem.file or 'the file'}{f', line {problem.line}' if problem.line else ''}: {problem.what}: {problem.action}"
         for problem in tally.problems
     ]

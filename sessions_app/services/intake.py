@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -99,11 +100,33 @@ def plan_session(
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
         alike = max(alike, alignment.append_from)
+    if source is None and (own := _plan_said(session, record, epochs)):
+        return own
     newest = max([session.epoch, *epochs]) + 1
     takes_over = record.is_visible_to_agent or not session.is_visible_to_agent
     return SessionPlan(
         session, newest, Alignment("restarted", 0), 0, is_current=takes_over, opens_epoch=True, alike=alike
     )
+
+
+def _plan_said(session: Session, record: SessionRecord, epochs: Iterable[int]) -> SessionPlan | None:
+    """Plan for a file that the hub itself wrote of a session: its entries are known by what was said, not by how.
+
+    None where even so it is another conversation.
+    """
+    new = [said_hash(entry.role, entry.content, entry.tool_call_id) for entry in record.entries]
+    for epoch in epochs:
+        rows = Entry.objects.filter(session=session, epoch=epoch).order_by("position")
+        kept = [said_hash(*said) for said in rows.values_list("role", "content", "tool_call_id").iterator()]
+        alignment = align(kept, new, certain=False)
+        if alignment.verdict not in NEW_EPOCH:
+            return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
+    return None
+
+
+def said_hash(role: str, content: str, tool_call_id: str) -> str:
+    """Return by what an entry is known whichever program's file it comes from."""
+    return hashlib.sha256(f"{role}\0{tool_call_id}\0{content}".encode()).hexdigest()
 
 
 def _plan_named(session: Session, epoch: int, hashes: list[str]) -> SessionPlan | None:

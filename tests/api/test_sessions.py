@@ -89,6 +89,19 @@ def test_an_exported_session_comes_back_in_another_workspace(agent):
     assert [message["content"] for message in messages] == [HELLO["content"]] * 2
 
 
+@pytest.mark.parametrize("layout", ["nanobot", "grip", "agterm"])
+def test_an_exported_session_that_comes_back_adds_nothing(agent, layout):
+    agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO, {"role": "assistant", "content": "Noted."}]})
+    file = agent("GET", f"/sessions/{Session.objects.get().pk}/export?layout={layout}")
+    name = "main.jsonl" if layout == "nanobot" else "main.json"
+
+    again = agent("POST", "/sessions/import", {"name": name, "content": file.content.decode()}).json()
+
+    assert (again["added"], again["unchanged"]["entries"]) == ({}, 2)
+    assert Session.objects.get().epoch == 0
+    assert check_memory().broken == []
+
+
 def test_the_same_key_with_the_same_body_adds_once(agent):
     body = {"session": "cli:main", "entries": [HELLO]}
 
