@@ -2,6 +2,7 @@
 
     python bench/soak.py turns [COUNT] | kills [ROUNDS] | writers | consolidators
     python bench/soak.py agent [EDITS] | killed-syncs [ROUNDS]        (bench/sharing.py says what they count)
+    python bench/soak.py rest [APPENDS]                               (bench/soak_rest.py)
 
 Each makes a hub of its own and ends with check_memory; exit status 1 when a promise is broken. DATABASE_URL names
 another database than a new SQLite file.
@@ -38,6 +39,7 @@ from django.utils import timezone  # noqa: E402
 
 from bench.player import playing  # noqa: E402
 from bench.sharing import agent, killed_syncs  # noqa: E402
+from bench.soak_rest import rest  # noqa: E402
 from knowledge_app.models import MemoryDocument  # noqa: E402
 from memoryhub.flows.check import check_memory  # noqa: E402
 from memoryhub.flows.context import build_context  # noqa: E402
@@ -252,6 +254,7 @@ def main() -> None:
         "consolidators": consolidators,
         "agent": agent,
         "killed-syncs": killed_syncs,
+        "rest": rest,
     }
     defaults = {"turns": [2_000], "kills": [100]}
     call_command("migrate", verbosity=0)

@@ -1,6 +1,9 @@
 """Grip's knowledge.json as it is to be after what people did in the hub, and the note that it is so.
 
 A correction, a withdrawal and a new entry are written; what the agent changed itself was taken before and stays.
+Grip holds its entries in memory and writes them all at once, so that a program which runs may put an old state over
+what the hub wrote. So a correction, and an addition, counts as arrived only when a file that the agent itself wrote
+has it: until then the hub's value stays, and is written again.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from django.db.models import Count, Max, Q
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.files import knowledge_record
+from knowledge_app.services.rows import file_identity
 from memoryhub.lib.layouts.knowledge_file import EntryEdit, edited_knowledge
 from memoryhub.lib.layouts.records import KnowledgeRecord
 from memoryhub.lib.layouts.write_rows import knowledge_json
@@ -41,11 +45,15 @@ def knowledge_mark(workspace: Workspace) -> str:
     return f"{found['latest'].timestamp():.6f}-{found['living']}" if found["latest"] else "none"
 
 
-def plan_knowledge(workspace: Workspace, raw: bytes | None) -> KnowledgePlan:
-    """Compare the entries with the bytes of the file that an import has just taken (None: there is none)."""
+def plan_knowledge(workspace: Workspace, raw: bytes | None, *, is_own: bool = False) -> KnowledgePlan:
+    """Compare the entries with the bytes of the file that an import has just taken (None: there is none).
+
+    ``is_own``: the hub wrote these bytes, so that they don't say what the agent knows. Reads only.
+    """
     rows = list(KnowledgeEntry.objects.filter(workspace=workspace).order_by("id"))
     by_id = {row.content_id: row for row in rows}
-    by_identity = {row.identity: row for row in reversed(rows) if row.withdrawn_at is None}
+    living_last = sorted(rows, key=lambda row: (row.withdrawn_at is None, -row.pk))
+    by_identity = {name: row for row in living_last for name in (file_identity(row), row.identity)}
     seen: dict[int, EntryEdit | None] = {}
 
     def edit_of(name: str, made: str) -> EntryEdit | None:
@@ -72,7 +80,7 @@ def plan_knowledge(workspace: Workspace, raw: bytes | None) -> KnowledgePlan:
         added=[row.pk for row in waiting()],
         changed={pk: edit.values for pk, edit in edits.items() if not edit.goes},
         removed=[pk for pk, edit in edits.items() if edit.goes],
-        already_there=[row.pk for row in rows if row.awaits_file_since and row.pk in seen],
+        already_there=[] if is_own else [row.pk for row in rows if row.awaits_file_since and row.pk in seen],
     )
 
 
@@ -91,13 +99,9 @@ def note_knowledge(workspace: Workspace, plan: KnowledgePlan, *, actor: Actor, n
         rows.filter(pk__in=plan.already_there).update(awaits_file_since=None)
     if not written:
         return
-    rows.filter(pk__in=plan.added).update(awaits_file_since=None)
     rows.filter(pk__in=plan.removed).update(awaits_file_since=now)
     for row in rows.select_for_update().filter(pk__in=plan.changed):
-        values = plan.changed[row.pk]
-        kept = {name: value for name, value in row.corrected.items() if name not in values}
-        since = {name: value for name, value in values.items() if getattr(row, name) != value}
-        rows.filter(pk=row.pk).update(corrected=kept | since)
+        rows.filter(pk=row.pk).update(corrected=row.corrected | plan.changed[row.pk])
     counts = {"added": len(plan.added), "changed": len(plan.changed), "removed": len(plan.removed)}
     told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     text = f"knowledge.json written to the agent's folder: {told}"

@@ -58,7 +58,7 @@ def take_knowledge(
 
     An id that is new, of a category and content that the hub has already, is that entry.
     """
-    by_identity = _living_identities(workspace)
+    by_identity = _identities(workspace)
     known = set(_kept(KNOWLEDGE, workspace))
     values = {
         _known_id(record, known, by_identity): {
@@ -76,11 +76,20 @@ def take_knowledge(
     return _take(KNOWLEDGE, workspace, values, path=path, now=now, dry_run=dry_run)
 
 
-def _living_identities(workspace: Workspace) -> dict[str, str]:
+def _identities(workspace: Workspace) -> dict[str, str]:
+    """Return the agent's ids of entries by what they say, here and in the agent's file; living ones first."""
     if workspace.pk is None:
         return {}
-    living = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).order_by("-id")
-    return dict(living.values_list("identity", "content_id"))
+    rows = KnowledgeEntry.objects.filter(workspace=workspace).order_by("-id")
+    living, withdrawn = rows.filter(withdrawn_at=None), rows.exclude(withdrawn_at=None)
+    said = dict(withdrawn.values_list("identity", "content_id"))
+    said |= {file_identity(row): row.content_id for row in rows.exclude(corrected={})}
+    return said | dict(living.values_list("identity", "content_id"))
+
+
+def file_identity(row: KnowledgeEntry) -> str:
+    """Return the id that Grip gives to what its file says in the place of an entry, corrected in the hub or not."""
+    return content_id(row.corrected.get("category", row.category), row.corrected.get("content", row.content))
 
 
 def _known_id(record: KnowledgeRecord, known: Collection[str], by_identity: Mapping[str, str]) -> str:

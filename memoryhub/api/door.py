@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -26,7 +28,18 @@ from memoryhub.models import IdempotentCall
 SAFE_METHODS = ("GET", "HEAD")
 MAX_KEY = 200
 NO_NUMBERS = frozenset(f"{name}{NO_NUMBER}" for name in ("NaN", "Infinity", "-Infinity"))
+BUSY_SECONDS = 5  # after which to try again where the database is busy
 View = Callable[..., HttpResponse]
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A call that changes something: whose it is, its idempotency key ("" for none), and a hash of all it asks."""
+
+    caller: Caller
+    key: str
+    request_hash: str
 
 
 class NeedsScope(HttpBearer):
@@ -98,7 +111,14 @@ def opened(view: View) -> View:
         refusal = _refused(request)
         if refusal is not None:
             return refusal
-        response = view(request, *args, **kwargs)
+        try:
+            response = view(request, *args, **kwargs)
+        except OperationalError as error:
+            if not retry.is_passing(error):
+                raise
+            logger.warning("a call found the database busy: %s", error)
+            words = "Another writer keeps the database: send this again."
+            return problem(503, "busy", words, retry_after=BUSY_SECONDS)
         if response.status_code == 405:
             allowed = response["Allow"]
             response = problem(405, "method_not_allowed", f"This address knows {allowed}.")
@@ -135,54 +155,53 @@ def whole(run: View) -> View:
         key = clean_text(request.headers.get("Idempotency-Key", ""))
         if len(key) > MAX_KEY:
             return problem(400, "bad_idempotency_key", f"An idempotency key has at most {MAX_KEY} characters.")
-        return _once(caller, key, request, lambda: run(request, *args, **kwargs))
+        call = Sent(caller, key, _request_hash(request))  # before the transaction, which a slow body would prolong
+        return _once(call, lambda: run(request, *args, **kwargs))
 
     return operation
 
 
-def _once(caller: Caller, key: str, request: HttpRequest, run: Callable[[], HttpResponse]) -> HttpResponse:
+def _once(call: Sent, run: Callable[[], HttpResponse]) -> HttpResponse:
     """Run in one transaction, undone where the answer is an error; with a key, keep the answer or give the kept."""
 
     @transaction.atomic
     def write() -> HttpResponse:
-        known = _known(caller, key, request)
+        known = _known(call)
         if known is not None:
             return known
         response = run()
         if response.status_code >= 400:
             transaction.set_rollback(True)
-        elif key:
-            _keep(caller, key, request, response)
+        elif call.key:
+            _keep(call, response)
         return response
 
     try:
         return retry.write(write)
-    except IntegrityError:
-        known = _known(caller, key, request)  # of a call with the same key at the very same moment
-        if known is None:
-            raise
-        return known
+    except IntegrityError:  # a call at the very same moment was first, with the same key or of the same row
+        return retry.write(write)
 
 
-def _known(caller: Caller, key: str, request: HttpRequest) -> HttpResponse | None:
+def _known(call: Sent) -> HttpResponse | None:
     """Return the answer that an idempotency key had before; a conflict where the request is another one."""
-    call = IdempotentCall.objects.filter(token=caller.token, idempotency_key=key).first() if key else None
-    if call is None:
+    calls = IdempotentCall.objects.filter(token=call.caller.token, idempotency_key=call.key)
+    kept = calls.first() if call.key else None
+    if kept is None:
         return None
-    if call.request_hash != _request_hash(request):
+    if kept.request_hash != call.request_hash:
         words = "This idempotency key was used for another call. Send a new key with this one."
         return problem(409, "idempotency_key_reused", words)
-    body = json.dumps(call.answer, ensure_ascii=False)
-    response = HttpResponse(body, content_type="application/json; charset=utf-8", status=call.status)
+    body = json.dumps(kept.answer, ensure_ascii=False)
+    response = HttpResponse(body, content_type="application/json; charset=utf-8", status=kept.status)
     response["Idempotent-Replay"] = "true"
     return response
 
 
-def _keep(caller: Caller, key: str, request: HttpRequest, response: HttpResponse) -> None:
+def _keep(call: Sent, response: HttpResponse) -> None:
     IdempotentCall.objects.create(
-        token=caller.token,
-        idempotency_key=key,
-        request_hash=_request_hash(request),
+        token=call.caller.token,
+        idempotency_key=call.key,
+        request_hash=call.request_hash,
         status=response.status_code,
         answer=json.loads(response.content),
         created_at=timezone.now(),

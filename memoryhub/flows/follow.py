@@ -41,6 +41,12 @@ Marks = frozenset[tuple[object, ...]]
 Told = Callable[[Workspace, SyncResult | MemoryHubError], None]
 
 
+class FollowedElsewhere(MemoryHubError):
+    """Another process has the folder's lock; this one stands by."""
+
+    code = "followed_elsewhere"
+
+
 @dataclass
 class Followed:
     """A folder that is followed: when its next sync is due (monotonic seconds), and what waits to be written."""
@@ -63,15 +69,21 @@ def follow_workspaces(
     ``told`` hears of each sync that changed something, and of each that failed, in the thread that did it.
     """
     followed: dict[int, Followed] = {}
+    elsewhere: set[int] = set()
     woken = Event()
     with ThreadPoolExecutor(TURNS_AT_ONCE, thread_name_prefix="sync") as pool:
         while not stopping.is_set():
             close_old_connections()
             try:
-                _choose(followed, chosen(), woken)
+                for workspace in _choose(followed, chosen(), woken):
+                    if workspace.pk not in elsewhere:
+                        told(workspace, FollowedElsewhere("Another process follows this folder; this one stands by."))
+                        elsewhere.add(workspace.pk)
                 _look_for_saved(followed)
             except DatabaseError as error:
                 logger.warning("the database can't be used: %s", error)
+            except Exception:
+                logger.exception("a look for what to sync failed")
             woken.clear()
             _start_turns(followed, pool, actor, told, woken)
             _wait(stopping, woken, followed)
@@ -93,8 +105,12 @@ def _wait(stopping: Event, woken: Event, followed: dict[int, Followed]) -> None:
         woken.wait(seconds)
 
 
-def _choose(followed: dict[int, Followed], wanted: Collection[Workspace], woken: Event) -> None:
-    """Begin with new workspaces, end with those that are not wanted any more, and know their settings of now."""
+def _choose(followed: dict[int, Followed], wanted: Collection[Workspace], woken: Event) -> list[Workspace]:
+    """Begin with new workspaces, end with those that are not wanted any more, and know their settings of now.
+
+    Returns those that another process follows.
+    """
+    elsewhere = []
     by_id = {workspace.pk: workspace for workspace in wanted}
     for pk in followed.keys() - by_id.keys():
         _let_go(followed.pop(pk))
@@ -105,6 +121,9 @@ def _choose(followed: dict[int, Followed], wanted: Collection[Workspace], woken:
             one = followed[pk] = Followed(workspace, lock)
             one.watcher = Thread(target=_watch, args=(one, woken), name="watch", daemon=True)
             one.watcher.start()
+        else:
+            elsewhere.append(workspace)
+    return elsewhere
 
 
 def _lock(workspace: Workspace) -> FileLock | None:

@@ -27,7 +27,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.folder import Folder, FolderMissing
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.hub import MANIFEST
-from memoryhub.lib.layouts.read import read_folder
+from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import FileRead, Found, Problem
 from memoryhub.lib.tally import Tally
 from sessions_app.models import SourceFile, Workspace
@@ -83,7 +83,7 @@ def _sync(workspace: Workspace, path: Path, actor: Actor, now: datetime, *, full
         with Folder(path, quiet_seconds=settings.MEMORYHUB_QUIET_SECONDS) as folder:
             is_export = folder.exists(MANIFEST)  # of a hub, whatever program its memory is from
             found = detect(folder, "auto" if is_export else workspace.layout)
-            _refuse_emptied(folder, workspace)
+            _refuse_emptied(folder, found, workspace)
             workspace = workspace_for(path, "", found, now, dry_run=False)
             result = SyncResult(workspace, found)
             settle_files(folder, found, workspace, now, wait=wait)
@@ -97,10 +97,10 @@ def _sync(workspace: Workspace, path: Path, actor: Actor, now: datetime, *, full
     return result
 
 
-def _refuse_emptied(folder: Folder, workspace: Workspace) -> None:
-    """A folder in which nothing of what was read is left is one that isn't mounted, or was put in the place of it."""
+def _refuse_emptied(folder: Folder, found: Found, workspace: Workspace) -> None:
+    """A folder with no memory, where there was some, is one that isn't mounted, or was put in the place of it."""
     known = SourceFile.objects.filter(workspace=workspace, content_hash__gt="").values_list("path", flat=True)
-    if known and not any(folder.exists(path) for path in known):
+    if known and not any(folder.exists(path) for path in known) and not count_files(folder, found):
         raise FolderMissing(
             f"Nothing of what was read in {folder.path} is there any more: is its disk mounted? The hub keeps all."
         )
@@ -202,5 +202,6 @@ def _outcome(result: SyncResult) -> Outcome:
         "written": {"files": len(written)} if written else {},
     }
     unwritten = {one.path: one.why for one in result.written if one.verdict == "refused"}
-    mark = knowledge_mark(result.workspace) if result.found.layout == "grip" else ""
+    is_compared = result.found.layout == "grip" and result.workspace.write_back
+    mark = knowledge_mark(result.workspace) if is_compared else ""
     return Outcome(counts, result.lag_seconds, unwritten, mark)

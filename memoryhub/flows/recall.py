@@ -11,6 +11,7 @@ from django.db.models.functions import Least
 from knowledge_app.models import Observation
 from knowledge_app.services.changes import MAX_COUNT
 from memoryhub.flows.search import Scope, find
+from memoryhub.lib import retry
 from memoryhub.lib.search.query import Filter, parse
 from sessions_app.models import Workspace
 
@@ -70,6 +71,5 @@ def recall(workspace: Workspace, query: str, *, now: datetime, limit: int = LIMI
 def note_reading(recalled: Recall, now: datetime) -> None:
     """Count that an agent read what was recalled. Reading confirms nothing."""
     pks = [one.observation.pk for rows in recalled.found.values() for one in rows]
-    Observation.objects.filter(pk__in=pks).update(
-        access_count=Least(F("access_count") + 1, MAX_COUNT), accessed_at=now
-    )
+    values = {"access_count": Least(F("access_count") + 1, MAX_COUNT), "accessed_at": now}
+    retry.try_write(lambda: Observation.objects.filter(pk__in=pks).update(**values), "a recall")

@@ -46,7 +46,7 @@ from sessions_app.models import ImportReport, SourceFile, Workspace
 from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.intake import take_session
-from sessions_app.services.sources import mark_missing, note_source, path_hash, store_problems
+from sessions_app.services.sources import find_source, mark_missing, note_source, path_hash, store_problems
 from sessions_app.services.workspaces import free_slug
 
 Progress = Callable[[int, int], None]
@@ -248,6 +248,8 @@ def take_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: b
     with transaction.atomic():
         Workspace.objects.select_for_update().get(pk=workspace.pk)  # nothing is forgotten meanwhile
         allowed, shown = without_forgotten(workspace, read), shown_path(workspace, read)
+        if _is_our_own(workspace, read):
+            allowed = replace(allowed, items=[])
         tally = Tally(problems=list(allowed.problems))
         source = _take_items(workspace, allowed, tally, now, dry_run=False)
         tally.problems = [
@@ -257,6 +259,12 @@ def take_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: b
         if shown != read.path:
             SourceFile.objects.filter(pk=row.pk).update(path=shown)
     return tally
+
+
+def _is_our_own(workspace: Workspace, read: FileRead) -> bool:
+    """Tell whether a file is as the hub wrote it, so that it says nothing of what the agent knows."""
+    row = find_source(workspace, read.path) if read.kind == "knowledge" else None
+    return row is not None and read.facts is not None and row.extra.get("written") == read.facts.sha256
 
 
 def _take_items(

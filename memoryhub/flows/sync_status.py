@@ -81,9 +81,10 @@ def _knowledge(workspace: Workspace, state: SyncState | None, refused: dict[str,
     rows = KnowledgeEntry.objects.filter(workspace=workspace)
     if source is None and not rows.exists():
         return []
-    waits = rows.filter(withdrawn_at=None).exclude(corrected={}, awaits_file_since=None).exists()
     is_compared = state is not None and state.knowledge_mark == knowledge_mark(workspace)
-    if waits or (not is_compared and rows.filter(awaits_file_since=None).exclude(withdrawn_at=None).exists()):
+    corrected = rows.filter(withdrawn_at=None).exclude(corrected={}, awaits_file_since=None)
+    withdrawn = rows.filter(awaits_file_since=None).exclude(withdrawn_at=None)
+    if not is_compared and (corrected.exists() or withdrawn.exists()):
         return [FileStatus(path, "knowledge", "ahead")]
     is_gone = source is not None and source.status == SourceFile.Status.MISSING
     return [FileStatus(path, "knowledge", "missing" if is_gone else "in_step")]

@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
+from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.models import ApiToken, IdempotentCall
 from sessions_app.models import Workspace
@@ -144,7 +145,7 @@ def authenticate(text: str, *, via: str, now: datetime) -> Caller:
     if token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):
         raise NotAuthenticated("This token has ended: ask an operator of the hub for a new one.")
     if token.last_used_at is None or now - token.last_used_at >= NOTED_EVERY:
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+        retry.try_write(lambda: ApiToken.objects.filter(pk=token.pk).update(last_used_at=now), "a token's last use")
     return Caller(token, via)
 
 

@@ -104,7 +104,5 @@ def _read(folder: Folder, name: str) -> FileRead:
 
 def problems_of(tally: Tally) -> list[str]:
     """Return what an import could not take as it stood, a sentence each."""
-    return [
-        f"{problem.file or 'the file'}{f', line {problem.line}' if problem.line else ''}: {problem.what}: {problem.action}"
-        for problem in tally.problems
-    ]
+    places = [(problem, f", line {problem.line}" if problem.line else "") for problem in tally.problems]
+    return [f"{one.file or 'the file'}{line}: {one.what}: {one.action}" for one, line in places]

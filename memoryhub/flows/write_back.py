@@ -133,7 +133,8 @@ def _write_knowledge(
     source = find_source(workspace, path)
     if facts is not None and (source is None or source.content_hash != facts.sha256):
         return [FileWritten(path, "waits", CHANGED)]
-    plan = plan_knowledge(workspace, None if facts is None else raw)
+    is_own = source is not None and facts is not None and source.extra.get("written") == facts.sha256
+    plan = plan_knowledge(workspace, None if facts is None else raw, is_own=is_own)
     if plan.text is None or why:
         note_knowledge(workspace, plan if not why else plan_knowledge(workspace, b""), actor=actor, now=now)
         reason = why if plan.text is not None else plan.why_not
@@ -143,7 +144,9 @@ def _write_knowledge(
     result = replace_file(folder, path, plan.text.encode(), expected=facts.sha256 if facts else None)
     if result.verdict == "written" and result.facts:
         note_knowledge(workspace, plan, actor=actor, now=now)
-        note_source(workspace, FileRead(path, "knowledge", result.facts), source, [], now)
+        source = note_source(workspace, FileRead(path, "knowledge", result.facts), source, [], now)
+        source.extra = source.extra | {"written": result.facts.sha256}
+        source.save(update_fields=["extra"])
     return [_outcome(path, result)]
 
 

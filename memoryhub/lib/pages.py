@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import math
 from collections.abc import Iterable, Sequence
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Generic, TypeVar
 
+from django.core.exceptions import ValidationError
 from django.db.models import Model, Q, QuerySet
 from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
@@ -18,7 +18,9 @@ from django.utils.dateparse import parse_datetime
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import clean_text
 
+NOT_OF_THIS_LIST = "This cursor is none of this list's: begin without one."
 RowT = TypeVar("RowT", bound=Model)
+OF_ANOTHER_TYPE = (ValueError, TypeError, OverflowError, ValidationError)  # a cursor's value than its column
 
 
 class BadCursor(MemoryHubError):
@@ -50,12 +52,13 @@ def keyset_page(queryset: QuerySet[RowT], *, order: Sequence[str], params: Query
     backwards = bool(before) or to_end
     rows = queryset.order_by(*(_flip(order) if backwards else order))
     cursor = before or after
-    if cursor and not to_end:
-        try:
-            rows = rows.filter(_beyond(order, cursor, backwards=backwards))
-        except (ValueError, TypeError, OverflowError):  # of another type than the column
-            return keyset_page(queryset, order=order, params=QueryDict(), size=size)
-    found = list(rows[: size + 1])
+    try:
+        rows = rows.filter(_beyond(order, cursor, backwards=backwards)) if cursor and not to_end else rows
+        found = list(rows[: size + 1])
+    except OF_ANOTHER_TYPE:
+        if not cursor:
+            raise
+        return keyset_page(queryset, order=order, params=QueryDict(), size=size)
     has_more = len(found) > size
     found = found[:size]
     if backwards:
@@ -81,15 +84,16 @@ def rows_after(
     ``order`` as for ``keyset_page``. Raises BadCursor for one that was not given for this order.
     """
     rows = queryset.order_by(*order)
-    if cursor:
-        values = _decode(cursor, order)
-        if not values:
-            raise BadCursor("This cursor is none of this list's: begin without one.")
-        rows = rows.filter(_beyond(order, values, backwards=False))
+    values = _decode(cursor, order) if cursor else []
+    if values is None:
+        raise BadCursor(NOT_OF_THIS_LIST)
     try:
+        rows = rows.filter(_beyond(order, values, backwards=False)) if values else rows
         found = list(rows[: size + 1])
-    except (ValueError, TypeError, OverflowError) as error:  # of another type than the column
-        raise BadCursor("This cursor is none of this list's: begin without one.") from error
+    except OF_ANOTHER_TYPE as error:
+        if not cursor:
+            raise
+        raise BadCursor(NOT_OF_THIS_LIST) from error
     return found[:size], _encode(found[size - 1], order) if len(found) > size else None
 
 
@@ -137,7 +141,7 @@ def values_of(cursor: str, count: int) -> list[Any] | None:
     """Return the ``count`` values of a cursor, or None for anything that isn't one."""
     try:
         values = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (ValueError, binascii.Error):
+    except (ValueError, RecursionError):  # also of bytes that are no base64, and of brackets without end
         return None
     if not isinstance(values, list) or len(values) != count:
         return None

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection, transaction
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 ATTEMPTS = 6
 FIRST_PAUSE = 0.05  # seconds, doubled each time, with jitter
+LONGEST_WAIT = 2.0  # seconds that a reader waits for another writer
 
 
 def write(work: Callable[[], T]) -> T:
@@ -26,10 +29,24 @@ def write(work: Callable[[], T]) -> T:
         try:
             return work()
         except OperationalError as error:
-            if not _is_passing(error):
+            if not is_passing(error):
                 raise
             time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311  jitter, no secret
     return work()
+
+
+def try_write(work: Callable[[], object], what: str) -> bool:
+    """Run ``work`` as one transaction that a reader can do without, waiting briefly; tell whether it was done.
+
+    A database that can't be written to keeps nobody from reading: the hub's log says ``what`` isn't written down.
+    """
+    try:
+        with waiting_at_most(LONGEST_WAIT), transaction.atomic():
+            work()
+    except DatabaseError as error:
+        logger.warning("%s can't be written down: %s", what, error)
+        return False
+    return True
 
 
 @contextmanager
@@ -47,7 +64,7 @@ def waiting_at_most(seconds: float) -> Iterator[None]:
             cursor.execute(f"PRAGMA busy_timeout = {int(usual)}")
 
 
-def _is_passing(error: OperationalError) -> bool:
+def is_passing(error: OperationalError) -> bool:
     """Tell a collision from a fault: SQLite's busy and locked, PostgreSQL's class 40 and lock_not_available."""
     state = getattr(error.__cause__, "sqlstate", None) or ""
     return state.startswith("40") or state == "55P03" or "is locked" in str(error)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db import close_old_connections
+from django.db import OperationalError, close_old_connections
 from django.utils import timezone
 from mcp.server.context import ServerRequestContext
 from mcp.server.mcpserver import Context
@@ -16,6 +16,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
 from memoryhub.flows.tokens import Caller
+from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
 
 THREADS = 6  # each has a connection of its own; SQLite has one writer, so more would only wait
@@ -57,6 +58,10 @@ async def answer(context: HubContext, work: Callable[[Caller, datetime], tuple[s
         text, values = await call(context.request_context, work)
     except MemoryHubError as error:
         return refusal(error.code, error.message, **error.details)
+    except OperationalError as error:
+        if not retry.is_passing(error):
+            raise
+        return refusal("busy", "Another writer keeps the database: call this again.")
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=values.model_dump(mode="json")
     )

@@ -57,7 +57,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         if served is None:
             raise Refused(503, "not_running", "MCP needs a server that speaks ASGI's lifespan: use manage.py serve.")
     except Refused as refused:
-        await _refuse(refused, send)
+        await refuse(refused, send)
     else:
         await served({**scope, SERVED: caller}, receive, send)
 
@@ -124,7 +124,8 @@ def _check_form(method: str, headers: Mapping[str, str]) -> None:
         raise Refused(413, "body_too_large", f"A body has at most {most} MB.")
 
 
-async def _refuse(refused: Refused, send: Any) -> None:
+async def refuse(refused: Refused, send: Any) -> None:
+    """Answer a refused request with a problem document, which no cache keeps."""
     document = {
         "type": "about:blank",
         "title": HTTPStatus(refused.status).phrase,
@@ -133,7 +134,8 @@ async def _refuse(refused: Refused, send: Any) -> None:
         "code": refused.code,
     }
     body = json.dumps(document, ensure_ascii=False).encode()
-    headers = {"content-type": "application/problem+json", "content-length": str(len(body))} | refused.headers
+    headers = {"content-type": "application/problem+json", "cache-control": "no-store"} | refused.headers
+    headers["content-length"] = str(len(body))
     pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": refused.status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})

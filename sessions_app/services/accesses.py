@@ -6,14 +6,12 @@ What changed stands in the audit records; what a run read, in the run's own posi
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db import DatabaseError, transaction
 from django.db.models import Q, QuerySet
 
 from memoryhub.lib import retry
@@ -21,8 +19,6 @@ from memoryhub.models import AccessedRow, AccessRecord, ApiToken
 from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.audit import Actor
 
-logger = logging.getLogger(__name__)
-LONGEST_WAIT = 2.0  # seconds that a reader waits for another writer, before the log goes without the record
 MOST_DROPPED = 2_000  # in one turn of upkeep, so that no writer waits long
 SAME_SECONDS = 60  # in which one who reads the same again isn't written down again
 ENTRIES, DOCUMENTS = "entries", "documents"
@@ -86,12 +82,12 @@ def note_access(
     """
     if not seen:
         return
-    fingerprint = hashlib.sha256(repr((workspace.pk, actor, via, action, [astuple(one) for one in seen])).encode())
+    who = (workspace.pk, token.pk if token else 0, actor, via)
+    fingerprint = hashlib.sha256(repr((who, action, [astuple(one) for one in seen])).encode())
     written = f"access:{fingerprint.hexdigest()}"
     if not cache.add(written, 1, SAME_SECONDS):
         return
 
-    @transaction.atomic
     def write() -> None:
         access = AccessRecord.objects.create(
             workspace=workspace,
@@ -111,12 +107,8 @@ def note_access(
         ]
         AccessedRow.objects.bulk_create(rows, batch_size=150)
 
-    try:
-        with retry.waiting_at_most(LONGEST_WAIT):
-            write()
-    except DatabaseError as error:
+    if not retry.try_write(write, "an access"):
         cache.delete(written)
-        logger.warning("an access can't be written down: %s", error)
 
 
 def accesses_of_entry(entry: Entry) -> QuerySet[AccessRecord]:

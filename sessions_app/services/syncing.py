@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 
 from django.db import transaction
 
@@ -47,6 +48,8 @@ def switch_sync(
     """
     if (follow or write_back) and not workspace.path:
         raise CannotSync("This workspace has no folder: its agent writes to the hub.")
+    if (follow or write_back) and Path(workspace.path).is_file():
+        raise CannotSync("Only a folder can be kept in step, not a file or an archive.")
     if write_back and workspace.layout not in WRITTEN_BACK:
         raise CannotSync(f"The hub never writes into a folder of {workspace.get_layout_display()}.")
     wishes = {"is_followed": follow, "write_back": write_back}

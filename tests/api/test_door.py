@@ -1,10 +1,16 @@
+import json
 from datetime import timedelta
+from io import BytesIO
+from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.db import IntegrityError, OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 
+from knowledge_app.models import HistoryEntry
+from memoryhub.flows.agents.memory import append_history
 from memoryhub.flows.tokens import issue_token, revoke_token
 from memoryhub.models import ApiToken
 from sessions_app.models import Session, Workspace
@@ -111,11 +117,62 @@ def test_what_cannot_be_stored_is_kept_as_its_escape(agent):
     assert Session.objects.get().key == "a\\u0000"
 
 
-def test_unknown_addresses_and_methods_are_problems(agent):
-    unknown, wrong = agent("GET", "/nothing"), agent("DELETE", "/sessions")
+def test_a_body_is_there_before_the_transaction_begins(workspace):
+    class Arriving(BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            depths.append(len(connection.savepoint_ids))
+            return super().read(size)
 
-    assert (unknown.status_code, unknown.json()["code"]) == (404, "no_such_address")
+    depths: list[int] = []
+    outside = len(connection.savepoint_ids)
+    body = json.dumps(BODY).encode()
+    token = {"Authorization": f"Bearer {token_for(workspace)}"}
+
+    answer = Client().generic(
+        "POST",
+        "/api/v1/entries",
+        content_type="application/json",
+        headers=token,
+        **{"wsgi.input": Arriving(body), "CONTENT_LENGTH": str(len(body))},
+    )
+
+    assert answer.status_code == 201
+    assert set(depths) == {outside}
+
+
+def test_a_busy_database_is_a_problem_that_passes(agent, monkeypatch):
+    def busy(*_args: object, **_values: object) -> None:
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr("memoryhub.api.memory.flow.append_history", busy)
+
+    answer = agent("POST", "/history", {"text": "Moved"})
+
+    assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, "busy", "5")
+
+
+def test_who_comes_second_to_a_row_tries_once_more(agent, monkeypatch):
+    def second(*args: Any, **values: Any) -> Any:
+        if not tries:
+            tries.append(1)
+            raise IntegrityError("another call was first")
+        return append_history(*args, **values)
+
+    tries: list[int] = []
+    monkeypatch.setattr("memoryhub.api.memory.flow.append_history", second)
+
+    assert agent("POST", "/history", {"text": "Moved"}).status_code == 201
+    assert HistoryEntry.objects.count() == 1
+
+
+def test_unknown_addresses_and_methods_are_problems(agent):
+    strict = Client(enforce_csrf_checks=True)
+    unknown = [agent("GET", "/nothing"), strict.post("/api/v1/nothing"), strict.post("/api/v1/sessions/")]
+    wrong, description = agent("DELETE", "/sessions"), strict.post("/api/v1/openapi.json")
+
+    assert [(answer.status_code, answer.json()["code"]) for answer in unknown] == [(404, "no_such_address")] * 3
     assert (wrong.status_code, wrong.json()["code"]) == (405, "method_not_allowed")
+    assert (description.status_code, description.json()["code"]) == (405, "method_not_allowed")
     assert "GET" in wrong["Allow"]
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from knowledge_app.models import KnowledgeEntry, Observation
+from knowledge_app.models import CachedResponse, KnowledgeEntry, Observation
 from memoryhub.models import AccessRecord
 from sessions_app.models import Workspace
 
@@ -75,9 +75,11 @@ def test_responses_are_kept_while_they_are_fresh(agent):
     missed = agent("POST", "/cache/lookup", question).json()
     agent("PUT", "/cache", question | {"response": "Two metres"})
     hit = agent("POST", "/cache/lookup", question).json()
+    noted = AccessRecord.objects.get(action="cached.read").rows.get()
     Workspace.objects.update(cache_enabled=False)
 
     assert (missed["hit"], hit) == (False, {"hit": True, "response": "Two metres"})
+    assert (noted.table, noted.first) == ("cached", CachedResponse.objects.get().pk)
     assert agent("PUT", "/cache", question | {"response": "x"}).json() == {"kept": False}
 
 

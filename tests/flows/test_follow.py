@@ -60,14 +60,22 @@ def test_a_followed_folder_is_taken_and_written_as_either_side_changes(file):
     assert file.read_text() == TEXT + "- the agent adds this\n- the hub adds this\n"
 
 
-@pytest.mark.django_db
-def test_one_process_follows_a_folder(file):
+@pytest.mark.django_db(transaction=True)
+def test_one_process_follows_a_folder_and_another_says_that_it_stands_by(file):
     workspace = followed(file)
     first = follow._lock(workspace)
-
     assert first is not None
-    assert follow._lock(workspace) is None
+    stopping = Event()
+    told: list[str] = []
+
+    def note(_workspace: Workspace, outcome: follow.SyncResult | follow.MemoryHubError) -> None:
+        told.append(outcome.code if isinstance(outcome, follow.MemoryHubError) else "synced")
+        stopping.set()
+
+    follow_workspaces(stopping, followed_workspaces, actor=ACTOR, told=note)
     first.release()
+
+    assert told == ["followed_elsewhere"]
 
 
 def test_the_parts_in_which_agents_write_are_watched_and_not_their_projects(tmp_path):

@@ -88,6 +88,54 @@ def test_knowledge_that_both_sides_changed_keeps_what_the_person_said(grip):
     assert (entry["tags"], entry["access_count"]) == (["kept"], 7)
 
 
+def test_a_running_agent_that_writes_its_old_state_takes_no_correction_and_no_addition_away(grip):
+    file = knowledge_file(grip)
+    held_in_memory = file.read_bytes()
+    first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
+    values = {"content": "bullets only"}
+    edit_rows(grip, "knowledge", "assign", [first.pk], values=values, actor=PERSON, now=timezone.now())
+    add_knowledge(grip, "the hub adds this", category="learned_fact", actor=PERSON, now=timezone.now())
+    sync(grip)
+    written = file.read_bytes()
+    sync(grip, full=True)
+
+    file.write_bytes(held_in_memory)
+    sync(grip)
+
+    assert file.read_bytes() == written
+    first.refresh_from_db()
+    assert first.content == "bullets only"
+
+
+def test_a_correction_that_is_taken_back_is_written_too(grip):
+    first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
+    before = knowledge_file(grip).read_bytes()
+    for text in ("bullets only", first.content):
+        edit_rows(grip, "knowledge", "assign", [first.pk], values={"content": text}, actor=PERSON, now=timezone.now())
+        sync(grip)
+
+    assert knowledge_file(grip).read_bytes() == before
+
+
+def test_an_entry_that_was_corrected_and_then_withdrawn_leaves_the_file_for_good(grip):
+    file = knowledge_file(grip)
+    first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
+    values = {"content": "bullets only"}
+    edit_rows(grip, "knowledge", "assign", [first.pk], values=values, actor=PERSON, now=timezone.now())
+    sync(grip)
+    corrected = file.read_text()
+    file.write_text(corrected.replace('"access_count": 0', '"access_count": 1', 1))
+    sync(grip)
+    edit_rows(grip, "knowledge", "withdraw", [first.pk], actor=PERSON, now=timezone.now())
+    sync(grip)
+    file.write_text(corrected)
+
+    sync(grip)
+
+    assert "bullets only" not in file.read_text()
+    assert not KnowledgeEntry.objects.filter(workspace=grip, content="bullets only", withdrawn_at=None).exists()
+
+
 def test_an_entry_that_the_agent_dropped_is_not_put_back_and_stays_in_the_hub(grip):
     file = knowledge_file(grip)
     value = json.loads(file.read_text())

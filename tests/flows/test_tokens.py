@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
+from django.db import OperationalError
 
 from knowledge_app.services.forget import Wish, plan_forget
 from memoryhub.flows.forget import forget
@@ -205,3 +206,14 @@ def test_forgetting_a_person_renames_their_tokens_which_stay_good(workspace):
     assert authenticate(text, via="rest", now=NOW).token == token
     assert IdempotentCall.objects.get().answer == {"text": "[forgotten]"}
     assert AccessRecord.objects.get().actor_name == "[forgotten]"
+
+
+def test_a_database_that_takes_no_writes_keeps_nobody_out(workspace, monkeypatch, caplog):
+    def busy(*_args: object, **_values: object) -> None:
+        raise OperationalError("database is locked")
+
+    token, text = issue(workspace)
+    monkeypatch.setattr("django.db.models.query.QuerySet.update", busy)
+
+    assert authenticate(text, via="rest", now=NOW).token == token
+    assert "last use can't be written down" in caplog.text

@@ -247,6 +247,12 @@ def test_an_unmounted_folder_is_flagged_and_catches_up_by_itself(atlas, folder, 
     assert SyncState.objects.get().error_code == ""
 
 
+def test_an_agent_that_began_anew_is_not_taken_for_an_unmounted_one(atlas, file):
+    file.rename(file.with_name("HISTORY.md"))
+
+    assert +sync(atlas).tally.added == {"history": 2}
+
+
 def test_what_an_agent_writes_while_the_file_is_replaced_is_merged(atlas, file, monkeypatch):
     edit("fact a", "fact apples")
     replace_file = write_back.replace_file
@@ -386,3 +392,14 @@ def test_a_workspace_without_a_folder_has_nothing_to_follow(workspace):
         switch_sync(workspace, follow=True, actor=PERSON, now=timezone.now())
     with pytest.raises(CannotSync):
         sync(workspace)
+
+
+def test_an_archive_is_imported_and_not_followed(tmp_path, workspace, command):
+    archive = tmp_path / "agent.zip"
+    archive.write_bytes(b"")
+    Workspace.objects.filter(pk=workspace.pk).update(path=str(archive))
+    workspace.refresh_from_db()
+
+    with pytest.raises(CannotSync):
+        switch_sync(workspace, follow=True, actor=PERSON, now=timezone.now())
+    assert command("sync") == {"workspaces": []}

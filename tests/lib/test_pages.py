@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 from django.http import QueryDict
 
-from memoryhub.lib.pages import Page, keyset_page
+from memoryhub.lib.pages import BadCursor, Page, keyset_page, rows_after
 from sessions_app.models import Session, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -94,12 +94,26 @@ def test_a_page_past_the_end_leads_back(sessions):
     assert found.first_url == "?"
 
 
-@pytest.mark.parametrize("values", [["abc"], [1e400], [2**70], ["\x00"], ["\ud800"], [{"at": "2026-02-31T00:00"}]])
-@pytest.mark.parametrize("order", [("-id",), ("key",)])
+FIRST_MOMENT = "0001-01-01T00:00:00+14:00"  # earlier in UTC than Python's times go
+FORGED = [["abc"], [1e400], [2**70], ["\x00"], ["\ud800"], [{"at": "2026-02-31T00:00"}], [{"at": FIRST_MOMENT}]]
+
+
+def encoded(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize("values", FORGED)
+@pytest.mark.parametrize("order", [("-id",), ("key",), ("-updated_at",)])
 def test_a_forged_cursor_is_no_error(workspace, values, order):
     Session.objects.create(workspace=workspace, key="cli:a", channel="cli")
-    cursor = base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+    params = QueryDict(f"before={encoded(json.dumps(values))}")
 
-    page = keyset_page(Session.objects.all(), order=order, params=QueryDict(f"before={cursor}"))
+    page = keyset_page(Session.objects.all(), order=order, params=params)
 
     assert len(page.rows) <= 1
+
+
+@pytest.mark.parametrize("text", ["[" * 1_400, '["abc"]', "[]", f'[{{"at": "{FIRST_MOMENT}"}}]'])
+def test_agents_are_told_of_a_cursor_that_is_none_of_the_list_s(workspace, text):
+    with pytest.raises(BadCursor):
+        rows_after(Session.objects.all(), order=("-updated_at",), cursor=encoded(text), size=5)

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 from mcp.shared.exceptions import MCPError
 
@@ -137,6 +138,18 @@ def test_a_crash_tells_the_agent_nothing_of_the_inside(monkeypatch, caplog):
 
     assert (result.is_error, result.content[0].text) == (True, "Error executing tool memory_read")
     assert "the inside" in caplog.text
+
+
+def test_a_busy_database_is_told_as_something_that_passes(monkeypatch):
+    def busy(*args, **values):
+        raise OperationalError("database is locked")
+
+    monkeypatch.setattr(knowledge, "read_value", busy)
+
+    result = inside(lambda client: client.call_tool("memory_read", {"key": "theme"}))
+
+    assert result.is_error
+    assert result.meta[CODE] == "busy"
 
 
 @shared

@@ -11,6 +11,7 @@ from django.db import DatabaseError, connection
 
 from knowledge_app.models import Fact
 from knowledge_app.services.memory import open_document, revise_document
+from memoryhub.flows.tokens import issue_token, revoke_token
 from memoryhub.flows.upkeep import sweep
 from memoryhub.models import AccessedRow, AccessRecord
 from sessions_app.models import Entry
@@ -153,3 +154,14 @@ def test_old_readings_are_dropped_by_upkeep(workspace, settings):
     settings.MEMORYHUB_ACCESS_DAYS = 0
     sweep(NOW + timedelta(days=9_000))
     assert AccessRecord.objects.count() == 1
+
+
+def test_a_token_s_reading_is_not_taken_for_its_namesake_s(workspace):
+    for _ in range(2):  # the first is revoked, so that its name is free
+        token, _ = issue_token(workspace, "atlas", ["read"], actor=PERSON, now=NOW)
+        note_access(
+            workspace, "knowledge.read", seen_rows("knowledge", [1]), actor=AGENT, via="rest", now=NOW, token=token
+        )
+        revoke_token(token, actor=PERSON, now=NOW)
+
+    assert AccessRecord.objects.values("token").distinct().count() == 2

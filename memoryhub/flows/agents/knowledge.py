@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
+from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services import cache
 from knowledge_app.services.key_values import find_key, living, write_value
 from knowledge_app.services.knowledge import add_knowledge, context_lines, save_entry, with_text
@@ -146,6 +146,9 @@ def cached_response(caller: Caller, message: str, model: str, *, now: datetime) 
     """Return the kept response to a message, None where there is none that may still be used."""
     require(caller, "read")
     response = cache.look_up(caller.workspace, message, model, now=now)
+    if response is not None:
+        rows = CachedResponse.objects.filter(workspace=caller.workspace, key=cache.cache_key(message, model))
+        note(caller, "cached.read", seen_rows("cached", rows.values_list("pk", flat=True)), now)
     return {"hit": response is not None, "response": response}
 
 

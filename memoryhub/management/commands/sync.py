@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import signal
 from argparse import ArgumentParser, BooleanOptionalAction
+from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -55,7 +56,8 @@ class Command(JsonCommand):
         if watch:
             return self._watch([workspace.pk for workspace in chosen], as_json=json)
         if not chosen:
-            chosen = list(Workspace.objects.exclude(path="").order_by("id"))
+            known = Workspace.objects.exclude(path="").order_by("id")
+            chosen = [workspace for workspace in known if not Path(workspace.path).is_file()]
         if status:
             return _one_or_all([_standing(workspace) for workspace in chosen])
         if len(workspaces) == 1:
