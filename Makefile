@@ -17,7 +17,7 @@ help:
 	@echo "make checks         migrations complete, deployment settings safe"
 	@echo "make bench          benchmarks"
 	@echo "make contract       the REST API against its description, a minute for each scope"
-	@echo "make soak           2,000 turns, 100 killed workers, 16 writers, 16 REST clients, against real processes (8 minutes)"
+	@echo "make soak           2,000 turns, 100 killed workers, 16 writers, 16 REST clients, an agent and the hub on one file, against real processes (12 minutes)"
 	@echo "make lock           write the lock files in requirements/ anew from pyproject.toml"
 	@echo "make ci             lint types checks test test-postgres browser"
 
@@ -69,6 +69,8 @@ soak: dev
 	$(BIN)python bench/soak.py writers
 	$(BIN)python bench/soak.py consolidators
 	$(BIN)python bench/soak.py rest
+	$(BIN)python bench/soak.py agent
+	$(BIN)python bench/soak.py killed-syncs
 
 # One file for every supported Python; hashes, and no host named. The second may not disagree with the first.
 lock:

@@ -59,7 +59,7 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
     except Refused as refused:
         await refuse(refused, send)
     else:
-        await served({**scope, SERVED: caller}, receive, send)
+        await served({**scope, SERVED: caller}, receive, _uncached(send))
 
 
 async def _admit(scope: Any) -> Caller:
@@ -122,6 +122,18 @@ def _check_form(method: str, headers: Mapping[str, str]) -> None:
     if length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 2**20
         raise Refused(413, "body_too_large", f"A body has at most {most} MB.")
+
+
+def _uncached(send: Any) -> Any:
+    """Return what sends an answer that no cache keeps."""
+
+    async def send_uncached(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            headers = [pair for pair in message["headers"] if pair[0] != b"cache-control"]
+            message = {**message, "headers": [*headers, (b"cache-control", b"no-store")]}
+        await send(message)
+
+    return send_uncached
 
 
 async def refuse(refused: Refused, send: Any) -> None:

@@ -34,7 +34,7 @@ HERE = ("127.0.0.1", "localhost", "::1")
 FOLDERS = [  # layout, title, an example of its place, what is read
     ("nanobot", "A nanobot folder", "~/.nanobot", "The hub reads its conversations, MEMORY.md and HISTORY.md."),
     ("grip", "A Grip folder", "~/.grip", "The hub reads its conversations, memory, knowledge and response cache."),
-    ("grid", "A grid folder", "~/.grid", "The hub reads its exact values, semantic graph and observations."),
+    ("grid", "A grid folder", "~/.local/grid", "The hub reads its exact values, semantic graph and observations."),
     ("agterm", "An AgTerm export", "session-export.json", "The hub reads a session as AgTerm exports it."),
 ]
 KINDS = ("rest", "python", "mcp-http", "mcp-stdio", *(layout for layout, *_ in FOLDERS))

@@ -128,13 +128,13 @@ def test_a_body_is_there_before_the_transaction_begins(workspace):
     body = json.dumps(BODY).encode()
     token = {"Authorization": f"Bearer {token_for(workspace)}"}
 
-    answer = Client().generic(
-        "POST",
-        "/api/v1/entries",
-        content_type="application/json",
-        headers=token,
-        **{"wsgi.input": Arriving(body), "CONTENT_LENGTH": str(len(body))},
-    )
+    environ = {
+        "wsgi.input": Arriving(body),
+        "CONTENT_LENGTH": str(len(body)),
+        "CONTENT_TYPE": "application/json",
+    }
+
+    answer = Client().generic("POST", "/api/v1/entries", headers=token, **environ)
 
     assert answer.status_code == 201
     assert set(depths) == {outside}
@@ -168,7 +168,10 @@ def test_who_comes_second_to_a_row_tries_once_more(agent, monkeypatch):
 def test_unknown_addresses_and_methods_are_problems(agent):
     strict = Client(enforce_csrf_checks=True)
     unknown = [agent("GET", "/nothing"), strict.post("/api/v1/nothing"), strict.post("/api/v1/sessions/")]
-    wrong, description = agent("DELETE", "/sessions"), strict.post("/api/v1/openapi.json")
+    wrong, description = (
+        agent("DELETE", "/sessions"),
+        strict.post("/api/v1/openapi.json", content_type="application/json"),
+    )
 
     assert [(answer.status_code, answer.json()["code"]) for answer in unknown] == [(404, "no_such_address")] * 3
     assert (wrong.status_code, wrong.json()["code"]) == (405, "method_not_allowed")

@@ -54,7 +54,8 @@ class Command(JsonCommand):
 
     def show(self, result: dict[str, Any]) -> None:
         for token in result["tokens"]:
-            ends = "revoked" if token["revoked_at"] else f"until {token['expires_at'] or 'it is revoked'}"
+            until = f"{token['expires_at']:%Y-%m-%d %H:%M}" if token["expires_at"] else "it is revoked"
+            ends = "revoked" if token["revoked_at"] else f"until {until}"
             self.line(f"{token['name']} ({token['prefix']}…): {', '.join(token['scopes'])}, {ends}")
         if "token" in result:
             self.line(f"  {result['token']}")
