@@ -16,6 +16,8 @@ from django.test import Client, TransactionTestCase
 from django.urls import clear_url_caches
 
 from memoryhub.flows.check.database import protections
+from memoryhub.flows.search import completion, counting, dense, finding, listing
+from memoryhub.lib import quick_embedding
 from memoryhub.lib.append_only import install_sql, remove_sql
 from sessions_app.models import Membership, Workspace
 
@@ -56,6 +58,14 @@ def _no_outside_world(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _empty_cache() -> None:
     cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def _searches_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found doesn't depend on how busy this machine is; tests of the limits set them."""
+    for module in (completion, counting, dense, finding, listing, quick_embedding):
+        monkeypatch.setattr(module, "MILLISECONDS", 30_000)
+    monkeypatch.setattr(listing, "LISTING_MILLISECONDS", 30_000)
 
 
 @pytest.fixture

@@ -272,7 +272,8 @@ class TestAProviderThatFails:
         ],
         ids=["down", "html", "slow", "zeros"],
     )
-    def test_words_alone_are_compared_and_it_is_left_alone(self, dense_workspace, embedder, spoil):
+    def test_words_alone_are_compared_and_it_is_left_alone(self, dense_workspace, embedder, spoil, monkeypatch):
+        monkeypatch.setattr(quick_embedding, "MILLISECONDS", 400)
         filled(dense_workspace, embedder)
         embedder.spoil = spoil
 
