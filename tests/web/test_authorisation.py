@@ -7,7 +7,7 @@ from http.cookies import SimpleCookie
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Model
 from django.test import Client
 from django.urls.resolvers import URLPattern
@@ -128,17 +128,22 @@ def people(atlas: Workspace) -> dict[str, Client]:
     return clients
 
 
-def test_every_page_asks_for_the_role_of_the_table(atlas, people):
+def test_every_page_has_a_row():
+    assert {name for name, _ in routes()} == set(PAGES)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="who may do what is no matter of the database")
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize("half", [0, 1])
+def test_every_page_asks_for_the_role_of_the_table(atlas, people, method, half):
     for workspace in (atlas, None):
         owner = User.objects.get(username=OWNER)
         SavedSearch.objects.create(user=owner, workspace=workspace, name="a", is_shared=workspace is not None)
-    found = {
-        name: (least(people, "get", url), least(people, "post", url))
-        for name, pattern in routes()
-        for url in [filled(name, pattern, atlas)]
-    }
+    pages = list(routes())[half::2]
 
-    assert found == PAGES
+    found = {name: least(people, method, filled(name, pattern, atlas)) for name, pattern in pages}
+
+    assert found == {name: PAGES[name][method == "post"] for name, _ in pages}
 
 
 def least(people: dict[str, Client], method: str, url: str) -> str:
