@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -46,6 +46,7 @@ TABLES = {  # that a row may be asked for by, with what one is called
     "key_values": "key-value",
     "cached": "cached response",
 }
+MADE_AS = {"knowledge": "knowledge", "key_values": "key_value"}  # what audit records call them
 PARENTS = {"sessions": ENTRIES, "documents": DOCUMENTS}  # what is read of them is kept under other names
 MAX_TOUCHES = 200  # runs and changes listed of one row
 NAMED_ROWS = 4  # of one access
@@ -109,7 +110,9 @@ def target_of(workspace: Workspace, *, entry: int | None = None, fact: int | Non
     if table in PARENTS:
         return Target(label, _within(log_of(workspace), PARENTS[table], pk))
     accesses = accesses_of_row(table, pk).filter(workspace=workspace)
-    return Target(label, accesses, _edits(workspace, table, pk))
+    told = AuditRecord.objects.filter(workspace=workspace, action__in=("knowledge.added", "key_value.written"))
+    made = told.filter(object_kind=MADE_AS.get(table, ""), object_id=key)
+    return Target(label, accesses, _latest_first(_added(made) + _edits(workspace, table, pk)))
 
 
 def _within(log: QuerySet[AccessRecord], table: str, parent: int) -> QuerySet[AccessRecord]:
@@ -129,7 +132,9 @@ def _entry_target(workspace: Workspace, pk: int) -> Target:
     )
     label = f"entry #{entry.position:,} of {entry.session.key}"
     accesses = accesses_of_entry(entry).filter(workspace=workspace)
-    touches = _runs(runs) + _exports(workspace, entry.recorded_at)
+    told = AuditRecord.objects.filter(session=entry.session_id, action="entry.added", at=entry.recorded_at)
+    said = [one for one in told if one.detail["first"] <= entry.position <= one.detail["last"]]
+    touches = _added(said) + _runs(runs) + _exports(workspace, entry.recorded_at)
     return Target(label, accesses, _latest_first(touches), entry=entry)
 
 
@@ -174,6 +179,10 @@ def _change(revision: MemoryRevision, verb: str) -> Touch:
     text = f"{verb} with revision {revision.number}"
     at = (revision.document_id, revision.number)
     return Touch(revision.created_at, revision.author_name, text, is_change=True, run=revision.run_id, revision=at)
+
+
+def _added(told: Iterable[AuditRecord]) -> list[Touch]:
+    return [Touch(one.at, one.actor_name, "added it", is_change=True) for one in told]
 
 
 def _edits(workspace: Workspace, table: str, pk: int) -> list[Touch]:

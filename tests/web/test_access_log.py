@@ -198,9 +198,10 @@ def test_a_row_says_who_saw_it_and_what_changed_it(workspace, viewer_client, lea
 
     assert {(line.who, line.text, line.is_change) for line in lines} == {
         ("atlas", "read 1 knowledge entry", False),
+        ("olga", "added it", True),
         ("olga", "changed it", True),
     }
-    assert [line.places[0][1] for line in lines if line.is_change] == [url("run", run.pk)]
+    assert [line.places[0][1] for line in lines if line.text == "changed it"] == [url("run", run.pk)]
 
 
 def test_an_entry_says_which_runs_took_it_in(workspace, viewer_client):
@@ -214,8 +215,21 @@ def test_an_entry_says_which_runs_took_it_in(workspace, viewer_client):
 
     response = viewer_client.get(url("entry-access", entry.pk), follow=True)
 
-    assert [line.places for line in response.context["lines"]] == [[(f"run {covers.pk}", url("run", covers.pk))]]
+    runs = [line.places for line in response.context["lines"] if line.text != "added it"]
+    assert runs == [[(f"run {covers.pk}", url("run", covers.pk))]]
     assert "entry #1 of cli:main" in response.content.decode()
+
+
+def test_an_entry_and_a_row_say_who_added_them(workspace, command, learnt):
+    session = open_at(workspace)
+    add(session, turn(1))
+    entry = Entry.objects.get(position=2)
+
+    of_entry = command("access", "atlas", "--entry", str(entry.pk))["touches"]
+    of_row = command("access", "atlas", "--row", f"knowledge:{learnt.pk}")["touches"]
+
+    assert [(one["who"], one["text"]) for one in of_entry] == [(AGENT.name, "added it")]
+    assert [(one["who"], one["text"]) for one in of_row] == [(PERSON.name, "added it")]
 
 
 def test_a_fact_says_who_saw_it_wrote_it_and_removed_it(workspace, viewer_client, document):
@@ -251,7 +265,7 @@ def test_changes_stand_on_one_page_each_between_the_readings_of_their_time(works
             break
         page |= {"after": response.context["page"].next_url.partition("after=")[2]}
 
-    assert [len(several) for several in found] == [52, 11]
+    assert [len(several) for several in found] == [52, 12]  # with the row's own beginning
     times = [at for several in found for at in several]
     assert times == sorted(times, reverse=True)
 
@@ -293,7 +307,7 @@ def test_the_command_says_the_same(command, workspace, learnt):
 
     assert one["accesses"][0]["who"] == {"kind": "agent", "name": "atlas"}
     assert one["accesses"][0]["rows"] == [{"table": "knowledge", "id": learnt.pk}]
-    assert one["touches"][0]["text"] == "changed it"
+    assert {touch["text"] for touch in one["touches"]} == {"added it", "changed it"}
     assert command("access", "atlas", "--limit", "0") == {"accesses": []}
     assert command("access", "atlas", "--row", "users:1", status=1)["error"]["code"] == "unknown_row"
 
