@@ -36,12 +36,12 @@ class Command(BaseCommand):
         try:
             authenticate(token, via="mcp", now=timezone.now())
         except NotAuthenticated as problem:
-            words = "The hub has no such token, or it has ended: an operator can make another one."
-            raise CommandError(words) from problem
+            raise CommandError(problem.message) from problem
         except DatabaseError as problem:
             first_line = str(problem).strip().partition("\n")[0]
             raise CommandError(
-                f"The hub's database can't be used ({first_line}): start `serve` once, or set MEMORYHUB_HOME or DATABASE_URL to the hub's own."
+                f"The hub's database can't be used ({first_line}): start `serve` once, or set MEMORYHUB_HOME and "
+                "DATABASE_URL as they are for the hub."
             ) from problem
         build_server(find_caller).run("stdio")
 
