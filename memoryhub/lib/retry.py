@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TypeVar
 
 from django.db import DatabaseError, OperationalError, connection, transaction
@@ -15,6 +16,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 ATTEMPTS = 6
 FIRST_PAUSE = 0.05  # seconds, doubled each time, with jitter
+_one_writer = threading.RLock()
 LONGEST_WAIT = 2.0  # seconds that a reader waits for another writer
 
 
@@ -27,12 +29,22 @@ def write(work: Callable[[], T]) -> T:
         return work()
     for attempt in range(ATTEMPTS - 1):
         try:
-            return work()
+            with _turn():
+                return work()
         except OperationalError as error:
             if not is_passing(error):
                 raise
             time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311  jitter, no secret
-    return work()
+    with _turn():
+        return work()
+
+
+def _turn() -> AbstractContextManager[object]:
+    """Let the threads of this process write one after the other where the database has one writer.
+
+    SQLite itself doesn't queue: who waits looks again now and then, and with many writers some wait for seconds.
+    """
+    return _one_writer if connection.vendor == "sqlite" else nullcontext()
 
 
 def try_write(work: Callable[[], object], what: str) -> bool:
