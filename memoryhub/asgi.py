@@ -6,7 +6,10 @@ MCP stands beside it, as ASGI: it answers /mcp and needs the lifespan that uvico
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from tempfile import SpooledTemporaryFile
+from typing import IO, Any, cast
 
 from a2wsgi import WSGIMiddleware
 from django.conf import settings
@@ -14,10 +17,13 @@ from django.conf import settings
 from memoryhub.wsgi import application as django_application
 
 # isort: split
-from memoryhub.mcp import door  # models can be imported once Django is set up
+from memoryhub.forms import MAX_UPLOAD_BYTES  # models can be imported once Django is set up
+from memoryhub.mcp import door
 
 THREADS = 10  # pages are short and SQLite has one writer; more threads would only wait
-BODY_SECONDS = 60  # in which a body has to be there
+BODY_SECONDS, UPLOAD_SECONDS = 60, 900  # in which a body, or one with a file, has to be there
+ROUND_UPLOAD = 2**20  # bytes that a form may have beside its file
+IN_MEMORY = 2**20  # bytes of a body; the rest waits in a temporary file
 
 _django = WSGIMiddleware(cast("Any", django_application), workers=THREADS)
 
@@ -40,55 +46,71 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         if scope["path"] in door.PATHS:
             await door.application(scope, receive, send)
             return
-        try:
-            scope, receive = await _with_whole_body(scope, receive)
-        except door.Refused as refused:
-            await door.refuse(refused, send)
-            return
-        except Disconnected:
-            return
+        await _answer(scope, receive, send)
+        return
     await _django(scope, receive, send)
 
 
-async def _with_whole_body(scope: Any, receive: Any) -> tuple[Any, Any]:
+async def _answer(scope: Any, receive: Any, send: Any) -> None:
+    try:
+        async with _whole_body(scope, receive) as (whole, body):
+            await _django(whole, body, send)
+    except door.Refused as refused:
+        await door.refuse(refused, send)
+    except Disconnected:
+        return
+
+
+@asynccontextmanager
+async def _whole_body(scope: Any, receive: Any) -> AsyncIterator[tuple[Any, Any]]:
     """Wait for all of the body: no slow sender keeps a thread, and no broken-off form is taken for a whole one.
 
-    Its length then stands in the headers, which Django needs, however it was sent. Uploads of files may be larger
-    and are read as they come. Raises Refused, Disconnected.
+    Gives the scope, in whose headers the length now stands as Django needs it, and where the body comes from. Raises
+    Refused, Disconnected.
     """
     headers = dict(scope["headers"])
     length = headers.get(b"content-length", b"0")
-    is_chunked = b"transfer-encoding" in headers
-    if not is_chunked and not 0 < int(length) <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-        return scope, receive
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            body = await _read(receive)
-    except TimeoutError:
-        words = f"The body wasn't there within {BODY_SECONDS} seconds: send it again."
-        raise door.Refused(408, "body_too_slow", words, connection="close") from None
-    others = [pair for pair in scope["headers"] if pair[0] not in (b"content-length", b"transfer-encoding")]
-    messages = [{"type": "http.request", "body": body, "more_body": False}]
+    if int(length) == 0 and b"transfer-encoding" not in headers:
+        yield scope, receive
+        return
+    is_upload = int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE and not scope["path"].startswith("/api/")
+    most = MAX_UPLOAD_BYTES + ROUND_UPLOAD if is_upload else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    seconds = UPLOAD_SECONDS if is_upload else BODY_SECONDS
+    with SpooledTemporaryFile(max_size=IN_MEMORY) as body:
+        _check_size(int(length), most)
+        try:
+            async with asyncio.timeout(seconds):
+                size = await _fill(body, receive, most)
+        except TimeoutError:
+            words = f"The body wasn't there within {seconds} seconds: send it again."
+            raise door.Refused(408, "body_too_slow", words, connection="close") from None
+        body.seek(0)
 
-    async def again() -> Any:
-        return messages.pop() if messages else await receive()
+        async def again() -> Any:
+            if body.closed or (size and body.tell() == size):
+                return await receive()
+            return {"type": "http.request", "body": body.read(IN_MEMORY), "more_body": body.tell() < size}
 
-    return {**scope, "headers": [*others, (b"content-length", str(len(body)).encode())]}, again
+        others = [pair for pair in scope["headers"] if pair[0] not in (b"content-length", b"transfer-encoding")]
+        yield {**scope, "headers": [*others, (b"content-length", str(size).encode())]}, again
 
 
-async def _read(receive: Any) -> bytes:
-    body = bytearray()
+async def _fill(body: IO[bytes], receive: Any, most: int) -> int:
+    """Write the body as it comes; return how many bytes it has."""
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise Disconnected
-        body += message.get("body", b"")
-        if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-            most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 2**20
-            words = f"A body whose length isn't told beforehand has at most {most} MB."
-            raise door.Refused(413, "body_too_large", words, connection="close")
+        body.write(message.get("body", b""))
+        _check_size(body.tell(), most)
         if not message.get("more_body", False):
-            return bytes(body)
+            return body.tell()
+
+
+def _check_size(size: int, most: int) -> None:
+    if size > most:
+        words = f"A body has at most {most // 2**20} MB here: send it in parts."
+        raise door.Refused(413, "body_too_large", words, connection="close")
 
 
 async def _live(scope: Any, receive: Any, send: Any) -> None:

@@ -23,7 +23,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What came through to Django: headers and body."""
 
     async def django(scope: Any, receive: Any, send: Any) -> None:
-        found.append((dict(scope["headers"]), (await receive())["body"]))
+        body, message = b"", {"more_body": True}
+        while message["more_body"]:
+            message = await receive()
+            body += message["body"]
+        found.append((dict(scope["headers"]), body))
 
     found: list[Any] = []
     monkeypatch.setattr(asgi, "_django", django)
@@ -75,9 +79,20 @@ def test_a_body_of_no_known_length_has_a_limit(asked, monkeypatch):
     assert asked == []
 
 
-def test_a_large_upload_is_read_as_it_comes(asked, monkeypatch):
+def test_an_upload_may_be_larger_and_is_whole_too(asked, monkeypatch):
     monkeypatch.setattr(settings, "DATA_UPLOAD_MAX_MEMORY_SIZE", 10)
+    monkeypatch.setattr(asgi, "IN_MEMORY", 5)
 
-    send([(b"content-length", b"16")], [part(b"12345678")])
+    send([(b"content-length", b"16")], [part(b"12345678"), part(b"90123456", is_last=True)])
 
-    assert asked == [({b"content-length": b"16"}, b"12345678")]
+    assert asked == [({b"content-length": b"16"}, b"1234567890123456")]
+
+
+def test_what_is_larger_than_any_upload_is_not_waited_for(asked):
+    assert send([(b"content-length", str(2**30).encode())], [])[0]["status"] == 413
+
+
+def test_a_request_without_a_body_goes_on_as_it_is(asked):
+    send([], [part(b"", is_last=True)])
+
+    assert asked == [({}, b"")]

@@ -13,6 +13,7 @@ ALWAYS = {
     "403": "The token lacks the scope",
     "422": "Understood, and not to be done; errors names the fields",
     "429": "More calls in a minute than the token is good for; Retry-After says how long to wait",
+    "503": "Another writer keeps the database; Retry-After says how long to wait",
 }
 WITH_BODY = {
     "409": "It collides with what is there, or the idempotency key was used for another call",

@@ -18,6 +18,7 @@ EVERYTHING = frozenset(
 )
 KINDS_OF = {  # by an action's noun; one that isn't listed may have changed everything
     "account": (),
+    "backup": (),
     "change": ("review", "documents"),
     "document": ("documents",),
     "entry": ("entries",),

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Generic, TypeVar
 
 from django.core.exceptions import ValidationError
@@ -151,8 +151,9 @@ def values_of(cursor: str, count: int) -> list[Any] | None:
 
 def _moment(value: dict[str, Any]) -> datetime | None:
     try:
-        return parse_datetime(str(value.get("at", "")))
-    except ValueError:  # the 31st of February
+        moment = parse_datetime(str(value.get("at", "")))
+        return moment.astimezone(UTC) if moment and moment.tzinfo else moment
+    except (ValueError, OverflowError):  # the 31st of February; before the first year, in UTC
         return None
 
 

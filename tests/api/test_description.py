@@ -18,5 +18,5 @@ def test_the_page_names_every_call_and_its_scope():
 
 def test_every_call_says_what_may_go_wrong():
     for address, method, operation in operations(schema()):
-        assert {"400", "401", "403", "422", "429"} <= operation["responses"].keys(), address
+        assert {"400", "401", "403", "422", "429", "503"} <= operation["responses"].keys(), address
         assert ("409" in operation["responses"]) == (method != "get"), address

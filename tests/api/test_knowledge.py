@@ -31,6 +31,15 @@ def test_a_correction_to_what_another_entry_says_is_refused(agent):
     assert (answer.status_code, answer.json()["code"]) == (409, "knowledge_exists")
 
 
+def test_a_correction_that_changes_nothing_was_a_reading(agent):
+    pk = agent("POST", "/knowledge", {"content": "Prefers tea"}).json()["id"]
+
+    answer = agent("PATCH", f"/knowledge/{pk}", {"category": "learned_fact"})
+
+    assert answer.json()["content"] == "Prefers tea"
+    assert AccessRecord.objects.get(action="knowledge.read").rows.get().first == pk
+
+
 def test_what_was_corrected_away_can_be_learned_again_and_again(agent):
     for number in range(3):
         pk = agent("POST", "/knowledge", {"content": "Prefers tea"}).json()["id"]

@@ -69,6 +69,17 @@ def test_a_proposal_waits_once_and_tells_how_it_stands(written):
     assert MemoryDocument.objects.get().head.content == TEXT
 
 
+def test_a_proposal_of_what_a_run_said_is_the_run_s(written):
+    body = {"content": TEXT + "- proposed\n"}
+    written("POST", "/documents/MEMORY.md/proposals", body)
+    HeldChange.objects.update(author_kind="run", author_name="run 1")
+
+    pk = written("POST", "/documents/MEMORY.md/proposals", body).json()["id"]
+
+    assert written("GET", f"/proposals/{pk}").json()["status"] == "pending"
+    assert written("GET", "/proposals").json()["items"] == []
+
+
 @pytest.mark.parametrize(
     ("method", "address", "status"),
     [

@@ -89,6 +89,14 @@ def test_an_exported_session_comes_back_in_another_workspace(agent):
     assert [message["content"] for message in messages] == [HELLO["content"]] * 2
 
 
+@pytest.mark.parametrize("name", ["𝒜" * 150 + ".jsonl", "../../etc/a.jsonl", "/a\0b.jsonl"])
+def test_a_file_s_name_leads_nowhere_and_may_be_long(agent, name):
+    content = json.dumps({"_type": "metadata", "key": "cli:main"}) + "\n" + json.dumps(HELLO)
+
+    assert agent("POST", "/sessions/import", {"name": name, "content": content}).status_code == 200
+    assert Session.objects.get().key == "cli:main"
+
+
 @pytest.mark.parametrize("layout", ["nanobot", "grip", "agterm"])
 def test_an_exported_session_that_comes_back_adds_nothing(agent, layout):
     agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO, {"role": "assistant", "content": "Noted."}]})

@@ -24,6 +24,7 @@ from sessions_app.services.runs import request_run
 from sessions_app.services.stats import figures_of
 
 Document = dict[str, Any]
+NAME_BYTES = 200  # of a file's name; file systems take 255
 
 
 def list_sessions(
@@ -161,8 +162,9 @@ def import_one(caller: Caller, name: str, content: str, *, now: datetime) -> Doc
     """Take one session's file of nanobot, Grip or AgTerm, given as text. Raises UnknownSessionFile."""
     require(caller, "edit")
     with tempfile.TemporaryDirectory(prefix="memoryhub-session-") as folder:
-        safe = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in name)[-100:]
-        path = Path(folder) / (safe.lstrip(".") or "session.json")
+        safe = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in name)
+        short = safe.encode()[-NAME_BYTES:].decode(errors="ignore").lstrip(".")
+        path = Path(folder) / (short or "session.json")
         path.write_bytes(content.encode(errors="surrogatepass"))
         tally = import_session(caller.workspace, path, actor=caller.actor, now=now)
     return {

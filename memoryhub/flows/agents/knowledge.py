@@ -70,6 +70,7 @@ def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: d
     entry = _entry(caller, pk)
     save_entry(entry, values, actor=caller.actor, now=now)
     entry.refresh_from_db()
+    note(caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now)  # the answer shows what was left as it is
     return knowledge_document(entry)
 
 

@@ -87,7 +87,7 @@ def propose_document(
 
 
 def show_proposal(caller: Caller, pk: int) -> Document:
-    """Return how a proposal of the workspace stands. Raises NotFound."""
+    """Return how a proposal of the workspace stands, which may be a run's that said the same. Raises NotFound."""
     require(caller, "read")
     change = _changes(caller).filter(pk=pk).first()
     if change is None:
@@ -98,7 +98,8 @@ def show_proposal(caller: Caller, pk: int) -> Document:
 def list_proposals(caller: Caller, *, cursor: str = "", limit: int = 50) -> tuple[list[Document], str | None]:
     """Return what agents of the workspace proposed, the latest first."""
     require(caller, "read")
-    rows, further = rows_after(_changes(caller), order=("-id",), cursor=cursor, size=limit)
+    changes = _changes(caller).filter(author_kind="agent")
+    rows, further = rows_after(changes, order=("-id",), cursor=cursor, size=limit)
     return [proposal_document(row) for row in rows], further
 
 
@@ -148,8 +149,7 @@ def proposal_document(change: HeldChange) -> Document:
 
 
 def _changes(caller: Caller) -> QuerySet[HeldChange]:
-    changes = HeldChange.objects.filter(workspace=caller.workspace, author_kind="agent")
-    return changes.select_related("document", "base")
+    return HeldChange.objects.filter(workspace=caller.workspace).select_related("document", "base")
 
 
 def _document(caller: Caller, name: str) -> MemoryDocument:
