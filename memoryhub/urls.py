@@ -4,10 +4,11 @@ from django.contrib.auth import views as auth_views
 from django.urls import URLPattern, URLResolver, include, path
 
 from memoryhub import views
-from memoryhub.api.app import docs, no_such_address
+from memoryhub.api.app import docs, no_such_address, unexpected
 from memoryhub.api.app import patterns as api_patterns
 from memoryhub.forms import LoginForm
 
+handler500 = unexpected
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", views.home, name="home"),
     path("health/", views.health, name="health"),

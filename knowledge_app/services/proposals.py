@@ -17,9 +17,17 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import clean_text
 from sessions_app.services.audit import Actor, record
 
+MAX_PENDING = 50  # proposals of one author for one document
+
 
 class NoSuchRevision(MemoryHubError):
     code = "no_such_revision"
+
+
+class TooManyProposals(MemoryHubError):
+    """People have enough of this author's proposals to look at."""
+
+    code = "too_many_proposals"
 
 
 class NothingProposed(MemoryHubError):
@@ -117,6 +125,8 @@ def _hold(
     known = pending.filter(proposed_hash=proposed_hash).first()
     if known is not None:
         return known
+    if pending.filter(author_kind=actor.kind, author_name=actor.name[:200]).count() >= MAX_PENDING:
+        raise TooManyProposals(f"{MAX_PENDING} proposals for {document.name} wait for a decision already.")
     change = HeldChange.objects.create(
         workspace_id=document.workspace_id,
         document=document,

@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.urls import URLPattern, path
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET
+from django.views.defaults import server_error
 from ninja import NinjaAPI
 from ninja.operation import Operation
 
@@ -86,6 +87,13 @@ def docs(request: HttpRequest) -> HttpResponse:
 @csrf_exempt
 def no_such_address(request: HttpRequest, rest: str = "") -> HttpResponse:  # noqa: ARG001
     return problem(404, "no_such_address", "There is nothing at this address; /api/v1/docs/ lists what there is.")
+
+
+def unexpected(request: HttpRequest) -> HttpResponse:
+    """Answer what nobody expected: a problem to agents, the page to people. The hub's log has it."""
+    if request.path.startswith("/api/"):
+        return problem(500, "unexpected", "Something went wrong in the hub; its log says what. Nothing was changed.")
+    return server_error(request)
 
 
 def patterns() -> list[URLPattern]:

@@ -119,7 +119,7 @@ def consolidate_session(request: HttpRequest, pk: RowId) -> Any:
 
 @router.post("/sessions/{pk}/clear", response=out.SessionAnswer, auth=EDIT)
 def clear_session(request: HttpRequest, pk: RowId) -> Any:
-    """Begin the session anew. What was said stays readable for people, under its earlier epoch."""
+    """Begin the session anew. What was said stays readable under its earlier epoch."""
     return flow.clear(caller_of(request), pk, now=timezone.now())
 
 

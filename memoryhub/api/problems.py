@@ -28,6 +28,7 @@ STATUS = {  # of expected errors; all others are 422: understood, and not to be 
     "knowledge_exists": 409,
     "nothing_proposed": 409,
     "session_busy": 409,
+    "too_many_proposals": 409,
     "stale_base": 412,
     "base_missing": 428,
     "too_many_calls": 429,

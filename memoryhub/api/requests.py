@@ -52,7 +52,7 @@ class NewEntriesOf(NewEntries):
 
 class SessionFile(Body):
     name: Annotated[str, Field(min_length=1, max_length=200, description="It ends in .jsonl or .json.")]
-    content: Annotated[str, Field(min_length=1)]
+    content: Annotated[str, Field(min_length=1, max_length=2_000_000, description="Larger files: on the page.")]
 
 
 class DocumentWrite(Body):

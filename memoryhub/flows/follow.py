@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connection
@@ -56,6 +56,7 @@ class Followed:
     ended: Event = field(default_factory=Event)
     due_at: float = 0.0
     busy_since: float | None = None
+    timing: Lock = field(default_factory=Lock)
     marks: Marks = frozenset()
     turn: Future[None] | None = None
     watcher: Thread | None = None
@@ -176,9 +177,10 @@ def _watch_places(one: Followed, woken: Event, root: Path, places: list[str]) ->
 
 def _note_change(one: Followed, woken: Event) -> None:
     now, quiet = time.monotonic(), settings.MEMORYHUB_QUIET_SECONDS
-    if one.busy_since is None:
-        one.busy_since = now
-    one.due_at = min(now + quiet, one.busy_since + quiet * PATIENCE)
+    with one.timing:
+        if one.busy_since is None:
+            one.busy_since = now
+        one.due_at = min(now + quiet, one.busy_since + quiet * PATIENCE)
     woken.set()
 
 
@@ -206,7 +208,8 @@ def _start_turns(
         if one.turn is not None and one.turn.done():
             one.turn = None
         if one.turn is None and one.due_at <= time.monotonic():
-            one.due_at, one.busy_since = time.monotonic() + POLL_SECONDS, None
+            with one.timing:
+                one.due_at, one.busy_since = time.monotonic() + POLL_SECONDS, None
             one.turn = pool.submit(_turn, one, actor, told, woken)
 
 
@@ -232,5 +235,6 @@ def _turn(one: Followed, actor: Actor, told: Told, woken: Event) -> None:
     finally:
         connection.close()
     if again is not None:
-        one.due_at = min(one.due_at, time.monotonic() + again)
+        with one.timing:
+            one.due_at = min(one.due_at, time.monotonic() + again)
     woken.set()

@@ -29,7 +29,7 @@ SCOPES = {  # what each lets an agent do; none lets it approve, pin, delete, mak
 DEFAULT_SCOPES = ("read", "append", "edit")
 PER_MINUTE = 600
 MOST_PER_MINUTE = 60_000
-NOTED_EVERY = timedelta(minutes=1)  # how exactly the last use is known
+NOTED_EVERY = timedelta(seconds=10)  # how exactly the last use is known
 KEPT_CALLS = timedelta(days=1)  # how long an idempotency key is remembered
 MAX_NAME = 100
 _SHAPE = re.compile(r"(mh_[0-9a-f]{10})_[A-Za-z0-9_-]{43}")

@@ -35,6 +35,7 @@ from sessions_app.access import get_workspace
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.services.accesses import DOCUMENTS, ENTRIES
 
+EARLIEST, LATEST = date(1970, 1, 1), date(2999, 12, 31)
 DETAILS = {  # tables whose rows have a page of their own
     "knowledge": (KnowledgeEntry, "knowledge:knowledge-entry"),
     "observations": (Observation, "knowledge:observation"),
@@ -110,7 +111,8 @@ def _filtered(rows: QuerySet[AccessRecord], wishes: Mapping[str, Any]) -> QueryS
 
 
 def _moment(day: date, at: time) -> datetime:
-    return timezone.make_aware(datetime.combine(day, at))
+    day = max(EARLIEST, min(day, LATEST))  # whatever the zone, databases can hold it
+    return datetime.combine(day, at, tzinfo=timezone.get_current_timezone())
 
 
 def _within(touches: Iterable[Touch], page: Page[AccessRecord], accesses: QuerySet[AccessRecord]) -> list[Touch]:

@@ -187,3 +187,16 @@ def test_the_description_is_for_those_inside(workspace, client, admin_client):
     page = admin_client.get("/api/v1/docs/").content.decode()
     assert "/api/v1/entries" in page
     assert client.get("/api/v1/docs/").status_code == 302
+
+
+def test_what_nobody_expected_is_a_problem_too(workspace, monkeypatch):
+    def fail(*_args, **_options):
+        raise RuntimeError("secret inside")
+
+    monkeypatch.setattr("memoryhub.flows.agents.asking.answer", fail)
+    client = Client(raise_request_exception=False)
+
+    answer = client.get("/api/v1/search?query=a", headers={"Authorization": f"Bearer {token_for(workspace)}"})
+
+    assert (answer.status_code, answer.json()["code"]) == (500, "unexpected")
+    assert b"secret" not in answer.content

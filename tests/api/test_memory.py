@@ -1,6 +1,7 @@
 import pytest
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument
+from knowledge_app.services import proposals
 from memoryhub.flows.check import check_memory
 
 pytestmark = pytest.mark.django_db
@@ -78,6 +79,16 @@ def test_a_proposal_of_what_a_run_said_is_the_run_s(written):
 
     assert written("GET", f"/proposals/{pk}").json()["status"] == "pending"
     assert written("GET", "/proposals").json()["items"] == []
+
+
+def test_people_are_not_buried_in_proposals(written, monkeypatch):
+    monkeypatch.setattr(proposals, "MAX_PENDING", 2)
+    texts = [TEXT + f"- proposed {number}\n" for number in range(3)]
+
+    answers = [written("POST", "/documents/MEMORY.md/proposals", {"content": text}) for text in texts]
+
+    assert [answer.status_code for answer in answers] == [202, 202, 409]
+    assert answers[2].json()["code"] == "too_many_proposals"
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,14 @@ def test_filters_narrow_it(workspace, viewer_client):
     assert found(via="page", who="atlas") == []
 
 
+def test_days_that_no_database_holds_find_what_there_is(workspace, viewer_client):
+    note(workspace, seen_rows("knowledge", [1]))
+
+    response = viewer_client.get(url("access"), {"since": "0001-01-01", "until": "9999-12-31"})
+
+    assert len(response.context["lines"]) == 1
+
+
 def test_a_row_says_who_saw_it_and_what_changed_it(workspace, viewer_client, learnt):
     note(workspace, seen_rows("knowledge", [learnt.pk]))
     note(workspace, seen_rows("knowledge", [learnt.pk + 1]), actor=PERSON)

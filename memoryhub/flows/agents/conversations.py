@@ -59,16 +59,14 @@ def show_session(caller: Caller, pk: int) -> Document:
     return _session(get_session(caller, pk))
 
 
-def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime, idempotency_key: str = "") -> Document:
+def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime) -> Document:
     """Append entries to the session of a key, opened where it isn't there: all of them or none.
 
-    ``rows`` are as ``sessions_app.services.incoming.read_batch`` takes them. Raises BadKey, BadEntry, KeyReused.
+    ``rows`` are as ``sessions_app.services.incoming.read_batch`` takes them. Raises BadKey, BadEntry.
     """
     require(caller, "append")
     records = read_batch(rows, now=now)
-    appended = record_entries(
-        caller.workspace, key, records, actor=caller.actor, now=now, idempotency_key=idempotency_key
-    )
+    appended = record_entries(caller.workspace, key, records, actor=caller.actor, now=now)
     return {
         "session": appended.session.pk,
         "key": appended.session.key,

@@ -53,6 +53,7 @@ class Command(JsonCommand):
         chosen = [find_workspace(name) for name in workspaces]
         for workspace in chosen:
             switch_sync(workspace, follow=follow, write_back=write_back, actor=COMMAND, now=timezone.now())
+            self._say_switched(workspace, follow=follow, write_back=write_back, as_json=json)
         if watch:
             return self._watch([workspace.pk for workspace in chosen], as_json=json)
         if not chosen:
@@ -63,6 +64,13 @@ class Command(JsonCommand):
         if len(workspaces) == 1:
             return _document(sync_workspace(chosen[0], actor=COMMAND, now=timezone.now(), full=full))
         return {"workspaces": [self._sync(workspace, full=full) for workspace in chosen]}
+
+    def _say_switched(
+        self, workspace: Workspace, *, follow: bool | None, write_back: bool | None, as_json: bool
+    ) -> None:
+        for wanted, words in ((follow, "following the folder"), (write_back, "writing back")):
+            if wanted is not None and not as_json:
+                self.line(f"{workspace.slug}: {words} is {'on' if wanted else 'off'}")
 
     def show(self, result: dict[str, Any]) -> None:
         for one in result.get("workspaces", [result] if "workspace" in result else []):
