@@ -19,8 +19,9 @@ def chromium_path() -> str | None:
     return next((path for path in [*found, shutil.which("google-chrome")] if path), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
+    """For one file of journeys: Playwright's loop runs for as long, and no other could in this thread."""
     path = chromium_path()
     if path is None:
         if os.environ.get("MEMORYHUB_REQUIRE_BROWSER"):
