@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import socket
+import sqlite3
 from collections.abc import Callable, Iterator
 from importlib import import_module, reload
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -66,6 +68,19 @@ def _searches_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (completion, counting, dense, finding, listing, quick_embedding):
         monkeypatch.setattr(module, "MILLISECONDS", 30_000)
     monkeypatch.setattr(listing, "LISTING_MILLISECONDS", 30_000)
+
+
+@pytest.fixture
+def new_database(django_db_setup: None) -> Callable[[Path], None]:
+    """Put a new SQLite database where a process of its own wants one: a copy of the tests' own, with no rows."""
+
+    def put(place: Path) -> None:
+        source, target = sqlite3.connect(connection.settings_dict["NAME"]), sqlite3.connect(place)
+        source.backup(target)
+        source.close()
+        target.close()
+
+    return put
 
 
 @pytest.fixture

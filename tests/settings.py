@@ -3,7 +3,8 @@
 import os
 import tempfile
 
-_home = tempfile.mkdtemp(prefix="memoryhub-tests-")
+_memory = "/dev/shm"  # noqa: S108  where files are quick; what is lost with the power was a test's
+_home = tempfile.mkdtemp(prefix="memoryhub-tests-", dir=_memory if os.access(_memory, os.W_OK) else None)
 os.environ["MEMORYHUB_HOME"] = _home
 os.environ["MEMORYHUB_QUIET_SECONDS"] = "0"
 os.environ.pop("DATABASE_URL", None)
@@ -16,6 +17,7 @@ if os.environ.get("TEST_DATABASE_URL"):
 from memoryhub.settings import *  # noqa: E402
 
 STATIC_ROOT.mkdir()  # noqa: F405  where whitenoise looks
+MEMORYHUB_BACKUP_HOURS = 0
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 TASKS = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend"}}
 STORAGES = {

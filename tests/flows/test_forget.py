@@ -404,7 +404,7 @@ def test_a_database_at_rest_is_rewritten(command):
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="looks into SQLite's file")
-def test_no_byte_of_the_database_holds_what_was_forgotten(tmp_path):
+def test_no_byte_of_the_database_holds_what_was_forgotten(tmp_path, new_database):
     home = tmp_path / "home"
     home.mkdir()
     env = os.environ | {"MEMORYHUB_HOME": str(home), "DATABASE_URL": "", "MEMORYHUB_QUIET_SECONDS": "0"}
@@ -420,7 +420,7 @@ def test_no_byte_of_the_database_holds_what_was_forgotten(tmp_path):
     def bytes_of_database() -> bytes:
         return b"".join(file.read_bytes() for file in home.glob("memoryhub.sqlite3*"))
 
-    manage("migrate")
+    new_database(home / "memoryhub.sqlite3")
     manage("import_workspace", str(path), "--name", "atlas")
     manage("key_values", "set", "atlas", "k", f"value {CANARY}")
     assert b"quicksilver" in bytes_of_database()

@@ -330,11 +330,11 @@ def open_file(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 @pytest.fixture
-def hub(tmp_path) -> Hub:
+def hub(tmp_path, new_database) -> Hub:
     home = tmp_path / "home"
     home.mkdir()
     hub = Hub(home)
-    hub.run("migrate")
+    new_database(hub.file)
     return hub
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,17 @@ from django.db import connection
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def soak(tmp_path: Path, *arguments: str) -> str:
+@pytest.fixture
+def soak(tmp_path, new_database) -> Callable[..., str]:
     """Run a soak in a process of its own: on this test's PostgreSQL database, or on a new SQLite file."""
+    if connection.vendor == "sqlite":
+        new_database(tmp_path / "soak.sqlite3")
+    return lambda *arguments: _soak(tmp_path, *arguments)
+
+
+def _soak(tmp_path: Path, *arguments: str) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DJANGO")}
-    environment.pop("DATABASE_URL", None)
+    environment["DATABASE_URL"] = f"sqlite:///{tmp_path}/soak.sqlite3"
     if connection.vendor == "postgresql":
         values = connection.settings_dict
         place = f"{values['HOST']}:{values['PORT'] or 5432}/{values['NAME']}"
@@ -34,20 +42,20 @@ def soak(tmp_path: Path, *arguments: str) -> str:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_sixteen_writers_leave_no_gap_and_see_no_lock_error(tmp_path):
-    assert "all promises hold" in soak(tmp_path, "writers", "16", "15")
+def test_sixteen_writers_leave_no_gap_and_see_no_lock_error(soak):
+    assert "all promises hold" in soak("writers", "16", "15")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_killed_worker_costs_nothing_and_its_work_is_taken_up(tmp_path):
-    assert "all promises hold" in soak(tmp_path, "kills", "6")
+def test_a_killed_worker_costs_nothing_and_its_work_is_taken_up(soak):
+    assert "all promises hold" in soak("kills", "6")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_four_workers_on_one_memory_lose_no_fact(tmp_path):
-    assert "12 of 12 facts present" in soak(tmp_path, "consolidators", "12")
+def test_four_workers_on_one_memory_lose_no_fact(soak):
+    assert "12 of 12 facts present" in soak("consolidators", "12")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_long_conversation_stays_within_its_budget_while_a_worker_folds_it(tmp_path):
-    assert "all promises hold" in soak(tmp_path, "turns", "120")
+def test_a_long_conversation_stays_within_its_budget_while_a_worker_folds_it(soak):
+    assert "all promises hold" in soak("turns", "120")
