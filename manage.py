@@ -29,6 +29,7 @@ STAMP = VENV / "memoryhub.lock"
 LOCKS = {"serve": ["serve.txt"], "dev": ["serve.txt", "dev.txt"]}  # the last one holds all of those before it
 SERVE_MODULES = [
     "a2wsgi",
+    "cryptography",
     "detect_secrets",
     "dj_database_url",
     "django",

@@ -63,6 +63,15 @@ MEMORYHUB_TOKEN = os.environ.get("MEMORYHUB_TOKEN", "")
 # MEMORYHUB_ADMIN: whether the admin site is served, to operators only. Default: off.
 MEMORYHUB_ADMIN = _flag("MEMORYHUB_ADMIN", default=False)
 
+# MEMORYHUB_BACKUP_DIR: where the hub keeps the backups that it makes by itself. Default: a folder in MEMORYHUB_HOME.
+MEMORYHUB_BACKUP_DIR = Path(os.environ.get("MEMORYHUB_BACKUP_DIR") or MEMORYHUB_HOME / "backups").expanduser()
+# MEMORYHUB_BACKUP_HOURS: how often the worker makes one; 0 is never. Default: every 24 hours.
+MEMORYHUB_BACKUP_HOURS = float(os.environ.get("MEMORYHUB_BACKUP_HOURS", "24"))
+# MEMORYHUB_BACKUP_KEEP: how many of them stay in that folder; 0 keeps all. Default: the newest 7.
+MEMORYHUB_BACKUP_KEEP = int(os.environ.get("MEMORYHUB_BACKUP_KEEP", "7"))
+# MEMORYHUB_BACKUP_KEY: a passphrase of 12 characters or more that encrypts backups. Default: none, they aren't.
+MEMORYHUB_BACKUP_KEY = os.environ.get("MEMORYHUB_BACKUP_KEY", "")
+
 # MEMORYHUB_LLM_BASE_URL: where the model is asked, an address or a preset's name. Default: OpenAI's if a key is set.
 MEMORYHUB_LLM_BASE_URL = os.environ.get("MEMORYHUB_LLM_BASE_URL", "")
 # MEMORYHUB_LLM_API_KEY: sent to that address only. Default: none.
@@ -174,6 +183,9 @@ SIMPLE_HISTORY_HISTORY_CHANGE_REASON_USE_TEXT_FIELD = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
+CACHES = {  # counters of sign-ins and calls, and what was just written down: room for all that a busy minute brings
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 50_000}}
+}
 
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},

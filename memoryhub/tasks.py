@@ -7,6 +7,7 @@ import logging
 from django.utils import timezone
 from django_tasks import task
 
+from memoryhub.flows.backups.folder import check_kept_backup, make_kept_backup
 from memoryhub.flows.hygiene import scan_first
 from memoryhub.flows.live_sync import sync_workspace
 from memoryhub.flows.sync import run_import
@@ -42,3 +43,21 @@ def sync_folder(workspace_id: int, requested_by: str) -> None:
         sync_workspace(workspace, actor=Actor("person", requested_by), now=timezone.now(), full=True)
     except MemoryHubError as error:
         logger.warning("sync of workspace %s failed: %s", workspace_id, error.code)
+
+
+@task()
+def back_up(requested_by: str) -> None:
+    """Make the backup that a page asked for; the folder's state says how it went."""
+    try:
+        make_kept_backup(actor=Actor("person", requested_by), clock=timezone.now)
+    except MemoryHubError as error:
+        logger.warning("a backup failed: %s", error.message)
+
+
+@task()
+def check_backup(name: str) -> None:
+    """Check a backup that a page asked for; the folder's state says how it went."""
+    try:
+        check_kept_backup(name, now=timezone.now())
+    except MemoryHubError as error:
+        logger.warning("a backup was not checked: %s", error.message)

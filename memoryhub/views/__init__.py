@@ -1,6 +1,7 @@
 from memoryhub.views import (
     access_log,
     agents,
+    backups,
     forget,
     graph,
     hygiene,
@@ -30,6 +31,7 @@ __all__ = [
     "access_log",
     "activity",
     "agents",
+    "backups",
     "delete_webhook",
     "download_export",
     "export_plan",

@@ -13,6 +13,7 @@ from sessions_app.models import AuditRecord, ImportReport, Membership, Workspace
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a calm sea 42"
+BACKUP = "memoryhub-20260401T120000Z.tar.gz"
 
 
 def routes(patterns=None, prefix=""):
@@ -26,7 +27,7 @@ def routes(patterns=None, prefix=""):
 
 def address(name: str, pattern: URLPattern, slug: str) -> str:
     """Fill in a route. One below a workspace has its slug from the part that includes it."""
-    values = {"pk": 1, "number": 1, "token": "x", "slug": slug, "rest": "nothing"}
+    values = {"pk": 1, "number": 1, "token": "x", "slug": slug, "rest": "nothing", "name": BACKUP}
     own = {key: values[key] for key in pattern.pattern.converters}
     return reverse(name, kwargs=own | ({"slug": slug} if ":" in name else {}))
 

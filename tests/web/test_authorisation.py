@@ -53,7 +53,7 @@ from tests.mcp.conftest import with_client
 from tests.mcp.test_tools import READS, WRITES
 from tests.searches import log
 from tests.web.authorisation import CALLS, PAGES, TOOLS
-from tests.web.test_access import address, routes
+from tests.web.test_access import BACKUP, address, routes
 
 pytestmark = pytest.mark.django_db
 OWNER = "viewer"  # of the saved search that there is
@@ -83,8 +83,10 @@ OF_SEGMENT: dict[str, type[Model]] = {  # what the number after a part of an add
 
 
 @pytest.fixture
-def atlas(workspace: Workspace) -> Workspace:
+def atlas(workspace: Workspace, settings, tmp_path) -> Workspace:
     """A workspace with one of everything, so that nothing is missing but the right to see it."""
+    settings.MEMORYHUB_BACKUP_DIR = tmp_path
+    (tmp_path / BACKUP).touch()
     who = {"actor": PERSON, "now": NOW}
     session = open_at(workspace)
     talk(session, 2)

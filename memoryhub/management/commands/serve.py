@@ -24,7 +24,9 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
+from memoryhub.flows.backups.running import database_words
 from memoryhub.flows.setup import issue_setup_token, operator_exists
+from memoryhub.management.in_use import in_use
 from memoryhub.management.supervisor import keep_running
 
 WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes"]
@@ -43,7 +45,7 @@ class Command(BaseCommand):
     def handle(self, *, host: str, port: int, no_worker: bool, open: bool, **_options: Any) -> None:  # noqa: A002
         os.umask(0o077)  # what the hub writes is its owner's alone
         signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again after its own end; by default that is death
-        with _listen(host, port) as listener:
+        with _listen(host, port) as listener, in_use(connection):
             applied = _migrate()
             _collect_static_files()
             address = _address(listener)
@@ -57,9 +59,10 @@ class Command(BaseCommand):
         self.stdout.write("MemoryHub has stopped.")
 
     def _announce(self, applied: int, address: str, start_page: str, *, no_worker: bool) -> None:
+        migrations = f"{applied} migrations applied" if applied else "up to date"
         lines = [
             f"MemoryHub is at {address}",
-            f"  database  {_database_name()}, {f'{applied} migrations applied' if applied else 'up to date'}",
+            f"  database  {database_words(connection)}, {migrations}",
             f"  worker    {'not here (--no-worker)' if no_worker else 'beside the pages'}",
         ]
         if start_page != address:
@@ -135,7 +138,7 @@ def _migrate() -> int:
             call_command("migrate", interactive=False, verbosity=0)
     except DatabaseError as problem:
         first_line = str(problem).strip().partition("\n")[0]
-        raise CommandError(f"The database ({_database_name()}) cannot be used: {first_line}") from problem
+        raise CommandError(f"The database ({database_words(connection)}) cannot be used: {first_line}") from problem
     return len(plan)
 
 
@@ -166,13 +169,6 @@ def _address(listener: socket.socket) -> str:
         return str(settings.MEMORYHUB_URL)
     host, port = listener.getsockname()[:2]
     return f"{public.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def _database_name() -> str:
-    values = connection.settings_dict
-    if connection.vendor == "sqlite":
-        return f"SQLite, {values['NAME']}"
-    return f"PostgreSQL, {values['NAME']} on {values['HOST'] or 'this machine'}"
 
 
 def _serve(listener: socket.socket) -> None:

@@ -15,9 +15,11 @@ from django.core.management.base import BaseCommand
 from django.db import connection
 from django.utils import timezone
 
+from memoryhub.flows.backups.folder import keep_backups
 from memoryhub.flows.follow import follow_workspaces, followed_workspaces
 from memoryhub.flows.imports import close_interrupted_imports
 from memoryhub.flows.upkeep import look_after
+from memoryhub.management.in_use import in_use
 from sessions_app.services.audit import Actor
 
 LAST_SYNC_SECONDS = 3.0  # for the syncs at hand
@@ -36,6 +38,10 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, until_stdin_closes: bool, **_options: Any) -> None:
+        with in_use(connection):
+            self._work(until_stdin_closes=until_stdin_closes)
+
+    def _work(self, *, until_stdin_closes: bool) -> None:
         if connection.vendor == "sqlite":  # the one worker there is; on PostgreSQL another may be at it
             close_interrupted_imports(timezone.now())
         if until_stdin_closes:
@@ -44,6 +50,7 @@ class Command(BaseCommand):
         logging.getLogger("django_tasks_db").addFilter(_is_no_farewell)
         stopping = threading.Event()
         threading.Thread(target=look_after, args=(stopping,), name="upkeep", daemon=True).start()
+        threading.Thread(target=keep_backups, args=(stopping,), name="backups", daemon=True).start()
         following = threading.Thread(target=_follow, args=(stopping,), name="follow", daemon=True)
         following.start()
         try:

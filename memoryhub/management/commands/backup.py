@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+from django.utils import timezone
+
+from memoryhub.flows.backups.folder import note_made
+from memoryhub.flows.backups.making import make_backup, only_backup, opened_backup
+from memoryhub.lib.backup_file import Manifest
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "backup")
+
+
+class Command(JsonCommand):
+    help = "Back up the whole database into one checked file, while the hub runs; or check such a file."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "dest", nargs="?", default="", help="a folder, or a new file (default: MEMORYHUB_BACKUP_DIR)"
+        )
+        parser.add_argument("--verify", metavar="FILE", help="check this backup and make none")
+
+    def run(self, *, dest: str, verify: str | None, **_options: Any) -> dict[str, Any]:
+        if verify:
+            file = Path(verify)
+            with only_backup(), opened_backup(file, database=connection) as (manifest, _):
+                return {"file": str(file), "bytes": file.stat().st_size} | document(manifest)
+        place = Path(dest) if dest else settings.MEMORYHUB_BACKUP_DIR
+        with only_backup():
+            made = make_backup(place, database=connection, clock=timezone.now)
+        note_made(made, actor=COMMAND, now=timezone.now())
+        return {"file": str(made.file), "bytes": made.size, "encrypted": made.is_sealed} | document(made.manifest)
+
+    def show(self, result: dict[str, Any]) -> None:
+        self.line(f"{result['file']} ({result['bytes'] / 1e6:,.1f} MB) passed its check")
+        show_manifest(self, result)
+        if result.get("encrypted") is False:
+            self.line(
+                "It is not encrypted, and holds all that agents remember, secrets too: set MEMORYHUB_BACKUP_KEY."
+            )
+
+
+def document(manifest: Manifest) -> dict[str, Any]:
+    """Return a manifest as a command's document."""
+    return asdict(manifest) | {"rows": manifest.rows}
+
+
+def show_manifest(command: JsonCommand, result: dict[str, Any]) -> None:
+    command.line(f"  of           {result['database']}, MemoryHub {result['hub']}")
+    command.line(f"  as it was    {result['taken_at']} (copied by {result['ended_at']})")
+    command.line(f"  rows         {result['rows']:,} in {len(result['tables'])} tables")
+    command.line(f"  digest       {result['digest']}")
+    command.line(f"  secret key   {result['secret_key']}")

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from memoryhub.flows.backups.restoring import restore_backup
+from memoryhub.flows.check import check_memory
+from memoryhub.management.commands.backup import document, show_manifest
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.services.audit import Actor, record
+
+COMMAND = Actor("command", "restore")
+SHOWN = 10
+ANOTHER_KEY = (
+    "This hub's secret key is another than the backup's, and that one isn't inside: agents' tokens don't work, "
+    "webhooks are signed otherwise, and imports may bring back what was forgotten. Bring the file secret_key of the "
+    "old hub's folder, or make new tokens."
+)
+
+
+class Command(JsonCommand):
+    help = "Let a backup that passes its check take the place of the database. The hub must not run."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("source", help="the backup")
+        parser.add_argument("--yes", action="store_true", help="put a database that holds rows aside")
+
+    def run(self, *, source: str, yes: bool, **_options: Any) -> dict[str, Any]:
+        restored = restore_backup(Path(source), database=connection, replace=yes, now=timezone.now())
+        result = document(restored.manifest) | {
+            "file": source,
+            "restored_to": restored.database,
+            "put_aside": restored.aside,
+            "pending_migrations": restored.pending,
+            "secret_key_now": restored.secret_key,
+            "broken": None,
+        }
+        if not restored.pending:
+            result["broken"] = [asdict(row) for row in check_memory().broken]
+            self.exit_status = 1 if result["broken"] else 0
+            words = f"restored a backup of {restored.manifest.rows:,} rows, as it was {restored.manifest.taken_at}"
+            record(COMMAND, "backup.restored", "backup", Path(source).name[:64], words, at=timezone.now())
+        return result
+
+    def show(self, result: dict[str, Any]) -> None:
+        self.line(f"Restored {result['file']} to {result['restored_to']}")
+        show_manifest(self, result)
+        if result["put_aside"]:
+            self.line(f"  put aside    {result['put_aside']}: remove it when all is well")
+        if result["pending_migrations"]:
+            self.line(
+                f"Migrations that it lacks: {len(result['pending_migrations'])}. `migrate`, or the next `serve`,"
+            )
+            self.line("brings it up to date; run check_memory then.")
+        else:
+            self._show_check(result["broken"])
+        if result["secret_key_now"] == "another":  # noqa: S105  no secret
+            self.line(ANOTHER_KEY)
+
+    def _show_check(self, broken: list[dict[str, str]]) -> None:
+        if not broken:
+            self.line("check_memory: all promises hold")
+            return
+        self.line(
+            f"check_memory finds {len(broken)} things broken. They were so when the backup was made, for the rows"
+        )
+        self.line("are those of the backup to the last one. `check_memory` lists them; the first are:")
+        for row in broken[:SHOWN]:
+            self.line(f"  {row['invariant']}: {row['where']}: {row['what']}")

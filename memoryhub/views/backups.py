@@ -1,0 +1,110 @@
+"""Backups of the whole hub, for its operators: superusers, since a backup holds every workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib import messages
+from django.db import connection, transaction
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import HttpResponseStopPolling
+
+from memoryhub.flows.backups import folder
+from memoryhub.flows.backups.running import database_words
+from memoryhub.lib.htmx import render_page
+from memoryhub.tasks import back_up, check_backup
+from sessions_app.access import person
+
+STEPS = {
+    "waiting": "The worker takes it up in a moment.",
+    "copying": "Copying the database. Agents and pages go on meanwhile.",
+    "packing": "Packing the copy.",
+    "checking": "Reading it back, and comparing.",
+}
+
+
+@require_GET
+def backups(request: HttpRequest) -> HttpResponse:
+    _let_in(request)
+    step = folder.step_under_way(timezone.now())
+    state = folder.read_state()
+    context = {
+        "kept": folder.list_backups(),
+        "step": step,
+        "step_words": STEPS.get(step, ""),
+        "failed_at": parse_datetime(state.failed_at) if state.failed_at else None,
+        "failure": state.failure,
+        "next_due": folder.next_due(timezone.now()),
+        "hours": settings.MEMORYHUB_BACKUP_HOURS,
+        "keep": settings.MEMORYHUB_BACKUP_KEEP,
+        "folder": settings.MEMORYHUB_BACKUP_DIR,
+        "has_key": bool(settings.MEMORYHUB_BACKUP_KEY),
+        "database": database_words(connection),
+        "manage": settings.BASE_DIR / "manage.py",
+    }
+    response = render_page(request, "memoryhub/backups.html", context, fragment="backup-state")
+    if request.GET.get("poll") and not step:
+        return HttpResponseStopPolling(response.content)
+    return response
+
+
+@require_POST
+def make(request: HttpRequest) -> HttpResponse:
+    _let_in(request)
+    name = person(request).name
+    return _ask(request, lambda: back_up.enqueue(name))
+
+
+@require_POST
+def check(request: HttpRequest, name: str) -> HttpResponse:
+    file = _found(request, name)
+    return _ask(request, lambda: check_backup.enqueue(file.name))
+
+
+@require_POST
+def download(request: HttpRequest, name: str) -> FileResponse:
+    """Hand out a backup, which holds everything: that it was taken is written down first."""
+    file = _found(request, name)
+    folder.note_download(file.name, actor=person(request), now=timezone.now())
+    headers = {"Content-Security-Policy": "sandbox"}
+    return FileResponse(
+        file.open("rb"), as_attachment=True, filename=name, content_type="application/octet-stream", headers=headers
+    )
+
+
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    file = _found(request, name)
+    kept = [one for one in folder.list_backups() if one.name == file.name]
+    if request.method == "POST" and folder.remove_backup(file.name, actor=person(request), now=timezone.now()):
+        messages.success(request, f"{file.name} is deleted.")
+        return redirect("backups")
+    return render_page(request, "memoryhub/backup_delete.html", {"kept": kept[0]})
+
+
+def _ask(request: HttpRequest, enqueue: Callable[[], object]) -> HttpResponse:
+    """Hand work to the worker, one thing at a time."""
+    if folder.step_under_way(timezone.now()):
+        messages.info(request, "A backup is being made or checked: wait for its end.")
+    else:
+        folder.want(timezone.now())
+        transaction.on_commit(enqueue)
+    return redirect("backups")
+
+
+def _let_in(request: HttpRequest) -> None:
+    if not getattr(request.user, "is_superuser", False):
+        raise Http404
+
+
+def _found(request: HttpRequest, name: str) -> Path:
+    _let_in(request)
+    file = folder.find_backup(name)
+    if file is None:
+        raise Http404
+    return file

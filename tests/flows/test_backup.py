@@ -1,0 +1,612 @@
+"""Backups of a whole hub: under load, restored elsewhere, refused where they don't fit, kept by number."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import sys
+import threading
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.conf import settings as hub
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test import override_settings
+
+from memoryhub.flows.backups import folder, making, postgres, restoring, sqlite
+from memoryhub.flows.backups.errors import BackupFailed, BackupUnderWay, HubRuns, RestoreRefused
+from memoryhub.flows.backups.making import make_backup, only_backup
+from memoryhub.flows.backups.restoring import Restored, holds_rows, restore_backup
+from memoryhub.flows.backups.running import alone_with_database, using_database
+from memoryhub.flows.check import Broken, CheckResult
+from memoryhub.flows.intake import record_entries
+from memoryhub.lib import sealed
+from memoryhub.lib.backup_file import BadBackup, content_of, unpack_backup, write_backup_file
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.models import AuditRecord
+from sessions_app.services.incoming import read_batch
+from tests.hub import AGENT, NOW, PERSON
+
+ON_POSTGRES = bool(hub.DATABASES["default"]["ENGINE"].endswith("postgresql"))
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.skipif(
+        ON_POSTGRES and not shutil.which("pg_dump"), reason="PostgreSQL's client programs are missing"
+    ),
+]
+KEY = "a calm sea at dawn"
+
+
+@pytest.fixture(autouse=True)
+def home(settings, tmp_path, monkeypatch):
+    """A hub's home and its secret key, and a key derivation that takes no time."""
+    monkeypatch.setitem(sealed.SCRYPT, "n", 16)
+    settings.MEMORYHUB_HOME = home = tmp_path / "home"
+    settings.MEMORYHUB_BACKUP_DIR = home / "backups"
+    home.mkdir()
+    (home / "secret_key").write_text(hub.SECRET_KEY)
+    return home
+
+
+@pytest.fixture(scope="module")
+def source(django_db_setup, django_db_blocker, tmp_path_factory):
+    """One sealed backup of the database as the migrations leave it, for all tests that only restore."""
+    home = tmp_path_factory.mktemp("first-hub")
+    (home / "secret_key").write_text(hub.SECRET_KEY)
+    with (
+        django_db_blocker.unblock(),
+        override_settings(MEMORYHUB_HOME=home, MEMORYHUB_BACKUP_KEY=KEY),
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setitem(sealed.SCRYPT, "n", 16)
+        made = make_backup(home, database=connection, clock=lambda: NOW)
+        connection.close()
+    return made
+
+
+@pytest.fixture
+def elsewhere(tmp_path, django_db_blocker):
+    """Another database of the same kind, empty; not one of Django's own."""
+    other = connection.copy()
+    if not ON_POSTGRES:
+        other.settings_dict["NAME"] = str(tmp_path / "elsewhere.sqlite3")
+        yield other
+        other.close()
+        return
+    other.settings_dict["NAME"] = name = f"{connection.settings_dict['NAME']}_elsewhere"
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        cursor.execute(f'CREATE DATABASE "{name}"')
+    yield other
+    other.close()
+    with connection._nodb_cursor() as cursor:
+        cursor.execute(f'DROP DATABASE "{name}"')
+
+
+def restore(made, elsewhere, *, replace=False):
+    return restore_backup(made.file, database=elsewhere, replace=replace, now=NOW)
+
+
+def contents(database):
+    return postgres.contents(database) if ON_POSTGRES else sqlite.contents(Path(database.settings_dict["NAME"]))
+
+
+def back_up(place, now=NOW):
+    return make_backup(place, database=connection, clock=lambda: now)
+
+
+def test_a_backup_says_what_it_is_and_leaves_nothing_beside_it(home, tmp_path):
+    made = back_up(tmp_path / "out")
+
+    assert made.file.name == "memoryhub-20260401T120000Z.tar.gz"
+    assert made.file.stat().st_mode & 0o777 == 0o600
+    assert made.manifest.taken_at == "2026-04-01T12:00:00+00:00"
+    assert connection.settings_dict["NAME"] in made.manifest.database
+    assert "memoryhub.0001_initial" in made.manifest.migrations
+    assert made.manifest.tables["django_migrations"].size == len(made.manifest.migrations)
+    assert [file.name for file in (tmp_path / "out").iterdir()] == [made.file.name]
+    assert {file.name for file in home.iterdir()} == {"secret_key"}
+
+
+def test_a_second_backup_in_the_same_second_gets_a_name_of_its_own(tmp_path, monkeypatch):
+    (tmp_path / "memoryhub-20260401T120000Z.tar.gz").touch()
+
+    assert making._free_place(tmp_path, NOW, is_sealed=False).name == "memoryhub-20260401T120000Z-2.tar.gz"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_backup_under_load_is_one_moment_and_restores_elsewhere_to_the_very_rows(workspace, elsewhere, tmp_path):
+    written, stopping = [], threading.Event()
+
+    def write():
+        while not stopping.is_set():
+            rows = read_batch([{"role": "user", "content": f"entry {len(written)} " + "words " * 20}] * 5, now=NOW)
+            record_entries(workspace, "cli:busy", rows, actor=AGENT, now=NOW)
+            written.append(len(rows))
+        connection.close()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    while len(written) < 3:
+        stopping.wait(0.01)
+    before = sum(written)
+    made = back_up(tmp_path)
+    going_on = len(written)
+    while len(written) < going_on + 2:
+        stopping.wait(0.01)
+    stopping.set()
+    writer.join()
+
+    restored = restore(made, elsewhere)
+
+    entries = made.manifest.tables["sessions_app_entry"].size
+    assert before <= entries <= sum(written)
+    assert entries % 5 == 0  # no batch is torn
+    with elsewhere.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM sessions_app_auditrecord WHERE action = 'entry.added'")
+        assert cursor.fetchone()[0] == entries // 5  # nor a transaction
+    assert contents(elsewhere) == made.manifest.tables
+    assert restored.pending == []
+    assert restored.aside == ""
+
+
+def test_the_present_database_is_refused_then_put_aside_and_named(source, elsewhere, settings):
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+    restore(source, elsewhere)
+    with elsewhere.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO auth_user (username, password, is_superuser, is_staff, is_active, first_name, last_name, "
+            "email, date_joined) VALUES ('olga', '', false, false, true, '', '', '', '2026-04-01')"
+        )
+    assert holds_rows(elsewhere)
+
+    with pytest.raises(RestoreRefused, match="holds rows"):
+        restore(source, elsewhere)
+    with elsewhere.cursor() as cursor:
+        cursor.execute("SELECT username FROM auth_user")
+        assert cursor.fetchall() == [("olga",)]
+    elsewhere.close()
+    restored = restore(source, elsewhere, replace=True)
+
+    assert contents(elsewhere) == source.manifest.tables
+    assert "before" in restored.aside
+    if ON_POSTGRES:
+        with elsewhere.cursor() as cursor:
+            cursor.execute(f"SELECT username FROM {restored.aside}.auth_user")
+            assert cursor.fetchall() == [("olga",)]
+    else:
+        with closing(sqlite3.connect(restored.aside)) as aside:
+            assert aside.execute("SELECT username FROM auth_user").fetchall() == [("olga",)]
+
+
+def one_table(elsewhere):
+    """Put a little into the other database, and return what it holds."""
+    with elsewhere.cursor() as cursor:
+        cursor.execute("CREATE TABLE shopping (id integer PRIMARY KEY, what text)")
+        cursor.execute("INSERT INTO shopping VALUES (1, 'tea')")
+    elsewhere.close()
+    return contents(elsewhere)
+
+
+def go_wrong(monkeypatch):
+    """Let the next restore go wrong once the backup is, or should be, in its place."""
+    put, run = sqlite.put_in_place, postgres._run
+
+    def put_and_spoil(new, file, aside):
+        there_was = put(new, file, aside)
+        with closing(sqlite3.connect(file)) as database:
+            database.execute("DELETE FROM django_migrations")
+            database.commit()
+        return there_was
+
+    def refuse(database, command):
+        if "--single-transaction" in command:
+            raise BackupFailed("pg_restore failed: out of memory")
+        return run(database, command)
+
+    monkeypatch.setattr(sqlite, "put_in_place", put_and_spoil)
+    monkeypatch.setattr(postgres, "_run", refuse)
+
+
+@pytest.mark.parametrize("there_was", [True, False])
+def test_a_restore_that_goes_wrong_leaves_what_was_there(there_was, source, elsewhere, settings, monkeypatch):
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+    before = one_table(elsewhere) if there_was else {}
+    go_wrong(monkeypatch)
+
+    with pytest.raises(RestoreRefused, match=r"as it was before|out of memory"):
+        restore(source, elsewhere)
+
+    if there_was:
+        assert contents(elsewhere) == before
+    elif ON_POSTGRES:
+        assert not postgres.has_tables(elsewhere)
+    else:
+        assert not Path(elsewhere.settings_dict["NAME"]).exists()
+
+
+def test_a_database_that_something_uses_is_left_alone(source, elsewhere, settings):
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+    before = one_table(elsewhere)
+    used = elsewhere.copy()
+    with used.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM shopping")
+
+    with pytest.raises(HubRuns):
+        restore(source, elsewhere, replace=True)
+    used.close()
+
+    assert contents(elsewhere) == before
+
+
+def test_a_restore_and_a_hub_keep_each_other_away(source, elsewhere, settings, monkeypatch):
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+
+    with using_database(elsewhere), using_database(elsewhere), pytest.raises(HubRuns, match="stop it"):
+        restore(source, elsewhere)
+
+    monkeypatch.setattr("memoryhub.management.commands.worker.connection", elsewhere)
+    with alone_with_database(elsewhere), pytest.raises(CommandError, match="being restored"):
+        call_command("worker")
+
+
+@pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
+def test_a_wrong_home_is_named(elsewhere, monkeypatch, tmp_path):
+    with pytest.raises(BackupFailed, match="is MEMORYHUB_HOME that of the hub"):
+        make_backup(tmp_path / "out", database=elsewhere, clock=lambda: NOW)
+
+    elsewhere.settings_dict["NAME"] = str(tmp_path / "nowhere" / "hub.sqlite3")
+    monkeypatch.setattr("memoryhub.management.commands.worker.connection", elsewhere)
+    with pytest.raises(CommandError, match="can't be written to"):
+        call_command("worker")
+
+
+def test_a_crash_leaves_no_log_that_would_be_read_into_the_restored_file(tmp_path):
+    if ON_POSTGRES:
+        pytest.skip("a file of SQLite")
+    file, new, aside = tmp_path / "hub.sqlite3", tmp_path / "new.sqlite3", tmp_path / "aside"
+    for path, text in ((file, "old"), (new, "new"), (Path(f"{file}-wal"), "log")):
+        path.write_text(text)
+
+    assert sqlite.put_in_place(new, file, aside)
+
+    assert (file.read_text(), aside.read_text(), Path(f"{aside}-wal").read_text()) == ("new", "old", "log")
+    assert not Path(f"{file}-wal").exists()
+
+
+@pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
+def test_a_damaged_database_is_put_aside_as_it_is(source, elsewhere, settings):
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+    Path(elsewhere.settings_dict["NAME"]).write_text("no database at all, and more than a few bytes of it" * 20)
+
+    with pytest.raises(RestoreRefused, match="holds rows"):
+        restore(source, elsewhere)
+    restored = restore(source, elsewhere, replace=True)
+
+    assert Path(restored.aside).read_text().startswith("no database")
+    assert contents(elsewhere) == source.manifest.tables
+
+
+def test_a_copy_with_a_broken_page_or_a_row_that_names_none_is_found(tmp_path):
+    file = tmp_path / "copy.sqlite3"
+    with closing(sqlite3.connect(file)) as copy:
+        copy.executescript(
+            "CREATE TABLE a (id INTEGER PRIMARY KEY); CREATE TABLE b (a_id REFERENCES a (id), t TEXT);"
+        )
+        copy.execute("INSERT INTO b VALUES (7, 'tea')")
+        copy.commit()
+    with pytest.raises(BadBackup, match="names a row that isn't there"):
+        sqlite.check_copy(file)
+
+    raw = bytearray(file.read_bytes())
+    raw[-4096:-4000] = b"\xff" * 96
+    file.write_bytes(raw)
+    with pytest.raises(BadBackup, match="damaged"):
+        sqlite.check_copy(file)
+
+
+def changed(source, tmp_path, change):
+    """Return the backup with another manifest, sealed again."""
+    work = tmp_path / "work"
+    work.mkdir()
+    manifest = replace(unpack_backup(source.file, KEY, work), **change)
+    file = tmp_path / "changed.sealed"
+    with file.open("wb") as out:
+        write_backup_file(out, manifest, {name: work / name for name in manifest.members}, KEY)
+    return replace(source, file=file)
+
+
+def test_a_backup_of_a_newer_hub_is_refused(source, elsewhere, settings, tmp_path):
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+    migrations = [*source.manifest.migrations, "memoryhub.9999_later"]
+
+    with pytest.raises(RestoreRefused, match=r"newer MemoryHub .* update"):
+        restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere)
+    assert not holds_rows(elsewhere)
+
+
+@pytest.fixture
+def unput(monkeypatch):
+    """For tests of what is decided round a restore: the database itself is left out, which takes its time."""
+    for name in ("_put_file", "_put_schema"):
+        monkeypatch.setattr(restoring, name, lambda *_args: "")
+
+
+def test_an_older_one_says_what_it_lacks(source, unput, elsewhere, settings, tmp_path):
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+    *migrations, latest = source.manifest.migrations
+
+    assert restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere).pending == [latest]
+
+
+def test_a_backup_of_the_other_kind_of_database_is_refused(source, elsewhere, settings, tmp_path):
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+    vendor, name = ("sqlite", "database.sqlite3") if ON_POSTGRES else ("postgresql", "database.pgdump")
+    other = tmp_path / "out"
+    other.mkdir()
+    manifest = unpack_backup(source.file, KEY, other)
+    (other / name).write_bytes(b"of another kind")
+    manifest = replace(manifest, vendor=vendor, members={name: content_of(other / name)})
+    with (tmp_path / "other.sealed").open("wb") as out:
+        write_backup_file(out, manifest, {name: other / name}, KEY)
+
+    with pytest.raises(RestoreRefused, match="export each workspace"):
+        restore(replace(source, file=tmp_path / "other.sealed"), elsewhere)
+
+
+@pytest.mark.parametrize("key", ["a stormy sea at dusk", ""])
+def test_without_its_key_nothing_is_restored(key, source, elsewhere, settings):
+    settings.MEMORYHUB_BACKUP_KEY = key
+
+    with pytest.raises(MemoryHubError, match=r"MEMORYHUB_BACKUP_KEY|another one"):
+        restore(source, elsewhere)
+    assert not holds_rows(elsewhere)
+
+
+def test_rows_that_changed_inside_are_refused(source, elsewhere, settings, tmp_path):
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+    tables = source.manifest.tables | {"auth_user": replace(source.manifest.tables["auth_user"], size=7)}
+    wrong = changed(source, tmp_path, {"tables": tables, "digest": making.digest_of(tables)})
+
+    with pytest.raises((BadBackup, RestoreRefused), match="rows"):
+        restore(wrong, elsewhere)
+    assert not holds_rows(elsewhere)
+    if ON_POSTGRES:
+        assert not postgres.has_tables(elsewhere)
+
+
+def test_the_secret_key_travels_in_sealed_backups_only(source, unput, elsewhere, settings, home, tmp_path):
+    assert back_up(tmp_path / "out").manifest.secret_key == "left out"
+    assert source.manifest.secret_key == "inside"
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+    settings.SECRET_KEY = "that of a new hub"
+    (home / "secret_key").write_text("that of a new hub")
+
+    restored = restore(source, elsewhere)
+
+    assert restored.secret_key == "restored"
+    assert (home / "secret_key").read_text() == (source.file.parent / "secret_key").read_text()
+    assert (home / "secret_key").stat().st_mode & 0o777 == 0o600
+    assert (home / "secret_key.before-restore-20260401T120000Z").read_text() == "that of a new hub"
+
+
+def test_a_key_that_is_set_from_outside_stays(source, unput, elsewhere, settings):
+    settings.MEMORYHUB_BACKUP_KEY, settings.SECRET_KEY = KEY, "from the environment"
+
+    assert restore(source, elsewhere).secret_key == "another"
+
+
+def test_a_backup_that_cannot_be_made_leaves_nothing_and_is_told(settings, home):
+    settings.MEMORYHUB_BACKUP_KEY = "short"
+
+    with pytest.raises(BackupFailed, match="12 characters"):
+        folder.make_kept_backup(actor=PERSON, clock=lambda: NOW)
+
+    assert folder.list_backups() == []
+    assert "12 characters" in folder.read_state().failure
+    assert not AuditRecord.objects.exists()
+
+
+def test_a_full_disk_is_said_beforehand(monkeypatch, tmp_path):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 0))
+
+    with pytest.raises(BackupFailed, match="too full"):
+        back_up(tmp_path / "out")
+
+
+def test_a_backup_that_reads_back_wrong_gets_no_name(monkeypatch, tmp_path):
+    def spoil(out, *_args):
+        write_backup_file(out, *_args)
+        out.seek(-2_000, 2)
+        out.write(b"spoilt")
+
+    monkeypatch.setattr(making, "write_backup_file", spoil)
+
+    with pytest.raises(BackupFailed, match="fails its check"):
+        back_up(tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_missing_programs_of_postgresql_are_named(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+
+    with pytest.raises(BackupFailed, match="apt install postgresql-client"):
+        postgres._program("pg_dump", connection)
+
+
+def test_the_password_stands_in_the_environment_alone():
+    other = connection.copy()
+    other.settings_dict |= {"PASSWORD": "tea for two", "HOST": "db.example.org"}
+    code = "import os, sys; print(os.environ['PGPASSWORD'], os.environ['PGHOST'], sys.argv)"
+
+    told = postgres._run(other, [sys.executable, "-c", code])
+
+    assert told == "tea for two db.example.org ['-c']\n"
+
+
+def test_one_backup_at_a_time(monkeypatch):
+    monkeypatch.setattr(making, "PATIENCE", 0.05)
+
+    with only_backup(), pytest.raises(BackupUnderWay):
+        folder.make_kept_backup(actor=PERSON, clock=lambda: NOW)
+
+
+def fake_backups(monkeypatch):
+    """Let backups be made without a database, quickly."""
+
+    def make(place, *, clock, **_options):
+        file = place / f"memoryhub-{clock():{making.STAMP}}.tar.gz"
+        file.write_bytes(b"")
+        manifest = type("Manifest", (), {"rows": 3, "digest": ""})
+        return making.Made(file, manifest, is_sealed=False, size=0)
+
+    monkeypatch.setattr(folder, "make_backup", make)
+
+
+def test_the_newest_are_kept_and_what_is_not_ours_stays(monkeypatch, settings):
+    fake_backups(monkeypatch)
+    settings.MEMORYHUB_BACKUP_KEEP = 2
+    for name in ("holiday.tar.gz", ".memoryhub-20260301T120000Z.tar.gz.part"):
+        (folder.backup_folder() / name).touch()
+
+    for day in range(4):
+        folder.make_kept_backup(actor=PERSON, clock=lambda day=day: NOW + timedelta(days=day))
+
+    assert [kept.taken_at.day for kept in folder.list_backups()] == [4, 3]
+    assert (folder.backup_folder() / "holiday.tar.gz").exists()
+    assert not list(folder.backup_folder().glob("*.part"))  # what a killed backup left
+    assert list(AuditRecord.objects.order_by("id").values_list("action", flat=True)).count("backup.deleted") == 2
+    assert set(folder.read_state().checked) == {kept.name for kept in folder.list_backups()}
+
+
+def test_with_no_number_all_are_kept(monkeypatch, settings):
+    fake_backups(monkeypatch)
+    settings.MEMORYHUB_BACKUP_KEEP = 0
+
+    for day in range(3):
+        folder.make_kept_backup(actor=PERSON, clock=lambda day=day: NOW + timedelta(days=day))
+
+    assert len(folder.list_backups()) == 3
+
+
+def test_a_backup_of_the_future_puts_nothing_off(settings):
+    settings.MEMORYHUB_BACKUP_HOURS = 24
+    folder.change_state(watched_since=NOW.isoformat())
+    (folder.backup_folder() / "memoryhub-20360401T120000Z.tar.gz").touch()
+
+    assert folder.is_due(NOW + timedelta(hours=24))
+
+
+def test_the_schedule_makes_one_a_day_and_waits_an_hour_after_a_failure(monkeypatch, settings):
+    fake_backups(monkeypatch)
+    settings.MEMORYHUB_BACKUP_HOURS = 24
+    hours = dict.fromkeys([0, 23, 24, 25, 47, 48])
+
+    for hour in hours:
+        now = NOW + timedelta(hours=hour)
+        made = folder.make_kept_backup(actor=folder.SCHEDULE, clock=lambda now=now: now, only_if_due=True)
+        hours[hour] = made is not None
+
+    assert [hour for hour, was_made in hours.items() if was_made] == [24, 48]
+    folder.change_state(failed_at=(NOW + timedelta(hours=72)).isoformat())
+    assert not folder.is_due(NOW + timedelta(hours=72.5))
+    assert folder.is_due(NOW + timedelta(hours=73))
+    assert folder.next_due(NOW) == NOW + timedelta(hours=73)
+
+
+def test_without_hours_nothing_is_due(settings):
+    settings.MEMORYHUB_BACKUP_HOURS = 0
+
+    assert not folder.is_due(NOW)
+    assert folder.next_due(NOW) is None
+
+
+def test_a_loop_makes_what_is_due_and_goes_on_after_a_failure(monkeypatch, settings, caplog):
+    stopping, tries = threading.Event(), []
+
+    def fail(**_options):
+        tries.append(1)
+        if len(tries) == 2:
+            stopping.set()
+            raise BackupFailed("The disk is too full.")
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(folder, "make_kept_backup", fail)
+    monkeypatch.setattr(folder, "is_due", lambda _now: True)
+    monkeypatch.setattr(folder, "LOOKS_EVERY", 0.01)
+    monkeypatch.setattr(folder.connection, "close", lambda: None)
+    monkeypatch.setattr(folder, "close_old_connections", lambda: None)
+
+    folder.keep_backups(stopping)
+
+    assert len(tries) == 2
+    assert "too full" in caplog.text
+
+
+def test_what_a_killed_backup_left_goes_with_the_next(home, tmp_path):
+    left = home / f"{making.WORK}killed"
+    left.mkdir()
+    (left / "database.sqlite3").touch()
+
+    back_up(tmp_path / "out")
+
+    assert not left.exists()
+
+
+def test_the_command_makes_checks_and_restores(command, elsewhere, tmp_path, monkeypatch):
+    made = command("backup", str(tmp_path / "out"))
+    checked = command("backup", "--verify", made["file"])
+    monkeypatch.setattr("memoryhub.management.commands.restore.connection", elsewhere)
+    restored = command("restore", made["file"])
+
+    assert checked["digest"] == made["digest"] == restored["digest"]
+    assert made["encrypted"] is False
+    assert restored["restored_to"].endswith(elsewhere.settings_dict["NAME"]) or ON_POSTGRES
+    assert restored["broken"] == []
+    actions = list(AuditRecord.objects.order_by("id").values_list("action", flat=True))
+    assert actions == ["backup.made", "backup.restored"]
+
+
+def test_a_wrong_file_is_one_sentence(command, tmp_path):
+    (tmp_path / "notes.txt").write_text("tea")
+
+    for file, words in (("notes.txt", "no backup of MemoryHub"), ("missing", "no file")):
+        document = command("backup", "--verify", str(tmp_path / file), status=1)
+        assert document["error"]["code"] == "bad_backup"
+        assert words in document["error"]["message"]
+
+
+def test_people_read_what_was_backed_up(capsys, tmp_path):
+    call_command("backup", str(tmp_path / "out"))
+
+    told = capsys.readouterr().out
+    assert "passed its check" in told
+    assert str(connection.settings_dict["NAME"]) in told
+    assert "It is not encrypted" in told
+
+
+@pytest.mark.parametrize(
+    ("pending", "broken", "words"),
+    [
+        ([], [], "all promises hold"),
+        (["memoryhub.9999_later"], [], "Migrations that it lacks: 1"),
+        ([], [Broken("tenancy", "its parent is of another workspace", "entry 7")], "They were so when"),
+    ],
+)
+def test_people_read_what_was_restored(pending, broken, words, source, monkeypatch, capsys):
+    restored = Restored(source.manifest, "SQLite, /there", "/there.before", pending, "another")
+    monkeypatch.setattr("memoryhub.management.commands.restore.restore_backup", lambda *_args, **_options: restored)
+    monkeypatch.setattr("memoryhub.management.commands.restore.check_memory", lambda: CheckResult(broken=broken))
+
+    with pytest.raises(SystemExit) if broken else nullcontext():
+        call_command("restore", str(source.file))
+
+    told = capsys.readouterr().out
+    assert words in told
+    assert "put aside    /there.before" in told
+    assert "secret key is another" in told
+    assert source.manifest.digest in told

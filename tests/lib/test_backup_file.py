@@ -1,0 +1,189 @@
+"""The file of a backup: what comes back is what was put in, or nothing."""
+
+from __future__ import annotations
+
+import io
+import random
+import tarfile
+from dataclasses import replace
+
+import pytest
+
+from memoryhub.lib import sealed
+from memoryhub.lib.backup_file import (
+    BadBackup,
+    Content,
+    KeyMissing,
+    Manifest,
+    content_of,
+    digest_of,
+    summary_of,
+    unpack_backup,
+    write_backup_file,
+)
+
+KEY = "a calm sea at dawn"
+
+
+@pytest.fixture(autouse=True)
+def _quick_scrypt(monkeypatch):
+    monkeypatch.setitem(sealed.SCRYPT, "n", 16)
+
+
+@pytest.fixture
+def database(tmp_path):
+    file = tmp_path / "database.sqlite3"
+    file.write_bytes(random.Random(7).randbytes(2_500_000))
+    return file
+
+
+@pytest.fixture
+def manifest(database):
+    tables = {"auth_user": Content(2, "ab"), "sessions_app_entry": Content(5, "cd")}
+    return Manifest(
+        format=1,
+        hub="0.1.0",
+        vendor="sqlite",
+        database="SQLite, here",
+        taken_at="2026-04-01T12:00:00+00:00",
+        ended_at="2026-04-01T12:00:03+00:00",
+        migrations=["auth.0001_initial"],
+        tables=tables,
+        digest=digest_of(tables),
+        secret_key="left out",
+        key_check="00000000",
+        members={database.name: content_of(database)},
+    )
+
+
+def written(tmp_path, manifest, database, key=""):
+    file = tmp_path / "backup"
+    with file.open("wb") as out:
+        write_backup_file(out, manifest, {database.name: database}, key)
+    return file
+
+
+def unpacked(file, key, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    return unpack_backup(file, key, folder)
+
+
+@pytest.mark.parametrize("key", ["", KEY], ids=["plain", "sealed"])
+def test_what_comes_back_is_what_was_put_in(key, tmp_path, manifest, database):
+    file = written(tmp_path, manifest, database, key)
+
+    assert unpacked(file, key, tmp_path) == manifest
+    assert (tmp_path / "out" / database.name).read_bytes() == database.read_bytes()
+    assert summary_of(file) == {
+        "hub": "0.1.0",
+        "vendor": "sqlite",
+        "taken_at": manifest.taken_at,
+        "rows": 7,
+        "is_sealed": bool(key),
+    }
+
+
+def test_a_plain_backup_opens_with_tar(tmp_path, manifest, database):
+    with tarfile.open(written(tmp_path, manifest, database)) as archive:
+        assert archive.getnames() == ["manifest.json", "database.sqlite3"]
+
+
+@pytest.mark.parametrize("key", ["", KEY], ids=["plain", "sealed"])
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.999])
+def test_a_flipped_bit_is_refused(share, key, tmp_path, manifest, database):
+    file = written(tmp_path, manifest, database, key)
+    raw = bytearray(file.read_bytes())
+    raw[int(len(raw) * share)] ^= 4
+    file.write_bytes(raw)
+
+    with pytest.raises(BadBackup):
+        unpacked(file, key, tmp_path)
+
+
+def test_any_flipped_byte_of_a_sealed_head_is_refused(tmp_path, manifest, database):
+    raw = written(tmp_path, manifest, database, KEY).read_bytes()
+    damaged = tmp_path / "damaged"
+    for place in range(raw.index(b"}") + 1):
+        damaged.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
+        with pytest.raises(BadBackup):
+            unpacked(damaged, KEY, tmp_path)
+
+
+@pytest.mark.parametrize("key", ["", KEY], ids=["plain", "sealed"])
+@pytest.mark.parametrize("left", [0, 10, 300, -20_000, -1])
+def test_a_cut_file_is_refused(left, key, tmp_path, manifest, database):
+    file = written(tmp_path, manifest, database, key)
+    file.write_bytes(file.read_bytes()[:left])
+
+    with pytest.raises(BadBackup):
+        unpacked(file, key, tmp_path)
+
+
+def test_sealed_chunks_can_be_neither_dropped_nor_moved():
+    out = io.BytesIO()
+    with sealed.SealingWriter(out, KEY, {}) as sealing:
+        sealing.write(b"a" * sealed.CHUNK * 3 + b"end")
+    whole = out.getvalue()
+    size = sealed.CHUNK + sealed.TAG
+    start = len(whole) - 3 * size - len(b"end") - sealed.TAG
+    head, chunks = whole[:start], [whole[start + n * size : start + (n + 1) * size] for n in range(4)]
+
+    for wrong in ([0, 2, 3], [1, 0, 2, 3], [0, 1, 2], [0, 1, 2, 3, 3]):
+        stream = io.BytesIO(head + b"".join(chunks[number] for number in wrong))
+        with pytest.raises(sealed.Unsealable):
+            io.BufferedReader(sealed.UnsealingReader(stream, KEY)).read()
+
+
+def test_another_key_or_none_is_refused_in_words(tmp_path, manifest, database):
+    file = written(tmp_path, manifest, database, KEY)
+
+    with pytest.raises(BadBackup, match="another one"):
+        unpacked(file, "a stormy sea at dusk", tmp_path)
+    with pytest.raises(KeyMissing, match="MEMORYHUB_BACKUP_KEY"):
+        unpacked(file, "", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"format": 2}, "newer one"),
+        ({"digest": "0" * 64}, "don't agree"),
+        ({"members": {"database.sqlite3": Content(2_500_000, "0" * 64)}}, "another SHA-256"),
+        ({"members": {"../database.sqlite3": Content(1, "")}}, "no database"),
+        ({"vendor": "oracle"}, "no database"),
+        ({"tables": {"auth_user": "many"}}, "Its manifest is damaged"),
+        ({"tables": {"auth_user": Content("2", "ab")}}, "Its manifest is damaged"),
+    ],
+)
+def test_a_manifest_that_does_not_fit_is_refused(change, words, tmp_path, manifest, database, monkeypatch):
+    wrong = replace(manifest, **change)
+    place = next(iter(wrong.members))
+    monkeypatch.setattr("memoryhub.lib.backup_file.asdict", lambda _: vars(wrong) | as_json(wrong))
+    file = tmp_path / "backup"
+    with file.open("wb") as out:
+        write_backup_file(out, replace(wrong, members={place: content_of(database)}), {place: database}, "")
+
+    with pytest.raises(BadBackup, match=words):
+        unpacked(file, "", tmp_path)
+
+
+def as_json(manifest):
+    parts = {"tables": manifest.tables, "members": manifest.members}
+    return {
+        part: {name: vars(content) if isinstance(content, Content) else content for name, content in values.items()}
+        for part, values in parts.items()
+    }
+
+
+@pytest.mark.parametrize("raw", [b"", b"hello", b"\x1f\x8b", b"MemoryHub sealed 1\n\xff\xff\xff\xff{}"])
+def test_something_else_is_refused(raw, tmp_path):
+    file = tmp_path / "backup"
+    file.write_bytes(raw)
+
+    with pytest.raises(BadBackup):
+        summary_of(file)
+    with pytest.raises(BadBackup):
+        unpacked(file, KEY, tmp_path)
