@@ -29,7 +29,7 @@ test: dev
 
 test-postgres: dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Set TEST_DATABASE_URL, for example postgres://user:password@127.0.0.1/name"; exit 1; }
-	MEMORYHUB_REQUIRE_POSTGRES=1 $(MANAGE) test -m "not browser" -n 2 --cov --cov-report=
+	MEMORYHUB_REQUIRE_POSTGRES=1 $(MANAGE) test -m "not browser" -n 3 --cov --cov-report=
 
 browser: dev
 	env -u TEST_DATABASE_URL MEMORYHUB_REQUIRE_BROWSER=1 $(MANAGE) test -m browser
