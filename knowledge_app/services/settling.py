@@ -27,7 +27,6 @@ from sessions_app.services.audit import Actor, record
 Kind, Status = Concern.Kind, Concern.Status
 Place = tuple[str, int]
 PAIRS = (Kind.DUPLICATE, Kind.CONTRADICTION)
-VERIFIED = (FACTS, KNOWLEDGE, OBSERVATIONS)
 MERGED = (KNOWLEDGE, OBSERVATIONS)
 MAX_AT_ONCE = 200
 REASON = "hygiene"

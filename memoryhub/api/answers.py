@@ -17,16 +17,6 @@ class Listed(Schema, Generic[Item]):
     next: str | None
 
 
-class Problem(Schema):
-    """Every error, whatever it is (RFC 9457). ``code`` is for programs, ``detail`` for people."""
-
-    type: str
-    title: str
-    status: int
-    detail: str
-    code: str
-
-
 class WorkspaceName(Schema):
     slug: str
     name: str
