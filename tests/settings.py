@@ -1,10 +1,13 @@
 """The hub's settings, made quick and quiet for tests: a fast hasher, immediate tasks, a home of its own."""
 
+import atexit
 import os
+import shutil
 import tempfile
 
 _memory = "/dev/shm"  # noqa: S108  where files are quick; what is lost with the power was a test's
 _home = tempfile.mkdtemp(prefix="memoryhub-tests-", dir=_memory if os.access(_memory, os.W_OK) else None)
+atexit.register(shutil.rmtree, _home, ignore_errors=True)
 os.environ["MEMORYHUB_HOME"] = _home
 os.environ["MEMORYHUB_QUIET_SECONDS"] = "0"
 os.environ.pop("DATABASE_URL", None)

@@ -311,7 +311,6 @@ class TestAProviderThatFails:
 
     def test_an_answer_that_came_too_late_serves_the_next_search(self, dense_workspace, embedder, monkeypatch):
         filled(dense_workspace, embedder)
-        monkeypatch.setattr(quick_embedding, "MILLISECONDS", 300)
         wait = quick_embedding.Future.result
         monkeypatch.setattr(quick_embedding.Future, "result", lambda self, timeout: wait(self, 0))
         search("quick courier", dense_workspace)
