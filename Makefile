@@ -5,12 +5,13 @@ BIN = $(shell test -x .venv/bin/ruff && echo .venv/bin/)
 MANAGE = $(PYTHON) manage.py
 PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org MEMORYHUB_DEBUG=0 DATABASE_URL=
 
-.PHONY: help dev test test-postgres browser format lint types checks bench contract soak lock ci
+.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak lock ci
 
 help:
 	@echo "make dev            make .venv with everything a contributor needs"
 	@echo "make test           the suite on SQLite"
 	@echo "make test-postgres  the suite on the PostgreSQL server of TEST_DATABASE_URL"
+	@echo "make coverage       the suite on SQLite, with the branches that it takes: the floor is in pyproject.toml"
 	@echo "make browser        the journeys in Chromium, which has to be there"
 	@echo "make format         style of code and templates, mended where a tool can"
 	@echo "make lint types     style, templates and import contracts; static types"
@@ -29,7 +30,10 @@ test: dev
 
 test-postgres: dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Set TEST_DATABASE_URL, for example postgres://user:password@127.0.0.1/name"; exit 1; }
-	MEMORYHUB_REQUIRE_POSTGRES=1 $(MANAGE) test -m "not browser" -n 3 --cov --cov-report=
+	MEMORYHUB_REQUIRE_POSTGRES=1 $(MANAGE) test -m "not browser" -n 4 --dist worksteal
+
+coverage: dev
+	env -u TEST_DATABASE_URL $(MANAGE) test -m "not browser" -n 4 --dist worksteal --cov
 
 browser: dev
 	env -u TEST_DATABASE_URL MEMORYHUB_REQUIRE_BROWSER=1 $(MANAGE) test -m browser

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 from django.test import Client
 
 from knowledge_app.models import (
@@ -116,7 +117,8 @@ def test_case_ends_as_the_index_allows(case, tmp_path, admin_client):
         assert not +again.tally.updated
     assert expected_canaries(case) <= canaries()
     assert check_memory().broken == []
-    assert_pages_work(admin_client)
+    if connection.vendor == "sqlite":  # what a page makes of a row is no matter of the database
+        assert_pages_work(admin_client)
 
 
 def attempt(folder: Path):
