@@ -19,7 +19,7 @@ from ninja.parser import Parser
 from ninja.security import HttpBearer
 
 from memoryhub.api.problems import expected, problem
-from memoryhub.flows.tokens import SCOPES, Caller, NotAuthenticated, authenticate, require, spend_call
+from memoryhub.flows.tokens import SCOPES, Caller, authenticate, require, shown_token, spend_call
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import NO_NUMBER, TWICE, BadJSON, clean_text, decode_json
@@ -92,11 +92,8 @@ def caller_of(request: HttpRequest) -> Caller:
     """Return who calls, checked and counted once. Raises NotAuthenticated, TooManyCalls."""
     known: Caller | None = getattr(request, "memory_caller", None)
     if known is None:
-        kind, _, text = request.headers.get("Authorization", "").partition(" ")
-        if kind.lower() != "bearer":
-            raise NotAuthenticated("Send the token of this hub as 'Authorization: Bearer mh_…'.")
         now = timezone.now()
-        known = authenticate(text.strip(), via="rest", now=now)
+        known = authenticate(shown_token(request.headers.get("Authorization", "")), via="rest", now=now)
         spend_call(known, now)
         request.memory_caller = known  # type: ignore[attr-defined]
     return known

@@ -13,8 +13,8 @@ from ninja.errors import HttpError, ValidationError
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import brief
+from memoryhub.lib.problems import MEDIA_TYPE, problem_document
 
-MEDIA_TYPE = "application/problem+json"
 STATUS = {  # of expected errors; all others are 422: understood, and not to be done
     "bad_json": 400,
     "not_authenticated": 401,
@@ -40,16 +40,8 @@ def problem(status: int, code: str, detail: str, **further: Any) -> HttpResponse
 
     ``errors``, where single fields are at fault: a list of ``{field, message}``.
     """
-    document = {
-        "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-        "code": code,
-    }
-    response = HttpResponse(
-        json.dumps(document | further, ensure_ascii=False, default=str), content_type=MEDIA_TYPE, status=status
-    )
+    body = json.dumps(problem_document(status, code, detail) | further, ensure_ascii=False, default=str)
+    response = HttpResponse(body, content_type=MEDIA_TYPE, status=status)
     if status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = 'Bearer realm="MemoryHub"'
     if "retry_after" in further:

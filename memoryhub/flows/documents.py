@@ -5,7 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from knowledge_app.models import Forgotten, KnowledgeEntry, Observation
+from memoryhub.lib.layouts.records import Found
+from memoryhub.lib.tally import Tally
 from sessions_app.models import AuditRecord, Run, Session, Workspace
+
+
+def taken_document(workspace: Workspace, found: Found, tally: Tally) -> dict[str, Any]:
+    """Return what was taken from an agent's folder as JSON: the shape that imports and syncs share."""
+    return {
+        "workspace": workspace.slug or workspace.name,
+        "name": workspace.name,
+        "layout": found.layout,
+        "version": found.version,
+        "added": dict(+tally.added),
+        "updated": dict(+tally.updated),
+        "unchanged": dict(+tally.unchanged),
+        "problems": [
+            {
+                "file": problem.file,
+                "line": problem.line,
+                "what": problem.what,
+                "action": problem.action,
+                "outcome": problem.outcome,
+            }
+            for problem in tally.problems
+        ],
+    }
 
 
 def run_document(run: Run) -> dict[str, Any]:

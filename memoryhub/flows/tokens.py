@@ -32,6 +32,7 @@ MOST_PER_MINUTE = 60_000
 NOTED_EVERY = timedelta(seconds=10)  # how exactly the last use is known
 KEPT_CALLS = timedelta(days=1)  # how long an idempotency key is remembered
 MAX_NAME = 100
+SHOW_ONE = "Send the token of this hub as 'Authorization: Bearer mh_…'."
 _SHAPE = re.compile(r"(mh_[0-9a-f]{10})_[A-Za-z0-9_-]{43}")
 
 
@@ -136,12 +137,20 @@ def living_tokens(now: datetime) -> Q:
     return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
 
 
+def shown_token(authorization: str) -> str:
+    """Return the token in an Authorization header. Raises NotAuthenticated where there is none."""
+    kind, _, text = authorization.partition(" ")
+    if kind.lower() != "bearer":
+        raise NotAuthenticated(SHOW_ONE)
+    return text.strip()
+
+
 def authenticate(text: str, *, via: str, now: datetime) -> Caller:
     """Return who shows a token. Raises NotAuthenticated, in the same words whatever is wrong with an unknown one."""
     shape = _SHAPE.fullmatch(text)
     token = ApiToken.objects.select_related("workspace").filter(prefix=shape[1]).first() if shape else None
     if token is None or not hmac.compare_digest(token.token_hash, _hash(text)):
-        raise NotAuthenticated("Send the token of this hub as 'Authorization: Bearer mh_…'.")
+        raise NotAuthenticated(SHOW_ONE)
     if token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):
         raise NotAuthenticated("This token has ended: ask an operator of the hub for a new one.")
     if token.last_used_at is None or now - token.last_used_at >= NOTED_EVERY:

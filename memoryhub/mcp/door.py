@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,7 +16,8 @@ from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 from mcp.server.transport_security import TransportSecuritySettings
 
-from memoryhub.flows.tokens import Caller, NotAuthenticated, TooManyCalls, authenticate, spend_call
+from memoryhub.flows.tokens import Caller, NotAuthenticated, TooManyCalls, authenticate, shown_token, spend_call
+from memoryhub.lib.problems import MEDIA_TYPE, problem_document
 from memoryhub.mcp.calling import in_thread
 from memoryhub.mcp.server import build_server
 
@@ -66,11 +66,12 @@ async def _admit(scope: Any) -> Caller:
     """Return who sends a request. Raises Refused."""
     headers = _headers(scope)
     _check_origin(headers, scope.get("scheme", "http"))
-    kind, _, text = headers.get("authorization", "").partition(" ")
-    if kind.lower() != "bearer":
-        words = "Send the token of this hub as 'Authorization: Bearer mh_…'."
-        raise Refused(401, NotAuthenticated.code, words, **{"www-authenticate": 'Bearer realm="MemoryHub"'})
-    caller = await in_thread(lambda: _known(text.strip()))
+    try:
+        text = shown_token(headers.get("authorization", ""))
+    except NotAuthenticated as error:
+        challenge = 'Bearer realm="MemoryHub"'
+        raise Refused(401, error.code, error.message, **{"www-authenticate": challenge}) from error
+    caller = await in_thread(lambda: _known(text))
     _check_form(scope["method"], headers)
     return caller
 
@@ -138,15 +139,9 @@ def _uncached(send: Any) -> Any:
 
 async def refuse(refused: Refused, send: Any) -> None:
     """Answer a refused request with a problem document, which no cache keeps."""
-    document = {
-        "type": "about:blank",
-        "title": HTTPStatus(refused.status).phrase,
-        "status": refused.status,
-        "detail": refused.detail,
-        "code": refused.code,
-    }
+    document = problem_document(refused.status, refused.code, refused.detail)
     body = json.dumps(document, ensure_ascii=False).encode()
-    headers = {"content-type": "application/problem+json", "cache-control": "no-store"} | refused.headers
+    headers = {"content-type": MEDIA_TYPE, "cache-control": "no-store"} | refused.headers
     headers["content-length"] = str(len(body))
     pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": refused.status, "headers": pairs})

@@ -7,7 +7,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.sync import ImportResult, import_workspace, run_import
+from memoryhub.flows.documents import taken_document
+from memoryhub.flows.sync import import_workspace, run_import
 from memoryhub.lib.folder import display_path
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import ImportReport
@@ -39,7 +40,7 @@ class Command(JsonCommand):
             report = ImportReport.objects.create(path=display_path(str(folder)), name=name, wanted_layout=layout)
             result = run_import(report, actor=COMMAND, now=now, progress=_draw)
         _draw(0, 0)
-        return _document(result) | {"dry_run": dry_run}
+        return taken_document(result.workspace, result.found, result.tally) | {"dry_run": dry_run}
 
     def show(self, result: dict[str, Any]) -> None:
         words = "Would import" if result["dry_run"] else "Imported"
@@ -50,29 +51,6 @@ class Command(JsonCommand):
         for problem in result["problems"]:
             place = problem["file"] + (f", line {problem['line']}" if problem["line"] else "")
             self.line(f"  {problem['outcome']}: {place}: {problem['what']}: {problem['action']}")
-
-
-def _document(result: ImportResult) -> dict[str, Any]:
-    tally = result.tally
-    return {
-        "workspace": result.workspace.slug or result.workspace.name,
-        "name": result.workspace.name,
-        "layout": result.found.layout,
-        "version": result.found.version,
-        "added": dict(+tally.added),
-        "updated": dict(+tally.updated),
-        "unchanged": dict(+tally.unchanged),
-        "problems": [
-            {
-                "file": problem.file,
-                "line": problem.line,
-                "what": problem.what,
-                "action": problem.action,
-                "outcome": problem.outcome,
-            }
-            for problem in tally.problems
-        ],
-    }
 
 
 def _draw(done: int, file_count: int) -> None:

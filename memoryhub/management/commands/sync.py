@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
+from memoryhub.flows.documents import taken_document
 from memoryhub.flows.follow import follow_workspaces, followed_workspaces
 from memoryhub.flows.live_sync import SyncResult, sync_workspace
 from memoryhub.flows.lookup import find_workspace
@@ -128,27 +129,9 @@ def _one_or_all(documents: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _document(result: SyncResult) -> dict[str, Any]:
-    tally = result.tally
     workspace = result.workspace
     waiting = [] if workspace.write_back else [file.path for file in waiting_files(workspace)]
-    return {
-        "workspace": workspace.slug,
-        "name": workspace.name,
-        "layout": result.found.layout,
-        "version": result.found.version,
-        "added": dict(+tally.added),
-        "updated": dict(+tally.updated),
-        "unchanged": dict(+tally.unchanged),
-        "problems": [
-            {
-                "file": problem.file,
-                "line": problem.line,
-                "what": problem.what,
-                "action": problem.action,
-                "outcome": problem.outcome,
-            }
-            for problem in tally.problems
-        ],
+    return taken_document(workspace, result.found, result.tally) | {
         "written": [{"path": one.path, "verdict": one.verdict, "why": one.why} for one in result.written],
         "waiting": waiting,
         "lag_seconds": result.lag_seconds,
