@@ -311,12 +311,14 @@ class TestAProviderThatFails:
 
     def test_an_answer_that_came_too_late_serves_the_next_search(self, dense_workspace, embedder, monkeypatch):
         filled(dense_workspace, embedder)
-        wait = quick_embedding.Future.result
-        monkeypatch.setattr(quick_embedding.Future, "result", lambda self, timeout: wait(self, 0))
-        search("quick courier", dense_workspace)
-        deadline = time.monotonic() + 5
-        while not quick_embedding._answers and time.monotonic() < deadline:
-            time.sleep(0.01)
+        answered = quick_embedding.Future.result
+
+        def too_late(asked, timeout):
+            answered(asked, 30)
+            raise TimeoutError
+
+        monkeypatch.setattr(quick_embedding.Future, "result", too_late)
+        assert search("quick courier", dense_workspace).notes == [dense.UNANSWERED]
 
         assert texts("quick courier", dense_workspace, wishes=WITHOUT_GRAPH) == [CARRIER]
 
