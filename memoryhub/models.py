@@ -1,4 +1,5 @@
-"""The hub's own rows: how the first operator gets in, what people search for, which agents may do what, who read."""
+"""The hub's own rows: how people get in and like to read, what they search for, which agents may do what, who read,
+and long work that is no run of the memory."""
 
 from __future__ import annotations
 
@@ -19,6 +20,130 @@ class SetupToken(models.Model):
 
     def __str__(self) -> str:
         return f"setup token until {self.expires_at}"
+
+
+class Invitation(models.Model):
+    """A one-time link by which somebody makes an account, with the roles it comes with; kept is its token's hash.
+
+    One with ``user`` set leads an account that exists to a new password instead. ``is_operator``: of the whole hub.
+    """
+
+    token_hash = models.CharField(max_length=64, unique=True)
+    name = models.CharField(max_length=100, blank=True, help_text="Who it is for, as the list shows it.")
+    is_operator = models.BooleanField(default=False)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="invitations"
+    )
+    created_by = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True, blank=True)
+    used_by = models.CharField(max_length=150, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"invitation of {self.name or 'somebody'}"
+
+
+class InvitedRole(models.Model):
+    """What an invitation lets its account do in one workspace: a ``role`` of ``Membership.Role``."""
+
+    invitation = models.ForeignKey(Invitation, on_delete=models.CASCADE, related_name="roles")
+    workspace = models.ForeignKey("sessions_app.Workspace", on_delete=models.CASCADE, related_name="invited_roles")
+    role = models.CharField(max_length=16)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["invitation", "workspace"], name="invited_role_once")]
+
+    def __str__(self) -> str:
+        return f"{self.role} of {self.workspace_id}"
+
+
+class SignIn(models.Model):
+    """Where somebody is signed in: a browser, from when it was let in until its session ends."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sign_ins")
+    session_key = models.CharField(max_length=40, unique=True)
+    browser = models.CharField(max_length=300, blank=True)
+    address = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    seen_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        indexes = [models.Index(fields=["user", "-seen_at"], name="sign_in_latest")]
+
+    def __str__(self) -> str:
+        return f"sign-in {self.pk}"
+
+
+class Preferences(models.Model):
+    """How a person reads the pages; what is empty follows their browser."""
+
+    class Theme(models.TextChoices):
+        SYSTEM = "", "As the system has it"
+        LIGHT = "light", "Light"
+        DARK = "dark", "Dark"
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="preferences")
+    theme = models.CharField(max_length=8, choices=Theme.choices, blank=True, default=Theme.SYSTEM)
+    time_zone = models.CharField(max_length=64, blank=True)
+    language = models.CharField(max_length=16, blank=True)
+
+    class Meta:
+        verbose_name_plural = "preferences"
+
+    def __str__(self) -> str:
+        return f"preferences of {self.user_id}"
+
+
+class Job(models.Model):
+    """Long work that is no run of one memory: its progress while it goes on, then what came of it.
+
+    ``options``: what was asked for. ``result``: counts, or what to say. ``file_name``: of the file that it made.
+    A running one says every few seconds that it lives (``heartbeat_at``); one that doesn't was interrupted.
+    """
+
+    class Kind(models.TextChoices):
+        EXPORT = "export"
+        COMPRESSION = "compression"
+        REBUILD = "rebuild"
+        EDIT = "edit"
+
+    class Status(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    workspace = models.ForeignKey(
+        "sessions_app.Workspace", null=True, blank=True, on_delete=models.CASCADE, related_name="jobs"
+    )
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED)
+    requested_by = models.CharField(max_length=200)
+    options = JSONTextField(default=dict, blank=True)
+    stage = models.CharField(max_length=200, blank=True)
+    steps_done = models.PositiveIntegerField(default=0)
+    steps_total = models.PositiveIntegerField(default=0)
+    result = JSONTextField(default=dict, blank=True)
+    file_name = models.CharField(max_length=200, blank=True)
+    error_code = models.CharField(max_length=64, blank=True)
+    error = models.TextField(blank=True)
+    cancel_asked_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["workspace", "-id"], name="job_latest"),
+            models.Index(fields=["status"], name="job_status"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}"
 
 
 class SavedSearch(models.Model):

@@ -13,9 +13,14 @@ from memoryhub.models import (
     AccessRecord,
     ApiToken,
     IdempotentCall,
+    Invitation,
+    InvitedRole,
+    Job,
+    Preferences,
     RecentSearch,
     SavedSearch,
     SetupToken,
+    SignIn,
 )
 from sessions_app.models import (
     AuditRecord,
@@ -180,6 +185,44 @@ class WebhookDeliveryAdmin(ReadOnlyAdmin):
 class SetupTokenAdmin(ReadOnlyAdmin):
     list_display = ["id", "expires_at", "used_at"]
     hidden = ("token_hash",)
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyAdmin):
+    list_display = ["id", "name", "created_by", "created_at", "expires_at", "used_by", "revoked_at"]
+    search_fields = ["name", "created_by", "used_by"]
+    hidden = ("token_hash",)
+
+
+@admin.register(InvitedRole)
+class InvitedRoleAdmin(ReadOnlyAdmin):
+    list_display = ["id", "invitation", "workspace", "role"]
+    list_select_related = ["invitation", "workspace"]
+
+
+@admin.register(SignIn)
+class SignInAdmin(ReadOnlyAdmin):
+    """Without the key that would let somebody be signed in."""
+
+    list_display = ["id", "user", "browser", "address", "created_at", "seen_at"]
+    list_select_related = ["user"]
+    search_fields = ["user__username", "browser", "address"]
+    hidden = ("session_key",)
+
+
+@admin.register(Preferences)
+class PreferencesAdmin(ReadOnlyAdmin):
+    list_display = ["user", "theme", "time_zone", "language"]
+    list_select_related = ["user"]
+    search_fields = ["user__username"]
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnlyAdmin):
+    list_display = ["id", "workspace", "kind", "status", "requested_by", "created_at", "finished_at"]
+    list_filter = ["kind", "status", "workspace"]
+    list_select_related = ["workspace"]
+    search_fields = ["requested_by", "error"]
 
 
 @admin.register(ApiToken)

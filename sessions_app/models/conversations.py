@@ -18,7 +18,7 @@ class Session(models.Model):
 
     ``next_position`` is where the current epoch's next entry goes: the number of entries that it has.
     Totals count all epochs; active ones what the context is built from: entries of the current epoch, from the
-    pointer on, that no summary folds.
+    pointer on, that no summary folds. An archived one is in no list unless it is asked for; nothing else changes.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="sessions")
@@ -37,6 +37,7 @@ class Session(models.Model):
     is_visible_to_agent = models.BooleanField(default=True)
     note = models.TextField(blank=True)
     extra = JSONTextField(default=dict, blank=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
     updated_at = models.DateTimeField(default=timezone.now)
 
