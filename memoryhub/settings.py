@@ -151,7 +151,11 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "memoryhub.navigation.navigation",
             ],
-            "builtins": ["memoryhub.templatetags.memoryhub", "template_partials.templatetags.partials"],
+            "builtins": [
+                "memoryhub.templatetags.memoryhub",
+                "template_partials.templatetags.partials",
+                "django.templatetags.i18n",
+            ],
         },
     },
 ]
