@@ -40,19 +40,24 @@ class Command(BaseCommand):
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
         parser.add_argument("--port", default=8765, type=_port, help="port to listen on (default: %(default)s)")
         parser.add_argument("--no-worker", action="store_true", help="run no background jobs beside the pages")
+        parser.add_argument(
+            "--in-container",
+            action="store_true",
+            help="listen on all addresses of a container, whose port you publish on loopback or behind TLS only",
+        )
         parser.add_argument("--open", action="store_true", help="open the hub in a browser")
 
-    def handle(self, *, host: str, port: int, no_worker: bool, open: bool, **_options: Any) -> None:  # noqa: A002
+    def handle(self, *, host: str, port: int, no_worker: bool, in_container: bool, **options: Any) -> None:
         os.umask(0o077)  # what the hub writes is its owner's alone
         signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again after its own end; by default that is death
-        with _listen(host, port) as listener, in_use(connection):
+        with _listen(host, port, in_container=in_container) as listener, in_use(connection):
             applied = _migrate()
             _collect_static_files()
-            address = _address(listener)
+            address = str(settings.MEMORYHUB_URL) if in_container else _address(listener)
             start_page = address if operator_exists() else f"{address}/setup/{issue_setup_token(timezone.now())}/"
             connection.close()
             self._announce(applied, address, start_page, no_worker=no_worker)
-            if open:
+            if options["open"]:
                 webbrowser.open(start_page)
             with nullcontext() if no_worker else keep_running(WORKER, folder=settings.BASE_DIR):
                 _serve(listener)
@@ -86,7 +91,7 @@ def _leave(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int, *, in_container: bool) -> socket.socket:
     """Return a socket that listens; raises CommandError where that is impossible, or unsafe.
 
     Done first of all: a second start on the same port ends here, before it touches the database.
@@ -96,7 +101,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, UnicodeError) as problem:
         raise CommandError(f"{host} port {port} is no address to listen on: {problem}.") from None
     if not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
-        _refuse_unsafe_exposure(host)
+        _refuse_unsafe_exposure(host, in_container=in_container)
     try:
         listener = socket.create_server(address[:2], family=family, backlog=512)
     except PermissionError:
@@ -107,16 +112,16 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _refuse_unsafe_exposure(host: str) -> None:
+def _refuse_unsafe_exposure(host: str, *, in_container: bool) -> None:
     if settings.DEBUG:
         raise CommandError(
             f"MEMORYHUB_DEBUG is on, which shows the inside of the hub to whoever reaches {host}: "
             "turn it off, or listen on 127.0.0.1."
         )
-    if urlsplit(settings.MEMORYHUB_URL).scheme != "https":
+    if urlsplit(settings.MEMORYHUB_URL).scheme != "https" and not in_container:
         raise CommandError(
             f"Other machines could reach {host}, and passwords and memory would travel unencrypted: put a proxy with "
-            "TLS in front and set MEMORYHUB_URL to its https:// address (docs/install.md), or listen on 127.0.0.1."
+            "TLS in front and set MEMORYHUB_URL to its https:// address (docs/deploying.md), or listen on 127.0.0.1."
         )
 
 
