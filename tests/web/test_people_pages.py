@@ -1,0 +1,320 @@
+"""People as operators see and change them, and whoever tries without being allowed to."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from memoryhub.flows import invitations
+from memoryhub.flows.people import LastOperator, OwnAccount, deactivate, remove_operator
+from memoryhub.models import Invitation
+from sessions_app.models import AuditRecord, Membership, Workspace
+from sessions_app.services.audit import Actor
+from tests.hub import NOW, PERSON
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "a calm sea 42"
+
+
+def signed_in(username: str, **flags: bool) -> Client:
+    client = Client()
+    client.force_login(User.objects.get_or_create(username=username, defaults=flags)[0])
+    return client
+
+
+@pytest.fixture
+def other() -> Workspace:
+    return Workspace.objects.create(slug="other", name="Secret project")
+
+
+@pytest.fixture
+def owen(workspace) -> Client:
+    """An operator of the workspace, not of the hub."""
+    client = signed_in("owen")
+    Membership.objects.create(workspace=workspace, user=User.objects.get(username="owen"), role="operator")
+    return client
+
+
+def wish(user: User, workspace: Workspace, was: str, role: str) -> dict[str, str]:
+    return {f"was-{user.pk}-{workspace.pk}": was, f"role-{user.pk}-{workspace.pk}": role}
+
+
+def role_of(user: User, workspace: Workspace) -> str:
+    return Membership.objects.filter(user=user, workspace=workspace).values_list("role", flat=True).first() or ""
+
+
+def invited(name: str, *workspaces: Workspace, is_operator: bool = False) -> Invitation:
+    roles = dict.fromkeys(workspaces, "viewer")
+    return invitations.invite(
+        name=name, roles=roles, is_operator=is_operator, days=1, actor=PERSON, now=timezone.now()
+    )[0]
+
+
+def test_the_list_names_everybody_with_their_roles(workspace, viewer, admin_client):
+    User.objects.create_user("gone", is_active=False)
+
+    html = admin_client.get(reverse("people")).content.decode()
+    everybody = admin_client.get(reverse("people"), {"state": "all"}).content.decode()
+
+    assert "Atlas: Viewer" in html
+    assert "operator of the hub" in html
+    assert ">gone<" not in html
+    assert ">gone<" in everybody
+
+
+def test_the_list_narrows_by_name_and_workspace(workspace, other, viewer, admin_client):
+    def shown(**params: str) -> set[str]:
+        return {user.username for user in admin_client.get(reverse("people"), params).context["page"].rows}
+
+    assert shown(q="VER") == {"vera"}
+    assert shown(workspace="atlas") == {"vera"}
+    assert shown(workspace="other") == set()
+    assert shown(state="operators") == {"admin"}
+
+
+def test_the_list_costs_the_same_for_one_person_and_twenty(workspace, viewer, admin_client):
+    admin_client.get(reverse("people"))
+    counts = []
+    for names in ([], [f"p{number}" for number in range(20)]):
+        people = User.objects.bulk_create(User(username=name) for name in names)
+        Membership.objects.bulk_create(Membership(workspace=workspace, user=user, role="viewer") for user in people)
+        with CaptureQueriesContext(connection) as queries:
+            admin_client.get(reverse("people"))
+        counts.append(len(queries))
+
+    assert counts[0] == counts[1]
+
+
+def test_one_form_changes_the_roles_of_many(workspace, other, viewer, admin_client):
+    edda = User.objects.create_user("edda")
+    wishes = wish(viewer, workspace, "viewer", "editor") | wish(edda, other, "", "operator")
+
+    response = admin_client.post(reverse("people-roles"), wishes | wish(edda, workspace, "", ""))
+
+    assert response.status_code == 302
+    assert (role_of(viewer, workspace), role_of(edda, other), role_of(edda, workspace)) == ("editor", "operator", "")
+    told = AuditRecord.objects.filter(action="person.role_changed").order_by("id")
+    assert [(record.workspace, record.text, record.detail) for record in told] == [
+        (other, "edda is operator here now", {"role": "operator", "was": ""}),
+        (workspace, "vera is editor here now", {"role": "editor", "was": "viewer"}),
+    ]
+
+
+def test_a_role_that_somebody_else_changed_meanwhile_is_not_overwritten(workspace, viewer, admin_client):
+    page = wish(viewer, workspace, "viewer", "editor")
+    Membership.objects.update(role="operator")
+
+    response = admin_client.post(reverse("people-roles"), page)
+
+    assert response.status_code == 422
+    assert "in the meantime" in response.content.decode()
+    assert role_of(viewer, workspace) == "operator"
+
+
+def test_roles_taken_away_close_the_workspace_at_once(workspace, viewer, viewer_client, admin_client):
+    admin_client.post(reverse("person", args=[viewer.pk]), wish(viewer, workspace, "viewer", ""))
+
+    assert viewer_client.get(reverse("workspace", args=["atlas"])).status_code == 404
+    assert AuditRecord.objects.get(action="person.removed").text == "vera has no access any more"
+
+
+def test_a_deactivated_person_is_out_with_the_next_click_and_back_with_their_roles(workspace, viewer, admin_client):
+    vera = signed_in("vera")
+    vera.get("/")
+
+    admin_client.post(reverse("deactivate-person", args=[viewer.pk]))
+    after = vera.get(reverse("workspace", args=["atlas"]))
+    poll = vera.get(reverse("hub-changes"))
+    admin_client.post(reverse("activate-person", args=[viewer.pk]))
+
+    assert after["Location"].startswith("/login/?next=/w/atlas/")
+    assert poll.status_code == 286
+    assert vera.get("/").status_code == 302  # the session is gone for good
+    assert role_of(viewer, workspace) == "viewer"
+    assert list(AuditRecord.objects.order_by("id").values_list("action", flat=True)) == [
+        "account.deactivated",
+        "account.activated",
+    ]
+
+
+def test_an_open_page_of_a_deactivated_person_goes_to_the_login_as_a_whole(workspace, viewer, viewer_client):
+    viewer_client.get("/")
+    deactivate(viewer, actor=PERSON, now=NOW)
+
+    response = viewer_client.get(
+        reverse("sessions:list", args=["atlas"]),
+        headers={"HX-Request": "true", "HX-Current-URL": "http://testserver/w/atlas/?q=1"},
+    )
+
+    assert response.status_code == 200
+    assert response["HX-Redirect"] == "/login/?next=%2Fw%2Fatlas%2F%3Fq%3D1&ended=1"
+    assert response.content == b""
+
+
+def test_the_last_operator_stays(admin_user):
+    command = Actor("command", "people")
+
+    for change in (deactivate, remove_operator):
+        with pytest.raises(LastOperator):
+            change(admin_user, actor=command, now=NOW)
+    User.objects.create_superuser("olga", is_active=False)
+    with pytest.raises(LastOperator):
+        deactivate(admin_user, actor=command, now=NOW)
+
+    admin_user.refresh_from_db()
+    assert admin_user.is_active
+    assert admin_user.is_superuser
+    assert not AuditRecord.objects.exists()
+
+
+def test_an_operator_changes_nothing_about_themselves(admin_user, admin_client, workspace):
+    User.objects.create_superuser("olga")
+
+    for name in ("deactivate-person", "remove-operator"):
+        admin_client.post(reverse(name, args=[admin_user.pk]))
+    admin_client.post(reverse("person", args=[admin_user.pk]), wish(admin_user, workspace, "", "operator"))
+
+    admin_user.refresh_from_db()
+    assert admin_user.is_active
+    assert admin_user.is_superuser
+    assert role_of(admin_user, workspace) == ""
+
+
+def test_operators_of_the_hub_are_made_and_removed(viewer, admin_client):
+    admin_client.post(reverse("make-operator", args=[viewer.pk]))
+    was_operator = User.objects.get(pk=viewer.pk).is_superuser
+    admin_client.post(reverse("remove-operator", args=[viewer.pk]))
+
+    assert was_operator
+    assert not User.objects.get(pk=viewer.pk).is_superuser
+    assert list(AuditRecord.objects.order_by("id").values_list("action", "actor_name")) == [
+        ("account.operator_made", "admin"),
+        ("account.operator_removed", "admin"),
+    ]
+
+
+def test_a_workspace_operator_sees_its_members_and_nobody_else(workspace, other, viewer, owen, admin_user):
+    Membership.objects.create(workspace=other, user=User.objects.create_user("olivia"), role="viewer")
+    Membership.objects.create(workspace=workspace, user=admin_user, role="viewer")
+    invited("Both", workspace, other)
+    invited("Boss", workspace, is_operator=True)
+
+    html = owen.get(reverse("workspace-people", args=["atlas"])).content.decode()
+
+    assert "vera" in html
+    assert not [word for word in ("olivia", ">admin<", "Secret project", "Both", "Boss") if word in html]
+
+
+def test_a_workspace_operator_changes_and_removes_its_members(workspace, viewer, owen):
+    url = reverse("workspace-people", args=["atlas"])
+
+    owen.post(url, wish(viewer, workspace, "viewer", "editor"))
+    raised = role_of(viewer, workspace)
+    owen.post(url, wish(viewer, workspace, "editor", ""))
+
+    assert raised == "editor"
+    assert role_of(viewer, workspace) == ""
+
+
+def test_a_workspace_operator_gets_no_further_by_forged_forms(workspace, other, viewer, owen, admin_user):
+    me = User.objects.get(username="owen")
+    Membership.objects.create(workspace=workspace, user=admin_user, role="viewer")
+    forged = (
+        wish(me, other, "", "operator")  # another workspace
+        | wish(viewer, other, "", "viewer")
+        | wish(admin_user, workspace, "viewer", "")  # an operator of the hub
+        | wish(me, workspace, "operator", "viewer")  # oneself
+        | wish(viewer, workspace, "viewer", "superuser")  # no role
+    )
+
+    owen.post(reverse("workspace-people", args=["atlas"]), forged)
+    owen.post(
+        reverse("workspace-invite", args=["atlas"]),
+        {
+            "name": "me",
+            "days": "7",
+            f"role-{workspace.pk}": "viewer",
+            f"role-{other.pk}": "operator",
+            "is_operator": "on",
+        },
+    )
+
+    assert set(Membership.objects.values_list("user__username", "workspace__slug", "role")) == {
+        ("owen", "atlas", "operator"), ("vera", "atlas", "viewer"), ("admin", "atlas", "viewer")
+    }  # fmt: skip
+    made = Invitation.objects.get()
+    assert not made.is_operator
+    assert [role.workspace for role in made.roles.all()] == [workspace]
+
+
+@pytest.mark.parametrize(
+    "name", ["deactivate-person", "activate-person", "make-operator", "remove-operator", "reset-link", "person"]
+)
+def test_only_operators_of_the_hub_touch_accounts(name, workspace, viewer, owen):
+    for client in (owen, signed_in("vera")):
+        assert client.post(reverse(name, args=[viewer.pk])).status_code == 404
+
+    viewer.refresh_from_db()
+    assert (viewer.is_active, viewer.is_superuser, Invitation.objects.count()) == (True, False, 0)
+
+
+def test_an_invitation_of_another_workspace_cannot_be_revoked(workspace, other, owen):
+    made = invited("Ed", other)
+
+    response = owen.post(reverse("workspace-revoke-invitation", args=["atlas", made.pk]))
+
+    assert response.status_code == 404
+    made.refresh_from_db()
+    assert made.revoked_at is None
+
+
+def test_an_invitation_needs_a_name_a_role_and_a_known_time(workspace, admin_client):
+    complete = {"name": "Ed", "days": "7", f"role-{workspace.pk}": "viewer"}
+
+    for wrong in ({"name": " "}, {"days": "3650"}, {f"role-{workspace.pk}": ""}, {f"role-{workspace.pk}": "god"}):
+        assert admin_client.post(reverse("invite"), complete | wrong).status_code == 422
+
+    assert not Invitation.objects.exists()
+
+
+def test_a_revoked_invitation_leaves_the_list(workspace, admin_client):
+    made = invited("Edward", workspace)
+    before = admin_client.get(reverse("people")).content.decode()
+
+    admin_client.post(reverse("revoke-invitation", args=[made.pk]))
+
+    assert "Edward" in before
+    assert [one.invitation.name for one in admin_client.get(reverse("people")).context["invitations"]] == []
+    assert AuditRecord.objects.get(action="person.invitation_revoked").workspace == workspace
+
+
+def test_the_link_is_shown_once_and_only_its_hash_is_kept(workspace, admin_client):
+    response = admin_client.post(
+        reverse("invite"),
+        {"name": "Ed", "days": "30", f"role-{workspace.pk}": "editor"},
+        headers={"host": "localhost"},
+    )
+    token = response.context["link"].rstrip("/").rpartition("/")[2]
+
+    assert response.context["link"].startswith("http://localhost/invitation/")
+    assert response["Cache-Control"] == "no-store"
+    assert token not in admin_client.get(reverse("people")).content.decode()
+    made = Invitation.objects.get()
+    assert made.expires_at - made.created_at == timedelta(days=30)
+    assert not [value for value in vars(made).values() if token in str(value)]
+    assert not [record for record in AuditRecord.objects.all() if token in f"{record.text}{record.detail}"]
+
+
+def test_a_commands_actor_is_not_somebody_of_the_same_name(admin_user):
+    User.objects.create_superuser("people")
+
+    assert deactivate(User.objects.get(username="people"), actor=Actor("command", "people"), now=NOW)
+    with pytest.raises(OwnAccount):
+        deactivate(admin_user, actor=Actor("person", "admin"), now=NOW)
