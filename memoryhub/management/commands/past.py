@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.flows.past_times import in_address, read_when
+from memoryhub.flows.time_travel import Comparison, WorkspaceAt, as_of, compare
+from memoryhub.lib.diff import MARKS
+from memoryhub.management.json_command import JsonCommand
+
+PARTS = ("documents", "facts", "knowledge", "observations", "key_values", "history", "sessions")
+
+
+class Command(JsonCommand):
+    help = "A workspace as it was at a moment, or what changed between two."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace")
+        parser.add_argument("when", help='a date, an ISO time, "7d", "36h", "yesterday"')
+        parser.add_argument("--compare", metavar="WHEN", help='show what changed between the two; "0min" is now')
+
+    def run(self, *, workspace: str, when: str, **options: Any) -> dict[str, Any]:
+        found, now = find_workspace(workspace), timezone.now()
+        at = _moment(when, now)
+        if options["compare"] is None:
+            return {"workspace": found.slug} | _document(as_of(found, at))
+        first, second = sorted((at, _moment(options["compare"], now)))
+        return {"workspace": found.slug} | _document(compare(found, first, second))
+
+    def show(self, result: dict[str, Any]) -> None:
+        if "first" in result:
+            self._show_changes(result)
+        else:
+            self._show_past(result)
+        for gap in result["gaps"]:
+            self.line(f"Not known: {gap['text']}")
+
+    def _show_past(self, result: dict[str, Any]) -> None:
+        self.line(f"{result['workspace']} as the hub knew it at {result['at']} (memory since {result['since']})")
+        self.line(", ".join(f"{len(result[part])} {part.replace('_', '-')}" for part in PARTS))
+        for document in result["documents"]:
+            self.line(f"\n{document['name']}, revision {document['revision']} by {document['author']}")
+            self.line(document["content"])
+        for session in result["sessions"]:
+            words = f"epoch {session['epoch']}, pointer {session['pointer']}, {session['entry_count']} entries"
+            self.line(f"{session['key']}: {words}, {len(session['summaries'])} summaries")
+
+    def _show_changes(self, result: dict[str, Any]) -> None:
+        self.line(f"{result['workspace']}: what changed after {result['first']}, up to {result['second']}")
+        for document in result["documents"]:
+            self.line(f"\n{document['name']}")
+            self._show_diff(document["diff"])
+        for part in ("knowledge", "observations", "key_values"):
+            for row in result[part]:
+                name = (row["after"] or row["before"]).get("key", row["pk"])
+                self.line(f"\n{part.replace('_', '-')} {name}: {row['became']}")
+                self._show_diff(row["diff"])
+        for row in result["new_history"]:
+            self.line(f"history #{row['position']}: {row['content']}")
+        for row in result["withdrawn_history"]:
+            self.line(f"history #{row['position']}: withdrawn")
+        for session in result["sessions"]:
+            after = session["after"]
+            words = f"{session['new_entries']} new entries, {len(session['new_summaries'])} new summaries"
+            self.line(f"{session['key']}: {words}, pointer {after['pointer']} of epoch {after['epoch']}")
+
+    def _show_diff(self, diff: list[dict[str, Any]]) -> None:
+        for line in diff:
+            self.line(f"{MARKS[line['mark']]} {line['text']}")
+
+
+def _moment(text: str, now: datetime) -> datetime:
+    return read_when(text, zone=timezone.get_default_timezone(), now=now)
+
+
+def _document(found: WorkspaceAt | Comparison) -> dict[str, Any]:
+    """Return a result as JSON has it: plain lists and mappings, times in UTC."""
+    document: dict[str, Any] = _plain(asdict(found))
+    return document
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return in_address(value) if isinstance(value, datetime) else value
