@@ -2,50 +2,49 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
 
-from knowledge_app.models import HeldChange, MemoryDocument
+from knowledge_app.models import MemoryDocument
+from memoryhub.flows.attention import needs_of
 from memoryhub.flows.context import build_context, context_text, seen_in
-from memoryhub.lib.charts import growth, proportion
+from memoryhub.flows.health import health_of
+from memoryhub.flows.reach import reach_of
+from memoryhub.lib.charts import growth
 from memoryhub.lib.gate import json_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
 from memoryhub.navigation import count_parts
+from memoryhub.views.front import shown_needs
 from sessions_app.access import get_workspace, has_role, note_page
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
-from sessions_app.services.stats import (
-    count_tokens_of,
-    daily_totals,
-    entries_over_time,
-    latest_import,
-)
+from sessions_app.services.stats import daily_totals, entries_over_time, latest_import
 from sessions_app.services.windows import DEFAULT_MAX_MESSAGES, Dropped
 
 
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
+    """What needs the person in a workspace, how it is doing, and what it holds."""
     workspace = get_workspace(request, slug)
-    sessions = Session.objects.filter(workspace=workspace)
-    figures = count_tokens_of(sessions)
-    report = latest_import(workspace)
-    held = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
+    now = timezone.now()
+    sessions = Session.objects.filter(workspace=workspace, archived_at=None)
+    in_context = F("active_tokens") + F("summary_tokens")
+    is_operator = has_role(request.user, workspace, Membership.Role.OPERATOR)
     context = {
         "workspace": workspace,
-        "figures": figures,
+        "health": health_of([workspace], now=now)[workspace.pk],
+        "largest": sessions.filter(is_visible_to_agent=True).order_by(in_context.desc(), "-id").first(),
         "parts": count_parts(Workspace.objects.filter(pk=workspace.pk))[workspace.pk],
-        "share": proportion(
-            original=figures.original_tokens, active=figures.active_tokens, summary=figures.summary_tokens
-        ),
         "growth": growth(entries_over_time(daily_totals(workspace))),
         "sessions": sessions.order_by("-updated_at", "-id")[:6],
         "documents": MemoryDocument.objects.filter(workspace=workspace).select_related("head").order_by("name"),
         "changes": AuditRecord.objects.filter(workspace=workspace).order_by("-id")[:8],
-        "held": held.select_related("document").order_by("-id")[:5],
-        "report": report,
-        "problems": report.problems.exclude(outcome="noted").order_by("id")[:5] if report else [],
-        "may_import": bool(workspace.path) and has_role(request.user, workspace, Membership.Role.OPERATOR),
-        "may_end": has_role(request.user, workspace, Membership.Role.OPERATOR),
+        "report": latest_import(workspace),
+        "may_import": bool(workspace.path) and is_operator,
+        "may_end": is_operator,
     }
+    context |= shown_needs(needs_of(reach_of(request.user).within(workspace), now=now), request.GET)
     return render_page(request, "memoryhub/workspace.html", context)
 
 

@@ -1,0 +1,81 @@
+"""Files that jobs made for people to fetch: in a folder of the hub's home, for a day, readable by its owner alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import IO
+
+from django.conf import settings
+
+from memoryhub.lib import retry
+from memoryhub.models import Job
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, record
+
+KEPT = timedelta(days=1)
+_NAME = re.compile(r"job-(\d+)\.(?:out|part)")
+
+
+def file_of(job: Job) -> Path | None:
+    """Return the file that a job made, if it is still there."""
+    file = _folder() / f"job-{job.pk}.out"
+    return file if job.file_name and file.is_file() and not file.is_symlink() else None
+
+
+@contextmanager
+def new_file(job: Job) -> Iterator[IO[bytes]]:
+    """Yield a file for what a job makes; it is there only once the block came to its end."""
+    part = _folder() / f"job-{job.pk}.part"
+    part.unlink(missing_ok=True)  # of a worker that was killed
+    handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    try:
+        with os.fdopen(handle, "w+b") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(part.with_suffix(".out"))
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def remove_file(job: Job) -> None:
+    """Remove the file that a job made, if there is one."""
+    (_folder() / f"job-{job.pk}.out").unlink(missing_ok=True)
+
+
+def note_fetched(job: Job, *, actor: Actor, now: datetime) -> None:
+    """Write the audit record of a file that was taken out of the hub."""
+    text = f"The file of export {job.pk} was downloaded"
+    retry.write(lambda: record(actor, "job.downloaded", "job", job.pk, text, at=now, workspace=job.workspace))
+
+
+def remove_old_downloads(now: datetime) -> int:
+    """Remove the files that are older than a day, and those that no job knows; return how many."""
+    Job.objects.exclude(file_name="").filter(finished_at__lt=now - KEPT).update(file_name="")
+    found = {int(match[1]): file for file in _folder().iterdir() if (match := _NAME.fullmatch(file.name))}
+    kept = set(Job.objects.filter(pk__in=found).exclude(file_name="").values_list("pk", flat=True))
+    kept |= set(Job.objects.filter(pk__in=found, finished_at=None).values_list("pk", flat=True))
+    gone = [file for pk, file in found.items() if pk not in kept]
+    for file in gone:
+        file.unlink(missing_ok=True)
+    return len(gone)
+
+
+def discard_downloads(workspace: Workspace, now: datetime) -> None:
+    """Remove all files of a workspace at once, and end what makes one: what was forgotten may stand in them."""
+    live = Job.objects.filter(workspace=workspace, kind=Job.Kind.EXPORT, status=Job.Status.RUNNING)
+    live.filter(cancel_asked_at=None).update(cancel_asked_at=now)
+    for job in Job.objects.filter(workspace=workspace).exclude(file_name=""):
+        remove_file(job)
+    Job.objects.filter(workspace=workspace).exclude(file_name="").update(file_name="")
+
+
+def _folder() -> Path:
+    folder: Path = settings.MEMORYHUB_HOME / "downloads"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder

@@ -1,0 +1,396 @@
+"""Long work that is no run: asked for once, cancelled, given back, taken up again, and what it leaves behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from zipfile import ZipFile
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+from django.utils import timezone
+
+from memoryhub.flows import job_progress
+from memoryhub.flows.at_work import at_work, lives, worker_lives, working
+from memoryhub.flows.downloads import discard_downloads, file_of, remove_old_downloads
+from memoryhub.flows.imports import cancel_import, carry_out_import, import_name, run_import, take_up_imports
+from memoryhub.flows.jobs import JobNotFitting, cancel_job, do_next_job, execute_job, request_job, take_up_jobs
+from memoryhub.flows.work_list import import_piece, job_piece, live_count
+from memoryhub.lib.search.operations import indexes
+from memoryhub.lib.search.upkeep import faults
+from memoryhub.models import Job
+from sessions_app.models import AuditRecord, ImportReport, Run, Session, SourceFile, Summary, Workspace
+from tests.hub import PERSON, open_at, talk
+
+pytestmark = pytest.mark.django_db
+HOLD = """
+import sys, time
+from pathlib import Path
+import fcntl
+lock = Path(sys.argv[1]).open("a")
+fcntl.flock(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture(autouse=True)
+def home(settings, tmp_path, monkeypatch):
+    settings.MEMORYHUB_HOME = tmp_path
+    monkeypatch.setattr(job_progress, "STEP_SECONDS", 0.0)  # every step is told, and listens
+    return tmp_path
+
+
+@pytest.fixture
+def due(workspace) -> Workspace:
+    """A workspace with two sessions that are over their limits."""
+    Workspace.objects.update(max_entries=10)
+    workspace.refresh_from_db()
+    for key in ("cli:one", "cli:two"):
+        talk(open_at(workspace, key), 6)
+    connection.check_constraints()  # PostgreSQL alters no table while some wait
+    return workspace
+
+
+def ask(kind: str, workspace: Workspace | None = None, **options) -> Job:
+    return request_job(kind, workspace, options, actor=PERSON, now=timezone.now())[0]
+
+
+def done(job: Job) -> Job:
+    found = execute_job(job.pk, clock=timezone.now)
+    assert found is not None
+    return found
+
+
+def cancelled_at(monkeypatch, job: Job, step: int) -> Job:
+    """Carry a job out that somebody cancels just before its n-th note."""
+    keep = job_progress.Progress.keep
+    notes = 0
+
+    def keep_and_count(self, **values):
+        nonlocal notes
+        notes += 1
+        if notes == step:
+            cancel_job(job, actor=PERSON, now=timezone.now())
+        keep(self, **values)
+
+    monkeypatch.setattr(job_progress.Progress, "keep", keep_and_count)
+    return done(job)
+
+
+def killed(job: Job, home) -> None:
+    """Leave a job as a worker leaves it that was killed with SIGKILL: running, its lock file held by nobody."""
+    now = timezone.now()
+    Job.objects.filter(pk=job.pk).update(status="running", started_at=now, heartbeat_at=now, steps_done=1)
+    kill_holder(home, f"job-{job.pk}")
+
+
+def kill_holder(home, name: str) -> None:
+    (home / "locks").mkdir(exist_ok=True)
+    command = [sys.executable, "-S", "-c", HOLD, str(home / "locks" / f"{name}.lock")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        assert lives(name) is True
+        os.kill(holder.pid, signal.SIGKILL)
+    assert lives(name) is False
+
+
+def test_what_is_asked_for_twice_is_one_job(workspace):
+    first = ask("export", workspace, layout="hub")
+
+    assert ask("export", workspace, layout="hub") == first
+    assert ask("export", workspace, layout="nanobot") != first
+    assert AuditRecord.objects.filter(action="job.requested").count() == 2
+
+
+def test_an_export_becomes_a_file_for_a_day(due, home):
+    job = done(ask("export", due, layout="hub"))
+
+    file = file_of(job)
+    assert (job.status, job.file_name) == ("done", "atlas-hub.zip")
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert "memoryhub.json" in ZipFile(file).namelist()[0]
+    assert job.result["written"]["sessions"] == 2
+    assert remove_old_downloads(timezone.now()) == 0
+    assert remove_old_downloads(timezone.now() + timedelta(days=2)) == 1
+    assert file_of(Job.objects.get()) is None
+
+
+def test_half_a_file_of_a_killed_worker_makes_way(due, home):
+    job = ask("export", due, layout="hub")
+    (home / "downloads").mkdir()
+    (home / "downloads" / f"job-{job.pk}.part").write_text("half")
+
+    assert file_of(done(job)).name == f"job-{job.pk}.out"
+    assert len(list((home / "downloads").iterdir())) == 1
+
+
+def test_what_was_forgotten_waits_in_no_file(due):
+    job = done(ask("export", due, layout="hub"))
+    file = file_of(job)
+
+    discard_downloads(due, timezone.now())
+
+    assert not file.exists()
+
+
+def test_a_cancelled_export_leaves_no_file(due, home, monkeypatch):
+    job = cancelled_at(monkeypatch, ask("export", due, layout="hub"), step=3)
+
+    assert job.status == "cancelled"
+    assert list((home / "downloads").iterdir()) == []
+
+
+def test_all_sessions_that_are_due_are_compressed(due):
+    job = done(ask("compression", due, method="heuristic"))
+
+    assert job.result == {"counts": {"done": 2}}
+    assert Summary.objects.count() == 2
+    assert done(ask("compression", due, method="heuristic")).result == {"counts": {"nothing_due": 2}}
+
+
+def test_chosen_sessions_are_compressed_alone(due):
+    done(ask("compression", due, method="heuristic", sessions=["cli:two"]))
+
+    assert Summary.objects.get().session.key == "cli:two"
+
+
+def test_a_cancelled_compression_keeps_what_it_did(due, monkeypatch):
+    job = cancelled_at(monkeypatch, ask("compression", due, method="heuristic"), step=3)
+
+    assert (job.status, job.result["counts"]) == ("cancelled", {"done": 1})
+    assert Summary.objects.count() == 1
+    assert not Run.objects.filter(status__in=("queued", "running")).exists()
+
+
+def test_cancelling_ends_the_run_at_hand(due):
+    job = ask("compression", due)
+    session = Session.objects.first()
+    run = Run.objects.create(workspace=due, session=session, kind="compression", status="running")
+    Job.objects.update(status="running", result={"run": run.pk})
+
+    cancel_job(job, actor=PERSON, now=timezone.now())
+
+    run.refresh_from_db()
+    assert run.status == "cancelled"
+
+
+def test_indexes_are_made_anew_and_a_cancelled_rebuild_leaves_all_in_step(due, monkeypatch):
+    whole = done(ask("rebuild"))
+    part = cancelled_at(monkeypatch, ask("rebuild"), step=4)
+
+    assert len(whole.result["indexes"]) == len(indexes(connection))
+    assert part.status == "cancelled"
+    assert [wrong for index in indexes(connection) for wrong in faults(connection, index)] == []
+
+
+@pytest.mark.parametrize("kind", ["export", "compression", "rebuild"])
+def test_a_job_whose_worker_was_killed_is_taken_up_again(kind, due, home):
+    job = ask(kind, due if kind != "rebuild" else None)
+    killed(job, home)
+
+    assert take_up_jobs(timezone.now()) == [job]
+    assert do_next_job(clock=timezone.now)
+
+    job.refresh_from_db()
+    assert (job.status, job.options["taken_up"]) == ("done", 1)
+    assert list(AuditRecord.objects.filter(object_kind="job").order_by("id").values_list("action", flat=True)) == [
+        "job.requested",
+        "job.interrupted",
+        "job.finished",
+    ]
+
+
+def test_a_job_of_another_machine_is_taken_up_once_its_heartbeat_stops(workspace):
+    job = ask("export", workspace)
+    now = timezone.now()
+    Job.objects.update(status="running", started_at=now, heartbeat_at=now)
+
+    assert take_up_jobs(now + timedelta(minutes=1)) == []
+    assert take_up_jobs(now + timedelta(minutes=3)) == [job]
+
+
+def test_a_job_that_outlives_three_workers_fails_in_words(workspace, home):
+    job = ask("export", workspace)
+    for _ in range(4):
+        killed(job, home)
+        take_up_jobs(timezone.now())
+
+    job.refresh_from_db()
+    assert (job.status, job.error_code) == ("failed", "interrupted")
+
+
+def test_a_late_worker_writes_nothing_over_the_one_that_has_its_job(due, monkeypatch):
+    job = ask("compression", due, method="heuristic")
+
+    def lose(*_args):
+        Job.objects.update(started_at=timezone.now() + timedelta(minutes=5))
+
+    monkeypatch.setattr("memoryhub.flows.job_work.due_sessions", lambda _workspace: lose() or Session.objects.all())
+
+    assert done(job).status == "running"
+    assert not Summary.objects.exists()
+
+
+def test_a_worker_that_ends_gives_its_job_back(due):
+    job = ask("export", due)
+
+    assert execute_job(job.pk, clock=timezone.now, is_stopping=lambda: True).status == "queued"
+
+
+def test_a_job_that_waits_is_cancelled_at_once_and_one_that_is_over_not_at_all(workspace):
+    job = ask("export", workspace)
+
+    assert cancel_job(job, actor=PERSON, now=timezone.now()).status == "cancelled"
+    with pytest.raises(JobNotFitting):
+        cancel_job(job, actor=PERSON, now=timezone.now())
+
+
+def test_a_failure_says_what_to_do(workspace):
+    job = done(ask("export", workspace, layout="grid"))
+
+    assert (job.status, job.error_code) == ("failed", "export_refused")
+    assert "Choose another layout" in job.error
+
+
+def test_a_fault_of_our_own_ends_the_job_not_the_worker(workspace, monkeypatch):
+    monkeypatch.setattr("memoryhub.flows.job_work.rebuild_indexes", lambda *_args, **_options: 1 / 0)
+
+    assert "ZeroDivisionError" in done(ask("rebuild")).error
+
+
+@pytest.fixture
+def agent(tmp_path):
+    folder = tmp_path / "agents" / "agent"
+    (folder / "sessions").mkdir(parents=True)
+    for number in range(4):
+        lines = f'{{"_type": "metadata", "key": "cli:{number}"}}\n{{"role": "user", "content": "hello {number}"}}\n'
+        (folder / "sessions" / f"cli_{number}.jsonl").write_text(lines)
+    return folder
+
+
+def test_a_cancelled_import_keeps_what_it_read_and_misses_no_file(agent, monkeypatch, django_user_model):
+    monkeypatch.setattr("memoryhub.flows.imports.PROGRESS_SECONDS", -1.0)
+    user = django_user_model.objects.create_user("olga")
+    first = ImportReport.objects.create(path=str(agent), requested_by=user)
+    run_import(first, actor=PERSON, now=timezone.now())
+    (agent / "sessions" / "cli_0.jsonl").write_text('{"role": "user", "content": "anew"}\n')
+    second = ImportReport.objects.create(path=str(agent), requested_by=user, cancel_asked_at=timezone.now())
+
+    run_import(second, actor=PERSON, now=timezone.now())
+
+    second.refresh_from_db()
+    assert second.status == "cancelled"
+    assert second.error == "Cancelled after 1 of 4 files; what was read is kept, import again to go on."
+    assert not SourceFile.objects.filter(status="missing").exists()
+
+
+def test_an_import_that_waits_is_cancelled_at_once(agent, django_user_model):
+    report = ImportReport.objects.create(path=str(agent))
+
+    cancel_import(report, actor=PERSON, now=timezone.now())
+    carry_out_import(report.pk, clock=timezone.now)
+
+    report.refresh_from_db()
+    assert (report.status, Session.objects.count()) == ("cancelled", 0)
+
+
+def test_a_killed_import_is_taken_up_once_and_then_named(agent, home, django_user_model):
+    user = django_user_model.objects.create_user("olga")
+    report = ImportReport.objects.create(path=str(agent), requested_by=user, status="running")
+    kill_holder(home, import_name(report.pk))
+
+    assert take_up_imports(timezone.now) == 1
+    report.refresh_from_db()
+    assert (report.status, report.error_code, Session.objects.count()) == ("done", "", 4)
+
+    ImportReport.objects.update(status="running", error_code="interrupted")
+    kill_holder(home, import_name(report.pk))
+    take_up_imports(timezone.now)
+
+    report.refresh_from_db()
+    assert (report.status, report.error_code) == ("failed", "interrupted")
+
+
+def test_ctrl_c_ends_an_import_and_an_export_in_words(agent, due, home, monkeypatch, capsys):
+    def interrupt(*_args):
+        raise KeyboardInterrupt
+
+    place = home.parent / f"{home.name}-out"
+    for command in (["import_workspace", str(agent)], ["export_workspace", "atlas", str(place)], ["rebuild_search"]):
+        monkeypatch.setattr(f"memoryhub.management.commands.{command[0]}.drawn", lambda _unit: interrupt)
+        with pytest.raises(SystemExit) as ended:
+            call_command(*command)
+        assert ended.value.code == 130
+
+    assert capsys.readouterr().err.count("Stopped") == 3
+    assert ImportReport.objects.get().status == "cancelled"
+    assert not place.exists()
+
+
+def test_what_is_done_tells_how_long_the_rest_takes_and_nothing_else_does(workspace):
+    now = timezone.now()
+    job = ask("export", workspace)
+    Job.objects.update(status="running", started_at=now - timedelta(seconds=30), steps_done=300, steps_total=400)
+    job.refresh_from_db()
+
+    assert job_piece(job, now).seconds_left == 10
+    job.steps_done = 10
+    assert job_piece(job, now).seconds_left is None
+
+
+def test_work_that_no_worker_takes_up_says_so(workspace, home):
+    later = timezone.now() + timedelta(minutes=1)
+    job = ask("export", workspace)
+
+    assert job_piece(job, later).is_stranded
+    with working():
+        assert worker_lives()
+        assert not job_piece(job, later).is_stranded
+
+
+def test_the_file_at_hand_is_known(workspace):
+    report = ImportReport.objects.create(path="/x", status="running")
+
+    with at_work(import_name(report.pk)) as note:
+        note("sessions/a.jsonl")
+        assert import_piece(report, timezone.now()).stage == "sessions/a.jsonl"
+
+
+def test_counting_is_one_query(workspace, django_assert_num_queries):
+    ask("export", workspace)
+    ask("rebuild")
+
+    with django_assert_num_queries(1):
+        assert live_count(Workspace.objects.all(), of_hub=True) == 2
+    assert live_count(Workspace.objects.all(), of_hub=False) == 1
+
+
+def test_the_command_lists_and_cancels(workspace, command):
+    job = ask("export", workspace)
+
+    (one,) = command("work")["work"]
+    assert (one["name"], one["workspace"]) == (f"job-{job.pk}", "atlas")
+    assert command("work", "cancel", str(job.pk))["work"][0]["status"] == "cancelled"
+    assert command("work", "show", "run-99", status=1)["error"]["code"] == "not_found"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_export_goes_on_while_others_write(due, monkeypatch):
+    keep = job_progress.Progress.keep
+
+    def keep_beside_a_writer(self, **values):
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(lambda: Workspace.objects.update(name="Elsewhere")).result()
+            pool.submit(lambda: connection.close()).result()
+        keep(self, **values)
+
+    monkeypatch.setattr(job_progress.Progress, "keep", keep_beside_a_writer)
+
+    assert done(ask("export", due, layout="hub")).status == "done"

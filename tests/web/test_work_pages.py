@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import io
+from zipfile import ZipFile
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from memoryhub.flows.jobs import do_next_job, request_job
+from memoryhub.models import Job
+from memoryhub.views import export
+from sessions_app.models import AuditRecord, ImportReport, Workspace
+from tests.hub import PERSON, open_at, talk
+
+pytestmark = pytest.mark.django_db
+PAGE = "/work/"
+
+
+@pytest.fixture(autouse=True)
+def home(settings, tmp_path):
+    settings.MEMORYHUB_HOME, settings.MEMORYHUB_BACKUP_DIR = tmp_path, tmp_path / "backups"
+
+
+@pytest.fixture
+def large(workspace, monkeypatch) -> Workspace:
+    monkeypatch.setattr(export, "LARGE_ENTRIES", 2)
+    talk(open_at(workspace), 2)
+    return workspace
+
+
+def ask(workspace, kind="export") -> Job:
+    return request_job(kind, workspace, {}, actor=PERSON, now=timezone.now())[0]
+
+
+def text(response) -> str:
+    return response.content.decode()
+
+
+def test_a_large_workspace_is_exported_by_a_job_and_downloaded_then(editor: Client, large):
+    answer = editor.post("/w/atlas/export/download/", {"layout": "hub"})
+    again = editor.post("/w/atlas/export/download/", {"layout": "hub"})
+    waiting = text(editor.get(answer["Location"]))
+    do_next_job(clock=timezone.now)
+    over = text(editor.get(answer["Location"]))
+    file = editor.post(f"{answer['Location']}download/")
+
+    assert answer["Location"] == again["Location"]
+    assert 'hx-trigger="every 1s"' in waiting
+    assert "Download atlas-hub.zip" in over
+    assert 'hx-trigger="every' not in over
+    assert file["Content-Disposition"] == 'attachment; filename="atlas-hub.zip"'
+    assert file["Content-Security-Policy"] == "sandbox"
+    assert ZipFile(io.BytesIO(b"".join(file.streaming_content))).namelist()
+    assert AuditRecord.objects.get(action="job.downloaded").actor_name == "edda"
+
+
+def test_a_viewer_sees_a_job_and_decides_nothing(viewer_client: Client, large):
+    job = ask(large)
+    do_next_job(clock=timezone.now)
+    page = text(viewer_client.get(f"/work/{job.pk}/"))
+
+    assert "Done" in page
+    assert "Download" not in page
+    for verb in ("download", "cancel", "retry"):
+        assert viewer_client.post(f"/work/{job.pk}/{verb}/").status_code == 404
+
+
+def test_work_of_others_is_not_there(stranger_client: Client, editor: Client, workspace):
+    job, of_hub = ask(workspace), ask(None, "rebuild")
+    ImportReport.objects.create(path="/secret/place", status="running")
+
+    for pk in (job.pk, of_hub.pk):
+        assert stranger_client.get(f"/work/{pk}/").status_code == 404
+    assert editor.get(f"/work/{of_hub.pk}/").status_code == 404
+    mine = text(editor.get(PAGE))
+    assert f'id="job-{job.pk}"' in mine
+    assert "/secret/place" not in mine
+    assert "Work under way (1)" in mine
+    assert "Nothing is under way" in text(stranger_client.get(PAGE))
+
+
+def test_the_list_asks_again_only_while_something_goes_on(admin_client: Client, workspace):
+    idle = text(admin_client.get(PAGE))
+    job = ask(workspace)
+    part = text(admin_client.get(PAGE, {"part": "1"}, headers={"HX-Request": "true"}))
+
+    assert 'hx-trigger="every' not in idle
+    assert part.lstrip().startswith('<div id="work-list"')
+    assert 'hx-trigger="every 1s"' in part
+    assert f'id="cancel-job-{job.pk}"' in part
+
+
+def test_a_job_is_cancelled_and_asked_for_again(editor: Client, workspace):
+    job = ask(workspace)
+
+    cancelled = text(editor.post(f"/work/{job.pk}/cancel/", follow=True))
+    again = editor.post(f"/work/{job.pk}/retry/")
+
+    assert "Cancelled" in cancelled
+    assert again["Location"] == f"/work/{Job.objects.latest('id').pk}/"
+    assert Job.objects.count() == 2
+    assert "over already" in text(editor.post(f"/work/{job.pk}/cancel/", follow=True))
+
+
+def test_what_no_worker_takes_up_says_how_to_start_one(editor: Client, workspace):
+    job = ask(workspace)
+    Job.objects.update(created_at="2026-04-01T12:00:00Z")
+
+    assert "python3 manage.py worker" in text(editor.get(f"/work/{job.pk}/"))
+
+
+def test_all_that_is_due_is_previewed_and_compressed(editor: Client, workspace):
+    Workspace.objects.update(max_entries=20)
+    talk(open_at(workspace), 6)
+
+    preview = text(editor.get("/w/atlas/compress/"))
+    answer = editor.post("/w/atlas/compress/", {"method": "heuristic"})
+    do_next_job(clock=timezone.now)
+
+    assert "24 entries in their contexts" in preview
+    assert "1 compressed" in text(editor.get(answer["Location"]))
+    assert "No session is due" in text(editor.get("/w/atlas/compress/"))
+
+
+def test_the_runs_page_shows_the_workspaces_own_work(viewer_client: Client, workspace):
+    job, other = ask(workspace), ask(Workspace.objects.create(slug="other", name="Other"))
+
+    page = text(viewer_client.get("/w/atlas/runs/"))
+
+    assert f'id="job-{job.pk}"' in page
+    assert f'id="job-{other.pk}"' not in page
+    assert viewer_client.get("/w/atlas/work/").status_code == 302
+
+
+def test_only_operators_of_the_hub_rebuild_its_search(admin_client: Client, editor: Client):
+    assert editor.post("/work/rebuild/").status_code == 404
+    answer = admin_client.post("/work/rebuild/", {"table": "sessions_app_entry"})
+    do_next_job(clock=timezone.now)
+
+    page = text(admin_client.get(answer["Location"]))
+    assert "1 index made anew" in page
+
+
+def test_an_import_is_cancelled_by_those_who_may(editor: Client, viewer_client: Client, workspace):
+    report = ImportReport.objects.create(path="/x", workspace=workspace, status="running", files_done=1, file_count=4)
+
+    assert viewer_client.post(f"/imports/{report.pk}/cancel/").status_code == 404
+    page = text(editor.post(f"/imports/{report.pk}/cancel/", follow=True))
+
+    assert "1 of 4 files" in page
+    assert "Cancelling" in page
