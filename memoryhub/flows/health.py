@@ -1,0 +1,223 @@
+"""How workspaces are doing, in figures that a page shows side by side: a few queries for all of them together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+
+from django.db.models import Count, F, Max, Min, OuterRef, Q, Subquery, Sum
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from memoryhub.lib.charts import AreaChart, Proportion, growth, proportion
+from memoryhub.models import AccessRecord
+from sessions_app.models import AuditRecord, DailyTotal, Run, Session, Workspace
+from sessions_app.services.stats import TokenFigures
+
+GROWTH_DAYS = 84  # twelve weeks
+GROWTH_STEPS = 12
+RUN_DAYS = 30
+READ_DAYS = 7
+NOTHING = TokenFigures(0, 0, 0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Consolidations:
+    """Consolidations of the last 30 days by what came of them; ``failed`` counts those that gave up too."""
+
+    done: int = 0
+    held: int = 0
+    failed: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.done + self.held + self.failed
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A value against its limit. ``fill`` and ``mark`` are percentages of a bar that has room for both of them."""
+
+    value: int
+    limit: int
+
+    @property
+    def is_over(self) -> bool:
+        return self.value > self.limit
+
+    @property
+    def share(self) -> float:
+        """The value as a share of the limit; above 1 where it is over."""
+        return self.value / self.limit if self.limit else 0.0
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """Both to the last token, as sentences have them."""
+        return f"{self.value:,}", f"{self.limit:,}"
+
+    @property
+    def fill(self) -> float:
+        return self._percentage(self.value)
+
+    @property
+    def mark(self) -> float:
+        return self._percentage(self.limit)
+
+    def _percentage(self, part: int) -> float:
+        return round(100 * part / max(self.value, self.limit, 1), 2)
+
+
+@dataclass(frozen=True)
+class Health:
+    """How one workspace is doing. Tokens are estimates; ``added`` entries and ``growth`` are of the last 12 weeks.
+
+    ``context``: the largest session that the agent sees against the limit of tokens at which one is compressed.
+    ``reads``: by agents in the last 7 days. ``active_at``: when anything last changed.
+    """
+
+    figures: TokenFigures
+    context: Gauge
+    growth: AreaChart
+    added: int = 0
+    consolidations: Consolidations = field(default_factory=Consolidations)
+    reads: int = 0
+    active_at: datetime | None = None
+
+    @property
+    def share(self) -> Proportion:
+        figures = self.figures
+        return proportion(
+            original=figures.original_tokens, active=figures.active_tokens, summary=figures.summary_tokens
+        )
+
+    @property
+    def saved(self) -> float | None:
+        """The share of all tokens that the agents' models need not read; None where there are none."""
+        original = self.figures.original_tokens
+        return max(0, self.figures.saved_tokens) / original if original else None
+
+
+def health_of(workspaces: Sequence[Workspace], *, now: datetime) -> dict[int, Health]:
+    """Return how some workspaces are doing, by primary key. Seven queries, however many they are."""
+    pks = [workspace.pk for workspace in workspaces]
+    figures, largest = _token_figures(pks)
+    charts = _growth_of(pks, timezone.localdate(now))
+    consolidations = _consolidations(pks, now)
+    reads = _reads(pks, now)
+    active = _last_changes(pks)
+    return {
+        workspace.pk: Health(
+            figures=figures.get(workspace.pk, NOTHING),
+            context=Gauge(largest.get(workspace.pk, 0), workspace.max_tokens),
+            growth=charts[workspace.pk][0],
+            added=charts[workspace.pk][1],
+            consolidations=consolidations.get(workspace.pk, Consolidations()),
+            reads=reads.get(workspace.pk, 0),
+            active_at=active.get(workspace.pk) or workspace.updated_at,
+        )
+        for workspace in workspaces
+    }
+
+
+def growth_points(first: date | None, before: int, days: Mapping[date, int], today: date) -> list[tuple[date, int]]:
+    """Return a running total at some 13 evenly spaced days of the last 12 weeks, or of the life since ``first``.
+
+    ``before``: what was there before these days; ``days``: what each of them added. The last point is today's total,
+    to which days that are yet to come count, as some agents' clocks have them.
+    """
+    if first is None:
+        return []
+    start = min(today, max(first, today - timedelta(days=GROWTH_DAYS)))
+    step = max(1, -(-(today - start).days // GROWTH_STEPS))
+    steps = (today - start).days // step
+    marks = [today - timedelta(days=step * back) for back in range(steps, -1, -1)]
+    points = [(mark, before + sum(count for day, count in days.items() if day <= mark)) for mark in marks[:-1]]
+    return [*points, (today, before + sum(days.values()))]
+
+
+def _token_figures(pks: Sequence[int]) -> tuple[dict[int, TokenFigures], dict[int, int]]:
+    """Return the totals of workspaces' sessions, and the context of the largest one that the agent sees."""
+    in_sight = Q(archived_at=None, is_visible_to_agent=True)
+    rows = (
+        Session.objects.filter(workspace__in=pks)
+        .order_by()
+        .values("workspace")
+        .annotate(
+            sessions=Count("pk"),
+            all_entries=Sum("entry_count"),
+            active_entries=Sum("active_entry_count"),
+            original=Sum("total_tokens"),
+            active=Sum("active_tokens"),
+            in_summaries=Sum("summary_tokens"),
+            largest=Max(F("active_tokens") + F("summary_tokens"), filter=in_sight),
+        )
+    )
+    figures, largest = {}, {}
+    for row in rows:
+        figures[row["workspace"]] = TokenFigures(
+            sessions=row["sessions"],
+            entries=row["all_entries"],
+            active_entries=row["active_entries"],
+            original_tokens=row["original"],
+            active_tokens=row["active"],
+            summary_tokens=row["in_summaries"],
+        )
+        largest[row["workspace"]] = row["largest"] or 0
+    return figures, largest
+
+
+def _growth_of(pks: Sequence[int], today: date) -> dict[int, tuple[AreaChart, int]]:
+    """Return each workspace's growth as a chart, and the entries of the last 12 weeks."""
+    totals = DailyTotal.objects.filter(workspace__in=pks, session=None).order_by()
+    start = today - timedelta(days=GROWTH_DAYS)
+    earlier: dict[int, tuple[date, int]] = {
+        pk: (first, count)
+        for pk, first, count in totals.values_list("workspace").annotate(
+            first=Min("day"), count=Coalesce(Sum("entry_count", filter=Q(day__lt=start)), 0)
+        )
+    }
+    days: defaultdict[int, dict[date, int]] = defaultdict(dict)
+    late = totals.filter(day__gte=start).values_list("workspace", "day").annotate(n=Sum("entry_count"))
+    for pk, day, count in late:
+        days[pk][day] = count
+    found = {}
+    for pk in pks:
+        first, before = earlier.get(pk, (None, 0))
+        points = growth_points(first, before, days[pk], today)
+        found[pk] = (growth(points), sum(days[pk].values()))
+    return found
+
+
+def _consolidations(pks: Sequence[int], now: datetime) -> dict[int, Consolidations]:
+    runs = Run.objects.filter(
+        workspace__in=pks, kind=Run.Kind.CONSOLIDATION, created_at__gte=now - timedelta(days=RUN_DAYS)
+    )
+    rows = (
+        runs.order_by()
+        .values_list("workspace")
+        .annotate(
+            done=Count("pk", filter=Q(status=Run.Status.DONE)),
+            held=Count("pk", filter=Q(status=Run.Status.HELD)),
+            failed=Count("pk", filter=Q(status__in=(Run.Status.FAILED, Run.Status.PARKED))),
+        )
+    )
+    return {pk: Consolidations(done, held, failed) for pk, done, held, failed in rows}
+
+
+def _reads(pks: Sequence[int], now: datetime) -> dict[int, int]:
+    """Count the readings by tokens. Their keys grow with time, so that the first of these days finds all of them in
+    the index by token alone."""
+    recent = AccessRecord.objects.filter(at__gte=now - timedelta(days=READ_DAYS))
+    first = recent.order_by("at", "id").values_list("pk", flat=True).first()
+    if first is None:
+        return {}
+    read = AccessRecord.objects.filter(token__workspace__in=pks, pk__gte=first)
+    return dict(read.order_by().values_list("token__workspace").annotate(n=Count("pk")))
+
+
+def _last_changes(pks: Sequence[int]) -> dict[int, datetime | None]:
+    told = AuditRecord.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("at")[:1]
+    rows = Workspace.objects.filter(pk__in=pks).order_by()
+    return dict(rows.annotate(told_at=Subquery(told)).values_list("pk", "told_at"))

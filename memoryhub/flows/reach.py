@@ -1,0 +1,37 @@
+"""Where a person may act: the workspaces in which something may be theirs to settle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import QuerySet
+
+from sessions_app.models import Membership, Workspace
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Where a person may act: as an editor, and as an operator; ``is_whole`` for operators of the hub."""
+
+    curated: QuerySet[Workspace]
+    operated: QuerySet[Workspace]
+    is_whole: bool = False
+
+    def within(self, workspace: Workspace) -> Reach:
+        return Reach(self.curated.filter(pk=workspace.pk), self.operated.filter(pk=workspace.pk))
+
+
+def whole_reach() -> Reach:
+    """Return the reach of an operator of the hub: every workspace."""
+    return Reach(Workspace.objects.all(), Workspace.objects.all(), is_whole=True)
+
+
+def reach_of(user: AbstractBaseUser | AnonymousUser) -> Reach:
+    """Return where a person may act; nowhere for one who may only read. No query."""
+    if getattr(user, "is_superuser", False):
+        return whole_reach()
+    operator, editor = Membership.Role.OPERATOR, Membership.Role.EDITOR
+    mine = Membership.objects.filter(user=user.pk or 0)
+    curated = Workspace.objects.filter(pk__in=mine.filter(role__in=(operator, editor)).values("workspace"))
+    return Reach(curated, Workspace.objects.filter(pk__in=mine.filter(role=operator).values("workspace")))

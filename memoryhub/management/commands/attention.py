@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from memoryhub.flows.attention import need_document, needs_of
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.flows.reach import whole_reach
+from memoryhub.management.json_command import JsonCommand
+
+MARKS = {"problem": "!", "warning": "?", "info": " "}
+
+
+class Command(JsonCommand):
+    help = "List what needs a person, the most urgent first: over all workspaces, or in one."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("workspace", nargs="?")
+
+    def run(self, *, workspace: str | None, **_options: Any) -> dict[str, Any]:
+        reach = whole_reach()
+        if workspace:
+            reach = reach.within(find_workspace(workspace))
+        return {"needs": [need_document(need) for need in needs_of(reach, now=timezone.now())]}
+
+    def show(self, result: dict[str, Any]) -> None:
+        for need in result["needs"]:
+            since = f"{need['since']:%Y-%m-%d %H:%M}" if need["since"] else ""
+            self.line(f"{MARKS[need['gravity']]} {since:<16}  {need['workspace'] or '-'}: {need['text']}")
+            self.line(f"{'':<20}{need['url']}")
+        if not result["needs"]:
+            self.line("Nothing needs you.")

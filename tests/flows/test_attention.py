@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from knowledge_app.models import Concern, HeldChange, MemoryDocument
+from knowledge_app.services.outside import SYNC
+from memoryhub.flows.attention import Need, needs_of
+from memoryhub.flows.reach import reach_of, whole_reach
+from sessions_app.models import ImportProblem, ImportReport, Membership, Run, Session, SyncState, Workspace
+from sessions_app.services.runs import dismiss_run
+from tests.hub import PERSON, open_at
+
+pytestmark = pytest.mark.django_db
+NOW = timezone.now()
+
+
+def hold(workspace: Workspace, text: str = "new", **values: Any) -> HeldChange:
+    document, _ = MemoryDocument.objects.get_or_create(workspace=workspace, name="MEMORY.md")
+    who = {"author_kind": "run", "author_name": "run 1"} | values
+    return HeldChange.objects.create(
+        workspace=workspace, document=document, proposed=text, proposed_hash=text, reason="loses facts", **who
+    )
+
+
+def find_concerns(workspace: Workspace, kind: str, count: int = 1) -> None:
+    for number in range(count):
+        mark = f"{kind}{number}"
+        Concern.objects.create(
+            workspace=workspace, kind=kind, table="facts", object_id=number, what="it", fingerprint=mark
+        )
+
+
+def stop(workspace: Workspace, status: str, **values: Any) -> Run:
+    facts = {"kind": "consolidation", "finished_at": NOW - timedelta(hours=2)} | values
+    return Run.objects.create(workspace=workspace, status=status, **facts)
+
+
+def over_limit(workspace: Workspace, key: str = "cli:big", **values: Any) -> Session:
+    session = open_at(workspace, key)
+    facts = {"active_tokens": workspace.max_tokens + 1, "updated_at": NOW} | values
+    Session.objects.filter(pk=session.pk).update(**facts)
+    return session
+
+
+def fold(session: Session, status: str) -> Run:
+    return stop(session.workspace, status, session=session, kind="compression")
+
+
+def imported(workspace: Workspace | None, *outcomes: str, **values: Any) -> ImportReport:
+    report = ImportReport.objects.create(
+        **{"workspace": workspace, "path": "/agent", "status": "done", "problem_count": len(outcomes)} | values
+    )
+    for outcome in outcomes:
+        ImportProblem.objects.create(report=report, file="f", what="what", action="kept", outcome=outcome)
+    return report
+
+
+def needs() -> list[Need]:
+    return needs_of(whole_reach(), now=NOW)
+
+
+def kinds() -> list[str]:
+    return [need.kind for need in needs()]
+
+
+def test_the_most_urgent_come_first(workspace):
+    find_concerns(workspace, "stale")
+    Workspace.objects.filter(pk=workspace.pk).update(auto_compress=False)
+    over_limit(workspace)
+    stop(workspace, "parked")
+    hold(workspace)
+    SyncState.objects.create(workspace=workspace, failed_at=NOW, error_code="folder_missing", error="It is gone.")
+    Workspace.objects.filter(pk=workspace.pk).update(path="/agent")
+    find_concerns(workspace, "secret")
+
+    assert kinds() == ["secret", "folder", "held", "parked", "budget", "concerns"]
+
+
+def test_one_held_change_leads_to_itself_and_several_to_the_inbox(workspace):
+    old = hold(workspace, created_at=NOW - timedelta(days=2))
+    [one] = needs()
+    hold(workspace, "newer")
+    [both] = needs()
+
+    assert one.url == f"/w/atlas/review/{old.pk}/"
+    assert one.text == "A change of MEMORY.md is held for review."
+    assert (both.url, both.count, both.since) == ("/w/atlas/review/", 2, old.created_at)
+
+
+def test_a_conflict_with_the_agents_file_is_told_apart(workspace):
+    hold(workspace, author_kind=SYNC.kind, author_name=SYNC.name)
+
+    assert kinds() == ["conflict"]
+
+
+def test_a_held_run_is_told_of_once(workspace):
+    hold(workspace, run=stop(workspace, "held"))
+    summary = stop(workspace, "held", kind="compression")
+
+    assert [(need.kind, need.url) for need in needs()][1:] == [("approval", f"/w/atlas/runs/{summary.pk}/")]
+    assert kinds() == ["held", "approval"]
+
+
+def test_a_failed_run_is_let_be_once_somebody_did_something_about_it(workspace):
+    dismissed = stop(workspace, "parked", kind="extraction")
+    dismiss_run(dismissed, note="not worth it", actor=PERSON, now=NOW)
+    stop(workspace, "failed")
+    stop(workspace, "done")
+    stop(workspace, "failed", kind="scan", finished_at=NOW - timedelta(days=8))
+    failed = stop(workspace, "failed", kind="compaction")
+
+    assert [need.url for need in needs()] == [f"/w/atlas/runs/{failed.pk}/"]
+
+
+def test_runs_that_nobody_takes_are_told_of_after_half_an_hour(workspace):
+    Run.objects.create(workspace=workspace, kind="scan", not_before=NOW - timedelta(minutes=10))
+    assert kinds() == []
+
+    Run.objects.create(workspace=workspace, kind="compaction", not_before=NOW - timedelta(hours=1))
+    assert kinds() == ["waiting"]
+
+
+def test_a_session_over_its_limit_is_told_of_where_nothing_compresses_it(workspace):
+    session = over_limit(workspace)
+    assert kinds() == []  # the worker is about to see it
+
+    Session.objects.filter(pk=session.pk).update(updated_at=NOW - timedelta(hours=2))
+    assert kinds() == ["budget"]
+
+    Session.objects.filter(pk=session.pk).update(updated_at=NOW)
+    Workspace.objects.update(auto_compress=False)
+    [need] = needs()
+    assert need.url == f"/w/atlas/sessions/{session.pk}/compress/"
+    assert "nothing compresses it" in need.text
+
+
+@pytest.mark.parametrize("change", [{"archived_at": NOW}, {"is_visible_to_agent": False}, {"active_tokens": 50_000}])
+def test_a_session_that_burdens_no_agent_is_passed_over(workspace, change):
+    Workspace.objects.update(auto_compress=False)
+    over_limit(workspace, **change)
+
+    assert kinds() == []
+
+
+@pytest.mark.parametrize("status", ["queued", "cancelled", "undone"])
+def test_a_session_is_passed_over_while_its_compression_waits_or_was_refused(workspace, status):
+    Workspace.objects.update(auto_compress=False)
+    fold(over_limit(workspace), status)
+
+    assert kinds() == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"unavailable_since": NOW}, "can't be opened"),
+        ({"is_followed": True, "updated_at": NOW - timedelta(hours=1)}, "worker running"),
+        ({"sync_state__unwritten": {"MEMORY.md": "It is read-only."}}, "can't be written: It is read-only."),
+        ({"sync_state__requested_at": NOW - timedelta(hours=1)}, "worker running"),
+        ({"sync_state__failed_at": NOW, "sync_state__error_code": "x", "sync_state__error": "No."}, "failed: No."),
+    ],
+)
+def test_a_folder_that_fails_or_lags_is_told_of(workspace, facts, words):
+    mine = {name: value for name, value in facts.items() if "__" not in name}
+    Workspace.objects.filter(pk=workspace.pk).update(path="/agent", **mine)
+    states = {name.removeprefix("sync_state__"): value for name, value in facts.items() if "__" in name}
+    if states:
+        SyncState.objects.create(workspace=workspace, **states)
+
+    [need] = needs()
+
+    assert (need.kind, need.url) == ("folder", "/w/atlas/sync/")
+    assert words in need.text
+
+
+def test_a_folder_in_step_needs_nobody(workspace):
+    Workspace.objects.filter(pk=workspace.pk).update(path="/agent", is_followed=True)
+    SyncState.objects.create(workspace=workspace, succeeded_at=NOW - timedelta(seconds=30))
+
+    assert kinds() == []
+
+
+def test_secrets_and_orders_stand_by_themselves_and_the_rest_together(workspace):
+    find_concerns(workspace, "secret", 2)
+    find_concerns(workspace, "order")
+    find_concerns(workspace, "duplicate", 3)
+    find_concerns(workspace, "contradiction")
+    Concern.objects.filter(kind="order").update(status="dismissed")
+
+    assert [(need.kind, need.count, need.url) for need in needs()] == [
+        ("secret", 2, "/w/atlas/hygiene/?kind=secret"),
+        ("concerns", 4, "/w/atlas/hygiene/"),
+    ]
+    assert needs()[1].text == "The last scan found 4 smaller things: contradictions 1, duplicates 3."
+
+
+def test_only_the_latest_import_counts_and_only_what_wants_a_look(workspace):
+    imported(workspace, "rejected")
+    assert [need.count for need in needs()] == [1]
+
+    imported(workspace, "noted", "ignored")
+    assert kinds() == []
+
+    imported(workspace, "rejected", created_at=NOW - timedelta(days=8))
+    assert kinds() == []
+
+
+def test_an_import_that_failed_before_there_was_a_workspace_is_the_hubs(workspace):
+    report = imported(None, status="failed", error="There is no such folder.")
+    ours = needs_of(whole_reach().within(workspace), now=NOW)
+
+    assert [need.url for need in needs()] == [f"/imports/{report.pk}/"]
+    assert ours == []
+
+
+@pytest.mark.parametrize(
+    ("role", "expected"), [("viewer", []), ("editor", ["held"]), ("operator", ["folder", "held"])]
+)
+def test_people_are_told_of_what_they_may_act_on(workspace, role, expected):
+    user = User.objects.create_user("ines")
+    Membership.objects.create(workspace=workspace, user=user, role=role)
+    hold(workspace)
+    Workspace.objects.filter(pk=workspace.pk).update(path="/agent", unavailable_since=NOW)
+    hold(Workspace.objects.create(slug="other", name="Other"))
+
+    assert [need.kind for need in needs_of(reach_of(user), now=NOW)] == expected
+
+
+def test_the_command_lists_the_same(workspace, command, capsys):
+    hold(workspace)
+    hold(Workspace.objects.create(slug="other", name="Other"))
+
+    everything = command("attention")["needs"]
+    of_one = command("attention", "atlas")["needs"]
+
+    assert [need["workspace"] for need in everything] == ["atlas", "other"]
+    assert of_one == everything[:1]
+    assert command("attention", "nobody", status=1)["error"]["code"] == "not_found"
