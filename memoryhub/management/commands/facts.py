@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from datetime import date
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.models import Fact, MemoryDocument
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
+from memoryhub.flows.documents import edit_document
+from memoryhub.flows.lookup import find_document, find_workspace
+from memoryhub.flows.runs import complete
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "facts")
+EDITS = ("pin", "unpin", "verify", "review")
+ACTIONS = ("list", *EDITS, "recategorise", "withdraw", "undo")
+
+
+class Command(JsonCommand):
+    help = "The fact lines of a memory document: list, pin, verify, date their review, re-categorise, withdraw."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=ACTIONS)
+        parser.add_argument("workspace")
+        parser.add_argument("ids", nargs="*", type=int, help="numbers of facts, as list shows them; undo: a revision")
+        parser.add_argument("--document", default="MEMORY.md")
+        parser.add_argument("--category", default="", help="for recategorise (default: none)")
+        parser.add_argument("--by", type=date.fromisoformat, help="for review: a day, YYYY-MM-DD")
+        parser.add_argument("--reason", default="", help="for withdraw")
+
+    def run(self, *, action: str, workspace: str, ids: list[int], **options: Any) -> dict[str, Any]:
+        document = find_document(find_workspace(workspace), options["document"])
+        now = timezone.now()
+        if action == "list":
+            living = Fact.objects.filter(document=document, died=None).order_by("line", "id")
+            return {"facts": [_fact(fact) for fact in living]}
+        if action in EDITS:
+            values = {"review_by": options["by"].isoformat() if options["by"] else ""} if action == "review" else {}
+            own = list(Fact.objects.filter(document=document, died=None, pk__in=ids).values_list("pk", flat=True))
+            run = edit_rows(document.workspace, "facts", action, own, values=values, actor=COMMAND, now=now)
+            return {"run": edit_document(complete(run, now=timezone.now))}
+        if action == "undo":
+            revision = undo_revision(document, ids[0] if ids else 0, actor=COMMAND, now=now).revision
+            return {"revision": revision.number if revision else None}
+        return _revised(_revise(document, action, ids, options))
+
+    def show(self, result: dict[str, Any]) -> None:
+        for fact in result.get("facts", []):
+            self.line(f"{fact['id']}. line {fact['line']}{' (pinned)' * fact['pinned']}: {fact['text']}")
+        if "run" in result:
+            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
+        if "revision" in result:
+            self.line(f"revision {result['revision'] or 'unchanged'}")
+
+
+def _revise(document: MemoryDocument, action: str, ids: list[int], options: dict[str, Any]) -> Revised:
+    now = timezone.now()
+    if action == "recategorise":
+        return recategorise_facts(document, ids, options["category"], actor=COMMAND, now=now)
+    return withdraw_facts(document, ids, actor=COMMAND, now=now, reason=options["reason"])
+
+
+def _revised(revised: Revised) -> dict[str, Any]:
+    return {"changed": revised.count, "revision": revised.revision.number if revised.revision else None}
+
+
+def _fact(fact: Fact) -> dict[str, Any]:
+    return {
+        "id": fact.pk,
+        "line": fact.line,
+        "section": fact.section,
+        "category": fact.category or None,
+        "text": fact.text,
+        "pinned": fact.pinned,
+        "last_verified_at": fact.last_verified_at,
+        "review_by": fact.review_by,
+    }

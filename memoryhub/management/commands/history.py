@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.utils import timezone
+
+from knowledge_app.models import HistoryEntry
+from knowledge_app.services.edits import edit_rows
+from memoryhub.flows.documents import edit_document
+from memoryhub.flows.lookup import find_workspace
+from memoryhub.flows.runs import complete
+from memoryhub.management.json_command import JsonCommand
+from sessions_app.services.audit import Actor
+
+COMMAND = Actor("command", "history")
+
+
+class Command(JsonCommand):
+    help = "The history: list its entries, put some into the archive, take them back."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("action", choices=("list", "archive", "unarchive"))
+        parser.add_argument("workspace")
+        parser.add_argument("positions", nargs="*", type=int, help="positions of entries, as list shows them")
+        parser.add_argument("--limit", type=int, default=50, help="for list: the latest so many")
+
+    def run(
+        self, *, action: str, workspace: str, positions: list[int], limit: int, **_options: Any
+    ) -> dict[str, Any]:
+        found = find_workspace(workspace)
+        rows = HistoryEntry.objects.filter(workspace=found).order_by("-position")
+        if action == "list":
+            return {"entries": [_entry(row) for row in rows[: max(1, limit)]]}
+        pks = list(rows.filter(position__in=positions).values_list("pk", flat=True))
+        run = edit_rows(found, "history", action, pks, actor=COMMAND, now=timezone.now())
+        return {"run": edit_document(complete(run, now=timezone.now))}
+
+    def show(self, result: dict[str, Any]) -> None:
+        for entry in result.get("entries", []):
+            self.line(f"{entry['position']}.{' (archive)' * entry['archived']} {entry['content']}")
+        if "run" in result:
+            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
+
+
+def _entry(row: HistoryEntry) -> dict[str, Any]:
+    return {
+        "position": row.position,
+        "at": row.occurred_at,
+        "content": row.content,
+        "archived": row.is_archived,
+        "withdrawn_at": row.withdrawn_at,
+    }
