@@ -1,0 +1,114 @@
+"use strict";
+
+/* The command palette: a combobox in a dialog. The server answers with the rows; where one was lately is kept here. */
+(() => {
+  const palette = one("#palette");
+  const STORE = "recent-places";
+  if (!palette) return localStorage.removeItem(STORE); /* signed out: nobody else is to see where one was */
+  const [box, list, count] = ["input", "[role='listbox']", "output"].map((part) => one(part, palette));
+  const { address, workspace, user, recent } = palette.dataset;
+  let waiting = 0, asking = null, asked = null;
+
+  /* Recent places, newest first, of this person alone. */
+  const places = () => {
+    try {
+      const kept = JSON.parse(localStorage.getItem(STORE) ?? "{}");
+      return kept.user === user ? kept.places : [];
+    } catch { return []; }
+  };
+  const here = { url: location.pathname + location.search, title: document.title.replace(/ · MemoryHub$/, "") };
+  const status = performance.getEntriesByType("navigation")[0]?.responseStatus ?? 200;
+  if (status < 300 && location.pathname !== address) {
+    const others = places().filter(({ url }) => url !== here.url);
+    localStorage.setItem(STORE, JSON.stringify({ user, places: [here, ...others].slice(0, 9) }));
+  }
+
+  const options = () => all("[role='option']", list);
+  const chosen = () => one("[aria-selected='true']", list);
+  const choose = (option) => {
+    chosen()?.setAttribute("aria-selected", "false");
+    option?.setAttribute("aria-selected", "true");
+    option?.scrollIntoView({ block: "nearest" });
+    if (option) box.setAttribute("aria-activedescendant", option.id);
+    else box.removeAttribute("aria-activedescendant");
+  };
+  const wasThere = (text) => {
+    const found = places().filter(({ url, title }) => url !== here.url && title.toLowerCase().includes(text));
+    if (!found.length) return [];
+    const group = document.createElement("section");
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", recent);
+    const head = document.createElement("h2");
+    head.ariaHidden = "true";
+    head.textContent = recent;
+    group.append(head, ...found.slice(0, text ? 2 : 4).map(({ url, title }) => {
+      const row = document.createElement("a");
+      Object.assign(row, { href: url, className: "palette-row", role: "option", tabIndex: -1, ariaSelected: "false", dir: "auto", textContent: title });
+      return row;
+    }));
+    return [group];
+  };
+  const show = (text, sections) => {
+    list.replaceChildren(...wasThere(text.trim().toLowerCase()), ...sections);
+    options().slice(12).forEach((option) => option.remove());
+    all("section", list).forEach((group) => { if (!one("[role='option']", group)) group.remove(); });
+    options().forEach((option, place) => { option.id = `palette-${place}`; });
+    choose(options()[0]);
+    count.textContent = `${options().length} ${palette.dataset.rows}`;
+  };
+  const ask = async () => {
+    const text = box.value;
+    if (text === asked) return;
+    asking?.abort();
+    asking = new AbortController();
+    try {
+      const query = new URLSearchParams({ q: text, workspace, here: location.pathname });
+      const answer = await fetch(`${address}?${query}`, { signal: asking.signal, headers: { "HX-Request": "true" } });
+      if (!answer.ok || answer.redirected) throw new Error(answer.status);
+      show(text, all("section", new DOMParser().parseFromString(await answer.text(), "text/html").body));
+      asked = text;
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      show(text, []);
+      count.textContent = palette.dataset.failed;
+    }
+  };
+
+  const open = () => {
+    closeMenus();
+    if (!palette.open) palette.showModal();
+    box.select();
+    choose(options()[0]);
+    ask();
+  };
+  const go = (option, apart) => {
+    if (apart && option.href) return window.open(option.href, "_blank", "noopener");
+    palette.close();
+    option.click();
+  };
+  box.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(ask, 120);
+  });
+  box.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    const rows = options();
+    const place = rows.indexOf(chosen());
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      choose(rows.at((place + (event.key === "ArrowDown" ? 1 : -1)) % rows.length));
+    } else if (event.key === "Enter" && place >= 0) go(rows[place], event.ctrlKey || event.metaKey);
+    else return;
+    event.preventDefault();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    if (palette.open) palette.close();
+    else open();
+  });
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest("[data-palette]") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    open();
+  });
+})();

@@ -1,0 +1,116 @@
+"""Every page that the URL configuration knows, in one browser: accessible in both themes, light, and never too wide.
+
+A new page is visited as soon as it has an address; one that cannot be filled or answered fails here.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.base import AXE_SCRIPT
+from django.contrib.auth.models import User
+from django.contrib.staticfiles import finders
+from django.test import Client
+from playwright.sync_api import BrowserContext, Page
+
+from memoryhub.models import SavedSearch, SignIn
+from sessions_app.models import Workspace
+from tests.web.test_access import address, routes
+from tests.web.test_authorisation import atlas, filled  # noqa: F401  a fixture
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+SEEN_ANEW = ["color-contrast", "target-size", "scrollable-region-focusable"]  # what a theme or a width can change
+MOST_BYTES = 150_000  # of a page as it is sent, with its sheets, scripts and pictures as the hub sends them: packed
+EXPECTED = {200, 204, 286, 301, 302, 405}  # 405: what can only be sent
+GONE = {"setup": 302, "invitation": 410, "no-such-api-address": 404}  # with what stands in their place
+AUDIT = """async ({ tags, rules }) => {
+  const runOnly = rules ? { type: "rule", values: rules } : { type: "tag", values: tags };
+  const { violations } = await axe.run(document, { runOnly, resultTypes: ["violations"] });
+  const why = ({ html, any, all, none }) => `${html.slice(0, 160)} (${[...any, ...all, ...none][0]?.message})`;
+  const shown = (nodes) => nodes.slice(0, 3).map(why).join(" | ");
+  return violations.map(({ id, nodes }) => `${id}: ${shown(nodes)}`);
+}"""
+PARTS = """() => performance.getEntriesByType("resource").map(({ name }) => new URL(name).pathname)"""
+
+
+@pytest.fixture
+def owner(transactional_db: None) -> Client:
+    """The session of somebody who may see everything."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("olga", password="a calm sea 42"))
+    return client
+
+
+@pytest.fixture
+def page(visit: BrowserContext, owner: Client, live_server) -> Page:
+    visit.add_cookies([{"name": "sessionid", "value": owner.cookies["sessionid"].value, "url": live_server.url}])
+    visit.add_init_script(AXE_SCRIPT)
+    return visit.new_page()
+
+
+def is_whole_page(client: Client, name: str, url: str) -> bool:
+    """Tell whether an address has a page to look at: no file, fragment or redirect."""
+    response = client.get(url)
+    assert response.status_code in EXPECTED or GONE.get(name) == response.status_code, (url, response.status_code)
+    if response.status_code != 200 or response.streaming or "attachment" in response.get("Content-Disposition", ""):
+        return False
+    return response.content.lstrip()[:9].lower() == b"<!doctype"
+
+
+@cache
+def packed_size(path: str) -> int:
+    """Return how many bytes of a static file are sent, 0 for what is none."""
+    found = finders.find(path.removeprefix("/static/")) if path.startswith("/static/") else None
+    return len(gzip.compress(Path(found).read_bytes())) if found else 0
+
+
+def faults(page: Page, url: str) -> Iterator[str]:
+    """Say what is wrong with a page: wide and light in full, else what a theme or a width can change."""
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    response = page.goto(url)
+    weight = len(response.body() if response else b"") + sum(map(packed_size, page.evaluate(PARTS)))
+    if weight > MOST_BYTES:
+        yield f"weighs {weight:,} bytes"
+    yield from (f"light, wide: {fault}" for fault in page.evaluate(AUDIT, {"tags": TAGS, "rules": None}))
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(url)  # anew: what is out of sight keeps the colours of the other theme till it is shown
+    if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+        yield "too wide for a phone"
+    yield from (f"dark, narrow: {fault}" for fault in page.evaluate(AUDIT, {"tags": [], "rules": SEEN_ANEW}))
+
+
+def all_faults(page: Page, client: Client, addresses: dict[str, str]) -> dict[str, list[str]]:
+    whole = {name: url for name, url in addresses.items() if is_whole_page(client, name, url)}
+    assert len(whole) > len(addresses) / 4  # else it was the sign-in, say, that was looked at
+    return {url: found for url in whole.values() if (found := list(faults(page, url)))}
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_every_page_is_accessible_and_light(page: Page, owner: Client, atlas: Workspace, half: int):  # noqa: F811
+    user = User.objects.get(username="olga")
+    SignIn.objects.get_or_create(user=user, session_key="a" * 32)
+    for place in (atlas, None):
+        SavedSearch.objects.create(user=user, workspace=place, name="a")
+    addresses = {name: filled(name, pattern, atlas) for name, pattern in list(routes())[half::2]}
+
+    assert all_faults(page, owner, addresses) == {}
+
+
+def test_every_page_of_an_empty_workspace_is_accessible(page: Page, owner: Client, workspace: Workspace):
+    lists = [(name, pattern) for name, pattern in routes() if "pk" not in pattern.pattern.converters]
+    addresses = {name: address(name, pattern, workspace.slug) for name, pattern in lists}
+
+    assert all_faults(page, owner, {name: url for name, url in addresses.items() if "/w/" in url}) == {}
+
+
+def test_signing_in_is_accessible(visit: BrowserContext, transactional_db: None):
+    visit.add_init_script(AXE_SCRIPT)
+
+    assert list(faults(visit.new_page(), "/login/")) == []

@@ -1,0 +1,96 @@
+"""Moving about without a mouse: the palette, the keys, and where the focus is afterwards."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import BrowserContext, Page, expect
+
+from memoryhub.models import Preferences
+from sessions_app.models import Workspace
+from tests.browser.test_living import learn
+from tests.hub import open_at
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def test_the_palette_leads_to_what_is_typed_and_gives_the_focus_back(page: Page, workspace: Workspace):
+    open_at(workspace, "cli:herons")
+    page.goto("/w/atlas/")
+    page.focus(".palette-opener")
+    page.keyboard.press("Control+k")
+    box, options = page.locator("#palette input"), page.locator("#palette [role=option]")
+    expect(box).to_be_focused()
+    page.keyboard.type("heron")
+    expect(options.filter(has_text="cli:herons")).to_be_visible()
+    page.keyboard.press("ArrowDown")
+    chosen = page.locator("#palette [aria-selected=true]")
+    expect(chosen).to_have_count(1)
+    expect(box).to_have_attribute("aria-activedescendant", chosen.get_attribute("id") or "")
+
+    page.keyboard.press("Escape")
+    expect(page.locator(".palette-opener")).to_be_focused()
+    page.keyboard.press("Control+k")
+    expect(box).to_have_value("heron")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/w/atlas/sessions/*/")
+
+    page.keyboard.press("Control+k")
+    page.keyboard.type("theme: dark")
+    expect(options.first).to_contain_text("Theme: dark")
+    page.keyboard.press("Enter")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert Preferences.objects.get().theme == "dark"
+
+
+def test_keys_do_nothing_while_typing_and_can_be_switched_off(
+    page: Page, visit: BrowserContext, workspace: Workspace
+):
+    learn(workspace, "Herons fish at dawn")
+    page.goto("/w/atlas/knowledge/")
+    page.keyboard.press("/")
+    page.keyboard.type("jun?")
+    expect(page.locator("main [data-search]")).to_have_value("jun?")
+    page.keyboard.press("Escape")
+    page.goto("/w/atlas/knowledge/")
+    page.keyboard.press("j")
+    expect(page.locator("main [data-row] a").first).to_be_focused()
+    page.keyboard.press("o")
+    page.wait_for_url("**/knowledge/*/")
+    page.keyboard.press("u")
+    page.wait_for_url(re.compile(r"/knowledge/\?category="))
+    page.keyboard.press("?")
+    expect(page.locator("#shortcuts")).to_contain_text("Open the row")
+    expect(page.locator("#shortcuts [data-when*=prev]")).to_be_hidden()
+    page.keyboard.press("Escape")
+
+    visit.add_cookies([{"name": "keys", "value": "off", "url": page.url}])
+    page.reload()
+    page.keyboard.press("?")
+    page.keyboard.press("j")
+    expect(page.locator("#shortcuts")).to_be_hidden()
+    expect(page.locator("body")).to_be_focused()
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette input")).to_be_focused()
+
+
+def test_the_focus_stays_with_what_a_swap_renews(page: Page, workspace: Workspace):
+    for text in ("Herons fish at dawn", "Herons nest in trees", "Herons are patient"):
+        learn(workspace, text)
+    page.goto("/w/atlas/knowledge/")
+    page.evaluate("""() => { /* a part that renews itself while a link in it has the focus */
+      document.querySelectorAll("#knowledge-list [data-row] a")[1].focus();
+      htmx.ajax("GET", location.href, { target: "#knowledge-list", swap: "outerHTML" });
+    }""")
+    page.wait_for_load_state("networkidle")
+    expect(page.locator("#knowledge-list [data-row] a").nth(1)).to_be_focused()
+
+    page.fill("#id_q", "patient")
+    expect(page.locator("#knowledge-list [data-row]")).to_have_count(1)
+    expect(page.locator("#id_q")).to_be_focused()
+
+    page.click(".menu.end summary")
+    page.click("button[data-dialog=shortcuts]")
+    page.keyboard.press("Escape")
+    expect(page.locator(".menu.end summary")).to_be_focused()

@@ -1,0 +1,113 @@
+import pytest
+from django.urls import reverse
+
+from knowledge_app.services.knowledge import add_knowledge
+from memoryhub.flows.palette import shared_out
+from memoryhub.lib.search.matching import SearchTooSlow
+from sessions_app.models import Workspace
+from tests.hub import NOW, PERSON, open_at
+
+pytestmark = pytest.mark.django_db
+
+
+def rows(client, **asked):
+    response = client.get(reverse("palette"), asked, headers={"HX-Request": "true"})
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def learn(workspace: Workspace, text: str) -> int:
+    return add_knowledge(workspace, text, category="learned_fact", actor=PERSON, now=NOW).entry.pk
+
+
+@pytest.fixture
+def other() -> Workspace:
+    return Workspace.objects.create(slug="other", name="Atlas of others")
+
+
+def test_the_same_text_of_another_tenant_is_never_offered(workspace, other, viewer_client):
+    own, foreign = learn(workspace, "Herons fish at dawn"), learn(other, "Herons fish at dawn")
+    open_at(workspace, "cli:herons"), open_at(other, "cli:herons-too")
+
+    for at_hand in ({}, {"workspace": "atlas"}):
+        html = rows(viewer_client, q="heron", **at_hand)
+
+        assert f"/w/atlas/knowledge/{own}/" in html
+        assert f"/knowledge/{foreign}/" not in html
+        assert "cli:herons" in html
+        assert "cli:herons-too" not in html
+    assert "Atlas of others" not in rows(viewer_client, q="atlas")
+
+
+def test_a_foreign_workspace_answers_as_one_that_is_not_there(other, viewer_client):
+    assert viewer_client.get(reverse("palette"), {"workspace": "other"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("person", "offered"),
+    [("viewer_client", []), ("editor", ["New session"]), ("admin_client", ["New session", "Make a backup"])],
+)
+def test_commands_are_those_that_the_person_may_use(workspace, request, person, offered):
+    html = rows(request.getfixturevalue(person), q="session", workspace="atlas")
+    html += rows(request.getfixturevalue(person), q="backup", workspace="atlas")
+
+    assert [label for label in ("New session", "Make a backup") if label in html] == offered
+
+
+def test_what_is_done_at_once_is_a_form_that_carries_its_token(workspace, editor):
+    html = rows(editor, q="consolidate", workspace="atlas")
+
+    assert f'method="post" action="{reverse("consolidate-due", args=["atlas"])}"' in html
+    assert "csrfmiddlewaretoken" in html
+
+
+def test_the_session_of_the_page_at_hand_has_its_commands(workspace, editor):
+    session = open_at(workspace)
+    here = reverse("sessions:detail", args=["atlas", session.pk])
+
+    html = rows(editor, q="compress", workspace="atlas", here=here)
+
+    assert reverse("compress-session", args=["atlas", session.pk]) in html
+    assert "Compress this session" not in rows(
+        editor, q="compress", workspace="atlas", here=here.replace("atlas", "x")
+    )
+
+
+def test_twelve_rows_at_most_in_few_queries(workspace, admin_client, django_assert_max_num_queries):
+    for number in range(30):
+        learn(workspace, f"Session {number} was about herons")
+        open_at(workspace, f"cli:session-{number}")
+    with django_assert_max_num_queries(30):
+        html = rows(admin_client, q="session", workspace="atlas")
+
+    assert html.count('role="option"') == 12
+
+
+def test_a_look_up_that_takes_too_long_leaves_the_rest(workspace, viewer_client, monkeypatch):
+    monkeypatch.setattr("memoryhub.flows.palette.MILLISECONDS", 0)
+    learn(workspace, "Herons fish at dawn")
+
+    def late(*_args):
+        raise SearchTooSlow("late")
+
+    monkeypatch.setattr("memoryhub.flows.palette.within", late)
+
+    assert "Herons fish" in rows(viewer_client, q="heron", workspace="atlas")
+
+
+@pytest.mark.parametrize("text", ["", " ", "a", "\x00", '"', "kind:", "(((", "x" * 5000, "%", "ünï", "<b>"])
+def test_any_text_has_an_answer(workspace, viewer_client, text):
+    assert "<b>" not in rows(viewer_client, q=text, workspace="atlas")
+
+
+def test_without_a_script_it_is_a_page_of_links(workspace, viewer_client):
+    html = viewer_client.get(reverse("palette"), {"q": "knowledge", "workspace": "atlas"}).content.decode()
+
+    assert "<h1>Go to</h1>" in html
+    assert 'role="option"' not in html
+    assert reverse("knowledge:knowledge", args=["atlas"]) in html
+
+
+def test_every_group_has_its_share():
+    assert shared_out([[1] * 9, [2] * 9, [3]], 7) == [[1, 1, 1], [2, 2, 2], [3]]
+    assert shared_out([[], [1]], 7) == [[], [1]]
