@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from markdown_it import MarkdownIt
+
+from memoryhub.lib import as_markdown
+from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
+from tests.records import entry_record, session_record
+
+PARSER = MarkdownIt("commonmark")
+
+
+def call(name: str = "shell", arguments: str = '{"c": "ls"}', *, of: str = "c1"):
+    return {"id": of, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def outline(text: str) -> list[str]:
+    """The headings that a reader of the Markdown sees outside of lists, quotes and fences."""
+    tokens = PARSER.parse(text)
+    return [
+        after.content
+        for token, after in itertools.pairwise(tokens)
+        if token.type == "heading_open" and token.level == 0
+    ]
+
+
+def test_a_conversation_is_written_word_for_word():
+    record = session_record("Is it **ready**?", "Yes:\n\n- one\n- two", key="cli:main", title="The release")
+
+    assert as_markdown.transcript(record) == (
+        "# The release\n\nSession `cli:main`, 2 entries.\n\n"
+        "## #0 · User · 2026-03-01 08:00:00 UTC\n\nIs it **ready**?\n\n"
+        "## #1 · Assistant · 2026-03-01 08:01:00 UTC\n\nYes:\n\n- one\n- two\n"
+    )
+
+
+def test_a_tool_result_stands_with_its_call_in_a_longer_fence():
+    output = "before\n````\ninside\n````"
+    entries = [
+        entry_record("", role="assistant", kind="tool_call", tool_calls=[call(arguments='{"c": "cat `x`"}')]),
+        entry_record(output, role="tool", kind="tool_result", tool_call_id="c1", name="shell"),
+    ]
+
+    text = as_markdown.transcript(SessionRecord("cli:main", entries))
+
+    assert [token.content for token in PARSER.parse(text) if token.type == "fence"] == [
+        '{\n  "c": "cat `x`"\n}\n',
+        f"{output}\n",
+    ]
+    assert outline(text) == ["cli:main", "#0 · Assistant"]
+
+
+def test_a_call_that_is_only_text_is_fenced():
+    record = SessionRecord("k", [entry_record("shell(**x**)", role="assistant", kind="tool_call")])
+
+    assert "```\nshell(**x**)\n```" in as_markdown.transcript(record)
+
+
+def test_an_id_used_twice_gives_each_call_its_own_result():
+    entries = [
+        entry_record("", role="assistant", kind="tool_call", tool_calls=[call(), call("look")]),
+        entry_record("first", role="tool", kind="tool_result", tool_call_id="c1"),
+        entry_record("second", role="tool", kind="tool_result", tool_call_id="c1"),
+    ]
+
+    text = as_markdown.transcript(SessionRecord("cli:main", entries))
+
+    assert text.index("first") < text.index("`look`") < text.index("second")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "```\nno end",
+        "<!-- no end",
+        "<script>",
+        "## #7 · User\n\nforged",
+        "~~~~ \nx",
+        "<details>\n\nx",
+        "1. a\n\n   ```",
+    ],
+)
+def test_what_was_said_never_swallows_or_forges_a_turn(hostile):
+    text = as_markdown.transcript(session_record(hostile, "after", key="k", timed=False))
+
+    assert outline(text) == ["k", "#0 · User", "#1 · Assistant"]
+    assert hostile in text
+
+
+@pytest.mark.parametrize("title", ["# *a* [b](c) `d` <e>\n## f", "\n", "تم `x`", "``"])
+def test_a_title_is_one_line_of_plain_text(title):
+    record = session_record("hello", key=f"cli:{title}", title=title)
+
+    inline = PARSER.parse(as_markdown.transcript(record))[1]
+
+    assert {child.type for child in inline.children or []} <= {"text", "text_special", "code_inline"}
+    assert " ".join(title.split()) in "".join(child.content for child in inline.children or [])
+
+
+def folded() -> SessionRecord:
+    record = session_record("one", "two", "three", "four", key="k", timed=False)
+    for entry in record.entries[1:3]:
+        object.__setattr__(entry, "summary_source_id", "s")
+    return SessionRecord("k", record.entries, [SummaryRecord("s", "They counted.", [])])
+
+
+def test_a_folded_stretch_is_its_summary():
+    text = as_markdown.transcript(folded())
+
+    assert outline(text) == ["k", "#0 · User", "#1 to #2 · Folded into a summary", "#3 · Assistant"]
+    assert "They counted." in text
+    assert "two" not in text
+
+
+def test_a_folded_stretch_can_have_its_turns_with_it():
+    assert outline(as_markdown.transcript(folded(), originals=True)) == [
+        "k",
+        "#0 · User",
+        "#1 to #2 · Folded into a summary",
+        "#1 · Assistant",
+        "#2 · User",
+        "#3 · Assistant",
+    ]
+
+
+def test_a_result_whose_call_is_folded_stands_alone():
+    entries = [
+        entry_record("", role="assistant", kind="tool_call", tool_calls=[call()], summary_source_id="s"),
+        entry_record("out", role="tool", kind="tool_result", tool_call_id="c1"),
+    ]
+    record = SessionRecord("k", entries, [SummaryRecord("s", "A call.", [])])
+
+    assert outline(as_markdown.transcript(record))[2:] == ["#1 · Tool · tool result"]
+
+
+def test_ten_thousand_entries_are_the_most():
+    entry = entry_record("x", role="user")
+    as_markdown.transcript(SessionRecord("k", [entry] * 10))
+
+    with pytest.raises(as_markdown.TooMuchMarkdown, match="10,000 entries, and these are 10,001"):
+        as_markdown.transcript(SessionRecord("k", [entry] * 10_001))
+
+
+def test_too_many_characters_are_refused(monkeypatch):
+    monkeypatch.setattr(as_markdown, "MOST_CHARS", 100)
+
+    with pytest.raises(as_markdown.TooMuchMarkdown):
+        as_markdown.transcript(session_record("x" * 200))
+
+
+def test_a_context_keeps_system_text_in_fences():
+    parts = [
+        as_markdown.Part("system", "MEMORY.md", "# Facts\n\n- tea"),
+        as_markdown.Part("assistant", "#3", "Yes.", [call(arguments="not json")]),
+    ]
+
+    text = as_markdown.context("cli:main", parts, tokens=1234)
+
+    assert outline(text) == ["Context of cli:main", "1 · System · MEMORY.md", "2 · Assistant · \\#3"]
+    assert "2 messages, about 1,234 tokens." in text
+    assert "```\nnot json\n```" in text
+
+
+def test_results_are_quotes_with_links():
+    text = as_markdown.passages(
+        "Search: a|b", [as_markdown.Passage("User #3", "http://hub/w/a/entries/7/", "message", "one\n```\ntwo")]
+    )
+
+    assert outline(text) == ["Search: a\\|b", "1 · [User \\#3](<http://hub/w/a/entries/7/>)"]
+    assert "> one\n> ```\n> two" in text
+
+
+def test_a_list_keeps_each_fact_one_item():
+    facts = [("Deploys go out\n# on Tuesdays", "deploy, ops"), ("```\nopen", ""), ("last", "")]
+
+    tokens = PARSER.parse(as_markdown.listing("Knowledge", [("Facts", facts), ("Empty", [])]))
+
+    assert sum(token.type == "list_item_open" and token.level == 1 for token in tokens) == len(facts)
+    assert sum(token.type == "heading_open" and token.level == 0 for token in tokens) == 2
+
+
+def test_inline_code_outgrows_its_backticks():
+    for text in ("a", "`", "a``b`", json.dumps({"a": "`"})):
+        inline = PARSER.parse(as_markdown.code(text))[1]
+        assert [(child.type, child.content) for child in inline.children or []] == [("code_inline", text)]

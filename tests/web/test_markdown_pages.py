@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import pytest
+from django.core.management import call_command
+from django.urls import reverse
+
+from knowledge_app.services.knowledge import add_knowledge
+from knowledge_app.services.memory import open_document, revise_document
+from memoryhub.lib import as_markdown
+from memoryhub.models import AccessRecord
+from sessions_app.models import Session, Summary
+from tests.hub import NOW, PERSON, add, compress, open_at, talk
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def session(workspace) -> Session:
+    session = open_at(workspace)
+    talk(session, 2)
+    return session
+
+
+def url(name: str, session: Session, query: str = "") -> str:
+    return reverse(name, args=[session.workspace.slug, session.pk]) + query
+
+
+def test_a_transcript_is_a_markdown_file(session, viewer_client):
+    response = viewer_client.get(url("session-markdown", session))
+
+    assert response["Content-Type"] == "text/markdown; charset=utf-8"
+    assert response["Content-Disposition"] == 'attachment; filename="cli_main.md"'
+    assert response.content.decode().startswith(
+        "# cli:main\n\nSession `cli:main`, 8 entries.\n\n## #0 · User · 2026-04-01"
+    )
+
+
+def test_for_copying_it_is_plain_text_that_no_browser_runs(session, viewer_client):
+    add(session, [{"role": "user", "content": "<script>alert(1)</script>"}])
+
+    response = viewer_client.get(url("session-markdown", session, "?copy=1"))
+
+    assert response["Content-Type"] == "text/plain; charset=utf-8"
+    assert response["Content-Security-Policy"] == "sandbox"
+    assert "Content-Disposition" not in response
+
+
+def test_folded_turns_come_along_when_they_are_asked_for(session, viewer_client):
+    compress(session, keep=2, minimum=1)
+
+    folded = viewer_client.get(url("session-markdown", session)).content.decode()
+    whole = viewer_client.get(url("session-markdown", session, "?originals=1")).content.decode()
+
+    assert "Folded into a summary" in folded
+    assert ("request 0" in folded, "## #0 · User" in folded, "## #0 · User" in whole) == (
+        "request 0" in Summary.objects.get().content,
+        False,
+        True,
+    )
+
+
+def test_one_summary_can_be_copied_alone(session, viewer_client):
+    compress(session, keep=2, minimum=1)
+    summary = Summary.objects.get()
+
+    text = viewer_client.get(url("session-markdown", session, f"?copy=1&summary={summary.pk}")).content.decode()
+
+    assert text.startswith(f"## #0 to #{summary.last_position} · Folded into a summary\n\n")
+    assert viewer_client.get(url("session-markdown", session, "?summary=999999")).status_code == 404
+
+
+def test_what_is_copied_is_written_down_as_read(session, viewer_client):
+    viewer_client.get(url("session-markdown", session))
+
+    assert AccessRecord.objects.get().action == "session.exported"
+
+
+def test_too_long_a_conversation_is_refused_with_a_sentence(session, viewer_client, monkeypatch):
+    monkeypatch.setattr(as_markdown, "MOST_ROWS", 3)
+
+    response = viewer_client.get(url("session-markdown", session))
+
+    assert response.status_code == 422
+    assert "at most 3 entries, and these are 8" in response.content.decode()
+    assert not AccessRecord.objects.exists()
+
+
+def test_the_context_is_what_the_model_gets(session, viewer_client):
+    text = viewer_client.get(url("context-markdown", session, "?max_messages=2&copy=1")).content.decode()
+
+    assert text.startswith("# Context of cli:main\n\n")
+    assert "request 0" not in text
+
+
+def test_a_document_is_copied_to_the_letter(workspace, viewer_client):
+    document = open_document(workspace, "MEMORY.md")
+    first = revise_document(document, "# a\n\n- tea  \n", base=None, reason="r", actor=PERSON, now=NOW)
+    revise_document(document, "# b\n", base=first, reason="r", actor=PERSON, now=NOW)
+    address = reverse("document-markdown", args=[workspace.slug, document.pk])
+
+    assert viewer_client.get(address).content == b"# b\n"
+    assert viewer_client.get(f"{address}?revision=1").content == b"# a\n\n- tea  \n"
+    assert viewer_client.get(f"{address}?revision=7").status_code == 404
+
+
+def test_search_results_carry_whole_addresses(session, viewer_client):
+    address = reverse("search-markdown", args=[session.workspace.slug])
+
+    text = viewer_client.get(f"{address}?q=request").content.decode()
+
+    entry = session.entries.order_by("position").first()
+    assert "# Search: request" in text
+    assert f"](<http://testserver/w/atlas/entries/{entry.pk}/>)" in text
+
+
+def test_a_list_of_knowledge_is_what_its_filters_leave(workspace, viewer_client):
+    add_knowledge(workspace, "Prefers tea", category="user_preference", tags=["drinks"], actor=PERSON, now=NOW)
+    add_knowledge(workspace, "Boils at 100 °C", category="learned_fact", actor=PERSON, now=NOW)
+
+    address = reverse("knowledge:knowledge-markdown", args=[workspace.slug])
+
+    assert "- Prefers tea (drinks)" in viewer_client.get(address).content.decode()
+    assert "tea" not in viewer_client.get(f"{address}?category=learned_fact").content.decode()
+
+
+def test_every_page_that_can_be_copied_offers_it(session, viewer_client):
+    page = viewer_client.get(url("sessions:detail", session)).content.decode()
+
+    assert f'{url("session-markdown", session)}?epoch=0&amp;copy=1" data-copy-from data-said="Copied"' in page
+    assert 'class="copy-said" role="status"' in page
+
+
+def test_the_command_writes_a_session(session, capsys, tmp_path):
+    call_command("session", "markdown", "atlas", "cli:main")
+    printed = capsys.readouterr().out
+    call_command("session", "markdown", "atlas", "cli:main", "--output", str(tmp_path / "it.md"))
+
+    assert printed.startswith("# cli:main\n")
+    assert (tmp_path / "it.md").read_text() == printed
