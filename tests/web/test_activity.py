@@ -1,0 +1,73 @@
+"""The audit log on pages: narrowed by what a person asks, taken out as a file, of the hub for its operators alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from knowledge_app.services.key_values import write_value
+from sessions_app.models import AuditRecord, Workspace
+from sessions_app.services.audit import Actor, record
+from tests.hub import NOW, PERSON
+
+pytestmark = pytest.mark.django_db
+AGENT = Actor("agent", "scout")
+
+
+@pytest.fixture
+def told(workspace: Workspace) -> Workspace:
+    record(PERSON, "document.revised", "document", 1, "MEMORY.md revised", at=NOW, workspace=workspace)
+    record(AGENT, "history.added", "history", 1, '=HYPERLINK("x") noted', at=NOW, workspace=workspace)
+    record(PERSON, "backup.made", "hub", "", "A backup was made", at=NOW)
+    return workspace
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({}, ["history.added", "document.revised"]),
+        ({"actor": "agent"}, ["history.added"]),
+        ({"who": "SCOU"}, ["history.added"]),
+        ({"noun": "document"}, ["document.revised"]),
+        ({"text": "memory.md"}, ["document.revised"]),
+        ({"since": "2999-01-01"}, []),
+        ({"until": "no day", "noun": "document"}, ["document.revised"]),
+    ],
+)
+def test_a_page_shows_what_is_asked_for(told, viewer_client, asked, found):
+    response = viewer_client.get(reverse("activity", args=["atlas"]), asked)
+
+    assert [row.action for row, _, _ in response.context["rows"]] == found
+
+
+def test_the_hubs_own_records_are_for_its_operators(told, admin_client, viewer_client):
+    assert viewer_client.get(reverse("hub-activity")).status_code == 404
+    assert "A backup was made" in admin_client.get(reverse("hub-activity")).content.decode()
+
+
+def test_the_file_holds_what_the_filters_leave_and_no_formula(told, admin_client):
+    response = admin_client.post(reverse("export-activity", args=["atlas"]), {"actor": "agent", "format": "csv"})
+    [row] = csv.DictReader(io.StringIO(b"".join(response).decode()))
+
+    assert (row["action"], row["workspace"]) == ("history.added", "atlas")
+    assert row["text"].startswith("'=")
+    assert AuditRecord.objects.latest("pk").text == "1 record of the audit log exported"
+
+
+def test_a_page_costs_the_same_for_few_records_and_many(told, viewer_client):
+    def cost() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            viewer_client.get(reverse("activity", args=["atlas"]))
+        return len(captured)
+
+    cost()  # what a sign-in costs once
+    few = cost()
+    for number in range(30):
+        write_value(told, f"key-{number}", "x", actor=PERSON, now=NOW)
+
+    assert cost() == few

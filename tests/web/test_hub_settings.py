@@ -1,0 +1,46 @@
+"""The page of the hub's settings: all of them, with where they are from, and no secret."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.conf import settings as hub_settings
+from django.urls import reverse
+
+from memoryhub.flows.knobs import SECRETS, knobs
+
+pytestmark = pytest.mark.django_db
+
+
+def test_every_setting_is_there_and_no_secret(settings, admin_client):
+    for name in SECRETS - {"MEMORYHUB_SECRET_KEY"}:
+        setattr(settings, name, "s3cret-value")
+    settings.MEMORYHUB_LLM_BASE_URL = "https://olga:s3cret-value@models.example/v1"
+
+    text = admin_client.get(reverse("hub-settings")).content.decode()
+
+    names = set(
+        re.findall(r'"(MEMORYHUB_\w+|DATABASE_URL)"', (hub_settings.BASE_DIR / "memoryhub/settings.py").read_text())
+    )
+    assert {name for name in names if f'id="{name}"' not in text} == set()
+    assert "s3cret-value" not in text
+    assert hub_settings.SECRET_KEY not in text
+    assert "https://models.example/v1" in text
+
+
+def test_each_says_where_it_is_from(settings):
+    settings.GIVEN_SETTINGS = frozenset({"MEMORYHUB_ADMIN"})
+    settings.MEMORYHUB_ADMIN = True
+
+    found = {knob.name: (knob.value, knob.source) for knob in knobs()}
+
+    assert found["MEMORYHUB_ADMIN"] == ("on", "environment")
+    assert found["MEMORYHUB_SECRET_KEY"] == ("set, and not shown", "file")
+    assert found["MEMORYHUB_BACKUP_KEEP"] == ("7", "default")
+
+
+def test_what_is_wrong_with_them_stands_there(settings, admin_client):
+    settings.SILENCED_SYSTEM_CHECKS = []
+
+    assert "SECURE_SSL_REDIRECT" in admin_client.get(reverse("hub-settings")).content.decode()
