@@ -1,0 +1,117 @@
+"""The two ways in which a person does something on a page: with a mouse, and with the keyboard alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Locator, Page, expect
+
+MOST_TABS = 200
+PICTURES = os.environ.get("JOURNEY_PICTURES", "")  # a folder for pictures of each step; empty: none are taken
+SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
+
+
+@dataclass
+class Hand:
+    """What both can do. ``name`` of a journey and its steps, for the pictures."""
+
+    page: Page
+    journey: str = ""
+    step: int = 0
+
+    def link(self, name: str) -> None:
+        self.press(self.page.get_by_role("link", name=name, exact=True).locator("visible=true").first)
+
+    def part(self, name: str) -> None:
+        """Go to a part of the workspace, whose link also says how many rows it has."""
+        self.press(self.page.locator(".sidenav a").filter(has_text=re.compile(rf"^\s*{name}\b")).first)
+
+    def button(self, name: str) -> None:
+        self.press(self.page.get_by_role("button", name=name, exact=True).locator("visible=true").first)
+
+    def unfold(self, name: str) -> None:
+        self.press(self.page.locator("summary").filter(has_text=re.compile(rf"^\s*{re.escape(name)}")).first)
+
+    def write_into(self, label: str, text: str) -> None:
+        self.write(self.page.get_by_label(label, exact=True).first, text)
+
+    def press(self, target: Locator) -> None:
+        raise NotImplementedError
+
+    def write(self, target: Locator, text: str) -> None:
+        raise NotImplementedError
+
+    def tick(self, target: Locator) -> None:
+        raise NotImplementedError
+
+    def choose(self, target: Locator, label: str) -> None:
+        raise NotImplementedError
+
+    def look(self, name: str) -> None:
+        """Take four pictures of the page as it is, where a folder for them is named."""
+        if not PICTURES:
+            return
+        self.step += 1
+        for scheme in ("light", "dark"):
+            for width, (across, down) in SIZES.items():
+                self.page.emulate_media(color_scheme=scheme)
+                self.page.set_viewport_size({"width": across, "height": down})
+                file = f"{self.journey}-{self.step:02d}-{name}-{scheme}-{width}.png"
+                self.page.screenshot(path=Path(PICTURES) / file)
+        self.page.emulate_media(color_scheme="light")
+        self.page.set_viewport_size({"width": 1440, "height": 900})
+
+
+class Mouse(Hand):
+    def press(self, target: Locator) -> None:
+        target.click()
+
+    def write(self, target: Locator, text: str) -> None:
+        target.click()
+        target.fill(text)
+
+    def tick(self, target: Locator) -> None:
+        target.click()
+
+    def choose(self, target: Locator, label: str) -> None:
+        target.select_option(label=label)
+
+
+class Keyboard(Hand):
+    """Everything is reached with Tab, as far as it takes, and has to show that it has the focus."""
+
+    def press(self, target: Locator) -> None:
+        self._reach(target)
+        self.page.keyboard.press("Enter")
+
+    def write(self, target: Locator, text: str) -> None:
+        self._reach(target)
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.press("Delete")
+        self.page.keyboard.insert_text(text)
+
+    def tick(self, target: Locator) -> None:
+        self._reach(target)
+        self.page.keyboard.press("Space")
+
+    def choose(self, target: Locator, label: str) -> None:
+        self._reach(target)
+        self.page.keyboard.type(label)
+        self.page.keyboard.press("Tab")
+
+    def _reach(self, target: Locator) -> None:
+        expect(target).to_be_visible()
+        for _ in range(MOST_TABS):
+            if target.evaluate("element => element === document.activeElement"):
+                break
+            self.page.keyboard.press("Tab")
+        else:
+            raise AssertionError(f"{MOST_TABS} Tabs don't lead to {target}")
+        shown = target.evaluate(
+            "element => { const {outlineStyle, boxShadow} = getComputedStyle(element);"
+            " return outlineStyle !== 'none' || boxShadow !== 'none'; }"
+        )
+        assert shown, f"{target} has the focus and doesn't show it"

@@ -1,0 +1,46 @@
+"""A hub in processes of its own, as somebody starts it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+
+class RealHub:
+    """A hub of its own: ``serve`` with its worker, as somebody starts it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home, self.address, self.setup = home, "", ""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORYHUB_", "DATABASE"))}
+        own = {"MEMORYHUB_HOME": str(home), "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
+        self.environment = kept | own
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = str(free.getsockname()[1])
+
+    def start(self) -> None:
+        command = [sys.executable, "manage.py", "serve", "--port", self.port]
+        self.process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.address = (re.findall(r"MemoryHub is at (\S+)", line) or [self.address])[0]
+            self.setup = (re.findall(r"set up\s+(\S+)", line) or [self.setup])[0]
+            if line.startswith("Ctrl-C"):
+                return
+        raise AssertionError("the hub didn't start")
+
+    def stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=30)
+
+    def command(self, *arguments: str) -> str:
+        command = [sys.executable, "manage.py", *arguments]
+        done = subprocess.run(
+            command, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
