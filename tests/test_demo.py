@@ -4,7 +4,7 @@ from datetime import date
 import pytest
 from django.core.management import call_command
 
-from knowledge_app.models import HistoryEntry, KnowledgeEntry, MemoryDocument, Observation, Term
+from knowledge_app.models import HeldChange, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation, Term
 from knowledge_app.services.origins import line_origins
 from memoryhub.demo import write_demo
 from memoryhub.flows.check import check_memory
@@ -79,6 +79,10 @@ def test_the_command_fills_every_page_and_repeats_safely(capsys):
     assert set(Observation.objects.values_list("category", flat=True)) == set(Observation.Category.values)
     assert HistoryEntry.objects.filter(is_archived=True).exists()
     assert Term.objects.filter(relations__isnull=False).exists()
+    [waiting] = HeldChange.objects.filter(status=HeldChange.Status.PENDING)
+    assert waiting.workspace.slug == "atlas"
+    assert "proposed by an agent" in waiting.flags
+    assert len(waiting.flags) >= 3
     assert check_memory().broken == []
 
 

@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 
 from memoryhub.demo import agterm, grid, grip, nanobot
+from memoryhub.demo.script import blocks, dated
 
 
 def write_demo(dest: Path, *, today: date) -> dict[str, Path]:
@@ -19,3 +20,8 @@ def write_demo(dest: Path, *, today: date) -> dict[str, Path]:
     grid.write(folders["Forge"], today)
     agterm.write(folders["Desk"], today)
     return folders
+
+
+def proposed_memory(today: date) -> str:
+    """Return what Atlas would have its MEMORY.md become: worth a look before it is in force."""
+    return dated("\n".join(blocks("memory.txt")["atlas MEMORY.md proposed"]), today).strip() + "\n"
