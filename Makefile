@@ -5,7 +5,7 @@ BIN = $(shell test -x .venv/bin/ruff && echo .venv/bin/)
 MANAGE = $(PYTHON) manage.py
 PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org MEMORYHUB_DEBUG=0 DATABASE_URL=
 
-.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak lock ci
+.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak reference lock ci
 
 help:
 	@echo "make dev            make .venv with everything a contributor needs"
@@ -19,6 +19,7 @@ help:
 	@echo "make bench          benchmarks"
 	@echo "make contract       the REST API against its description, a minute for each scope"
 	@echo "make soak           2,000 turns, 100 killed workers, 16 writers, 16 REST clients, an agent and the hub on one file, against real processes (12 minutes)"
+	@echo "make reference      write docs/reference/ anew from the code"
 	@echo "make lock           write the lock files in requirements/ anew from pyproject.toml"
 	@echo "make ci             lint types checks test test-postgres browser"
 
@@ -63,6 +64,7 @@ bench: dev
 	$(BIN)python bench/store.py
 	$(BIN)python bench/search.py
 	$(BIN)python bench/doors.py
+	$(BIN)python bench/pages.py
 
 contract: dev
 	$(BIN)python bench/contract.py
@@ -75,6 +77,9 @@ soak: dev
 	$(BIN)python bench/soak.py rest
 	$(BIN)python bench/soak.py agent
 	$(BIN)python bench/soak.py killed-syncs
+
+reference: dev
+	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)python -c "import django; django.setup(); from tests.reference import write; write()"
 
 # One file for every supported Python; hashes, and no host named. The second may not disagree with the first.
 lock:

@@ -135,25 +135,6 @@ class EditForm(forms.Form):
     reason = forms.CharField(required=False, max_length=300, label="Why")
 
 
-class CurateForm(forms.Form):
-    action = forms.ChoiceField(
-        choices=[
-            ("pin", "Pin: no run may touch them"),
-            ("unpin", "Unpin"),
-            ("verify", "Mark as verified today"),
-            ("review", "Review by a date"),
-            ("remove", "Remove from the document"),
-        ]
-    )
-    review_by = forms.DateField(required=False, label="Date", widget=forms.DateInput(attrs={"type": "date"}))
-
-    def clean(self) -> dict[str, Any]:
-        super().clean()
-        if self.cleaned_data.get("action") == "review" and not self.cleaned_data.get("review_by"):
-            self.add_error("review_by", "Choose a date.")
-        return self.cleaned_data
-
-
 class FactForm(forms.Form):
     """One fact line: what it says, its category, and the heading that it stands under."""
 

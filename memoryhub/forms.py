@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -8,37 +7,53 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm
 from django.contrib.auth.models import User
-from django.core.cache import cache
+from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import Forgotten, KnowledgeEntry
+from memoryhub.flows.news import KINDS_OF
+from memoryhub.flows.sign_ins import count_wrong_try, is_slowed
 from memoryhub.flows.sync import is_below_roots
-from sessions_app.models import Session, Workspace
+from memoryhub.templatetags.memoryhub import words
+from sessions_app.models import AuditRecord, Session, Workspace
 
 LAYOUTS = [("auto", "Find out"), *((layout.value, layout.label) for layout in Workspace.Layout if layout != "hub")]
 UPLOAD_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".json")
 MAX_UPLOAD_BYTES = 100 * 2**20
-MAX_TRIES, TRIES_SECONDS = 10, 60
+
+
+class AuditFilterForm(forms.Form):
+    who = forms.CharField(
+        required=False, max_length=200, label=_("Who"), widget=forms.TextInput(attrs={"type": "search"})
+    )
+    actor = forms.ChoiceField(
+        required=False, label=_("By"), choices=[("", _("Anybody")), *AuditRecord.ActorKind.choices]
+    )
+    noun = forms.ChoiceField(
+        required=False, label=_("Of"), choices=[("", _("Anything")), *((noun, words(noun)) for noun in KINDS_OF)]
+    )
+    text = forms.CharField(
+        required=False,
+        max_length=200,
+        label=_("What it says"),
+        widget=forms.TextInput(attrs={"type": "search", "data-search": ""}),
+    )
+    since = forms.DateField(required=False, label=_("From"), widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(required=False, label=_("To"), widget=forms.DateInput(attrs={"type": "date"}))
 
 
 class LoginForm(AuthenticationForm):
     """Signing in, slowed after ten wrong tries a minute for a name or from an address; nobody is locked out."""
 
     def clean(self) -> dict[str, Any]:
-        counters = self._counters()
-        if any(cache.get(counter, 0) >= MAX_TRIES for counter in counters):
-            raise forms.ValidationError("Too many wrong tries. Wait a minute, then try again.", code="slowed")
+        address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
+        tried = [f"name {self.cleaned_data.get('username', '')}", f"address {address}"]
+        if is_slowed(tried):
+            raise forms.ValidationError(_("Too many wrong tries. Wait a minute, then try again."), code="slowed")
         try:
             return super().clean()
         except forms.ValidationError:
-            for counter in counters:
-                cache.add(counter, 0, TRIES_SECONDS)
-                cache.incr(counter)
+            count_wrong_try(tried)
             raise
-
-    def _counters(self) -> list[str]:
-        address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
-        tried = [f"name {self.cleaned_data.get('username', '')}", f"address {address}"]
-        return [f"login-{hashlib.sha256(text.encode()).hexdigest()}" for text in tried]
 
 
 class OperatorForm(BaseUserCreationForm[User]):

@@ -107,7 +107,6 @@ class Job(models.Model):
         EXPORT = "export"
         COMPRESSION = "compression"
         REBUILD = "rebuild"
-        EDIT = "edit"
 
     class Status(models.TextChoices):
         QUEUED = "queued"

@@ -42,6 +42,8 @@ def _secret_key(home: Path) -> str:
     return file.read_text().strip()
 
 
+# Which of the settings below are given, for the page that shows them all.
+GIVEN_SETTINGS = frozenset(name for name, value in os.environ.items() if value)
 # MEMORYHUB_HOME: the one folder that holds all the hub owns. Default: the platform's user data folder.
 MEMORYHUB_HOME = Path(os.environ.get("MEMORYHUB_HOME") or platformdirs.user_data_dir("memoryhub")).expanduser()
 # MEMORYHUB_URL: the address people open. Default: loopback. With https, cookies and redirects become strict.
@@ -56,6 +58,8 @@ MEMORYHUB_ROOTS = [
 MEMORYHUB_QUIET_SECONDS = float(os.environ.get("MEMORYHUB_QUIET_SECONDS", "1"))
 # MEMORYHUB_SETUP_MINUTES: how long the one-time setup link holds. Default: 30 minutes.
 MEMORYHUB_SETUP_MINUTES = int(os.environ.get("MEMORYHUB_SETUP_MINUTES", "30"))
+# MEMORYHUB_SIGN_IN_DAYS: how long somebody stays signed in, counted from when they signed in. Default: 14 days.
+MEMORYHUB_SIGN_IN_DAYS = int(os.environ.get("MEMORYHUB_SIGN_IN_DAYS", "14"))
 # MEMORYHUB_ACCESS_DAYS: how long the access log is kept; 0 is for ever. Default: 90 days.
 MEMORYHUB_ACCESS_DAYS = int(os.environ.get("MEMORYHUB_ACCESS_DAYS", "90"))
 # MEMORYHUB_TOKEN: the token by which the command mcp_server reads and writes. Default: none.
@@ -124,11 +128,14 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.gzip.GZipMiddleware",  # with random padding, so that sizes tell nothing of secrets
     "memoryhub.middleware.content_security_policy",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "memoryhub.reading.follow_the_reader",
+    "memoryhub.sign_ins.follow_sign_ins",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -202,6 +209,7 @@ LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 
 LANGUAGE_CODE = "en-gb"
+LANGUAGES = [("en", "English")]  # those that the pages exist in
 TIME_ZONE = os.environ.get("MEMORYHUB_TIME_ZONE", "UTC")  # the zone in which pages show times
 USE_TZ = True
 USE_I18N = False
@@ -216,6 +224,7 @@ STORAGES = {
 DATA_UPLOAD_MAX_MEMORY_SIZE = 10 * 2**20
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2 * 2**20
 
+SESSION_COOKIE_AGE = MEMORYHUB_SIGN_IN_DAYS * 24 * 60 * 60
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
@@ -234,6 +243,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"links": {"()": "memoryhub.lib.log_masks.without_links"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["links"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
 }

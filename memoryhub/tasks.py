@@ -8,11 +8,10 @@ from django.utils import timezone
 from django_tasks import task
 
 from memoryhub.flows.backups.folder import check_kept_backup, make_kept_backup
-from memoryhub.flows.hygiene import scan_first
+from memoryhub.flows.imports import carry_out_import
 from memoryhub.flows.live_sync import sync_workspace
-from memoryhub.flows.sync import run_import
 from memoryhub.lib.errors import MemoryHubError
-from sessions_app.models import ImportReport, Workspace
+from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor
 
 logger = logging.getLogger(__name__)
@@ -21,16 +20,7 @@ logger = logging.getLogger(__name__)
 @task()
 def import_folder(report_id: int) -> None:
     """Carry out an import that a page asked for; the report says how it went."""
-    report = ImportReport.objects.select_related("requested_by").get(pk=report_id)
-    if report.status not in (ImportReport.Status.QUEUED, ImportReport.Status.RUNNING):
-        return
-    actor = Actor("person", report.requested_by.get_username() if report.requested_by else "unknown")
-    try:
-        result = run_import(report, actor=actor, now=timezone.now())
-    except MemoryHubError as error:
-        logger.warning("import %s failed: %s", report_id, error.code)
-    else:
-        scan_first(result.workspace, actor=actor, now=timezone.now())
+    carry_out_import(report_id, clock=timezone.now)
 
 
 @task()

@@ -36,6 +36,7 @@ class SessionFilterForm(forms.Form):
             ("folded", "Partly folded"),
             ("hidden", "Not visible to the agent"),
             ("restarted", "Restarted"),
+            ("archived", "Archived"),
         ],
     )
     sort = forms.ChoiceField(

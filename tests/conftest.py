@@ -1,27 +1,86 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
-from importlib import import_module, reload
+from functools import cache as once
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.conf import settings as project_settings
 from django.contrib import admin
 from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
 from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client, TransactionTestCase
-from django.urls import clear_url_caches
+from django.urls import set_urlconf
+from filelock import FileLock
 
+from memoryhub import sign_ins
 from memoryhub.flows.check.database import protections
 from memoryhub.flows.search import completion, counting, dense, finding, listing
 from memoryhub.lib import quick_embedding
 from memoryhub.lib.append_only import install_sql, remove_sql
 from sessions_app.models import Membership, Workspace
+
+ASKS_A_DATABASE = {"db", "transactional_db", "live_server"}
+LEAVE_OUT = bool(os.environ.get("MEMORYHUB_REQUIRE_POSTGRES"))  # a run whose matter is that server
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what no database has a part in, where the run on SQLite has done it."""
+    if LEAVE_OUT:
+        alike = [one for one in items if not _asks_a_database(one)]
+        config.hook.pytest_deselected(items=alike)
+        items[:] = [one for one in items if _asks_a_database(one)]
+
+
+def _asks_a_database(item: pytest.Item) -> bool:
+    fixtures = set(getattr(item, "fixturenames", ()))
+    return item.get_closest_marker("django_db") is not None or bool(fixtures & ASKS_A_DATABASE)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    if LEAVE_OUT:
+        terminalreporter.write_line("Left out here: tests that ask no database, which run with those on SQLite.")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_test_environment, django_db_blocker) -> Iterator[None]:
+    """The tables are made once in a run, which takes long; each of its processes works on a copy of its own."""
+    me = os.environ.get("PYTEST_XDIST_WORKER", "alone")
+    note = project_settings.SHARED_BY_PROCESSES / f"database of {me}"
+    with django_db_blocker.unblock():
+        with FileLock(project_settings.SHARED_BY_PROCESSES / "databases.lock"):
+            if not note.exists():
+                _make_databases({me, *(f"gw{n}" for n in range(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0))))})
+        own = connection.settings_dict["NAME"]
+        connection.settings_dict["NAME"] = note.read_text()
+        ContentType.objects.get_for_models(*apps.get_models())  # known from here on, as to whoever migrates
+    yield
+    with django_db_blocker.unblock():
+        connection.creation.destroy_test_db(own, verbosity=0)
+
+
+def _make_databases(processes: set[str]) -> None:
+    """Make a database for each process that has none, and write down its name."""
+    notes = {one: project_settings.SHARED_BY_PROCESSES / f"database of {one}" for one in sorted(processes)}
+    creation, own = connection.creation, connection.settings_dict["NAME"]
+    creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+    connection.close()
+    for process, note in notes.items():
+        if not note.exists():
+            creation.clone_test_db(process, verbosity=0, autoclobber=True)
+            note.write_text(str(creation.get_test_db_clone_settings(process)["NAME"]))
+    creation.destroy_test_db(own, verbosity=0)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -63,6 +122,12 @@ def _empty_cache() -> None:
 
 
 @pytest.fixture(autouse=True)
+def _sign_ins_go_unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client's first request costs what its later ones do, which tests compare; tests of sign-ins note them."""
+    monkeypatch.setattr(sign_ins, "note_seen", lambda *_args, **_values: None)
+
+
+@pytest.fixture(autouse=True)
 def _searches_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is found doesn't depend on how busy this machine is; tests of the limits set them."""
     for module in (completion, counting, dense, finding, listing, quick_embedding):
@@ -72,9 +137,14 @@ def _searches_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def new_database(django_db_setup: None) -> Callable[[Path], None]:
-    """Put a new SQLite database where a process of its own wants one: a copy of the tests' own, with no rows."""
+    """Put a new SQLite database where a process of its own wants one: a copy of the tests' own, with no rows.
+
+    Where those have PostgreSQL, the process makes it by itself.
+    """
 
     def put(place: Path) -> None:
+        if connection.vendor != "sqlite":
+            return
         source, target = sqlite3.connect(connection.settings_dict["NAME"]), sqlite3.connect(place)
         source.backup(target)
         source.close()
@@ -137,14 +207,27 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]
     return call
 
 
+@once
+def _addresses_with_admin() -> str:
+    """Load the project's addresses a second time, as MEMORYHUB_ADMIN makes them, and return that module's name.
+
+    Beside the first, not over it: to forget all addresses and to learn them anew costs more than most tests.
+    """
+    spec = find_spec("memoryhub.urls")
+    assert spec is not None
+    assert spec.loader is not None
+    name = "memoryhub_urls_with_admin"
+    sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[name])
+    return name
+
+
 @pytest.fixture
-def admin_on(settings) -> Iterator[None]:
+def admin_on(settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The admin site as MEMORYHUB_ADMIN switches it on."""
     settings.MEMORYHUB_ADMIN = True
     admin.autodiscover()
-    reload(import_module("memoryhub.urls"))
-    clear_url_caches()
+    monkeypatch.setattr(project_settings, "ROOT_URLCONF", _addresses_with_admin())
+    set_urlconf(None)
     yield
-    settings.MEMORYHUB_ADMIN = False
-    reload(import_module("memoryhub.urls"))
-    clear_url_caches()
+    set_urlconf(None)

@@ -6,7 +6,10 @@ import shutil
 import tempfile
 
 _memory = "/dev/shm"  # noqa: S108  where files are quick; what is lost with the power was a test's
-_home = tempfile.mkdtemp(prefix="memoryhub-tests-", dir=_memory if os.access(_memory, os.W_OK) else None)
+_place = _memory if os.access(_memory, os.W_OK) else None
+if "PYTEST_XDIST_WORKER" in os.environ:  # one of several processes of a run: in the home of the one that started them
+    _place = os.environ["MEMORYHUB_HOME"]
+_home = tempfile.mkdtemp(prefix="memoryhub-tests-", dir=_place)
 atexit.register(shutil.rmtree, _home, ignore_errors=True)
 os.environ["MEMORYHUB_HOME"] = _home
 os.environ["MEMORYHUB_QUIET_SECONDS"] = "0"
@@ -19,6 +22,8 @@ if os.environ.get("TEST_DATABASE_URL"):
 
 from memoryhub.settings import *  # noqa: E402
 
+SHARED_BY_PROCESSES = MEMORYHUB_HOME.parent if "PYTEST_XDIST_WORKER" in os.environ else MEMORYHUB_HOME  # noqa: F405
+
 STATIC_ROOT.mkdir()  # noqa: F405  where whitenoise looks
 MEMORYHUB_BACKUP_HOURS = 0
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -29,4 +34,6 @@ STORAGES = {
 }
 DATABASES["default"]["CONN_MAX_AGE"] = 0  # noqa: F405
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405  a file, whose locks are waited for as in a hub
-    DATABASES["default"]["TEST"] = {"NAME": f"{_home}/tests.sqlite3"}  # noqa: F405
+    DATABASES["default"]["TEST"] = {"NAME": f"{SHARED_BY_PROCESSES}/tests.sqlite3"}  # noqa: F405
+else:
+    DATABASES["default"]["OPTIONS"]["options"] += " -c synchronous_commit=off"  # noqa: F405

@@ -293,10 +293,14 @@ def test_child_that_cannot_start_is_told_and_tried_again(tmp_path, monkeypatch, 
     assert "No such file" in caplog.text
 
 
-@pytest.fixture(scope="module")
-def hub_home(tmp_path_factory):
-    """A home that the hubs of this module share: the first one makes its database."""
-    return tmp_path_factory.mktemp("home")
+@pytest.fixture
+def hub_home(request, tmp_path):
+    """A home of its own: empty, so that a hub makes its database there, or with one for a test that says so."""
+    home = tmp_path / "home"
+    home.mkdir()
+    if "new_database" in request.fixturenames:
+        request.getfixturevalue("new_database")(home / "memoryhub.sqlite3")
+    return home
 
 
 @pytest.fixture
@@ -309,7 +313,7 @@ def hub(hub_home):
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
-        watchdog = threading.Timer(60, process.kill)
+        watchdog = threading.Timer(180, process.kill)
         watchdog.start()
         try:
             greeting = read_greeting(process)
@@ -353,6 +357,7 @@ def test_hub_greets_with_address_and_setup_link_answers_and_ends_in_order(hub):
 
 @linux_only
 @pytest.mark.slow
+@pytest.mark.usefixtures("new_database")
 def test_worker_ends_when_the_hub_is_killed_without_a_word(hub):
     process, _ = hub
     (worker,) = wait_until(lambda: children_of(process))

@@ -55,6 +55,25 @@ def _remove(_row: Any, _values: Values, _now: datetime) -> None:
     return None
 
 
+def _archive(row: Any, _values: Values, now: datetime) -> Values:
+    """Put a session or an entry of the history into the archive; one that is there keeps its time."""
+    if not hasattr(row, "archived_at"):
+        return {"is_archived": True}
+    return {} if row.archived_at else {"archived_at": now}
+
+
+def _unarchive(row: Any, _values: Values, _now: datetime) -> Values:
+    return {"archived_at": None} if hasattr(row, "archived_at") else {"is_archived": False}
+
+
+def _pin(row: Any, _values: Values, _now: datetime) -> Values:
+    return {} if row.died_id else {"pinned": True}
+
+
+def _unpin(row: Any, _values: Values, _now: datetime) -> Values:
+    return {} if row.died_id else {"pinned": False}
+
+
 def _merge(rows: Sequence[Any], _values: Values, now: datetime) -> Changes:
     """Keep the first row of a group; it takes over what the others add, and they are withdrawn in its favour."""
     keep, *others = rows
@@ -89,6 +108,10 @@ CHANGES: dict[str, Change] = {
     "verify": _each(_verify),
     "review": _each(_review),
     "remove": _each(_remove),
+    "archive": _each(_archive),
+    "unarchive": _each(_unarchive),
+    "pin": _each(_pin),
+    "unpin": _each(_unpin),
     "merge": _merge,
 }
 WORDS = {
@@ -100,6 +123,18 @@ WORDS = {
     "verify": "marked as verified",
     "review": "given a date for review",
     "remove": "removed",
+    "archive": "archived",
+    "unarchive": "taken back from the archive",
+    "pin": "pinned",
+    "unpin": "unpinned",
     "merge": "merged",
+    "add": "added",
+    "compress": "to be compressed",
+    "consolidate": "to be consolidated",
+    "prune": "to be pruned",
+    "delete": "deleted for ever",
+    "retry": "queued again",
+    "dismiss": "dismissed",
+    "cancel": "cancelled",
     "undo": "as before",
 }

@@ -8,7 +8,6 @@ are known, and the next one goes on with the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -17,8 +16,6 @@ from django.db.models import Field, Model
 from simple_history.utils import bulk_update_with_history
 
 from knowledge_app.models import (
-    CachedResponse,
-    Concern,
     Confirmation,
     EditedRow,
     KeyValue,
@@ -27,6 +24,8 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.changes import CHANGES, WORDS, Changes, Values
 from knowledge_app.services.derived import derive
+from knowledge_app.services.edit_tables import TABLES, Table
+from knowledge_app.services.steps import FINAL, STEP_ROWS, STEPS, take_back
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Workspace
@@ -42,6 +41,7 @@ from sessions_app.services.runs import (
 )
 
 AT_ONCE = 500  # rows of an edit that the request itself carries out; a worker takes the larger ones
+STEPS_AT_ONCE = 50  # the same, where each row is a step of its own
 BATCH_ROWS = 500
 BROKEN_OFF = (Run.Status.CANCELLED, Run.Status.FAILED, Run.Status.PARKED)
 USES = ("access_count", "accessed_at")  # that agents move on, whatever people edit
@@ -60,29 +60,6 @@ class NothingChosen(MemoryHubError):
     code = "nothing_chosen"
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table whose rows can be edited: its model, and what one and many of its rows are called."""
-
-    model: type[Model]
-    one: str
-    many: str
-    has_history: bool = True
-    own_key: str = ""  # what no two rows of a workspace share, of a table whose rows are removed for good
-
-    def count(self, number: int) -> str:
-        return f"1 {self.one}" if number == 1 else f"{number:,} {self.many}"
-
-
-TABLES = {
-    "knowledge": Table(KnowledgeEntry, "knowledge entry", "knowledge entries"),
-    "observations": Table(Observation, "observation", "observations"),
-    "key_values": Table(KeyValue, "key-value", "key-values"),
-    "cached": Table(CachedResponse, "cached response", "cached responses", has_history=False, own_key="key"),
-    "concerns": Table(Concern, "concern", "concerns", has_history=False),
-}
-
-
 def edit_rows(
     workspace: Workspace,
     table: str,
@@ -91,6 +68,7 @@ def edit_rows(
     *,
     values: Values | None = None,
     reason: str = "",
+    along: Values | None = None,
     actor: Actor,
     now: datetime,
 ) -> Run:
@@ -98,15 +76,15 @@ def edit_rows(
 
     ``units``: primary keys, or groups of them for an action that makes several rows one (merge: the first stays).
     ``action`` and ``values``: see ``knowledge_app.services.changes``. ``reason``: what the rows' histories say,
-    instead of the action's own word. Rows that are gone, or of another workspace, are passed over. Raises
+    instead of the action's own word. ``along``: what was changed with them (``settling``). Rows that are gone, or of
+    another workspace, are passed over. Steps (``knowledge_app.services.steps``) are queued beyond 50. Raises
     NothingChosen.
     """
     groups = [[unit] if isinstance(unit, int) else list(unit) for unit in units]
     if not groups:
         raise NothingChosen("Choose at least one row.")
     options: dict[str, Any] = {"table": table, "action": action, "units": groups, "values": values or {}}
-    if reason:
-        options["reason"] = reason
+    options |= {name: value for name, value in (("reason", reason), ("along", along)) if value}
     return _start(workspace, options, sum(len(group) for group in groups), actor, now)
 
 
@@ -122,6 +100,8 @@ def undo_edit(run: Run, *, actor: Actor, now: datetime) -> Run:
         is_broken_off = locked.status in BROKEN_OFF and touched
         if locked.kind != Run.Kind.EDIT or not (locked.status == Run.Status.DONE or is_broken_off):
             raise RunNotFitting(f"Run {run.pk} is no edit that can be undone now.")
+        if is_final(locked):
+            raise RunNotFitting(f"What edit {run.pk} did is final: it can't be undone.")
         Run.objects.filter(pk=locked.pk).update(status=Run.Status.UNDONE)
         offered = Confirmation.objects.filter(pk=locked.options.get("confirmation", 0))
         offered.update(status=Confirmation.Status.OFFERED, decided_at=None, decided_by="")
@@ -129,14 +109,25 @@ def undo_edit(run: Run, *, actor: Actor, now: datetime) -> Run:
         "table": locked.options["table"],
         "action": "undo",
         "of": locked.pk,
+        "of_action": locked.options["action"],
         "units": [[pk] for pk in touched],
         "values": {},
     }
     return _start(locked.workspace, options, len(touched), actor, now)
 
 
+def is_final(run: Run) -> bool:
+    """Tell whether what an edit did, or its undoing, can't be taken back."""
+    return run.options["action"] in FINAL or run.options.get("of_action") in STEPS
+
+
+def has_steps(options: dict[str, Any]) -> bool:
+    """Tell whether an edit, or the one that it undoes, calls something for each row instead of setting fields."""
+    return options["action"] in STEPS or options.get("of_action") in STEPS
+
+
 def _start(workspace: Workspace, options: dict[str, Any], size: int, actor: Actor, now: datetime) -> Run:
-    is_small = size <= AT_ONCE
+    is_small = size <= (STEPS_AT_ONCE if has_steps(options) else AT_ONCE)
     run = Run.objects.create(
         workspace=workspace,
         kind=Run.Kind.EDIT,
@@ -169,19 +160,19 @@ def carry_out_edit(run: Run, *, now: datetime) -> None:
     total = sum(len(unit) for unit in units)
     left = [unit for unit in units if touched.isdisjoint(unit)]
     seen = total - sum(len(unit) for unit in left)
-    for batch in _batches(left):
+    for batch in _batches(left, STEP_ROWS if has_steps(run.options) else BATCH_ROWS):
         seen += sum(len(unit) for unit in batch)
         retry.write(lambda batch=batch, seen=seen: _change_batch(run, batch, seen, total, now))  # type: ignore[misc]
     retry.write(lambda: _finish(run, total, now))
 
 
-def _batches(units: Iterable[list[int]]) -> Iterator[list[list[int]]]:
+def _batches(units: Iterable[list[int]], rows: int) -> Iterator[list[list[int]]]:
     batch: list[list[int]] = []
     size = 0
     for unit in units:
         batch.append(unit)
         size += len(unit)
-        if size >= BATCH_ROWS:
+        if size >= rows:
             yield batch
             batch, size = [], 0
     if batch:
@@ -195,20 +186,44 @@ def _change_batch(run: Run, units: list[list[int]], seen: int, total: int, now: 
     pks = [pk for unit in units for pk in unit]
     found = table.model._default_manager.select_for_update().filter(workspace=run.workspace_id, pk__in=pks)
     rows = {row.pk: row for row in found}
-    changes: Changes = {}
-    if run.options["action"] == "undo":
-        changes = _undoing(run, table, rows, pks)
+    if has_steps(run.options):
+        _take_steps(run, [rows[pk] for pk in pks if pk in rows], now)
+    elif run.options["action"] == "undo":
+        _write(run, table, rows, _undoing(run, table, rows, pks), now)
     else:
-        change = CHANGES[run.options["action"]]
-        values = run.options["values"]
-        if run.options["action"] == "assign":
-            values = _typed(table, values)
-        for unit in units:
-            present = [rows[pk] for pk in unit if pk in rows]
-            if present and present[0].pk == unit[0]:  # a group whose first row is gone has nothing to be merged into
-                changes |= change(present, values, now)
-    _write(run, table, rows, changes, now)
+        _write(run, table, rows, _changes(run, table, rows, units, now), now)
     renew_lease(run, stage="writing", steps_done=seen, steps_total=total)
+
+
+def _changes(run: Run, table: Table, rows: dict[int, Model], units: list[list[int]], now: datetime) -> Changes:
+    changes: Changes = {}
+    change, values = CHANGES[run.options["action"]], run.options["values"]
+    if run.options["action"] == "assign":
+        values = _typed(table, values)
+    for unit in units:
+        present = [rows[pk] for pk in unit if pk in rows]
+        if present and present[0].pk == unit[0]:  # a group whose first row is gone has nothing to be merged into
+            changes |= change(present, values, now)
+    return changes
+
+
+def _take_steps(run: Run, rows: Sequence[Model], now: datetime) -> None:
+    """Do a step for each row, or take it back, and note for which it was done."""
+    actor, action = Actor(*run.options["actor"]), run.options["action"]
+    keys = [row.pk for row in rows]  # a deleted row has none any more
+    if action == "undo":
+        earlier = EditedRow.objects.filter(run=run.options["of"], object_id__in=keys).values_list(
+            "object_id", "after"
+        )
+        done: dict[int, Values] = {pk: {} for pk, noted in earlier if take_back(noted or {}, actor=actor, now=now)}
+    else:
+        step, values = STEPS[action], run.options["values"]
+        taken = {pk: step(row, values, actor, now) for pk, row in zip(keys, rows, strict=True)}
+        done = {pk: noted for pk, noted in taken.items() if noted is not None}
+    EditedRow.objects.bulk_create(
+        EditedRow(run=run, table=run.options["table"], object_id=pk, before={}, after=noted)
+        for pk, noted in done.items()
+    )
 
 
 def _undoing(run: Run, table: Table, rows: dict[int, Model], pks: Sequence[int]) -> Changes:
@@ -315,7 +330,7 @@ def _corrected(row: Any, name: str, value: Any) -> Values:
 
 
 def _update(run: Run, table: Table, changed: list[Model], names: set[str], now: datetime) -> None:
-    if hasattr(changed[0], "updated_at"):
+    if table.is_dated and hasattr(changed[0], "updated_at"):
         names = names | {"updated_at"}
         for row in changed:
             row.updated_at = now  # type: ignore[attr-defined]
@@ -353,7 +368,9 @@ def _finish(run: Run, total: int, now: datetime) -> None:
     if action == "undo":
         _settle_undone(run)
     text = f"{table.count(changed)} {WORDS[action]}"
-    proposal = {"changed": changed, "passed_over": total - changed, "words": text}
+    proposal: dict[str, Any] = {"changed": changed, "passed_over": total - changed, "words": text}
+    if is_final(run):
+        proposal["is_final"] = True
     finish_run(run, status=Run.Status.DONE, now=now, proposal=proposal)
     record(
         Actor(*run.options["actor"]),

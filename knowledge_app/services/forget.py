@@ -18,7 +18,7 @@ from django.db.models import Model
 from django.utils.crypto import salted_hmac
 
 from knowledge_app.models import EditedRow, Fact, FactSource, Forgotten, MemoryDocument
-from knowledge_app.services.edits import TABLES
+from knowledge_app.services.edit_tables import TABLES
 from knowledge_app.services.forget_rules import Affected, Rules, walk
 from knowledge_app.services.memory import keep_facts_in_step
 from knowledge_app.services.row_vectors import sweep_vectors

@@ -260,11 +260,18 @@ def context_lines(
     return lines
 
 
-def plan_merges(workspace: Workspace, *, threshold: float = DEFAULT_THRESHOLD) -> list[Group]:
-    """Return groups of entries of one category that say the same, the most used of each to stay. Reads only."""
+def plan_merges(
+    workspace: Workspace, *, threshold: float = DEFAULT_THRESHOLD, among: Collection[int] | None = None
+) -> list[Group]:
+    """Return groups of entries of one category that say the same, the most used of each to stay. Reads only.
+
+    ``among``: the keys of those that are compared; all of the workspace without it.
+    """
     groups: list[Group] = []
+    wanted = None if among is None else set(among)
     for category in CATEGORIES:
-        entries = list(_living(workspace).filter(category=category).order_by(*USED_FIRST))
+        living = _living(workspace).filter(category=category).order_by(*USED_FIRST)
+        entries = [entry for entry in living if wanted is None or entry.pk in wanted]
         same, _ = near_pairs([entry.content for entry in entries], threshold=threshold)
         groups += [
             Group(entries[keep], [entries[i] for i in others], ratio) for keep, others, ratio in group_pairs(same)

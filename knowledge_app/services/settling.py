@@ -28,7 +28,8 @@ Kind, Status = Concern.Kind, Concern.Status
 Place = tuple[str, int]
 PAIRS = (Kind.DUPLICATE, Kind.CONTRADICTION)
 MERGED = (KNOWLEDGE, OBSERVATIONS)
-MAX_AT_ONCE = 200
+MAX_AT_ONCE = 500
+MAX_MARKED = 10_000  # where nothing but the concerns themselves changes
 REASON = "hygiene"
 
 
@@ -48,13 +49,13 @@ class TooMany(MemoryHubError):
 
 def dismiss(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: datetime) -> Run:
     """Say that open concerns are none: scans don't raise them again. Raises NothingChosen, TooMany."""
-    concerns = _chosen(workspace, pks)
+    concerns = _chosen(workspace, pks, limit=MAX_MARKED)
     return _mark(workspace, concerns, Status.DISMISSED, {"words": f"{_count(concerns)} dismissed"}, actor, now)
 
 
 def reopen(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: datetime) -> Run:
     """Open dismissed concerns again. Raises NothingChosen, TooMany."""
-    concerns = _chosen(workspace, pks, status=Status.DISMISSED)
+    concerns = _chosen(workspace, pks, status=Status.DISMISSED, limit=MAX_MARKED)
     return _mark(workspace, concerns, Status.OPEN, {"words": f"{_count(concerns)} opened again"}, actor, now)
 
 
@@ -200,9 +201,12 @@ def _about(workspace: Workspace, places: Iterable[Place]) -> list[Concern]:
     return list(Concern.objects.filter(named, workspace=workspace, status=Status.OPEN).order_by("id"))
 
 
-def _chosen(workspace: Workspace, pks: Collection[int], *, status: str = Status.OPEN) -> list[Concern]:
-    if len(pks) > MAX_AT_ONCE:
-        raise TooMany(f"Choose at most {MAX_AT_ONCE} concerns at once; these are {len(pks):,}.")
+def _chosen(
+    workspace: Workspace, pks: Collection[int], *, status: str = Status.OPEN, limit: int = 0
+) -> list[Concern]:
+    most = limit or MAX_AT_ONCE
+    if len(pks) > most:
+        raise TooMany(f"Choose at most {most:,} concerns at once; these are {len(pks):,}.")
     found = list(Concern.objects.filter(workspace=workspace, status=status, pk__in=pks).order_by("id"))
     if not found:
         raise NothingChosen(f"Choose at least one concern that is {status}.")
@@ -221,18 +225,16 @@ def _mark(
     workspace: Workspace, concerns: Sequence[Concern], status: str, along: dict[str, Any], actor: Actor, now: datetime
 ) -> Run:
     pks = [concern.pk for concern in concerns]
-    run = edit_rows(workspace, "concerns", "assign", pks, values={"status": status}, actor=actor, now=now)
-    run.options = run.options | {"along": along}
-    Run.objects.filter(pk=run.pk).update(options=run.options)
-    return run
+    values = {"status": status}
+    return edit_rows(workspace, "concerns", "assign", pks, values=values, along=along, actor=actor, now=now)
 
 
 def _count(concerns: Sequence[Concern]) -> str:
-    return "1 concern" if len(concerns) == 1 else f"{len(concerns)} concerns"
+    return "1 concern" if len(concerns) == 1 else f"{len(concerns):,} concerns"
 
 
 def _rows(places: Collection[Place]) -> str:
-    return "1 row" if len(places) == 1 else f"{len(places)} rows"
+    return "1 row" if len(places) == 1 else f"{len(places):,} rows"
 
 
 def undo_settling(run: Run, *, actor: Actor, now: datetime) -> Run:

@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.edits import TABLES
+from knowledge_app.services.edit_tables import TABLES
 from knowledge_app.services.table_rows import BATCH_ROWS, TAKING, Judged, judge_table
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError

@@ -12,7 +12,8 @@ from typing import Any
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services import cells
 from knowledge_app.services.derived import derive
-from knowledge_app.services.edits import TABLES, apply_values
+from knowledge_app.services.edit_tables import TABLES
+from knowledge_app.services.edits import apply_values
 from knowledge_app.services.forget import import_rules
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import BadJSON, brief, decode_json

@@ -1,5 +1,5 @@
-from knowledge_app.views import cache, editing, graph, keyvalues, knowledge, observations, scratch
-from knowledge_app.views.history import history, note_history
+from knowledge_app.views import cache, editing, facts, graph, keyvalues, knowledge, observations, scratch
+from knowledge_app.views.history import edit_history, history, note_history
 from knowledge_app.views.memory import document, document_news, documents
 
 __all__ = [
@@ -7,7 +7,9 @@ __all__ = [
     "document",
     "document_news",
     "documents",
+    "edit_history",
     "editing",
+    "facts",
     "graph",
     "history",
     "keyvalues",

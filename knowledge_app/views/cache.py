@@ -4,6 +4,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.forms import CacheFilterForm
@@ -11,8 +12,9 @@ from knowledge_app.models import CachedResponse
 from knowledge_app.services.cache import expired, figures, is_expired
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import cache_file
-from knowledge_app.views.bulk import answer_edit, chosen_rows, list_address
+from knowledge_app.views.bulk import answer_edit, list_address
 from knowledge_app.views.extra import further_fields
+from memoryhub.lib.choosing import Action, chosen_keys
 from memoryhub.lib.downloads import download
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
@@ -23,6 +25,7 @@ from sessions_app.services.accesses import seen_rows
 
 EDITOR = Membership.Role.EDITOR
 SHOWN_MODELS = 100
+INVALIDATE = Action("remove", gettext_lazy("Invalidate"))
 
 
 def cached_responses(request: HttpRequest, slug: str) -> HttpResponse:
@@ -40,6 +43,7 @@ def cached_responses(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": [(row, is_expired(row, workspace, now), count_tokens(row.response)) for row in page.rows],
         "count": rows.count(),
         "figures": figures(workspace, now),
+        "actions": (INVALIDATE,),
         "may_edit": has_role(request.user, workspace, EDITOR),
     }
     return render_page(request, "knowledge_app/cached_responses.html", context, fragment="cached-list")
@@ -70,7 +74,7 @@ def invalidate(request: HttpRequest, slug: str) -> HttpResponse:
     rows = _fitting(workspace, request)
 
     def edit() -> tuple[Run, str]:
-        pks = chosen_rows(request, rows)
+        pks = chosen_keys(request, rows)
         return edit_rows(workspace, "cached", "remove", pks, actor=person(request), now=timezone.now()), ""
 
     return answer_edit(request, slug, list_address(request, slug, "knowledge:cached-responses"), edit)

@@ -8,16 +8,14 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from knowledge_app.forms import CurateForm, EditForm, FactForm
+from knowledge_app.forms import EditForm, FactForm
 from knowledge_app.models import Fact, FactSource, MemoryDocument
 from knowledge_app.services.compaction import apply_compaction, plan_compaction
 from knowledge_app.services.editing import (
     NAMES,
     EditConflict,
     bring_back,
-    curate_facts,
     edit_fact,
-    remove_facts,
     restore_revision,
     save_text,
     start_document,
@@ -31,7 +29,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.likeness import DEFAULT_THRESHOLD
 from memoryhub.lib.markdown import render_markdown
 from memoryhub.lib.pages import number_of, numbers_of
-from sessions_app.access import get_workspace, has_role, note_page, person
+from sessions_app.access import get_workspace, note_page, person
 from sessions_app.models import Entry, Membership, Session
 from sessions_app.services.accesses import seen_entries, seen_revision, seen_rows
 
@@ -150,30 +148,6 @@ def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render_page(request, "knowledge_app/blame.html", context)
 
 
-def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The fact lines of a document, to be curated one by one or many at once."""
-    document = find_document(request, slug, pk)
-    living = Fact.objects.filter(document=document, died=None).select_related("born").order_by("line", "id")
-    state = request.GET.get("state", "")
-    if state == "pinned":
-        living = living.filter(pinned=True)
-    elif state == "due":
-        living = living.filter(review_by__lte=timezone.localdate())
-    elif state == "unverified":
-        living = living.filter(last_verified_at=None)
-    shown = list(living[:1000])
-    note_page(request, document.workspace, "facts.read", seen_rows("facts", [fact.pk for fact in shown]))
-    context = {
-        "workspace": document.workspace,
-        "document": document,
-        "state": state,
-        "facts": [(fact, show_invisible(fact.text)) for fact in shown],
-        "may_edit": has_role(request.user, document.workspace, EDITOR),
-        "today": timezone.localdate(),
-    }
-    return render_page(request, "knowledge_app/facts.html", context, fragment="facts")
-
-
 def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Reword a fact, categorise it, move it."""
     workspace = get_workspace(request, slug, role=EDITOR)
@@ -193,33 +167,6 @@ def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             return redirect(f"{reverse('knowledge:facts', args=[slug, fact.document_id])}#fact-{edited.pk}")
     context = {"workspace": workspace, "document": fact.document, "fact": fact, "form": form}
     return render_page(request, "knowledge_app/fact_edit.html", context, status=422 if form.errors else 200)
-
-
-@require_POST
-def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    document = find_document(request, slug, pk, role=EDITOR)
-    form = CurateForm(request.POST)
-    chosen = numbers_of(request.POST.getlist("fact"))
-    if not form.is_valid() or not chosen:
-        messages.error(
-            request, "Choose facts, and what to do with them." if not chosen else "Give the date as a day."
-        )
-        return redirect("knowledge:facts", slug, pk)
-    action, now, actor = form.cleaned_data["action"], timezone.now(), person(request)
-    if action == "remove":
-        count = remove_facts(document, chosen, actor=actor, now=now)
-    else:
-        count = curate_facts(
-            document,
-            chosen,
-            actor=actor,
-            now=now,
-            pinned={"pin": True, "unpin": False}.get(action),
-            verified=action == "verify",
-            review_by=form.cleaned_data["review_by"] if action == "review" else None,
-        )
-    messages.success(request, f"Done for {count} fact{'' if count == 1 else 's'}.")
-    return redirect("knowledge:facts", slug, pk)
 
 
 def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:

@@ -5,6 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.forms import RelateForm
@@ -21,6 +22,12 @@ from sessions_app.models import Membership
 SHOWN_NEIGHBOURS = 100
 PICTURED = 16
 EDITOR = Membership.Role.EDITOR
+SAID = {
+    "pin": gettext_lazy("%(one)s and %(other)s are pinned to each other."),
+    "unpin": gettext_lazy("%(one)s and %(other)s are pinned no longer."),
+    "remove": gettext_lazy("Removed, for every later build too. You can bring it back below."),
+    "restore": gettext_lazy("%(other)s counts as a neighbour of %(one)s again."),
+}
 
 
 def term(request: HttpRequest, slug: str, pk: int, form: RelateForm | None = None) -> HttpResponse:
@@ -69,6 +76,7 @@ def relate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             form.add_error("name", error.message)
         else:
             decide(found, other, "pin", actor=person(request), now=timezone.now())
+            messages.success(request, SAID["pin"] % {"one": found.text, "other": other.text})
             return redirect("knowledge:term", slug, pk)
     return term(request, slug, pk, form)
 
@@ -102,6 +110,5 @@ def _decide(request: HttpRequest, slug: str, pk: int, action: str) -> HttpRespon
     relations = TermRelation.objects.filter(term=found, related=other)
     get_object_or_404(relations)
     decide(found, other, action, actor=person(request), now=timezone.now())
-    if action == "remove":
-        messages.success(request, "Removed, for every later build too. You can bring it back below.")
+    messages.success(request, SAID[action] % {"one": found.text, "other": other.text})
     return redirect("knowledge:term", slug, pk)

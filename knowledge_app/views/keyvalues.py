@@ -9,17 +9,19 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET, require_POST
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from knowledge_app.forms import KeyValueFilterForm, KeyValueForm
 from knowledge_app.models import KeyValue
 from knowledge_app.services import key_values as service
+from knowledge_app.services.added import edit_of, note_added
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import key_values_file
-from knowledge_app.views.bulk import answer_edit, chosen_rows, list_address
+from knowledge_app.views.bulk import EXPORT, RETURN, WITHDRAW, answer_chosen, answer_edit, list_address
+from memoryhub.lib.choosing import asked_for, chosen_keys
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
 from memoryhub.lib.secrets import looks_secret
@@ -62,7 +64,7 @@ def key_values(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": shown,
         "count": rows.count(),
         "is_filtered": any(wishes.values()),
-        "withdrawn": bool(wishes.get("withdrawn")),
+        "actions": (RETURN if wishes.get("withdrawn") else WITHDRAW, EXPORT),
         "may_edit": has_role(request.user, workspace, EDITOR),
     }
     return render_page(request, "knowledge_app/key_values.html", context, fragment="key-value-list")
@@ -80,18 +82,26 @@ def _fitting(workspace: Workspace, request: HttpRequest) -> QuerySet[KeyValue]:
 
 @require_POST
 def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
-    """Withdraw the key-values chosen on the list, or take them back in."""
+    """Withdraw the key-values chosen on the list, take them back in, or hand them out."""
     workspace = get_workspace(request, slug, role=EDITOR)
     rows = _fitting(workspace, request)
     address = list_address(request, slug, "knowledge:key-values")
-    return answer_edit(request, slug, address, lambda: (_edit(request, workspace, chosen_rows(request, rows)), ""))
+    return answer_chosen(
+        request,
+        workspace,
+        "key_values",
+        address,
+        noted_as="key_value.exported",
+        chosen=lambda: chosen_keys(request, rows),
+        edit=lambda pks: (_edit(request, workspace, pks), ""),
+    )
 
 
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
     action = request.POST.get("action", "")
     if action not in ("withdraw", "return"):
-        raise service.BadKeyValue("Choose what to do with them.")
-    values = {"reason": clean_text(request.POST.get("text", "")).strip()[:500]}
+        raise service.BadKeyValue(_("Choose what to do with them."))
+    values = {"reason": asked_for(request, action)}
     return edit_rows(workspace, "key_values", action, pks, values=values, actor=person(request), now=timezone.now())
 
 
@@ -100,15 +110,27 @@ def new_key_value(request: HttpRequest, slug: str) -> HttpResponse:
     form = KeyValueForm(request.POST or None)
     if form.is_bound and form.is_valid():
         try:
-            row = service.write_value(workspace, **form.cleaned_data, actor=person(request), now=timezone.now())
+            row = _write(request, workspace, form.cleaned_data)
         except MemoryHubError as error:
             form.add_error(None, error.message)
         else:
-            is_new = row.history.count() == 1
-            messages.success(request, "Written." if is_new else "Written. What it was before stays below.")
             return redirect("knowledge:key-value", slug, row.pk)
     context = {"workspace": workspace, "form": form}
     return render_page(request, "knowledge_app/key_value_new.html", context, status=422 if form.errors else 200)
+
+
+def _write(request: HttpRequest, workspace: Workspace, values: dict[str, str]) -> KeyValue:
+    """Set the value of a key and say so, with a way to undo it."""
+    actor, now = person(request), timezone.now()
+    row = service.write_value(workspace, **values, actor=actor, now=now)
+    if row.history.count() == 1 and row.updated_at == now:
+        run: Run | None = note_added(workspace, "key_values", [row.pk], actor=actor, now=now)
+        words = _("Written.")
+    else:
+        run = edit_of(workspace, "key_values", row.pk, at=now)
+        words = _("Written. What it was before stays below.") if run else _("It says that already.")
+    messages.success(request, words, extra_tags=str(run.pk) if run else "")
+    return row
 
 
 @require_POST
@@ -156,9 +178,12 @@ def key_value(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return _detail(request, workspace, get_object_or_404(KeyValue, workspace=workspace, pk=pk), is_revealed=False)
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 def reveal_key_value(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Show a masked value once; the audit trail says who looked."""
+    """Show a masked value once; the audit trail says who looked. Its address, loaded again, leads to the row."""
+    if request.method == "GET":
+        workspace = get_workspace(request, slug)
+        return redirect("knowledge:key-value", slug, get_object_or_404(KeyValue, workspace=workspace, pk=pk).pk)
     workspace = get_workspace(request, slug, role=EDITOR)
     row = get_object_or_404(KeyValue, workspace=workspace, pk=pk)
     actor = person(request)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import messages
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -7,18 +9,33 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_date
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.forms import KnowledgeFilterForm, KnowledgeForm
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services import knowledge as service
+from knowledge_app.services.added import edit_of, note_added
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import knowledge_file
-from knowledge_app.views.bulk import after_edit, answer_edit, chosen_rows, list_address
+from knowledge_app.views.bulk import (
+    EXPORT,
+    RETURN,
+    REVIEW,
+    VERIFY,
+    WITHDRAW,
+    after_edit,
+    answer_chosen,
+    answer_edit,
+    list_address,
+    moves,
+)
 from knowledge_app.views.extra import Fields, further_fields, with_further_fields
-from memoryhub.lib.downloads import download
+from memoryhub.lib import as_markdown
+from memoryhub.lib.choosing import Action, asked_for, chosen_keys
+from memoryhub.lib.downloads import download, markdown
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.likeness import DEFAULT_THRESHOLD
 from memoryhub.lib.pages import keyset_page, number_of, numbers_of
@@ -33,6 +50,11 @@ SHOWN_STATES = 50
 SHOWN_GROUPS = 200
 THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
 EDITOR = Membership.Role.EDITOR
+TAG = Action("tag", gettext_lazy("Add tags"), asks="text", label=gettext_lazy("Tags, between commas"))
+UNTAG = Action("untag", gettext_lazy("Take tags away"), asks="text", label=gettext_lazy("Tags, between commas"))
+MERGE = Action("merge", gettext_lazy("Merge those that say the same"))
+IN_USE = (moves(KnowledgeEntry.Category.choices), TAG, UNTAG, VERIFY, REVIEW, WITHDRAW, MERGE, EXPORT)
+WITHDRAWN = (RETURN, moves(KnowledgeEntry.Category.choices), TAG, UNTAG, VERIFY, EXPORT)
 
 
 def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
@@ -57,7 +79,7 @@ def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
         "entries": with_further_fields(page.rows) if page else [],
         "groups": groups,
         "title": KnowledgeEntry.Category(chosen).label if chosen else "Entries",
-        "categories": KnowledgeEntry.Category,
+        "actions": WITHDRAWN if state == "withdrawn" else IN_USE,
         "state": state,
         "may_edit": has_role(request.user, workspace, EDITOR),
         "today": timezone.localdate(),
@@ -103,29 +125,51 @@ def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=EDITOR)
     rows = _fitting(workspace, request)
     address = list_address(request, slug, "knowledge:knowledge")
-    return answer_edit(request, slug, address, lambda: _edit(request, workspace, chosen_rows(request, rows)))
+    return answer_chosen(
+        request,
+        workspace,
+        "knowledge",
+        address,
+        noted_as="knowledge.exported",
+        chosen=lambda: chosen_keys(request, rows),
+        edit=lambda pks: _edit(request, workspace, pks),
+    )
 
 
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[Run, str]:
     """Carry out the form's action; return the run and what it left out, in words."""
-    action, _, category = request.POST.get("action", "").partition(":")
-    text = clean_text(request.POST.get("text", "")).strip()
+    action, _colon, category = request.POST.get("action", "").partition(":")
+    text = asked_for(request, action)
     actor, now = person(request), timezone.now()
     if action == "move" and category in KnowledgeEntry.Category.values:
         run, behind = service.recategorise(workspace, pks, category, actor=actor, now=now)
-        words = f"{behind:,} stay: the category says that already. Merge duplicates joins them."
-        return run, words if behind else ""
-    values: dict[str, object] = {"reason": text[:500]}
+        words = _("%(count)s stay: the category says that already. Merge duplicates joins them.")
+        return run, words % {"count": f"{behind:,}"} if behind else ""
+    if action == "merge":
+        return _merge_chosen(request, workspace, pks)
+    values: dict[str, object] = {"reason": text}
     if action in ("tag", "untag"):
         if not (tags := service.clean_tags(text.split(","))):
-            raise service.BadKnowledge("Name at least one tag.")
+            raise service.BadKnowledge(_("Name at least one tag."))
         values = {"add" if action == "tag" else "remove": tags}
         action = "tag"
     elif action == "review":
-        values = {"review_by": _day(request.POST.get("review_by", ""))}
+        values = {"review_by": _day(request.POST.get("review_by", "") or text)}
     elif action not in ("withdraw", "return", "verify"):
-        raise service.BadKnowledge("Choose what to do with them.")
+        raise service.BadKnowledge(_("Choose what to do with them."))
     return edit_rows(workspace, "knowledge", action, pks, values=values, actor=actor, now=now), ""
+
+
+def _merge_chosen(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[Run, str]:
+    """Merge those of some entries that say the same; the others are named as left."""
+    groups = service.plan_merges(workspace, among=pks)
+    units = [[group.keep.pk, *(other.pk for other in group.others)] for group in groups]
+    if not units:
+        raise service.NothingToMove(_("None of those chosen say the same: nothing was merged."))
+    left = len(pks) - sum(map(len, units))
+    words = ngettext("%(count)s says something else.", "%(count)s say something else.", left)
+    run = service.merge_groups(workspace, units, actor=person(request), now=timezone.now())
+    return run, words % {"count": f"{left:,}"} if left else ""
 
 
 def _day(text: str) -> str:
@@ -141,15 +185,25 @@ def new_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
     form = KnowledgeForm(request.POST or None, initial={"category": request.GET.get("category")})
     if form.is_bound and form.is_valid():
         try:
-            added = service.add_knowledge(workspace, actor=person(request), now=timezone.now(), **form.cleaned_data)
+            pk, run, words = _add(request, workspace, form.cleaned_data)
         except MemoryHubError as error:
             form.add_error(None, error.message)
         else:
-            words = "Added." if added.is_new else "It was there already: this counts as one more use."
-            messages.success(request, words)
-            return redirect("knowledge:knowledge-entry", slug, added.entry.pk)
+            messages.success(request, words, extra_tags=str(run.pk) if run else "")
+            return redirect("knowledge:knowledge-entry", slug, pk)
     context = {"workspace": workspace, "form": form}
     return render_page(request, "knowledge_app/knowledge_new.html", context, status=422 if form.errors else 200)
+
+
+def _add(request: HttpRequest, workspace: Workspace, values: dict[str, Any]) -> tuple[int, Run | None, str]:
+    """Add an entry; return its key, the edit that undoes it (None where it was there) and what to say."""
+    actor, now = person(request), timezone.now()
+    added = service.add_knowledge(workspace, actor=actor, now=now, **values)
+    pk = added.entry.pk
+    if added.is_new:
+        return pk, note_added(workspace, "knowledge", [pk], actor=actor, now=now), _("Added.")
+    returned = edit_of(workspace, "knowledge", pk, at=now)
+    return pk, returned, _("It was there already: this counts as one more use.")
 
 
 def knowledge_entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -262,3 +316,19 @@ def download_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
     pks = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).values_list("pk", flat=True)
     note_page(request, workspace, "knowledge.exported", seen_rows("knowledge", pks))
     return download(knowledge_file(workspace), "knowledge.json")
+
+
+@require_GET
+def knowledge_markdown(request: HttpRequest, slug: str) -> HttpResponse:
+    """All entries that fit the list's filters, by category, as Markdown."""
+    workspace = get_workspace(request, slug)
+    fitting = _fitting(workspace, request)
+    as_markdown.check_amount(fitting.count())
+    entries = list(fitting.order_by(*ORDER))
+    note_page(request, workspace, "knowledge.exported", seen_rows("knowledge", [entry.pk for entry in entries]))
+    groups = [
+        (category.label, [(entry.content, ", ".join(entry.tags)) for entry in entries if entry.category == category])
+        for category in KnowledgeEntry.Category
+    ]
+    text = as_markdown.listing(f"Knowledge of {workspace.name}", groups)
+    return markdown(text, f"knowledge-{slug}", is_shown="copy" in request.GET)

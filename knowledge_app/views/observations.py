@@ -8,17 +8,29 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.forms import ObservationFilterForm, ObservationForm
 from knowledge_app.models import Confirmation, Observation
+from knowledge_app.services.added import note_added
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import observations_file
 from knowledge_app.services.observations import BadObservation, Said, decide, store
-from knowledge_app.views.bulk import after_edit, answer_edit, chosen_rows, list_address
+from knowledge_app.views.bulk import (
+    EXPORT,
+    RETURN,
+    VERIFY,
+    WITHDRAW,
+    after_edit,
+    answer_chosen,
+    answer_edit,
+    list_address,
+    moves,
+)
 from knowledge_app.views.extra import Fields, further_fields, with_further_fields
+from memoryhub.lib.choosing import Action, asked_for, chosen_keys
 from memoryhub.lib.downloads import download
-from memoryhub.lib.gate import clean_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
 from sessions_app.access import get_workspace, has_role, note_page, person
@@ -52,12 +64,17 @@ def observations(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": with_further_fields(page.rows) if page else [],
         "columns": columns,
         "chosen_label": Observation.Category(chosen).label if chosen else "",
-        "categories": Observation.Category,
+        "actions": _actions(with_withdrawn=bool(wishes.get("withdrawn"))),
         "offered_count": waiting.count(),
         "may_edit": has_role(request.user, workspace, EDITOR),
         "today": timezone.localdate(),
     }
     return render_page(request, "knowledge_app/observations.html", context, fragment="observation-list")
+
+
+def _actions(*, with_withdrawn: bool) -> tuple[Action, ...]:
+    shown = (moves(Observation.Category.choices), VERIFY, WITHDRAW, EXPORT)
+    return (*shown[:3], RETURN, EXPORT) if with_withdrawn else shown
 
 
 def _fitting(workspace: Workspace, request: HttpRequest) -> QuerySet[Observation]:
@@ -93,18 +110,26 @@ def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=EDITOR)
     rows = _fitting(workspace, request)
     address = list_address(request, slug, "knowledge:observations")
-    return answer_edit(request, slug, address, lambda: (_edit(request, workspace, chosen_rows(request, rows)), ""))
+    return answer_chosen(
+        request,
+        workspace,
+        "observations",
+        address,
+        noted_as="observations.exported",
+        chosen=lambda: chosen_keys(request, rows),
+        edit=lambda pks: (_edit(request, workspace, pks), ""),
+    )
 
 
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
-    action, _, category = request.POST.get("action", "").partition(":")
-    values: dict[str, Any] = {"reason": clean_text(request.POST.get("text", "")).strip()[:500]}
+    action, _colon, category = request.POST.get("action", "").partition(":")
+    values: dict[str, Any] = {"reason": asked_for(request, action)}
     reason = ""
     if action == "move" and category in Observation.Category.values:
         reason = f"{values['reason']} (moved)" if values["reason"] else ""
         action, values = "assign", {"category": category}
     elif action not in ("withdraw", "return", "verify"):
-        raise BadObservation("Choose what to do with them.")
+        raise BadObservation(_("Choose what to do with them."))
     return edit_rows(
         workspace,
         "observations",
@@ -122,9 +147,11 @@ def new_observation(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=EDITOR)
     form = ObservationForm(request.POST or None)
     if form.is_bound and form.is_valid():
-        stored = store(workspace, [Said(**form.cleaned_data)], actor=person(request), now=timezone.now())
+        actor, now = person(request), timezone.now()
+        stored = store(workspace, [Said(**form.cleaned_data)], actor=actor, now=now)
         if stored.added:
-            messages.success(request, "Added.")
+            added = note_added(workspace, "observations", [stored.added[0].pk], actor=actor, now=now)
+            messages.success(request, _("Added."), extra_tags=str(added.pk))
             return redirect("knowledge:observation", slug, stored.added[0].pk)
         messages.info(request, "Something much like it is known already: say whether it is the same.")
         return redirect("knowledge:offered", slug)

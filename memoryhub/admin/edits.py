@@ -14,7 +14,8 @@ from django.utils.html import format_html
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.changes import WORDS
-from knowledge_app.services.edits import TABLES, edit_rows
+from knowledge_app.services.edit_tables import TABLES
+from knowledge_app.services.edits import edit_rows
 from memoryhub.admin.choosing import Chosen, chosen_rows, confirm
 from memoryhub.admin.forms import EditForm
 from memoryhub.lib.errors import MemoryHubError

@@ -8,10 +8,11 @@ import re
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import IO
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
@@ -29,6 +30,7 @@ from knowledge_app.services.files import (
 )
 from knowledge_app.services.graph_export import graph_meta, graph_parts, graph_rows
 from memoryhub.flows.export_plan import chosen_layout, plan_export
+from memoryhub.flows.job_progress import Step, nothing_told
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.layouts.fits import KINDS, ExportPlan
 from memoryhub.lib.layouts.hub import SETTINGS
@@ -58,40 +60,54 @@ class ExportReport:
 
 
 def export_workspace(
-    workspace: Workspace, dest: Path, layout: str = "auto", *, actor: Actor, now: datetime
+    workspace: Workspace,
+    dest: Path,
+    layout: str = "auto",
+    *,
+    actor: Actor,
+    now: datetime,
+    step: Step = nothing_told,
 ) -> ExportReport:
     """Write a workspace into a new or empty folder, or into a new archive where ``dest`` ends in .zip.
 
     All or nothing: a folder beside ``dest`` is filled and takes its place at the end. Modes are 700 for folders and
-    600 for files. Raises UnknownLayoutName, ExportRefused.
+    600 for files. ``step`` hears of rows written, and may break it off. Raises UnknownLayoutName, ExportRefused.
     """
     layout = chosen_layout(workspace, layout)
     dest = _free_place(dest)
     if dest.suffix.lower() == ".zip":
         with _beside(dest, is_folder=False) as place:
             with place.open("wb") as out:
-                report = _write_zip(workspace, layout, out)
+                report = _write_zip(workspace, layout, out, step)
                 _settle(out)
             _take_place(place, dest)
     else:
         with _beside(dest, is_folder=True) as place:
-            report = _write(workspace, layout, lambda file: _write_file(place, file))
+            report = _write(workspace, layout, lambda file: _write_file(place, file), step)
             _take_place(place, dest)
     _note(workspace, report, actor, now)
     return report
 
 
-def write_archive(workspace: Workspace, layout: str, out: IO[bytes], *, actor: Actor, now: datetime) -> ExportReport:
+def write_archive(
+    workspace: Workspace,
+    layout: str,
+    out: IO[bytes],
+    *,
+    actor: Actor,
+    now: datetime,
+    step: Step = nothing_told,
+) -> ExportReport:
     """Write a workspace as a zip archive into an open binary file, one of its files at a time.
 
-    Raises UnknownLayoutName.
+    ``step`` hears of rows written, and may break it off. Raises UnknownLayoutName, ExportRefused.
     """
-    report = _write_zip(workspace, chosen_layout(workspace, layout), out)
+    report = _write_zip(workspace, chosen_layout(workspace, layout), out, step)
     _note(workspace, report, actor, now)
     return report
 
 
-def _write_zip(workspace: Workspace, layout: str, out: IO[bytes]) -> ExportReport:
+def _write_zip(workspace: Workspace, layout: str, out: IO[bytes], step: Step) -> ExportReport:
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
 
         def add(file: OutFile) -> None:
@@ -102,19 +118,33 @@ def _write_zip(workspace: Workspace, layout: str, out: IO[bytes]) -> ExportRepor
                 for chunk in file.chunks():
                     packed.write(chunk)
 
-        return _write(workspace, layout, add)
+        return _write(workspace, layout, add, step)
 
 
-def _write(workspace: Workspace, layout: str, take: Callable[[OutFile], None]) -> ExportReport:
+def _write(workspace: Workspace, layout: str, take: Callable[[OutFile], None], step: Step) -> ExportReport:
     plan = plan_export(workspace, layout)
     if not plan.written:
         raise ExportRefused(f"{WORDS[layout]} has no place for what this workspace remembers. Choose another layout.")
     written: Counter[str] = Counter()
+    total = sum(part.count for part in plan.written)
     count = 0
+    step(0, total, "")
     for file in write_folder(_snapshot(workspace, layout), layout, written):
-        take(file)
+        look = partial(_look, step, written, total, file.path)
+        take(replace(file, parts=_watched(file.parts, look)))
+        look()
         count += 1
     return ExportReport(plan, count, {kind: written[kind] for kind in KINDS if written[kind]})
+
+
+def _look(step: Step, written: Counter[str], total: int, path: str) -> None:
+    step(min(written.total(), total), total, path)
+
+
+def _watched(parts: Iterable[str], look: Callable[[], None]) -> Iterator[str]:
+    for part in parts:
+        look()
+        yield part
 
 
 def _snapshot(workspace: Workspace, layout: str) -> Snapshot:

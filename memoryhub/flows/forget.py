@@ -13,6 +13,7 @@ from django.db import OperationalError, connection
 
 from knowledge_app.models import Forgotten
 from knowledge_app.services.forget import ImportRules, Wish, apply_forget, import_rules
+from memoryhub.flows.downloads import discard_downloads
 from memoryhub.lib import retry
 from memoryhub.lib.forget import MARK
 from memoryhub.lib.layouts.records import (
@@ -44,11 +45,14 @@ def forget(
 ) -> tuple[Forgotten, bool]:
     """Forget in every table, then make the database's own file forget; return the receipt and whether that was done.
 
+    Archives of the workspace that wait to be downloaded go too.
+
     Raises NothingToForget, ForgetChanged.
     """
     receipt = retry.write(
         lambda: apply_forget(workspace, wish, expected=expected, reason=reason, actor=actor, now=now)
     )
+    discard_downloads(workspace, now)
     return receipt, vacuum()
 
 

@@ -18,6 +18,7 @@ EVERYTHING = frozenset(
 )
 KINDS_OF = {  # by an action's noun; one that isn't listed may have changed everything
     "account": (),
+    "audit": (),
     "backup": (),
     "change": ("review", "documents"),
     "document": ("documents",),
@@ -25,10 +26,13 @@ KINDS_OF = {  # by an action's noun; one that isn't listed may have changed ever
     "facts": ("documents",),
     "graph": ("terms",),
     "history": ("history",),
+    "import": ("imports",),
+    "job": ("runs",),
     "key_value": ("key-values",),
     "knowledge": ("knowledge",),
     "observations": ("observations",),
-    "rows": KNOWN_ROWS,
+    "rows": (*KNOWN_ROWS, "sessions", "documents", "history", "runs"),
+    "person": ("settings",),
     "run": ("runs", "hygiene"),
     "session": ("sessions", "entries", "documents", "history"),
     "sessions": (),

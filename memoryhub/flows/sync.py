@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,6 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 from filelock import FileLock, Timeout
 
 from knowledge_app.services.graph import take_graph
@@ -42,17 +40,16 @@ from memoryhub.lib.layouts.records import (
     SessionRecord,
 )
 from memoryhub.lib.tally import Tally
-from sessions_app.models import ImportReport, SourceFile, Workspace
+from sessions_app.models import SourceFile, Workspace
 from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.intake import take_session
-from sessions_app.services.sources import find_source, mark_missing, note_source, path_hash, store_problems
+from sessions_app.services.sources import find_source, mark_missing, note_source, path_hash
 from sessions_app.services.workspaces import free_slug
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int, str], None]  # files done, of how many, and the one at hand
 ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
 PARTS_OF_AGENTS = ("sessions", "memory", "state", "workspace")
-PROGRESS_SECONDS = 0.25  # how often a report's progress is written at most
 
 
 class ImportRefused(MemoryHubError):
@@ -61,13 +58,23 @@ class ImportRefused(MemoryHubError):
     code = "import_refused"
 
 
+class ImportCancelled(MemoryHubError):
+    """Somebody asked that the import ends; what was taken stays."""
+
+    code = "import_cancelled"
+
+
 @dataclass
 class ImportResult:
-    """What an import came to. ``workspace`` has no primary key after a dry run of a new folder."""
+    """What an import came to. ``workspace`` has no primary key after a dry run of a new folder.
+
+    ``broken_off``: how far it came, in words, where it was cancelled.
+    """
 
     workspace: Workspace
     found: Found
     tally: Tally = field(default_factory=Tally)
+    broken_off: str = ""
 
 
 def import_workspace(
@@ -78,13 +85,14 @@ def import_workspace(
     name: str = "",
     layout: str = "auto",
     dry_run: bool = False,
-    progress: Progress = lambda _done, _all: None,
+    progress: Progress = lambda _done, _all, _file: None,
 ) -> ImportResult:
     """Import an agent's folder, an AgTerm export or an archive of either into its workspace.
 
     The workspace is the one that was imported from the same path before, else a new one. Each source file is one
     transaction. Nothing in the hub is ever deleted for what a file lacks; a second import adds and changes nothing.
-    ``progress`` is called with (files done, files in all). Raises FolderMissing (and marks a known workspace as
+    ``progress`` hears of each file that is done; where it raises ImportCancelled, the import ends there, and no file
+    counts as missing. Raises FolderMissing (and marks a known workspace as
     unavailable), UnknownLayout, BadArchive, ImportRefused.
     """
     path = own_path(path)
@@ -94,49 +102,14 @@ def import_workspace(
         result = ImportResult(workspace, found)
         file_count = count_files(folder, found, only=only)
         zone = ZoneInfo(settings.TIME_ZONE)
-        for done, read in enumerate(read_folder(folder, found, zone=zone, only=only), 1):
-            result.tally.include(take_file(workspace, read, now, dry_run=dry_run))
-            progress(done, max(file_count, done))
+        try:
+            for done, read in enumerate(read_folder(folder, found, zone=zone, only=only), 1):
+                result.tally.include(take_file(workspace, read, now, dry_run=dry_run))
+                progress(done, max(file_count, done), read.path)
+        except ImportCancelled as error:
+            result.broken_off = error.message
         if not dry_run:
             _finish(result, actor, now)
-    return result
-
-
-def run_import(
-    report: ImportReport, *, actor: Actor, now: datetime, progress: Progress | None = None
-) -> ImportResult:
-    """Carry out a stored import request and keep its outcome, problems included, with the report.
-
-    Raises what ``import_workspace`` raises, after the report says so.
-    """
-    ImportReport.objects.filter(pk=report.pk).update(status=ImportReport.Status.RUNNING, started_at=now)
-    written_at = 0.0
-
-    def keep_progress(done: int, file_count: int) -> None:
-        nonlocal written_at
-        if done == file_count or time.monotonic() - written_at > PROGRESS_SECONDS:
-            ImportReport.objects.filter(pk=report.pk).update(files_done=done, file_count=file_count)
-            written_at = time.monotonic()
-        if progress:
-            progress(done, file_count)
-
-    try:
-        result = import_workspace(
-            Path(report.path),
-            actor=actor,
-            now=now,
-            name=report.name,
-            layout=report.wanted_layout,
-            progress=keep_progress,
-        )
-    except MemoryHubError as error:
-        _keep_failure(report, error, now)
-        raise
-    except Exception:
-        words = "Something went wrong in the middle; the hub's log says what. What was taken stays: import again."
-        _keep_failure(report, ImportRefused(words), now)
-        raise
-    _keep_outcome(report, result)
     return result
 
 
@@ -310,7 +283,7 @@ def _take_rows(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: 
 def _finish(result: ImportResult, actor: Actor, now: datetime) -> None:
     workspace, tally = result.workspace, result.tally
     with transaction.atomic():
-        if not workspace.path.lower().endswith(ARCHIVE_SUFFIXES):
+        if not (result.broken_off or workspace.path.lower().endswith(ARCHIVE_SUFFIXES)):
             tally.problems += mark_missing(workspace, now)
         if not (+tally.added or +tally.updated):
             return
@@ -339,28 +312,3 @@ def import_sentence(tally: Tally) -> str:
     count = len(tally.problems)
     parts += [f"{count} {'thing' if count == 1 else 'things'} to look at"] if count else []
     return f"Imported: {'; '.join(parts) or 'nothing new'}"
-
-
-def _keep_outcome(report: ImportReport, result: ImportResult) -> None:
-    tally = result.tally
-    with transaction.atomic():
-        report.refresh_from_db()
-        report.workspace = result.workspace
-        report.layout, report.layout_version = result.found.layout, result.found.version
-        report.added, report.updated = dict(+tally.added), dict(+tally.updated)
-        report.unchanged = dict(+tally.unchanged)
-        report.problem_count = store_problems(report, tally.problems)
-        report.status = ImportReport.Status.DONE
-        report.finished_at = timezone.now()
-        report.save()
-
-
-def _keep_failure(report: ImportReport, error: MemoryHubError, now: datetime) -> None:
-    workspace = Workspace.objects.filter(path=report.path).first()
-    ImportReport.objects.filter(pk=report.pk).update(
-        status=ImportReport.Status.FAILED,
-        workspace=workspace,
-        error_code=error.code,
-        error=error.message,
-        finished_at=now,
-    )

@@ -20,7 +20,11 @@ from django_tasks_db.models import DBTaskResult
 
 from knowledge_app.services.scratch import UPKEEP, end_run, idle_scratchpads
 from memoryhub.flows import compress, consolidate, embedding, hygiene
+from memoryhub.flows.downloads import remove_old_downloads
+from memoryhub.flows.imports import take_up_imports
+from memoryhub.flows.jobs import do_next_job, forget_old_jobs, take_up_jobs
 from memoryhub.flows.runs import execute
+from memoryhub.flows.sign_ins import forget_ended
 from memoryhub.flows.tokens import forget_old_calls
 from sessions_app.models import Run, Session
 from sessions_app.models.runs import UNSETTLED_STATUSES
@@ -56,6 +60,31 @@ def look_after(stopping: Event) -> None:
     connection.close()
 
 
+def look_after_jobs(stopping: Event) -> None:
+    """Carry out jobs, one after another, until told to stop; those whose worker was killed, imports too, come first.
+
+    Beside ``look_after``, so that neither waits for the other.
+    """
+    swept_at = float("-inf")
+    while not stopping.is_set():
+        close_old_connections()
+        did_something = False
+        try:
+            if time.monotonic() - swept_at >= SWEEP_SECONDS:
+                take_up_jobs(timezone.now())
+                take_up_imports(timezone.now)
+                remove_old_downloads(timezone.now())
+                swept_at = time.monotonic()
+            did_something = do_next_job(clock=timezone.now, is_stopping=stopping.is_set)
+        except OperationalError as error:
+            logger.warning("the database can't be used: %s", error)
+        except Exception:
+            logger.exception("looking after jobs failed")
+        if not did_something:
+            stopping.wait(IDLE_SECONDS)
+    connection.close()
+
+
 def turn(now: Callable[[], datetime]) -> bool:
     """Send what webhooks are due and carry out the next run; tell whether there was anything to do."""
     deliveries = due_deliveries(now())
@@ -80,12 +109,15 @@ def sweep(now: datetime) -> None:
         end_run(workspace, actor=UPKEEP, now=now)
     embedding.request_where_due(now)
     DBTaskResult.objects.finished().filter(finished_at__lt=now - KEPT_JOBS).delete()
+    forget_old_jobs(now, kept=KEPT_JOBS)
     forget_old_accesses(now)
     forget_old_calls(now)
+    forget_ended(now)
 
 
 def _sessions_unconsolidated() -> list[Session]:
     waiting = Session.objects.filter(
+        archived_at=None,
         workspace__auto_consolidate=True,
         workspace__path="",
         next_position__gte=F("last_consolidated") + F("workspace__memory_window"),
@@ -101,6 +133,6 @@ def _unsettled(kind: str) -> QuerySet[Run, Any]:
 def _sessions_over_limits() -> list[Session]:
     over_tokens = Q(workspace__max_tokens__lt=F("active_tokens") + F("summary_tokens"))
     over_entries = Q(workspace__max_entries__lt=F("active_entry_count"))
-    over = Session.objects.filter(over_tokens | over_entries, workspace__auto_compress=True)
+    over = Session.objects.filter(over_tokens | over_entries, archived_at=None, workspace__auto_compress=True)
     over = over.exclude(pk__in=_unsettled(Run.Kind.COMPRESSION))
     return list(over.select_related("workspace").order_by("-updated_at", "-id")[:SWEPT_SESSIONS])

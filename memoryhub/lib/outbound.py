@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+import ssl
 import time
 from collections.abc import Collection, Iterator
+from functools import cache
 from urllib.parse import urlsplit
 
 import httpx2
@@ -96,6 +98,12 @@ def _unwrapped(address: Address) -> Address:
     return address
 
 
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Read the certificates of authorities once: that takes longer than many a request."""
+    return httpx2.create_ssl_context(trust_env=False)
+
+
 class CheckedTransport(httpx2.BaseTransport):
     """Connects to checked addresses only; reads a reply whole, up to 5 MB and up to a deadline.
 
@@ -106,7 +114,7 @@ class CheckedTransport(httpx2.BaseTransport):
     def __init__(self, *, allowed: Collection[str] = (), deadline_seconds: float) -> None:
         self._allowed = frozenset(allowed)
         self._deadline = time.monotonic() + deadline_seconds
-        self._inner = httpx2.HTTPTransport(trust_env=False)
+        self._inner = httpx2.HTTPTransport(verify=_trusted(), trust_env=False)
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         left = self._deadline - time.monotonic()

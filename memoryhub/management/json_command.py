@@ -13,7 +13,9 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand, CommandParser
 
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.management.terminal import wipe
 
+STOPPED = 130  # the exit status of what Ctrl-C ended
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -45,11 +47,13 @@ class JsonCommand(BaseCommand):
     """A command whose ``run`` returns one JSON document and whose ``show`` prints it for people.
 
     A MemoryHubError becomes ``{"error": {"code", "message", …}}`` or a sentence on standard error, and exit status 1.
-    ``exit_status`` may be raised by ``run`` where the document itself is bad news.
+    ``exit_status`` may be raised by ``run`` where the document itself is bad news. Ctrl-C ends it with ``stopped``, a
+    sentence on standard error, and exit status 130.
     """
 
     requires_system_checks: list[str] = []
     exit_status = 0
+    stopped = "Stopped."
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(prog_name, subcommand, **kwargs)
@@ -60,10 +64,17 @@ class JsonCommand(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
     def handle(self, *_args: Any, **options: Any) -> None:
+        result = None
         try:
             result = self.run(**options)
         except MemoryHubError as error:
             self._fail(error, as_json=options["json"])
+        except KeyboardInterrupt:
+            pass  # told below, when what was being read is closed
+        wipe()
+        if result is None:
+            self.stderr.write(self.stopped)
+            sys.exit(STOPPED)
         if options["json"]:
             self.stdout.write(json.dumps(result, ensure_ascii=False, default=str))
         else:

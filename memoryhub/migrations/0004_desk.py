@@ -61,7 +61,7 @@ class Migration(migrations.Migration):
             name='Job',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('export', 'Export'), ('compression', 'Compression'), ('rebuild', 'Rebuild'), ('edit', 'Edit')], max_length=16)),
+                ('kind', models.CharField(choices=[('export', 'Export'), ('compression', 'Compression'), ('rebuild', 'Rebuild')], max_length=16)),
                 ('status', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=16)),
                 ('requested_by', models.CharField(max_length=200)),
                 ('options', memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),

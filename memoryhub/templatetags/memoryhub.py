@@ -20,6 +20,19 @@ def ago(moment: datetime | None) -> SafeString | str:
     words = _distance(
         local, timezone.localtime() if timezone.is_aware(moment) else timezone.make_naive(timezone.now())
     )
+    return _time(local, words)
+
+
+@register.filter
+def moment(at: datetime | None) -> SafeString | str:
+    """A <time> element: the reader's local time to the second, with its zone as its title."""
+    if at is None:
+        return NOTHING
+    local = timezone.localtime(at) if timezone.is_aware(at) else at
+    return _time(local, f"{local.day} {local:%b} {local.year}, {local:%H:%M:%S}")
+
+
+def _time(local: datetime, words: str) -> SafeString:
     exact = f"{local.day} {local:%b} {local.year}, {local:%H:%M:%S} {local:%Z}".strip()
     return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, words)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time
+from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET
 
@@ -29,13 +28,13 @@ from memoryhub.flows.access_log import TABLES, Target, Touch, UnknownRow, log_of
 from memoryhub.flows.lookup import NotFound
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import Page, keyset_page, number_of
+from memoryhub.lib.periods import end_of, start_of
 from memoryhub.models import AccessedRow, AccessRecord
 from memoryhub.views.search_rows import fact_url, history_url
 from sessions_app.access import get_workspace
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.services.accesses import DOCUMENTS, ENTRIES
 
-EARLIEST, LATEST = date(1970, 1, 1), date(2999, 12, 31)
 DETAILS = {  # tables whose rows have a page of their own
     "knowledge": (KnowledgeEntry, "knowledge:knowledge-entry"),
     "observations": (Observation, "knowledge:observation"),
@@ -104,15 +103,10 @@ def _filtered(rows: QuerySet[AccessRecord], wishes: Mapping[str, Any]) -> QueryS
         if value := wishes.get(name):
             rows = rows.filter(**{name: value})
     if since := wishes.get("since"):
-        rows = rows.filter(at__gte=_moment(since, time.min))
+        rows = rows.filter(at__gte=start_of(since))
     if until := wishes.get("until"):
-        rows = rows.filter(at__lte=_moment(until, time.max))
+        rows = rows.filter(at__lte=end_of(until))
     return rows
-
-
-def _moment(day: date, at: time) -> datetime:
-    day = max(EARLIEST, min(day, LATEST))  # whatever the zone, databases can hold it
-    return datetime.combine(day, at, tzinfo=timezone.get_current_timezone())
 
 
 def _within(touches: Iterable[Touch], page: Page[AccessRecord], accesses: QuerySet[AccessRecord]) -> list[Touch]:

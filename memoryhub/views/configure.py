@@ -1,4 +1,4 @@
-"""Settings, webhooks and activity of a workspace; new workspaces."""
+"""Settings and webhooks of a workspace; new workspaces."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from memoryhub.flows.row_embedding import row_outlook
 from memoryhub.forms import WorkspaceForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
 from memoryhub.views.people import OPERATOR
-from sessions_app.access import get_workspace, has_role, person
+from sessions_app.access import get_workspace, person
 from sessions_app.forms import WebhookForm, WorkspaceSettingsForm
-from sessions_app.models import AuditRecord, Session, Webhook, WebhookDelivery, Workspace
+from sessions_app.models import Webhook, WebhookDelivery, Workspace
 from sessions_app.services.runs import tokens_spent
 from sessions_app.services.webhooks import add_webhook, remove_webhook, secret_of
 from sessions_app.services.workspaces import create_workspace, save_settings
@@ -82,23 +81,3 @@ def delete_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     hook = get_object_or_404(Webhook.objects.select_related("workspace"), workspace=workspace, pk=pk)
     remove_webhook(hook, actor=person(request), now=timezone.now())
     return redirect("webhooks", slug)
-
-
-def activity(request: HttpRequest, slug: str) -> HttpResponse:
-    """What happened, latest first."""
-    workspace = get_workspace(request, slug)
-    told = AuditRecord.objects.filter(workspace=workspace)
-    if request.GET.get("kind") == "runs":
-        told = told.filter(action__startswith="run.")
-    elif request.GET.get("kind") == "changes":
-        told = told.exclude(action="entry.added").exclude(action__startswith="run.")
-    page = keyset_page(told, order=("-id",), params=request.GET)
-    keys = dict(Session.objects.filter(pk__in={row.session_id for row in page.rows}).values_list("pk", "key"))
-    context = {
-        "workspace": workspace,
-        "page": page,
-        "rows": [(row, keys.get(row.session_id or 0)) for row in page.rows],
-        "kind": request.GET.get("kind", ""),
-        "may_configure": has_role(request.user, workspace, OPERATOR),
-    }
-    return render_page(request, "memoryhub/activity.html", context, fragment="activity")

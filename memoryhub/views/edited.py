@@ -9,7 +9,8 @@ from django.urls import reverse
 
 from knowledge_app.models import EditedRow
 from knowledge_app.services.changes import WORDS
-from knowledge_app.services.edits import TABLES
+from knowledge_app.services.edit_tables import TABLES
+from knowledge_app.services.edits import BROKEN_OFF, is_final
 from sessions_app.models import Run
 
 SHOWN = 50
@@ -19,6 +20,9 @@ PAGES = {
     "observations": "knowledge:observation",
     "key_values": "knowledge:key-value",
     "cached": "knowledge:cached-response",
+    "sessions": "sessions:detail",
+    "runs": "run",
+    "facts": "knowledge:edit-fact",
 }
 DERIVED = ("identity", "corrected", "is_secret")
 MASK = "••••••••"
@@ -38,15 +42,25 @@ def edit_figures(run: Run) -> dict[str, Any]:
     table, action = TABLES[run.options["table"]], run.options["action"]
     edited = list(EditedRow.objects.filter(run=run).order_by("id")[: SHOWN + 1])
     rows = table.model._default_manager.in_bulk([row.object_id for row in edited])
+    changed = run.proposal.get("changed") or run.edited_rows.count()
+    is_over = run.status == Run.Status.DONE or run.status in BROKEN_OFF
     return {
         "words": WORDS[action].capitalize(),
         "many": table.many,
-        "total": sum(len(unit) for unit in run.options["units"]),
-        "changed": run.proposal.get("changed") or run.edited_rows.count(),
+        "total": edit_size(run),
+        "changed": changed,
+        "is_broken_off": run.status in BROKEN_OFF,
+        "is_final": is_final(run),
+        "may_undo": bool(changed) and is_over and not is_final(run),
         "of": run.options.get("of"),
         "rows": [_touched(run, row, rows.get(row.object_id)) for row in edited[:SHOWN]],
         "has_more": len(edited) > SHOWN,
     }
+
+
+def edit_size(run: Run) -> int:
+    """Return how many rows an edit was asked to change."""
+    return sum(len(unit) for unit in run.options["units"])
 
 
 def _touched(run: Run, edited: EditedRow, row: Any) -> Touched:

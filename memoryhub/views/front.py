@@ -1,18 +1,23 @@
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.db import connection
-from django.db.models import Sum
-from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from memoryhub.flows.imports import known_folders, prepare_demo, request_import
+from memoryhub.flows.attention import Need, needs_of
+from memoryhub.flows.demo import prepare_demo
+from memoryhub.flows.health import health_of
+from memoryhub.flows.imports import known_folders, request_import
+from memoryhub.flows.reach import reach_of
 from memoryhub.flows.setup import create_first_operator, is_valid, operator_exists
 from memoryhub.forms import OperatorForm
 from memoryhub.lib.htmx import render_page
@@ -22,25 +27,30 @@ from memoryhub.tasks import import_folder
 from sessions_app.access import visible_workspaces
 from sessions_app.models import Workspace
 
+PAGE_WORKSPACES = 15
+SHOWN_NEEDS = 8
+
 
 def home(request: HttpRequest) -> HttpResponse:
-    workspaces = visible_workspaces(request)
-    page = keyset_page(workspaces, order=("name", "id"), params=request.GET)
+    """What needs the person, over all workspaces that they may see, and how each of those is doing."""
+    now = timezone.now()
+    page = keyset_page(visible_workspaces(request), order=("name", "id"), params=request.GET, size=PAGE_WORKSPACES)
     shown = Workspace.objects.filter(pk__in=[workspace.pk for workspace in page.rows])
-    sums = shown.order_by().annotate(
-        entry_count=Coalesce(Sum("sessions__entry_count"), 0),
-        tokens=Coalesce(Sum("sessions__total_tokens"), 0),
-        context=Coalesce(Sum("sessions__active_tokens"), 0) + Coalesce(Sum("sessions__summary_tokens"), 0),
-    )
-    figures = {row["pk"]: row for row in sums.values("pk", "entry_count", "tokens", "context")}
-    parts = count_parts(shown)
+    parts, doing = count_parts(shown), health_of(page.rows, now=now)
     context = {
         "page": page,
-        "rows": [(workspace, figures[workspace.pk], parts[workspace.pk]) for workspace in page.rows],
+        "rows": [(workspace, doing[workspace.pk], parts[workspace.pk]) for workspace in page.rows],
         "may_import": getattr(request.user, "is_superuser", False),
-        "known_folders": known_folders(),
+        "known_folders": [] if page.rows else known_folders(),
     }
-    return render_page(request, "memoryhub/home.html", context, fragment="workspaces")
+    context |= shown_needs(needs_of(reach_of(request.user), now=now), request.GET)
+    return render_page(request, "memoryhub/home.html", context, fragment="desk")
+
+
+def shown_needs(needs: Sequence[Need], params: Mapping[str, str]) -> dict[str, Any]:
+    """Return the needs that a page shows: the first few, or all that are wanted, and how many there are besides."""
+    shown = needs if params.get("needs") == "all" else needs[:SHOWN_NEEDS]
+    return {"needs": shown, "need_count": len(needs), "more_needs": len(needs) - len(shown)}
 
 
 @login_not_required

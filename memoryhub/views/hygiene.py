@@ -9,11 +9,13 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_date
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -21,12 +23,14 @@ from knowledge_app.models import Concern, HygieneScore
 from knowledge_app.services import settling
 from knowledge_app.services.concerns import MAX_EACH, count_open, score_of
 from knowledge_app.services.memory_rows import WORDS, Row, rows_at, shown_text
+from knowledge_app.views.bulk import after_edit
 from knowledge_app.views.memory import show_invisible
 from memoryhub.flows.hygiene import live_scan, request_scan
 from memoryhub.lib.charts import growth
+from memoryhub.lib.choosing import Action, asked_for, chosen_keys
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page, number_of, numbers_of
+from memoryhub.lib.pages import keyset_page, number_of
 from memoryhub.views.people import EDITOR, OPERATOR
 from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import Run, Workspace
@@ -61,11 +65,8 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
     scores = list(
         HygieneScore.objects.filter(workspace=workspace).select_related("run").order_by("-id")[:SHOWN_SCORES]
     )
-    status = Concern.Status.DISMISSED if is_dismissed else Concern.Status.OPEN
-    concerns = Concern.objects.filter(workspace=workspace, status=status)
-    page = keyset_page(
-        concerns.filter(kind=kind) if kind else concerns, order=("-id",), params=request.GET, size=PAGE_CONCERNS
-    )
+    concerns = _matching(workspace, request)
+    page = keyset_page(concerns, order=("-id",), params=request.GET, size=PAGE_CONCERNS)
     may_forget = has_role(request.user, workspace, OPERATOR)
     latest = scores[0] if scores else None
     context = {
@@ -78,6 +79,8 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
         "chart": growth((timezone.localdate(score.at), round(score.score)) for score in reversed(scores)),
         "limits": _limits(latest),
         "page": page,
+        "count": concerns.count(),
+        "actions": _actions(slug, kind, is_dismissed=is_dismissed),
         "rows": _shown(workspace, page.rows, may_forget=may_forget),
         "may_edit": has_role(request.user, workspace, EDITOR),
         "scan": live_scan(workspace),
@@ -89,6 +92,36 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
 def _wishes(request: HttpRequest) -> tuple[str, bool]:
     kind = request.GET.get("kind", "")
     return kind if kind in Concern.Kind.values else "", request.GET.get("state") == "dismissed"
+
+
+def _matching(workspace: Workspace, request: HttpRequest) -> QuerySet[Concern]:
+    """Return the concerns of a tab: its rows, and what "all that match" means."""
+    kind, is_dismissed = _wishes(request)
+    status = Concern.Status.DISMISSED if is_dismissed else Concern.Status.OPEN
+    concerns = Concern.objects.filter(workspace=workspace, status=status)
+    return concerns.filter(kind=kind) if kind else concerns
+
+
+def _actions(slug: str, kind: str, *, is_dismissed: bool) -> list[Action]:
+    """Return what may be done with chosen concerns of a tab, each at its own address."""
+
+    def address(name: str) -> str:
+        return f"{reverse(name, args=[slug])}?{urlencode({'state': 'dismissed'} if is_dismissed else {'kind': kind})}"
+
+    if is_dismissed:
+        return [Action("reopen", gettext_lazy("Open again"), url=address("reopen-concerns"))]
+    found = [Action("dismiss", gettext_lazy("Dismiss"), url=address("dismiss-concerns"))]
+    if kind == "duplicate":
+        found.append(Action("keep", gettext_lazy("Keep the first of each"), url=address("keep-first")))
+    if kind == "stale":
+        label = gettext_lazy("A day to come")
+        found.append(Action("verify", gettext_lazy("Still true"), url=address("verify-concerns")))
+        found.append(
+            Action("review", gettext_lazy("Review by"), asks="date", label=label, url=address("review-concerns"))
+        )
+    if kind and kind not in ("duplicate", "contradiction"):
+        found.append(Action("withdraw", gettext_lazy("Withdraw"), url=address("withdraw-concerns")))
+    return found
 
 
 def _limits(latest: HygieneScore | None) -> list[str]:
@@ -167,12 +200,14 @@ def _act(request: HttpRequest, slug: str, action: Callable[..., Run], **values: 
     """Do something about the chosen concerns, or about the one whose button it was, and tell what came of it."""
     workspace = get_workspace(request, slug, role=EDITOR)
     only = number_of(request.POST.get("only"))
-    chosen = numbers_of(request.POST.getlist("row")) if only is None else [only]
     try:
+        chosen = chosen_keys(request, _matching(workspace, request)) if only is None else [only]
         run = action(workspace, chosen, actor=person(request), now=timezone.now(), **values)
     except MemoryHubError as error:
         messages.error(request, error.message)
     else:
+        if run.is_live:
+            return after_edit(request, run, slug, "")
         messages.success(request, f"{run.options['along']['words']}.", extra_tags=str(run.pk))
     kind, is_dismissed = _wishes(request)
     wishes = {"kind": kind, "state": "dismissed" if is_dismissed else ""}
@@ -212,7 +247,9 @@ def verify(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def review_by(request: HttpRequest, slug: str) -> HttpResponse:
-    return _act(request, slug, settling.review, by=_day(request.POST.get("review_by", "")))
+    return _act(
+        request, slug, settling.review, by=_day(request.POST.get("review_by", "") or asked_for(request, "review"))
+    )
 
 
 def _day(text: str) -> object:

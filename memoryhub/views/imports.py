@@ -1,18 +1,24 @@
 from __future__ import annotations
 
+from django.contrib import messages
 from django.db import transaction
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseStopPolling
 
-from memoryhub.flows.imports import known_folders, request_import, store_upload
+from memoryhub.flows.imports import LIVE, cancel_import, known_folders, request_import, store_upload
+from memoryhub.flows.work_list import import_piece
 from memoryhub.forms import ImportForm
+from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.tasks import import_folder
-from sessions_app.access import get_workspace, has_role
+from memoryhub.views.people import EDITOR
+from memoryhub.views.work_words import work_row
+from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import ImportReport, Membership, Workspace
 
 
@@ -52,9 +58,13 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
     report = get_object_or_404(_visible_reports(request), pk=pk)
     if report.workspace:
         request.memory_workspace = report.workspace  # type: ignore[attr-defined]
-    is_over = report.status in (ImportReport.Status.DONE, ImportReport.Status.FAILED)
+    is_over = report.status not in LIVE
+    may_decide = _may_decide(request, report)
     context = {
         "report": report,
+        "row": work_row(import_piece(report, timezone.now()), may_decide=may_decide),
+        "may_decide": may_decide,
+        "may_import": report.workspace is not None and _may_import(request, report.workspace),
         "is_over": is_over,
         "counts": _counts(report),
         "page": keyset_page(report.problems.all(), order=("id",), params=request.GET),
@@ -63,6 +73,24 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
     if is_over and request.GET.get("poll"):
         return HttpResponseStopPolling(response.content)
     return response
+
+
+@require_POST
+def cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    report = get_object_or_404(_visible_reports(request), pk=pk)
+    if not _may_decide(request, report):
+        raise Http404
+    try:
+        cancel_import(report, actor=person(request), now=timezone.now())
+    except MemoryHubError as error:
+        messages.info(request, error.message)
+    return redirect("import-report", pk=pk)
+
+
+def _may_decide(request: HttpRequest, report: ImportReport) -> bool:
+    if report.workspace is None:
+        return bool(getattr(request.user, "is_superuser", False))
+    return has_role(request.user, report.workspace, EDITOR)
 
 
 def workspace_imports(request: HttpRequest, slug: str) -> HttpResponse:

@@ -16,6 +16,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, numbers_of
 from memoryhub.views.people import EDITOR
+from memoryhub.views.review_bulk import ACTIONS, pending_changes
 from sessions_app.access import get_workspace, has_role, note_page, person
 from sessions_app.services.accesses import seen_revision
 
@@ -26,13 +27,15 @@ def inbox(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     is_decided = request.GET.get("state") == "decided"
     changes = HeldChange.objects.filter(workspace=workspace).select_related("document", "run", "decided_by")
-    pending = changes.filter(status=HeldChange.Status.PENDING)
+    pending = pending_changes(workspace).select_related("document", "run", "decided_by")
     shown = changes.exclude(status=HeldChange.Status.PENDING) if is_decided else pending
     context = {
         "workspace": workspace,
         "page": keyset_page(shown, order=("-id",), params=request.GET),
         "is_decided": is_decided,
         "pending_count": pending.count(),
+        "actions": ACTIONS,
+        "may_edit": has_role(request.user, workspace, EDITOR) and not is_decided,
         "oldest": pending.order_by("id").first(),
     }
     return render_page(request, "memoryhub/review.html", context, fragment="inbox")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db.models import F, Q
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseStopPolling
 
@@ -19,42 +20,34 @@ from memoryhub.flows.review import approve_run
 from memoryhub.flows.runs import undo_run
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
-from memoryhub.views.edited import edit_figures
+from memoryhub.views.edited import edit_figures, edit_size
 from memoryhub.views.people import EDITOR, get_session
+from memoryhub.views.run_bulk import ACTIONS, STATES, matching_runs
+from memoryhub.views.work import work_context
 from sessions_app.access import get_workspace, has_role, person
 from sessions_app.forms import CompressForm
 from sessions_app.models import Run, Session, Summary
-from sessions_app.models.runs import LIVE_STATUSES
 from sessions_app.services.compression import Plan, plan_compression
 from sessions_app.services.runs import cancel_run, dismiss_run, request_run, retry_run
 from sessions_app.services.summarising import by_rule, requests_for
-
-STATES = {
-    "live": Q(status__in=LIVE_STATUSES),
-    "waiting": Q(status__in=("held", "parked")),
-    "failed": Q(status="failed"),
-}
 
 
 def run_list(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     state = request.GET.get("state", "")
-    runs = Run.objects.filter(workspace=workspace).select_related("session")
-    work, edits = runs.exclude(kind=Run.Kind.EDIT), runs.filter(kind=Run.Kind.EDIT)
-    tabs = [
-        ("", "All", work.count()),
-        *((name, name.capitalize(), runs.filter(q).count()) for name, q in STATES.items()),
-        ("edits", "Edits", edits.count()),
-    ]
-    shown = edits if state == "edits" else runs.filter(STATES[state]) if state in STATES else work
+    labels = {"": "All", **{name: name.capitalize() for name in (*STATES, "edits")}}
+    tabs = [(name, label, matching_runs(workspace, name).count()) for name, label in labels.items()]
+    shown = matching_runs(workspace, state).select_related("session")
     context = {
         "workspace": workspace,
         "page": keyset_page(shown, order=("-id",), params=request.GET),
         "tabs": tabs,
         "state": state,
+        "count": shown.count(),
+        "actions": ACTIONS.get(state, ()),
         "may_edit": has_role(request.user, workspace, EDITOR),
     }
-    return render_page(request, "memoryhub/runs.html", context, fragment="runs")
+    return render_page(request, "memoryhub/runs.html", context | work_context(request, workspace), fragment="runs")
 
 
 def run_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -87,7 +80,10 @@ def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> 
 
 @require_POST
 def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    cancel_run(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now())
+    run = cancel_run(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now())
+    if run.kind == Run.Kind.EDIT:
+        words = _("Cancelled: %(done)s of %(total)s rows were done, the others are as they were.")
+        messages.info(request, words % {"done": f"{run.edited_rows.count():,}", "total": f"{edit_size(run):,}"})
     return redirect("run", slug, pk)
 
 
@@ -200,7 +196,8 @@ def consolidate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def consolidate_due(request: HttpRequest, slug: str) -> HttpResponse:
     """Ask for the consolidation of every session of a workspace that is due."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    sessions = Session.objects.filter(workspace=workspace, next_position__gt=F("last_consolidated"))
+    waiting = Session.objects.filter(workspace=workspace, archived_at=None)
+    sessions = waiting.filter(next_position__gt=F("last_consolidated"))
     due = [session for session in sessions.select_related("workspace").order_by("id") if is_due(session)]
     for session in due:
         request_run(session, Run.Kind.CONSOLIDATION, options={}, actor=person(request), now=timezone.now())

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 from django_htmx.http import push_url, replace_url
 
-from knowledge_app.models import Fact, KnowledgeEntry, Observation
+from knowledge_app.models import Fact
 from memoryhub.flows import grip_search
 from memoryhub.flows.search import find
 from memoryhub.flows.search.answer import text_of
@@ -27,6 +27,7 @@ from memoryhub.lib.pages import cursor_of, number_of, values_of
 from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe
+from memoryhub.views.search_actions import actions_of
 from memoryhub.views.search_narrowing import filter_chips, shown_facets
 from memoryhub.views.search_noting import note_shown
 from memoryhub.views.search_rows import GripLine, Shown, shown_grip, shown_hit, shown_listed, visible
@@ -116,7 +117,7 @@ def _start(request: HttpRequest, place: Place) -> dict[str, Any]:
 def _found(request: HttpRequest, place: Place, asked: Asked, now: datetime) -> dict[str, Any]:
     query = asked.query(now)
     cursor = request.GET.get("after", "")
-    results = _listed(place, asked, query, cursor) if _is_listed(asked, query) else _best(place, asked, query, cursor)
+    results = results_of(place, asked, query, cursor)
     url = place.url("search")
     wants_figures = request.GET.get("facets") == "1"
     return {
@@ -137,13 +138,18 @@ def _found(request: HttpRequest, place: Place, asked: Asked, now: datetime) -> d
         "page_rows": PAGE_ROWS,
         "edit_url": asked.address(place.url("edit-matches")) if place.may_edit else "",
         "export_url": asked.address(place.url("export-matches")),
-        "categories": [("Knowledge", KnowledgeEntry.Category), ("Observations", Observation.Category)],
+        "markdown_url": place.url("search-markdown"),
+        "markdown_query": asked.address("", **({"after": cursor} if cursor else {})) or "?",
+        "actions": actions_of(place, asked),
         "other": _other_ways(place, asked),
     } | (_figures(place, asked, now) if wants_figures else {})
 
 
-def _is_listed(asked: Asked, query: Query) -> bool:
-    return asked.sort == "newest" or not query.asked
+def results_of(place: Place, asked: Asked, query: Query, cursor: str) -> Results:
+    """Return a page of results: the best, or the newest where that is asked for or nothing else is."""
+    if asked.sort == "newest" or not query.asked:
+        return _listed(place, asked, query, cursor)
+    return _best(place, asked, query, cursor)
 
 
 def _best(place: Place, asked: Asked, query: Query, cursor: str) -> Results:

@@ -8,14 +8,18 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.dateparse import parse_date
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.edits import NothingChosen
-from knowledge_app.views.bulk import SelectionChanged, tell
+from knowledge_app.views.bulk import REVIEW, VERIFY, WITHDRAW, moves, tell
 from memoryhub.flows.search import KINDS
 from memoryhub.flows.search.acting import (
-    DONE_TO_FACTS,
     Done,
+    WrongAction,
     act,
     as_csv,
     as_json_lines,
@@ -24,14 +28,26 @@ from memoryhub.flows.search.acting import (
     words_left,
 )
 from memoryhub.flows.search.listing import count_matches
+from memoryhub.lib.choosing import Action, SelectionChanged, asked_for, check_count, sent_rows
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
 from memoryhub.lib.pages import number_of
 from memoryhub.views.people import EDITOR
 from memoryhub.views.search_noting import note_handed_out
 from memoryhub.views.searching import Asked, Place, asked_of, place_of
 from sessions_app.access import get_workspace, person
+
+EDITS = (
+    Action("pin", gettext_lazy("Pin")),
+    Action("unpin", gettext_lazy("Unpin")),
+    VERIFY,
+    REVIEW,
+    Action("tag", gettext_lazy("Add tags"), asks="text", label=gettext_lazy("Tags, between commas")),
+    Action("untag", gettext_lazy("Take tags away"), asks="text", label=gettext_lazy("Tags, between commas")),
+    moves([*KnowledgeEntry.Category.choices, *Observation.Category.choices]),
+    WITHDRAW,
+    Action("archive", gettext_lazy("Archive")),
+)
 
 
 @require_POST
@@ -41,34 +57,51 @@ def edit_matches(request: HttpRequest, slug: str) -> HttpResponse:
     place = place_of(request, slug)
     asked = asked_of(request.GET, place)
     address = asked.but(place.url("search"))
-    action, _, category = request.POST.get("action", "").partition(":")
-    text = clean_text(request.POST.get("text", "")).strip()
+    action, _colon, category = request.POST.get("action", "").partition(":")
+    text = asked_for(request, action)
     try:
         done = act(
             workspace,
             _chosen(request, place, asked),
             action,
             category=category,
-            tags=text.split(",") if action == "tag" else (),
-            reason=text[:500],
+            tags=text.split(",") if action in ("tag", "untag") else (),
+            reason=text,
+            day=_day(text) if action == "review" else "",
             actor=person(request),
             now=timezone.now(),
         )
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(address)
-    _tell(request, done, action)
+    _tell(request, done)
     live = next((run for run in done.runs if run.is_live), None)
     return redirect("run", slug, live.pk) if live else redirect(address)
 
 
-def _tell(request: HttpRequest, done: Done, action: str) -> None:
+def actions_of(place: Place, asked: Asked) -> list[Action]:
+    """Return what may be done with results: whoever sees them takes them along, an editor changes them."""
+    address = asked.address(place.url("export-matches"))
+    files = [("jsonl", "JSON Lines"), ("csv", "CSV")]
+    export = Action("export", gettext_lazy("Export"), choices=files, url=address, is_file=True)
+    return [*EDITS, export] if place.may_edit else [export]
+
+
+def _day(text: str) -> str:
+    """Return a day as ISO text, "" for none. Raises WrongAction."""
+    try:
+        found = parse_date(text) if text else None
+    except ValueError:  # the 31st of February
+        found = None
+    if text and found is None:
+        raise WrongAction(_("Give the date as a day."))
+    return found.isoformat() if found else ""
+
+
+def _tell(request: HttpRequest, done: Done) -> None:
     """Say what was done, a message for each edit with its undo, and what was left out."""
     for run in done.runs:
         tell(request, run)
-    if done.facts:
-        words = f"{done.facts:,} memory line{'' if done.facts == 1 else 's'} {DONE_TO_FACTS[action]}."
-        messages.success(request, words)
     if left := words_left(done):
         messages.info(request, left)
 
@@ -85,7 +118,7 @@ def export_matches(request: HttpRequest, slug: str | None = None) -> HttpRespons
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(asked.but(place.url("search")))
-    wanted = request.POST.get("format", "")
+    wanted = request.POST.get("action", "").partition(":")[2] or request.POST.get("format", "")
     if wanted not in ("jsonl", "csv"):
         raise Http404
     note_handed_out(request, keys)
@@ -99,23 +132,21 @@ def _chosen(request: HttpRequest, place: Place, asked: Asked) -> dict[str, list[
     Raises SelectionChanged where the number of those isn't the one that the page showed.
     """
     if not request.POST.get("all"):
-        return keep_within(place.scope, _boxes(request.POST.getlist("row")))
+        return keep_within(place.scope, _boxes(sent_rows(request)))
     expected = number_of(request.POST.get("expected"))
     query = asked.query(timezone.now())
     tally = count_matches(place.scope, query, kinds=asked.kinds)
     if tally.is_more:
         raise SelectionChanged(f"More than {tally.count:,} rows match: narrow the search to take all of them.")
     keys = matching_keys(place.scope, query, kinds=asked.kinds)
-    count = sum(map(len, keys.values()))
-    if count != expected:
-        raise SelectionChanged(f"{count:,} rows match now, not {expected or 0:,}: look again before you go on.")
+    check_count(sum(map(len, keys.values())), expected)
     return keys
 
 
 def _boxes(values: list[str]) -> dict[str, list[int]]:
     """Return the rows of checkboxes, each "kind:number"."""
     keys: defaultdict[str, list[int]] = defaultdict(list)
-    for value in values[:1_000]:
+    for value in values:
         kind, _, number = value.partition(":")
         pk = number_of(number)
         if kind in KINDS and pk is not None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import tzinfo
 
 from django.db.models import Exists, F, OuterRef, Q
 
+from memoryhub.lib import as_markdown
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord, SessionRecord, SummaryRecord
 from sessions_app.models import Entry, Session, Summary, Workspace
 
@@ -99,3 +101,14 @@ def count_summaries(workspace: Workspace, *, with_earlier: bool) -> int:
         rows = rows.filter(epoch=F("session__epoch"))
     has_children = Exists(Summary.objects.filter(parent=OuterRef("pk"), epoch=OuterRef("epoch")))
     return rows.filter(Q(entry_count__gt=0) | ~Q(source_id="") | Q(has_children)).count()
+
+
+def session_as_markdown(session: Session, *, epoch: int | None, originals: bool, zone: tzinfo) -> str:
+    """Return one epoch of a session, the current one by default, as Markdown; folded stretches as their summaries.
+
+    ``originals``: with the turns that those fold. Times are in ``zone``. Raises TooMuchMarkdown, before it reads
+    the entries where those are too many.
+    """
+    chosen = session.epoch if epoch is None else epoch
+    as_markdown.check_amount(Entry.objects.filter(session=session, epoch=chosen).count())
+    return as_markdown.transcript(session_record(session, epoch=chosen), originals=originals, zone=zone)

@@ -207,7 +207,11 @@ def retry_run(run: Run, *, actor: Actor, now: datetime, **wishes: Any) -> Run:
 
     ``method="heuristic"``: without the model. A compression then goes by rule, a consolidation archives the entries
     as they are; ``note`` does the latter with the note in their place.
+
+    Deleting for ever isn't tried again: it takes an operator, and the number of sessions typed once more.
     """
+    if run.options.get("action") == "delete":
+        raise RunNotFitting("Deleting isn't tried again: let an operator choose the sessions that are left.")
     states = (Run.Status.PARKED, Run.Status.FAILED, Run.Status.CANCELLED)
     options = {name: value for name, value in run.options.items() if name != "once"}
     options |= wishes

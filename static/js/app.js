@@ -23,31 +23,27 @@ document.addEventListener("htmx:responseError", ({ detail }) =>
 document.addEventListener("htmx:sendError", () => say("The hub cannot be reached. Is it still running?"));
 document.addEventListener("htmx:timeout", () => say("The hub took too long to answer."));
 
-/* After a swap the focus goes to the first wrong field, or to where the fragment asks for it. */
-document.addEventListener("htmx:afterSettle", ({ target }) => {
-  const spot = one("[aria-invalid='true'], [data-focus]", target);
-  if (spot) spot.focus();
-});
-
 /* Menus, dialogs, dismissing, copying: one listener for what is there now and what is swapped in later. */
 const closeMenus = (except) => all(".menu[open]").forEach((menu) => { if (menu !== except) menu.open = false; });
+const openDialog = (id, opener = document.activeElement) => {
+  const dialog = one(`#${CSS.escape(id)}`);
+  if (!dialog || dialog.open) return;
+  const back = one("summary", opener.closest(".menu") ?? document.createElement("p")) ?? opener; /* the menu is shut by then */
+  dialog.addEventListener("close", () => back.focus(), { once: true });
+  dialog.showModal();
+};
 document.addEventListener("click", ({ target }) => {
   closeMenus(target.closest(".menu"));
   const button = target.closest("button");
   if (button?.dataset.dialog) {
     closeMenus();
-    one(`#${CSS.escape(button.dataset.dialog)}`)?.showModal();
+    openDialog(button.dataset.dialog, button);
   } else if (button?.hasAttribute("data-close")) button.closest("dialog").close();
   else if (button?.hasAttribute("data-dismiss")) button.closest(".notice").remove();
   else if (button?.dataset.copy && navigator.clipboard) {
     navigator.clipboard.writeText(one(`#${CSS.escape(button.dataset.copy)}`).textContent);
     button.dataset.copied = "";
   } else if (target.matches("dialog")) target.close();
-});
-
-/* Choosing all rows of a page. */
-document.addEventListener("change", ({ target }) => {
-  if (target.matches("[data-choose-all]")) all("input[name='row']", target.form).forEach((box) => { box.checked = target.checked; });
 });
 
 /* A link to an entry inside a folded stretch opens what hides it. */
@@ -61,40 +57,6 @@ const unfold = () => {
 addEventListener("hashchange", unfold);
 unfold();
 one(".sidenav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-
-/* Shortcuts. */
-const step = (by) => {
-  const rows = all("[data-row]").filter((row) => row.checkVisibility());
-  const here = rows.findIndex((row) => row.contains(document.activeElement));
-  const row = rows[here < 0 ? (by > 0 ? 0 : rows.length - 1) : here + by];
-  one("a", row ?? document.createElement("p"))?.focus();
-  row?.scrollIntoView({ block: "nearest" });
-};
-let going = 0;
-const keys = {
-  "/": () => (one("main [data-search]") ?? one("[data-search]"))?.focus(),
-  "?": () => one("#shortcuts")?.showModal(),
-  j: () => step(1),
-  k: () => step(-1),
-  g: () => { going = Date.now(); },
-  x: () => one("input[name='row']", document.activeElement.closest("[data-row]") ?? document.createElement("p"))?.click(),
-};
-document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") {
-    const menu = one(".menu[open]");
-    closeMenus();
-    if (menu?.contains(document.activeElement)) one("summary", menu).focus();
-    if (event.target.matches("[data-search]")) event.target.blur();
-  }
-  const typing = event.target.closest("input:not([type='checkbox'], [type='radio']), textarea, select, [contenteditable], dialog[open]");
-  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  const place = Date.now() - going < 1500 && one(`[data-go="${CSS.escape(event.key)}"]`);
-  going = 0;
-  if (place) place.click();
-  else if (Object.hasOwn(keys, event.key)) keys[event.key]();
-  else return;
-  event.preventDefault();
-});
 
 /* Unsaved text survives a lost connection or login: kept for this tab alone, until it is saved or given up. */
 const draft = one("[data-draft]");

@@ -51,6 +51,11 @@ def work(page: Page) -> None:
     expect(page.locator(".status").first).to_have_text("Done")
 
 
+def move(page: Page, category: str) -> None:
+    page.click(".choosing summary:has-text('Move to')")
+    page.click(f".choosing button[value='move:{category}']")
+
+
 def counts() -> dict[str, int]:
     living = KnowledgeEntry.objects.filter(withdrawn_at=None)
     return {
@@ -66,10 +71,10 @@ def undo(page: Page) -> None:
 
 def test_ten_thousand_entries_are_recategorised_five_hundred_merged_and_both_undone(page: Page, many: Workspace):
     page.goto("/w/atlas/knowledge/?category=learned_fact")
-    expect(page.locator("#action")).to_be_hidden()
-    page.get_by_label("All 10,000 that fit").check()
-    page.select_option("#action", "move:user_preference")
-    page.click("button:has-text('Do it')")
+    expect(page.locator(".choosing")).to_be_hidden()
+    page.get_by_label("All 10,000 that match").check()
+    expect(page.locator(".choosing output")).to_have_text("All 10,000 that match are chosen")
+    move(page, "user_preference")
     work(page)
     assert counts() == {"learned": 0, "preferences": ROWS}
     expect(page.locator("#run")).to_contain_text("10.0k of 10.0k")
@@ -96,10 +101,9 @@ def test_a_few_entries_are_chosen_by_keyboard_and_put_back_at_a_click(page: Page
     page.goto("/w/atlas/knowledge/?category=learned_fact")
     page.keyboard.press("j")
     page.keyboard.press("x")
-    page.keyboard.press("j")
-    page.keyboard.press("x")
-    page.select_option("#action", "move:error_pattern")
-    page.click("button:has-text('Do it')")
+    page.keyboard.press("Shift+J")
+    expect(page.locator(".choosing output")).to_have_text("2 of 10,000 chosen")
+    move(page, "error_pattern")
 
     expect(page.locator("#messages")).to_contain_text("2 knowledge entries changed.")
     assert KnowledgeEntry.objects.filter(category="error_pattern").count() == 2
@@ -107,3 +111,23 @@ def test_a_few_entries_are_chosen_by_keyboard_and_put_back_at_a_click(page: Page
     expect(page.locator("#messages")).to_contain_text("Undone.")
     assert not KnowledgeEntry.objects.filter(category="error_pattern").exists()
     assert "category=learned_fact" in page.url
+
+
+def test_what_is_chosen_goes_along_to_the_next_page_and_is_given_up_with_escape(page: Page, many: Workspace):
+    page.goto("/w/atlas/knowledge/?category=learned_fact")
+    boxes, said = page.locator("input[name=row]"), page.locator(".choosing output")
+    boxes.nth(1).click()
+    boxes.nth(4).click(modifiers=["Shift"])
+    expect(said).to_have_text("4 of 10,000 chosen")
+
+    page.click("a[rel=next]")
+    expect(said).to_have_text("4 of 10,000 chosen")
+    page.keyboard.press("a")
+    expect(said).to_have_text("54 of 10,000 chosen")
+    page.click(".choosing button[value=verify]")
+    expect(page.locator("#messages")).to_contain_text("54 knowledge entries marked as verified.")
+    expect(page.locator(".choosing")).to_be_hidden()
+
+    boxes.first.click()
+    page.keyboard.press("Escape")
+    expect(page.locator(".choosing")).to_be_hidden()

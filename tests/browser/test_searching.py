@@ -61,9 +61,9 @@ def test_all_that_fits_is_withdrawn_and_put_back(page: Page, demo: None):
     page.goto("/w/pilot/search/?q=kind:knowledge+dome")
     fitting = page.locator(".search-rows [data-row]").count()
     page.get_by_label(f"Choose all {fitting}").check()
-    page.select_option("#action", "withdraw")
-    page.fill("#text", "out of date")
-    page.click("button:has-text('Do it')")
+    page.click(".choosing summary:has-text('Withdraw')")
+    page.fill("#ask-withdraw", "out of date")
+    page.click(".choosing button[value=withdraw]")
     expect(page.locator("#messages")).to_contain_text(f"{fitting} knowledge entries")
     assert KnowledgeEntry.objects.filter(withdrawn_reason="out of date").count() == fitting
     page.click("#messages button:has-text('Undo')")

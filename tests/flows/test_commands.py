@@ -196,6 +196,19 @@ def test_settings_are_shown_and_set_together(workspace, command):
     assert command("workspace", "show", "atlas")["settings"]["max_entries"] == 40
 
 
+def test_the_audit_log_is_narrowed_and_taken_out_by_command(workspace, command, tmp_path):
+    command("append", "atlas", "cli:a", stdin='{"role": "user", "content": "a"}')
+    command("key_values", "set", "atlas", "colour", "blue")
+
+    assert [row["event"] for row in command("activity", "--of", "key_value")["activity"]] == ["key_value.written"]
+    assert command("activity", "atlas", "--until", "2001-01-01")["activity"] == []
+    written = command("activity", "atlas", "--output", str(tmp_path / "log.jsonl"), "--format", "jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["action"] for line in lines] == ["session.opened", "entry.added", "key_value.written"]
+    assert written["records"] == 3
+    assert command("activity", "atlas", "--limit", "1")["activity"][0]["event"] == "audit.exported"
+
+
 def test_webhooks_and_activity_by_command(workspace, command, settings):
     settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({"127.0.0.1:9"})
     [hook] = command("webhook", "add", "atlas", "http://127.0.0.1:9/x", "--event", "entry.added")["webhooks"]

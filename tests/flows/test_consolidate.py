@@ -286,8 +286,8 @@ def test_slow_erosion_is_held_in_the_end(session, httpserver):
     for number in range(10):
         kept = kept[1:]
         answer(httpserver, saved(memory(*kept)))
-        talk(session, 4, first=20 + number * 4)
-        Run.objects.filter(status="held").update(status="cancelled")
+        if not Run.objects.filter(status="held").update(status="cancelled"):  # else what was said is still to be read
+            talk(session, 4, first=20 + number * 4)
         consolidate(Session.objects.get())
 
     assert sum(fact in head() for fact in facts) >= 36
@@ -304,8 +304,8 @@ def test_pinned_facts_survive_a_model_that_tries_to_drop_them(session, httpserve
     pinned = list(Fact.objects.filter(pinned=True).values_list("text", flat=True))
     for number in range(100 if connection.vendor == "sqlite" else 20):
         answer(httpserver, saved(memory(*[fact for fact in FACTS if fact not in pinned], f"news {number}")))
-        talk(session, 4, first=20 + number * 4)
-        Run.objects.filter(status="held").update(status="cancelled")
+        if not Run.objects.filter(status="held").update(status="cancelled"):  # else what was said is still to be read
+            talk(session, 4, first=20 + number * 4)
         consolidate(Session.objects.get())
         assert all(text in head() for text in pinned)
 

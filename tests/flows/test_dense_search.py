@@ -263,17 +263,19 @@ class TestWhatIsStored:
 
 class TestAProviderThatFails:
     @pytest.mark.parametrize(
-        "spoil",
+        ("spoil", "milliseconds"),
         [
-            lambda body: Response("down", status=503),
-            lambda body: Response("<html>Welcome</html>"),
-            lambda body: (time.sleep(2), body)[1],
-            lambda body: {"data": [item | {"embedding": [0.0] * 64} for item in body["data"]]},
+            (lambda body: Response("down", status=503), 30_000),
+            (lambda body: Response("<html>Welcome</html>"), 30_000),
+            (lambda body: (time.sleep(2), body)[1], 1000),
+            (lambda body: {"data": [item | {"embedding": [0.0] * 64} for item in body["data"]]}, 30_000),
         ],
         ids=["down", "html", "slow", "zeros"],
     )
-    def test_words_alone_are_compared_and_it_is_left_alone(self, dense_workspace, embedder, spoil, monkeypatch):
-        monkeypatch.setattr(quick_embedding, "MILLISECONDS", 400)
+    def test_words_alone_are_compared_and_it_is_left_alone(
+        self, dense_workspace, embedder, spoil, milliseconds, monkeypatch
+    ):
+        monkeypatch.setattr(quick_embedding, "MILLISECONDS", milliseconds)
         filled(dense_workspace, embedder)
         embedder.spoil = spoil
 

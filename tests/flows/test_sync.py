@@ -8,8 +8,8 @@ import pytest
 from django.core.management import call_command
 
 from knowledge_app.models import KeyValue
-from memoryhub.flows.imports import close_interrupted_imports
-from memoryhub.flows.sync import ImportRefused, import_workspace, run_import
+from memoryhub.flows.imports import close_interrupted_imports, run_import
+from memoryhub.flows.sync import ImportRefused, import_workspace
 from memoryhub.lib.folder import FolderMissing
 from sessions_app.models import AuditRecord, ImportReport, Session, SourceFile, Workspace
 from sessions_app.services.audit import Actor
@@ -129,7 +129,7 @@ def test_an_archive_with_links_or_devices_is_refused(kind, tmp_path):
 def test_progress_counts_files():
     seen = []
 
-    take(SAMPLE, progress=lambda done, count: seen.append((done, count)))
+    take(SAMPLE, progress=lambda done, count, _file: seen.append((done, count)))
 
     assert seen[-1] == (4, 4)
 

@@ -155,7 +155,7 @@ def test_a_large_edit_waits_for_a_worker_and_goes_on_where_it_was_cut_off(worksp
     assert run.status == "queued"
 
     claimed = claim_run(run.pk, owner="a worker that dies", now=NOW)
-    batches = edits._batches(claimed.options["units"])
+    batches = edits._batches(claimed.options["units"], 2)
     edits._change_batch(claimed, next(batches), 2, 5, NOW)
     assert EditedRow.objects.count() == 2
     Run.objects.filter(pk=run.pk).update(status="queued")

@@ -265,6 +265,7 @@ def test_concerns_of_another_workspace_and_settled_ones_are_not_chosen(workspace
 
 def test_too_many_at_once_are_refused(workspace, monkeypatch):
     monkeypatch.setattr(settling, "MAX_AT_ONCE", 1)
+    monkeypatch.setattr(settling, "MAX_MARKED", 1)
 
     with pytest.raises(TooMany):
         dismiss(workspace, [1, 2], **WHO)

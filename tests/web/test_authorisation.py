@@ -11,6 +11,7 @@ from django.db import connection, transaction
 from django.db.models import Model
 from django.test import Client
 from django.urls.resolvers import URLPattern
+from django.utils import timezone
 
 from knowledge_app.models import (
     CachedResponse,
@@ -33,9 +34,10 @@ from knowledge_app.services.observations import Said, store
 from knowledge_app.services.proposals import propose_text
 from memoryhub.api.app import schema
 from memoryhub.api.openapi import operations
+from memoryhub.flows.invitations import invite
 from memoryhub.flows.tokens import SCOPES, issue_token
 from memoryhub.mcp.calling import CODE
-from memoryhub.models import ApiToken, SavedSearch
+from memoryhub.models import ApiToken, Invitation, Job, SavedSearch, SignIn
 from sessions_app.models import (
     DeletedSession,
     Entry,
@@ -61,6 +63,7 @@ STOPS_POLLING = 286  # what an open page hears once its person is signed out
 ROLES = ("anonymous", "stranger", "viewer", "editor", "operator", "superuser")
 OF_SEGMENT: dict[str, type[Model]] = {  # what the number after a part of an address is the key of
     "imports": ImportReport,
+    "work": Job,
     "webhooks": Webhook,
     "review": HeldChange,
     "sessions": Session,
@@ -68,6 +71,9 @@ OF_SEGMENT: dict[str, type[Model]] = {  # what the number after a part of an add
     "around": Entry,
     "saved": SavedSearch,
     "agents": ApiToken,
+    "people": User,
+    "invitations": Invitation,
+    "sign-ins": SignIn,
     "entries": Entry,
     "runs": Run,
     "deleted": DeletedSession,
@@ -110,7 +116,9 @@ def atlas(workspace: Workspace, settings, tmp_path) -> Workspace:
     )
     Forgotten.objects.create(workspace=workspace, kind="phrase", forgotten_by="olga", counts={})
     Workspace.objects.filter(pk=workspace.pk).update(path="/nowhere")
+    Job.objects.create(workspace=workspace, kind="export", requested_by="olga")
     issue_token(workspace, "desk", list(SCOPES), **who)
+    invite(name="Ed", roles={workspace: "viewer"}, is_operator=False, days=30, actor=PERSON, now=timezone.now())
     return workspace
 
 
@@ -140,6 +148,7 @@ def test_every_page_has_a_row():
 def test_every_page_asks_for_the_role_of_the_table(atlas, people, method, half):
     for workspace in (atlas, None):
         owner = User.objects.get(username=OWNER)
+        SignIn.objects.get_or_create(user=owner, session_key="a" * 32)
         SavedSearch.objects.create(user=owner, workspace=workspace, name="a", is_shared=workspace is not None)
     pages = list(routes())[half::2]
 

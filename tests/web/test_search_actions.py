@@ -88,9 +88,9 @@ def test_lines_of_memory_are_pinned_and_verified(workspace, editor):
     fill(workspace, count=2)
     rows = [box("memory", fact) for fact in Fact.objects.all()]
 
-    assert "2 memory lines pinned." in act(editor, workspace, rows, action="pin")
+    assert "2 facts pinned." in act(editor, workspace, rows, action="pin")
     assert Fact.objects.filter(pinned=True).count() == 2
-    assert "2 memory lines marked as verified." in act(editor, workspace, rows, action="verify")
+    assert "2 facts marked as verified." in act(editor, workspace, rows, action="verify")
     assert not Fact.objects.filter(last_verified_at=None).exists()
     act(editor, workspace, rows[:1], action="unpin")
     assert Fact.objects.filter(pinned=True).count() == 1
@@ -174,7 +174,7 @@ def test_viewers_change_nothing_but_may_take_results_along(workspace, viewer_cli
 
     assert json.loads(export(viewer_client, workspace, [box("knowledge", entry)]))["text"] == "heron"
     html = viewer_client.get(f"{reverse('search', args=[workspace.slug])}?q=heron").content.decode()
-    assert "With those chosen" not in html
+    assert 'value="withdraw"' not in html
     assert "JSON Lines" in html
 
 

@@ -365,7 +365,9 @@ def test_every_workspace_that_one_may_see_is_searched_at_once(workspace, viewer,
     assert "of borea" in html
     assert "of other" not in html
     assert 'href="/w/borea/"' in html
-    assert "With those chosen" not in html
+    assert "/search/export/" in html
+    assert 'value="pin"' not in html
+    assert 'value="withdraw"' not in html
 
 
 def test_someone_without_a_workspace_finds_nothing(workspace, stranger_client):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from django.apps import apps
 from django.db import connection
@@ -45,16 +46,17 @@ def check_integrity() -> tuple[int, Iterable[Finding]]:
     return len(tables), found
 
 
-def protections() -> list[Protection]:
-    """Return the tables that the migrations make append-only."""
-    loader = MigrationLoader(connection)
+@cache
+def protections() -> tuple[Protection, ...]:
+    """Return the tables that the migrations make append-only; read once, since their files stay as they are."""
+    loader = MigrationLoader(None)
     by_table = {
         operation.protection.table: operation.protection
         for key in sorted(loader.disk_migrations)
         for operation in loader.disk_migrations[key].operations
         if isinstance(operation, Protect)
     }
-    return list(by_table.values())
+    return tuple(by_table.values())
 
 
 def check_triggers() -> tuple[int, Iterable[Finding]]:

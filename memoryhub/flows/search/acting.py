@@ -5,15 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from knowledge_app.models import Fact, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services import knowledge
-from knowledge_app.services.editing import curate_facts
 from knowledge_app.services.edits import NothingChosen, edit_rows
 from memoryhub.flows.search.answer import row_document
 from memoryhub.flows.search.fitting import Scope, fitting_kinds, load
@@ -28,13 +26,17 @@ Keys = Mapping[str, Sequence[int]]  # of rows, by kind
 FITS = {
     "move": ("knowledge", "observation"),
     "tag": ("knowledge",),
+    "untag": ("knowledge",),
     "pin": ("memory",),
     "unpin": ("memory",),
     "verify": ("memory", "knowledge", "observation"),
+    "review": ("memory", "knowledge", "observation"),
     "withdraw": ("knowledge", "observation", "key_value"),
+    "archive": ("session", "history"),
+    "unarchive": ("session", "history"),
+    "remove": ("cached",),
 }
 CATEGORIES = {"knowledge": KnowledgeEntry.Category, "observation": Observation.Category}
-DONE_TO_FACTS = {"pin": "pinned", "unpin": "unpinned", "verify": "marked as verified"}
 LOADED = 500  # rows at once for a file
 COLUMNS = ("kind", "id", "workspace", "session", "position", "occurred_at", "category", "tags", "source", "text")
 
@@ -47,13 +49,12 @@ class WrongAction(MemoryHubError):
 
 @dataclass
 class Done:
-    """What an action came to: the runs of its edits, each to be undone, lines of memory, and what it left out.
+    """What an action came to: the runs of its edits, each to be undone, and what it left out.
 
     ``left``: a phrase for each kind that the action doesn't fit. ``behind``: entries that the category has already.
     """
 
     runs: list[Run] = field(default_factory=list)
-    facts: int = 0
     left: list[str] = field(default_factory=list)
     behind: int = 0
 
@@ -85,13 +86,15 @@ def act(
     category: str = "",
     tags: Sequence[str] = (),
     reason: str = "",
+    day: str = "",
     actor: Actor,
     now: datetime,
 ) -> Done:
     """Do one thing with rows of a workspace; kinds that it doesn't fit are left out, and named in the answer.
 
-    ``action``: move (to ``category``), tag (with ``tags``), pin, unpin, verify, or withdraw (for a ``reason``).
-    Raises WrongAction, NothingChosen, and what the edits themselves raise.
+    ``action``: move (to ``category``), tag and untag (``tags``), pin, unpin, verify, review (by ``day``, ISO, "" for
+    none), withdraw (for a ``reason``), archive, unarchive, or remove (cached responses). Raises WrongAction,
+    NothingChosen, and what the edits themselves raise.
     """
     if action not in FITS:
         raise WrongAction("Choose what to do with them.")
@@ -101,24 +104,25 @@ def act(
     done = Done(left=[_count(kind, len(pks)) for kind, pks in keys.items() if kind not in fitting])
     if not fitting:
         raise WrongAction(f"That can't be done with {_listed(done.left)}.")
-    values = _values(action, tags, reason)
+    values = _values(action, tags, reason, day)
     for kind, pks in fitting.items():
-        if kind == "memory":
-            done.facts += _curate(workspace, pks, action, actor, now)
-        elif action == "move":
+        if action == "move":
             _move(workspace, kind, pks, category, done, actor, now)
         else:
+            change = "tag" if action == "untag" else action
             table = KINDS[kind].edited_as
-            done.runs.append(edit_rows(workspace, table, action, pks, values=values, actor=actor, now=now))
+            done.runs.append(edit_rows(workspace, table, change, pks, values=values, actor=actor, now=now))
     return done
 
 
-def _values(action: str, tags: Sequence[str], reason: str) -> dict[str, Any]:
-    if action != "tag":
+def _values(action: str, tags: Sequence[str], reason: str, day: str) -> dict[str, Any]:
+    if action == "review":
+        return {"review_by": day}
+    if action not in ("tag", "untag"):
         return {"reason": reason}
     if not (clean := knowledge.clean_tags(tags)):
         raise WrongAction("Name at least one tag.")
-    return {"add": clean}
+    return {"add" if action == "tag" else "remove": clean}
 
 
 def _move(
@@ -134,20 +138,6 @@ def _move(
 
 def _fits(kind: str, action: str, category: str) -> bool:
     return kind in FITS[action] and (action != "move" or category in CATEGORIES[kind].values)
-
-
-def _curate(workspace: Workspace, pks: Sequence[int], action: str, actor: Actor, now: datetime) -> int:
-    """Pin, unpin or verify lines of memory, document by document; returns how many were touched."""
-    by_document: defaultdict[int, list[int]] = defaultdict(list)
-    found = Fact.objects.filter(workspace=workspace, died=None, pk__in=pks)
-    for pk, document in found.order_by("pk").values_list("pk", "document"):
-        by_document[document].append(pk)
-    documents = MemoryDocument.objects.select_related("workspace").in_bulk(list(by_document))
-    pinned = {"pin": True, "unpin": False}.get(action)
-    return sum(
-        curate_facts(documents[pk], facts, actor=actor, now=now, pinned=pinned, verified=action == "verify")
-        for pk, facts in by_document.items()
-    )
 
 
 def _count(kind: str, count: int) -> str:

@@ -153,6 +153,7 @@ KINDS = {
             },
             facets={"category": "category"},
             related=("document", "workspace", "born"),
+            edited_as="facts",
         ),
         Kind(
             "document",
@@ -188,6 +189,7 @@ KINDS = {
             },
             facets={"session": "session__key", "channel": "session__channel"},
             related=("session", "workspace"),
+            edited_as="history",
         ),
         Kind(
             "knowledge",
@@ -259,6 +261,7 @@ KINDS = {
             traits={"time": Q(), "session": Q(), "summary": ~Q(summary_text="")},
             facets={"channel": "channel"},
             related=("workspace",),
+            edited_as="sessions",
         ),
         Kind(
             "cached",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
@@ -156,9 +157,15 @@ def remove_sql(connection: BaseDatabaseWrapper, table: str) -> list[str]:
     return remove(table)
 
 
-def indexes(connection: BaseDatabaseWrapper) -> list[Index]:
+def indexes(connection: BaseDatabaseWrapper) -> list[Index]:  # noqa: ARG001  the same on every database
     """Return the indexes that the migrations end up with."""
-    loader = MigrationLoader(connection)
+    return list(_kept())
+
+
+@cache
+def _kept() -> tuple[Index, ...]:
+    """Read the migrations once, since their files stay as they are."""
+    loader = MigrationLoader(None)
     found: dict[str, Index] = {}
     for key in sorted(loader.disk_migrations):
         for operation in loader.disk_migrations[key].operations:
@@ -166,4 +173,4 @@ def indexes(connection: BaseDatabaseWrapper) -> list[Index]:
                 found.pop(operation.index.table, None)
             elif isinstance(operation, CreateSearchIndex):
                 found[operation.index.table] = operation.index
-    return list(found.values())
+    return tuple(found.values())

@@ -1,19 +1,21 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from contextlib import suppress
 from typing import Any
 
 from django.utils import timezone
 
 from memoryhub.flows.compress import draft
+from memoryhub.flows.compress_all import due_sessions
 from memoryhub.flows.documents import run_document
 from memoryhub.flows.lookup import find_session, find_workspace
 from memoryhub.flows.runs import complete
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.management.terminal import drawn
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor
-from sessions_app.services.compression import is_due
-from sessions_app.services.runs import request_run
+from sessions_app.services.runs import RunNotFitting, cancel_run, request_run
 
 COMMAND = Actor("command", "compress")
 
@@ -54,7 +56,15 @@ class Command(JsonCommand):
             return {"dry_run": True, "runs": [_planned(session, keep, method) for session in sessions]}
         options: dict[str, Any] = {"method": method, "once": True, "hold": hold}
         options |= {} if keep is None else {"keep": keep}
-        return {"dry_run": False, "runs": [run_document(_fold(session, options)) for session in sessions]}
+        return {"dry_run": False, "runs": self._fold_all(sessions, options)}
+
+    def _fold_all(self, sessions: list[Session], options: dict[str, Any]) -> list[dict[str, Any]]:
+        draw, folded = drawn("sessions"), []
+        for number, session in enumerate(sessions):
+            draw(number, len(sessions), session.key)
+            self.stopped = f"Stopped: {number:,} of {len(sessions):,} sessions are done, and stay so."
+            folded.append(run_document(_fold(session, options)))
+        return folded
 
     def show(self, result: dict[str, Any]) -> None:
         if not result["runs"]:
@@ -72,8 +82,7 @@ class Command(JsonCommand):
 
 
 def _due(workspace: Workspace) -> list[Session]:
-    sessions = Session.objects.filter(workspace=workspace).select_related("workspace").order_by("id")
-    return [session for session in sessions if is_due(session)]
+    return list(due_sessions(workspace).select_related("workspace"))
 
 
 def _planned(session: Session, keep: int | None, method: str) -> dict[str, Any]:
@@ -96,4 +105,9 @@ def _planned(session: Session, keep: int | None, method: str) -> dict[str, Any]:
 
 def _fold(session: Session, options: dict[str, Any]) -> Run:
     run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, actor=COMMAND, now=timezone.now())
-    return complete(run, now=timezone.now)
+    try:
+        return complete(run, now=timezone.now)
+    except KeyboardInterrupt:
+        with suppress(RunNotFitting):
+            cancel_run(run, actor=COMMAND, now=timezone.now())
+        raise

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from memoryhub.flows.demo import let_the_demo_propose, prepare_demo
 from memoryhub.flows.hygiene import scan_first
-from memoryhub.flows.imports import prepare_demo
-from memoryhub.flows.sync import run_import
+from memoryhub.flows.imports import run_import
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import ImportReport
 from sessions_app.services.audit import Actor
@@ -23,6 +23,7 @@ class Command(JsonCommand):
             actor = Actor("command", "demo")
             result = run_import(report, actor=actor, now=now)
             scan_first(result.workspace, actor=actor, now=now)
+            let_the_demo_propose(result.workspace, now=now)
             workspaces.append({"workspace": result.workspace.slug, "added": dict(+result.tally.added)})
         return {"workspaces": workspaces}
 

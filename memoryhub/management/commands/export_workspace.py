@@ -12,12 +12,14 @@ from memoryhub.flows.lookup import find_workspace
 from memoryhub.lib.layouts.fits import ExportPlan
 from memoryhub.lib.layouts.snapshot import LAYOUTS, WORDS
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.management.terminal import drawn
 from sessions_app.services.audit import Actor
 
 COMMAND = Actor("command", "export_workspace")
 
 
 class Command(JsonCommand):
+    stopped = "Stopped. Nothing was written: run the command again for the whole export."
     help = "Write a workspace as a folder or .zip for another agent or hub; what does not fit is named."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -34,7 +36,7 @@ class Command(JsonCommand):
             return _document(
                 found.slug, dest, plan, 0, {part.kind: part.count for part in plan.written}, dry_run=True
             )
-        report = export_workspace(found, Path(dest), layout, actor=COMMAND, now=timezone.now())
+        report = export_workspace(found, Path(dest), layout, actor=COMMAND, now=timezone.now(), step=drawn("rows"))
         return _document(found.slug, dest, report.plan, report.files, report.written, dry_run=False)
 
     def show(self, result: dict[str, Any]) -> None:

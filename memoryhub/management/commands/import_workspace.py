@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -8,18 +7,20 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.flows.documents import taken_document
-from memoryhub.flows.sync import import_workspace, run_import
+from memoryhub.flows.imports import run_import
+from memoryhub.flows.sync import import_workspace
 from memoryhub.lib.folder import display_path
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.management.terminal import drawn
 from sessions_app.models import ImportReport
 from sessions_app.services.audit import Actor
 
 LAYOUTS = ("auto", "nanobot", "grip", "grid", "agterm", "hub")
 COMMAND = Actor("command", "import_workspace")
-BAR_WIDTH = 30
 
 
 class Command(JsonCommand):
+    stopped = "Stopped. What was read is kept: import again for the rest."
     help = "Import an agent's folder, an AgTerm export or an archive. Safe to repeat; nothing is ever deleted."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -34,12 +35,11 @@ class Command(JsonCommand):
         now = timezone.now()
         if dry_run:
             result = import_workspace(
-                folder, actor=COMMAND, now=now, name=name, layout=layout, dry_run=True, progress=_draw
+                folder, actor=COMMAND, now=now, name=name, layout=layout, dry_run=True, progress=drawn("files")
             )
         else:
             report = ImportReport.objects.create(path=display_path(str(folder)), name=name, wanted_layout=layout)
-            result = run_import(report, actor=COMMAND, now=now, progress=_draw)
-        _draw(0, 0)
+            result = run_import(report, actor=COMMAND, now=now, progress=drawn("files"))
         return taken_document(result.workspace, result.found, result.tally) | {"dry_run": dry_run}
 
     def show(self, result: dict[str, Any]) -> None:
@@ -51,13 +51,3 @@ class Command(JsonCommand):
         for problem in result["problems"]:
             place = problem["file"] + (f", line {problem['line']}" if problem["line"] else "")
             self.line(f"  {problem['outcome']}: {place}: {problem['what']}: {problem['action']}")
-
-
-def _draw(done: int, file_count: int) -> None:
-    """Draw a progress bar on a terminal's standard error; (0, 0) wipes it away."""
-    if not sys.stderr.isatty():
-        return
-    filled = BAR_WIDTH * done // file_count if file_count else 0
-    bar = f"{'█' * filled}{'░' * (BAR_WIDTH - filled)} {done}/{file_count} files" if file_count else ""
-    sys.stderr.write(f"\r{bar:<{BAR_WIDTH + 24}}" + ("" if file_count else "\r"))
-    sys.stderr.flush()

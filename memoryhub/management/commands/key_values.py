@@ -29,7 +29,8 @@ class Command(JsonCommand):
         parser.add_argument("action", choices=ACTIONS)
         parser.add_argument("workspace")
         parser.add_argument("key", nargs="?", default="", help="a key; the prefix for list, the text for search")
-        parser.add_argument("value", nargs="?", default="", help="for set")
+        parser.add_argument("value", nargs="?", default="", help="for set; a second key for withdraw and return")
+        parser.add_argument("more", nargs="*", default=[], help="for withdraw and return: further keys")
         parser.add_argument("--state", type=int, help="for restore: the number that history shows")
         parser.add_argument("--reveal", action="store_true", help="for history: secrets too")
         parser.add_argument("--reason", default="", help="for withdraw")
@@ -50,6 +51,8 @@ class Command(JsonCommand):
         if action == "export":
             _note_reveal(found, "exported the key-values")
             return handed_out(key_values_file(found), options["output"])
+        if action in ("withdraw", "return"):
+            return _of_keys(found, action, [key, *filter(None, [value]), *options["more"]], options["reason"])
         return _of_key(found, action, key, options)
 
     def show(self, result: dict[str, Any]) -> None:
@@ -86,12 +89,18 @@ def _of_key(workspace: Workspace, action: str, key: str, options: dict[str, Any]
         if options["reveal"]:
             _note_reveal(workspace, f"revealed the value of {key!r}")
         return {"states": [_state(state, reveal=options["reveal"]) for state in row.history.order_by("-history_id")]}
-    now = timezone.now()
-    if action == "restore":
-        run = service.restore_value(row, options["state"] or 0, actor=COMMAND, now=now)
-    else:
-        values = {"reason": options["reason"]}
-        run = edit_rows(workspace, "key_values", action, [row.pk], values=values, actor=COMMAND, now=now)
+    run = service.restore_value(row, options["state"] or 0, actor=COMMAND, now=timezone.now())
+    return {"run": edit_document(complete(run, now=timezone.now))}
+
+
+def _of_keys(workspace: Workspace, action: str, keys: list[str], reason: str) -> dict[str, Any]:
+    """Withdraw keys or take them back in, as one edit. Raises NoSuchKey before anything changes."""
+    found = dict(KeyValue.objects.filter(workspace=workspace, key__in=keys).values_list("key", "pk"))
+    missing = next((key for key in keys if key not in found), None)
+    if missing is not None:
+        raise service.NoSuchKey(f"{workspace.slug} has no key {missing!r}.")
+    pks, now = [found[key] for key in keys], timezone.now()
+    run = edit_rows(workspace, "key_values", action, pks, values={"reason": reason}, actor=COMMAND, now=now)
     return {"run": edit_document(complete(run, now=timezone.now))}
 
 

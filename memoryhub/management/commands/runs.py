@@ -26,7 +26,7 @@ class Command(JsonCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("action", nargs="?", choices=ACTIONS, default="list")
-        parser.add_argument("number", nargs="?", type=int, help="the run's number")
+        parser.add_argument("numbers", nargs="*", type=int, help="numbers of runs; list shows them")
         parser.add_argument("--workspace", help="list those of one workspace")
         parser.add_argument("--status", choices=Run.Status.values, help="list those in one state")
         parser.add_argument("--limit", type=int, default=50, help="list so many, latest first")
@@ -36,7 +36,7 @@ class Command(JsonCommand):
         self,
         *,
         action: str,
-        number: int | None,
+        numbers: list[int],
         workspace: str | None,
         status: str | None,
         limit: int,
@@ -45,11 +45,10 @@ class Command(JsonCommand):
     ) -> dict[str, Any]:
         if action == "list":
             return {"runs": [run_document(run) for run in _listed(workspace, status, limit)]}
-        run = Run.objects.select_related("workspace", "session").filter(pk=number or 0).first()
-        if run is None:
-            raise NotFound(f"There is no run {number}: `runs list` shows those that there are.")
-        _decide(run, action, note)
-        return {"runs": [run_document(Run.objects.select_related("workspace", "session").get(pk=run.pk))]}
+        runs = [_found(number) for number in numbers or [0]]
+        for run in runs:
+            _decide(run, action, note)
+        return {"runs": [run_document(_found(run.pk)) for run in runs]}
 
     def show(self, result: dict[str, Any]) -> None:
         for run in result["runs"]:
@@ -62,6 +61,13 @@ class Command(JsonCommand):
                 self.line(f"        {run['error']}")
             for line in (run["text"] or "").splitlines() if len(result["runs"]) == 1 else []:
                 self.line(f"        {line}")
+
+
+def _found(number: int) -> Run:
+    run = Run.objects.select_related("workspace", "session").filter(pk=number).first()
+    if run is None:
+        raise NotFound(f"There is no run {number}: `runs list` shows those that there are.")
+    return run
 
 
 def _listed(workspace: str | None, status: str | None, limit: int) -> list[Run]:

@@ -91,7 +91,7 @@ def _leave(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _listen(host: str, port: int, *, in_container: bool) -> socket.socket:
+def _listen(host: str, port: int, *, in_container: bool = False) -> socket.socket:
     """Return a socket that listens; raises CommandError where that is impossible, or unsafe.
 
     Done first of all: a second start on the same port ends here, before it touches the database.

@@ -7,15 +7,18 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.documents import run_document, session_document
+from knowledge_app.services.edits import edit_rows
+from memoryhub.flows.documents import edit_document, run_document, session_document
 from memoryhub.flows.lookup import NotFound, find_session, find_workspace
 from memoryhub.flows.runs import complete
 from memoryhub.flows.sessions import archive_and_clear, fold_to_window
 from memoryhub.flows.transfer import export_session, import_session, problems_of
+from memoryhub.lib.downloads import safe_name
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import DeletedSession, Run, Session, Workspace
 from sessions_app.services.audit import Actor
+from sessions_app.services.export import session_as_markdown
 from sessions_app.services.lifecycle import (
     SessionBusy,
     allow_again,
@@ -26,7 +29,21 @@ from sessions_app.services.lifecycle import (
 )
 
 COMMAND = Actor("command", "session")
-ACTIONS = ("list", "show", "open", "rename", "clear", "prune", "delete", "allow", "export", "import")
+BULK = ("archive", "unarchive")  # of several at once
+ACTIONS = (
+    "list",
+    "show",
+    "open",
+    "rename",
+    "clear",
+    "prune",
+    "delete",
+    "allow",
+    "export",
+    "import",
+    "markdown",
+    *BULK,
+)
 LOOK_SECONDS = 0.2
 
 
@@ -37,13 +54,15 @@ class NotArchived(MemoryHubError):
 
 
 class Command(JsonCommand):
-    help = "Open, rename, clear, prune, delete, export and import sessions."
+    help = "Open, rename, clear, prune, archive, delete, export and import sessions, or write one as Markdown."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("action", choices=ACTIONS)
         parser.add_argument("workspace")
         parser.add_argument("name", nargs="?", default="", help="the session's key; the file, for import")
+        parser.add_argument("more", nargs="*", default=[], help="further keys, for archive and unarchive")
+        parser.add_argument("--archived", action="store_true", help="for list: those in the archive")
         parser.add_argument("--title", default="", help="for open and rename")
         parser.add_argument("--archive", action="store_true", help="fold everything before the session is cleared")
         parser.add_argument("--wait", action="store_true", help="wait for a run at work instead of giving up")
@@ -51,24 +70,29 @@ class Command(JsonCommand):
         parser.add_argument("--confirm", default="", help="the session's key again, for delete")
         parser.add_argument("--reason", default="", help="why it is deleted")
         parser.add_argument("--layout", choices=("nanobot", "grip", "agterm"), default="", help="for export")
-        parser.add_argument("--epoch", type=int, help="for export (default: the current one)")
-        parser.add_argument("--output", help="write the export to this file")
+        parser.add_argument("--epoch", type=int, help="for export and markdown (default: the current one)")
+        parser.add_argument("--originals", action="store_true", help="for markdown: with the turns that are folded")
+        parser.add_argument("--output", help="write the export or the Markdown to this file")
 
     def run(self, *, action: str, workspace: str, name: str, **options: Any) -> dict[str, Any]:
         found = find_workspace(workspace)
         if action == "list":
-            sessions = Session.objects.filter(workspace=found).order_by("-updated_at", "-id")
-            return {"sessions": [session_document(session) for session in sessions]}
+            rows = Session.objects.filter(workspace=found, archived_at__isnull=not options["archived"])
+            sessions = rows.order_by("-updated_at", "-id")
+            dated = [session_document(session) | {"archived_at": session.archived_at} for session in sessions]
+            return {"sessions": dated}
         if action == "open":
             session, is_new = open_session(found, name, actor=COMMAND, now=timezone.now(), title=options["title"])
             return {"session": session_document(session), "created": is_new}
+        if action in BULK:
+            return _archive(found, action, [name, *options["more"]])
         if action == "import":
             return _import(found, name)
         if action == "allow":
             return _allow(found, name)
         session = find_session(found, name)
-        if action == "export":
-            return _export(session, options)
+        if action in ("export", "markdown"):
+            return _write(session, options, as_text=action == "markdown")
         return _change(session, action, options)
 
     def show(self, result: dict[str, Any]) -> None:
@@ -80,8 +104,17 @@ class Command(JsonCommand):
         for word in ("added", "problems", "deleted", "allowed", "file"):
             if result.get(word):
                 self.line(f"{word}: {result[word]}")
+        if "changed" in result.get("run", {}):
+            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
         if "text" in result:
             self.stdout.write(result["text"], ending="")
+
+
+def _archive(workspace: Workspace, action: str, keys: list[str]) -> dict[str, Any]:
+    """Put sessions into the archive or take them back, as one edit. Raises NotFound before anything changes."""
+    pks = [find_session(workspace, key).pk for key in keys]
+    run = edit_rows(workspace, "sessions", action, pks, actor=COMMAND, now=timezone.now())
+    return {"run": edit_document(complete(run, now=timezone.now))}
 
 
 def _change(session: Session, action: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -121,8 +154,14 @@ def _clear(session: Session, *, archive: bool, wait: bool) -> None:
             return
 
 
-def _export(session: Session, options: dict[str, Any]) -> dict[str, Any]:
-    name, text = export_session(session, options["layout"], epoch=options["epoch"])
+def _write(session: Session, options: dict[str, Any], *, as_text: bool) -> dict[str, Any]:
+    if as_text:
+        name = f"{safe_name(session.key)}.md"
+        text = session_as_markdown(
+            session, epoch=options["epoch"], originals=options["originals"], zone=timezone.get_default_timezone()
+        )
+    else:
+        name, text = export_session(session, options["layout"], epoch=options["epoch"])
     if not options["output"]:
         return {"name": name, "text": text}
     Path(options["output"]).write_text(text, encoding="utf-8")

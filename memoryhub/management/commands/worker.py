@@ -15,10 +15,11 @@ from django.core.management.base import BaseCommand
 from django.db import connection
 from django.utils import timezone
 
+from memoryhub.flows.at_work import working
 from memoryhub.flows.backups.folder import keep_backups
 from memoryhub.flows.follow import follow_workspaces, followed_workspaces
 from memoryhub.flows.imports import close_interrupted_imports
-from memoryhub.flows.upkeep import look_after
+from memoryhub.flows.upkeep import look_after, look_after_jobs
 from memoryhub.management.in_use import in_use
 from sessions_app.services.audit import Actor
 
@@ -38,7 +39,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, until_stdin_closes: bool, **_options: Any) -> None:
-        with in_use(connection):
+        with in_use(connection), working():
             self._work(until_stdin_closes=until_stdin_closes)
 
     def _work(self, *, until_stdin_closes: bool) -> None:
@@ -50,6 +51,8 @@ class Command(BaseCommand):
         logging.getLogger("django_tasks_db").addFilter(_is_no_farewell)
         stopping = threading.Event()
         threading.Thread(target=look_after, args=(stopping,), name="upkeep", daemon=True).start()
+        jobs = threading.Thread(target=look_after_jobs, args=(stopping,), name="jobs", daemon=True)
+        jobs.start()
         threading.Thread(target=keep_backups, args=(stopping,), name="backups", daemon=True).start()
         following = threading.Thread(target=_follow, args=(stopping,), name="follow", daemon=True)
         following.start()
@@ -58,6 +61,7 @@ class Command(BaseCommand):
         finally:
             stopping.set()
             following.join(LAST_SYNC_SECONDS)
+            jobs.join(LAST_SYNC_SECONDS)
 
 
 def _follow(stopping: threading.Event) -> None:
