@@ -6,7 +6,7 @@ A new page is visited as soon as it has an address; one that cannot be filled or
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -71,6 +71,11 @@ def packed_size(path: str) -> int:
 
 def faults(page: Page, url: str) -> Iterator[str]:
     """Say what is wrong with a page: wide and light in full, else what a theme or a width can change."""
+    yield from faults_in_full(page, url)
+    yield from faults_seen_anew(page, url)
+
+
+def faults_in_full(page: Page, url: str) -> Iterator[str]:
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 1440, "height": 900})
     response = page.goto(url)
@@ -78,6 +83,9 @@ def faults(page: Page, url: str) -> Iterator[str]:
     if weight > MOST_BYTES:
         yield f"weighs {weight:,} bytes"
     yield from (f"light, wide: {fault}" for fault in page.evaluate(AUDIT, {"tags": TAGS, "rules": None}))
+
+
+def faults_seen_anew(page: Page, url: str) -> Iterator[str]:
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(url)  # anew: what is out of sight keeps the colours of the other theme till it is shown
@@ -86,10 +94,12 @@ def faults(page: Page, url: str) -> Iterator[str]:
     yield from (f"dark, narrow: {fault}" for fault in page.evaluate(AUDIT, {"tags": [], "rules": SEEN_ANEW}))
 
 
-def all_faults(page: Page, client: Client, addresses: dict[str, str]) -> dict[str, list[str]]:
+def all_faults(
+    page: Page, client: Client, addresses: dict[str, str], looks: Callable[[Page, str], Iterator[str]] = faults
+) -> dict[str, list[str]]:
     whole = {name: url for name, url in addresses.items() if is_whole_page(client, name, url)}
     assert len(whole) > len(addresses) / 4  # else it was the sign-in, say, that was looked at
-    return {url: found for url in whole.values() if (found := list(faults(page, url)))}
+    return {url: found for url in whole.values() if (found := list(looks(page, url)))}
 
 
 @pytest.mark.parametrize("half", [0, 1])
@@ -107,7 +117,8 @@ def test_every_page_of_an_empty_workspace_is_accessible(page: Page, owner: Clien
     lists = [(name, pattern) for name, pattern in routes() if "pk" not in pattern.pattern.converters]
     addresses = {name: address(name, pattern, workspace.slug) for name, pattern in lists}
 
-    assert all_faults(page, owner, {name: url for name, url in addresses.items() if "/w/" in url}) == {}
+    inside = {name: url for name, url in addresses.items() if "/w/" in url}
+    assert all_faults(page, owner, inside, faults_in_full) == {}
 
 
 def test_signing_in_is_accessible(visit: BrowserContext, transactional_db: None):

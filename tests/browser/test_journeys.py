@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.utils import timezone
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
 from knowledge_app.models import MemoryDocument
 from knowledge_app.services.outside import take_document
 from memoryhub.demo import write_demo
 from memoryhub.flows.runs import execute
-from memoryhub.flows.setup import issue_setup_token
 from memoryhub.flows.sync import import_workspace
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Run, Session, Workspace
@@ -25,7 +24,6 @@ from tests.hub import open_at, talk
 from tests.shared import BADINPUT, FIXTURES, badinput_cases, packlib
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-PASSWORD = "a calm sea 42"
 
 
 def jsonl(*records: dict) -> str:
@@ -60,19 +58,9 @@ def agent(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_newcomer_sets_up_imports_and_reads(visit: BrowserContext, agent: Path):
-    page = visit.new_page()
-    page.goto(f"/setup/{issue_setup_token(timezone.now())}/")
-    page.fill("[name=username]", "olga")
-    page.fill("[name=password1]", PASSWORD)
-    page.fill("[name=password2]", PASSWORD)
-    page.click("main button[type=submit]")
-    page.click("text=Import a folder")
-    page.fill("[name=path]", str(agent))
-    page.click("main form button.primary")
-    expect(page.locator("#import-report")).to_contain_text("Imported")
-    page.click("text=Open atlas")
-    expect(page.locator("h1")).to_have_text("atlas")
+def test_what_was_imported_is_read(page: Page, agent: Path):
+    import_workspace(agent, actor=Actor("command", "test"), now=timezone.now())
+    page.goto("/w/atlas/")
     page.click("nav.sidenav >> text=Sessions")
     page.click("text=cli:main")
     expect(page.locator(".transcript")).to_contain_text("Consolidated up to here")
@@ -122,19 +110,28 @@ def take_fixtures(_tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("take", [take_demo, take_fixtures])
-def test_pages_with_much_on_them_are_accessible_and_fit_every_screen(page: Page, tmp_path: Path, take):
+def test_pages_with_much_on_them_fit_every_screen(page: Page, tmp_path: Path, take):
     slug, key = take(tmp_path)
-    page.emulate_media(color_scheme="dark")  # light ones are in test_every_page.py
     session = Session.objects.get(key=key, workspace__slug=slug)
     base = f"/w/{slug}/sessions/{session.pk}/"
     addresses = ["/", "/import/", base, f"{base}context/", f"{base}statistics/"]
     addresses += [f"/w/{workspace.slug}/{part}" for workspace in Workspace.objects.order_by("id") for part in PAGES]
     for address in addresses:
+        page.goto(address)
         for width in (1440, 390):
             page.set_viewport_size({"width": width, "height": 900})
-            page.goto(address)
             overflow = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
             assert overflow <= 0, f"{address} is too wide at {width}"
+
+
+def test_pages_with_much_on_them_are_accessible(page: Page, tmp_path: Path):
+    """Those whose content is more than one of each, which test_every_page.py has."""
+    slug, key = take_demo(tmp_path)
+    page.emulate_media(color_scheme="dark")
+    session = Session.objects.get(key=key, workspace__slug=slug)
+    base = f"/w/{slug}/sessions/{session.pk}/"
+    for address in ["/", base, f"{base}context/", *(f"/w/{slug}/{part}" for part in PAGES)]:
+        page.goto(address)
         violations = [row["id"] for row in Axe().run(page).response["violations"]]
         assert violations == [], f"{address}: {violations}"
 
