@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import Forgotten, KnowledgeEntry
 from memoryhub.flows.news import KINDS_OF
-from memoryhub.flows.sign_ins import count_wrong_try, is_slowed
+from memoryhub.flows.sign_ins import count_as_right, count_try, is_slowed
 from memoryhub.flows.sync import is_below_roots
 from memoryhub.templatetags.memoryhub import words
 from sessions_app.models import AuditRecord, Session, Workspace
@@ -49,11 +49,10 @@ class LoginForm(AuthenticationForm):
         tried = [f"name {self.cleaned_data.get('username', '')}", f"address {address}"]
         if is_slowed(tried):
             raise forms.ValidationError(_("Too many wrong tries. Wait a minute, then try again."), code="slowed")
-        try:
-            return super().clean()
-        except forms.ValidationError:
-            count_wrong_try(tried)
-            raise
+        count_try(tried)
+        values = super().clean()
+        count_as_right(tried)
+        return values
 
 
 class OperatorForm(BaseUserCreationForm[User]):

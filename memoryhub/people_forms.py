@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.flows.invitations import MAX_NAME
 from memoryhub.flows.people import RoleChange
-from memoryhub.flows.sign_ins import count_wrong_try, is_slowed
+from memoryhub.flows.sign_ins import count_as_right, count_try, is_slowed
 from sessions_app.models import Membership, Workspace
 
 ROLES = [
@@ -168,9 +168,7 @@ class OwnPasswordForm(PasswordChangeForm):
         tried = [f"password {self.user.username}"]
         if is_slowed(tried):
             raise forms.ValidationError(_("Too many wrong tries. Wait a minute, then try again."), code="slowed")
-        try:
-            password: str = super().clean_old_password()
-        except forms.ValidationError:
-            count_wrong_try(tried)
-            raise
+        count_try(tried)
+        password: str = super().clean_old_password()
+        count_as_right(tried)
         return password

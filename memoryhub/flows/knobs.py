@@ -117,7 +117,10 @@ def _words(value: Any) -> Iterator[str]:
 
 def _without_password(text: str) -> str:
     """Return an address without the name and password in it; any other text as it is."""
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # the hub says elsewhere that it is no address; what is in it may be secret
+        return "unreadable"
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else text
 
 

@@ -7,9 +7,10 @@ its row, or where it was undone since from its run, and epochs from the records 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
@@ -272,13 +273,26 @@ def _active(
     for pk, epoch in epochs.items():
         places |= Q(session=pk, epoch=epoch, position__gte=pointers[pk])
     folded = Q(pk__in=[])
-    for summary in (one for one in undone if one.entry_count):  # the others folded summaries
-        positions = (summary.first_position, summary.last_position)
-        folded |= Q(session=summary.session, epoch=summary.epoch, position__range=positions)
+    for session, epoch, positions in _stretches(undone):
+        folded |= Q(session=session, epoch=epoch, position__range=positions)
     loose = Q(summary=None) | Q(summary__created_at__gt=at)
     entries = Entry.objects.filter(places, loose, ~folded, recorded_at__lte=at)
     groups: Any = entries.order_by().values_list("session").annotate(n=Count("id"), tokens=Sum("token_count"))
     return {pk: (count, tokens) for pk, count, tokens in groups}
+
+
+def _stretches(undone: Sequence[SummaryAt]) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """Yield what summaries folded, with those that meet put together: session, epoch, first and last position."""
+    own = [one for one in undone if one.entry_count]  # the others folded summaries
+    ranges = sorted((one.session, one.epoch, one.first_position, one.last_position) for one in own)
+    for (session, epoch), group in groupby(ranges, key=lambda found: found[:2]):
+        _, _, first, last = next(group)
+        for _, _, start, end in group:
+            if start > last + 1:
+                yield session, epoch, (first, last)
+                first = start
+            last = max(last, end)
+        yield session, epoch, (first, last)
 
 
 def touched_sessions(workspace: Workspace, first: datetime, second: datetime) -> QuerySet[Session]:

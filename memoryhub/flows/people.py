@@ -112,7 +112,8 @@ def _change_role(user: User, workspace: Workspace, change: RoleChange, *, actor:
 
 def raise_role(user: User, workspace: Workspace, role: str) -> None:
     """Give somebody a role, unless theirs is a higher one. Part of the transaction of an invitation."""
-    membership, is_new = Membership.objects.get_or_create(user=user, workspace=workspace, defaults={"role": role})
+    locked = Membership.objects.select_for_update()
+    membership, is_new = locked.get_or_create(user=user, workspace=workspace, defaults={"role": role})
     if not is_new and RANKS[role] > RANKS[membership.role]:
         Membership.objects.filter(pk=membership.pk).update(role=role)
 

@@ -6,6 +6,7 @@ A login session is the browser's right to be somebody; a sign-in is our note of 
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -142,11 +143,22 @@ def is_slowed(tried: Collection[str]) -> bool:
     return any(cache.get(_counter(one), 0) >= MOST_TRIES for one in tried)
 
 
-def count_wrong_try(tried: Collection[str]) -> None:
-    """Count a wrong password; a minute after the first one it is forgotten."""
+def count_try(tried: Collection[str]) -> None:
+    """Count a try as wrong before it is made: many at once get no more answers than one by one.
+
+    A minute after the first one they are forgotten.
+    """
     for one in tried:
         cache.add(_counter(one), 0, TRIES_SECONDS)
-        cache.incr(_counter(one))
+        with suppress(ValueError):  # its minute ended this very moment
+            cache.incr(_counter(one))
+
+
+def count_as_right(tried: Collection[str]) -> None:
+    """Take back a counted try, whose password was right."""
+    for one in tried:
+        with suppress(ValueError):
+            cache.decr(_counter(one))
 
 
 def _counter(one: str) -> str:

@@ -15,6 +15,7 @@ LEAST_LIKENESS = 0.4  # share of the characters that two lines keep; below it th
 MARKS = {"ins": "+", "del": "-", "same": " ", "skip": "…"}
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 MAX_PAIRS = 1_000_000  # of equal lines; beyond it the commonest lines are not matched
+MAX_CHAR_PAIRS = 60_000_000  # of lines compared word by word, about a second; beyond it lines are just other lines
 
 
 @dataclass(frozen=True)
@@ -43,16 +44,27 @@ def diff_lines(old: str, new: str, *, around: int = 3) -> list[DiffLine]:
     """Compare by line; unchanged stretches longer than twice ``around`` shrink to a "skip" row that counts them."""
     before, after = old.split("\n"), new.split("\n")
     rows: list[DiffLine] = []
+    room = MAX_CHAR_PAIRS
     for tag, i, i_end, j, j_end in line_changes(before, after):
         if tag == "equal":
             is_last = (i_end, j_end) == (len(before), len(after))
             rows += _equal(before, i, i_end, j, around, is_first=i == j == 0, is_last=is_last)
             continue
-        pairs = [word_changes(old, new) for old, new in zip(before[i:i_end], after[j:j_end], strict=False)]
+        pairs, room = _reworded(before[i:i_end], after[j:j_end], room)
         olds, news = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
         rows += [DiffLine("del", before[k], k + 1, parts=_at(olds, k - i)) for k in range(i, i_end)]
         rows += [DiffLine("ins", after[k], new_number=k + 1, parts=_at(news, k - j)) for k in range(j, j_end)]
     return rows
+
+
+def _reworded(olds: Sequence[str], news: Sequence[str], room: int) -> tuple[list[tuple[Parts, Parts]], int]:
+    """Return each pair of lines as pieces, and how many pairs of characters are left to compare."""
+    found: list[tuple[Parts, Parts]] = []
+    for old, new in zip(olds, news, strict=False):
+        cost = len(old) * len(new)
+        found.append(word_changes(old, new) if cost <= room else ((), ()))
+        room -= cost if cost <= room else 0
+    return found, room
 
 
 def diff_texts(old: str, new: str) -> list[str]:

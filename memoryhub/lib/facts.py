@@ -14,6 +14,7 @@ _BULLET = re.compile(r"^\s*[-*+]\s+(?:\[(?P<category>[\w-]{1,64})\]\s+)?(?P<text
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
 LIKENESS = 0.6  # below it, two lines of a section are two facts
 MAX_COMPARED = 200  # lines of a section compared with each other; beyond it only equal ones match
+MAX_CHAR_PAIRS = 100_000_000  # of characters of such lines, some seconds; beyond it likewise
 
 
 @dataclass(frozen=True)
@@ -110,21 +111,31 @@ def _match_by_likeness(
     for index, line in enumerate(new):
         if index not in pairs:
             left[line.section][1].append(index)
+    room = MAX_CHAR_PAIRS
     for gone, come in left.values():
-        likely = [
-            (-ratio, j, i)
-            for i in gone[:MAX_COMPARED]
-            for j in come[:MAX_COMPARED]
-            if (ratio := _likeness(old[i].text, new[j].text)) >= LIKENESS
-        ]
+        olds = [(i, normal_form(old[i].text)) for i in gone[:MAX_COMPARED]]
+        news = [(j, normal_form(new[j].text)) for j in come[:MAX_COMPARED]]
+        likely, room = _likely_pairs(olds, news, room)
         for _, j, i in sorted(likely):
             if j not in pairs and i not in taken:
                 pairs[j] = i
                 taken.add(i)
 
 
-def _likeness(one: str, other: str) -> float:
-    matcher = SequenceMatcher(None, normal_form(one), normal_form(other), autojunk=False)
-    if matcher.real_quick_ratio() < LIKENESS or matcher.quick_ratio() < LIKENESS:
-        return 0.0
-    return matcher.ratio()
+def _likely_pairs(
+    olds: Sequence[tuple[int, str]], news: Sequence[tuple[int, str]], room: int
+) -> tuple[list[tuple[float, int, int]], int]:
+    """Return the pairs that are alike, (-ratio, new, old), and how many pairs of characters are left to compare."""
+    found = []
+    matcher = SequenceMatcher(None, autojunk=False)
+    for j, text in news:
+        matcher.set_seq2(text)
+        for i, earlier in olds:
+            matcher.set_seq1(earlier)
+            cost = len(earlier) * len(text)
+            if cost > room or matcher.real_quick_ratio() < LIKENESS:
+                continue
+            room -= cost
+            if matcher.quick_ratio() >= LIKENESS and (ratio := matcher.ratio()) >= LIKENESS:
+                found.append((-ratio, j, i))
+    return found, room

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.db import connection
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
@@ -10,13 +11,22 @@ from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.flows.audit_log import Wanted, fitting, lines_of, note_export
 from memoryhub.forms import AuditFilterForm
+from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.search.matching import SearchTooSlow, within
 from memoryhub.views.people import OPERATOR
 from sessions_app.access import get_workspace, has_role, person, visible_workspaces
 from sessions_app.models import AuditRecord, Session, Workspace
 
 KINDS = ("changes", "runs")
+MILLISECONDS = 2_000  # for finding a page of records; longer, and the reader is asked to narrow it by days
+
+
+class LogTooLong(MemoryHubError):
+    """So many records that what is asked for isn't found in time."""
+
+    code = "log_too_long"
 
 
 @require_GET
@@ -25,7 +35,11 @@ def activity(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     workspace = _workspace(request, slug)
     form = AuditFilterForm(request.GET)
     wanted = _wanted(form, request.GET.get("kind", ""))
-    page = keyset_page(fitting(_records(workspace), wanted), order=("-id",), params=request.GET)
+    try:
+        with within(connection, MILLISECONDS):
+            page = keyset_page(fitting(_records(workspace), wanted), order=("-id",), params=request.GET)
+    except SearchTooSlow as error:
+        raise LogTooLong("Looking through the whole log took too long. Give the days that you mean.") from error
     keys = dict(Session.objects.filter(pk__in={row.session_id for row in page.rows}).values_list("pk", "key"))
     slugs = dict(Workspace.objects.filter(pk__in={row.workspace_id for row in page.rows}).values_list("pk", "slug"))
     context = {

@@ -21,8 +21,9 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
 from memoryhub.views.people import EDITOR, OPERATOR
-from sessions_app.access import get_workspace, person
+from sessions_app.access import get_workspace, note_page, person
 from sessions_app.models import Run, Session, Workspace
+from sessions_app.services.accesses import seen_sessions
 from sessions_app.services.audit import record
 from sessions_app.views.listing import matching_sessions
 
@@ -75,6 +76,7 @@ def _export(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     out.seek(0)
     now, text = timezone.now(), f"{count:,} session{'' if count == 1 else 's'} exported"
     record(person(request), "sessions.exported", "workspace", workspace.pk, text, at=now, workspace=workspace)
+    note_page(request, workspace, "session.exported", seen_sessions(pks))
     return FileResponse(out, as_attachment=True, filename=f"sessions-{workspace.slug}-{now:%Y-%m-%d}.zip")
 
 

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.core.cache import cache
-from django.db.models import Q, QuerySet
+from django.db.models import F, Max, Q, QuerySet
 
 from memoryhub.lib import retry
 from memoryhub.models import AccessedRow, AccessRecord, ApiToken
@@ -58,6 +58,13 @@ def seen_epoch(session: Session, epoch: int | None) -> list[Seen]:
     chosen = session.epoch if epoch is None else epoch
     last = Entry.objects.filter(session=session, epoch=chosen).order_by("-position").first()
     return [Seen(ENTRIES, 0, last.position, session.pk, chosen)] if last else []
+
+
+def seen_sessions(pks: Iterable[int]) -> list[Seen]:
+    """Return all entries of some sessions' current epochs. One query."""
+    entries = Entry.objects.filter(session__in=pks, epoch=F("session__epoch")).order_by()
+    ends = entries.values_list("session", "epoch").annotate(end=Max("position"))
+    return [Seen(ENTRIES, 0, end, session, epoch) for session, epoch, end in ends.order_by("session")]
 
 
 def seen_revision(document: int, number: int) -> Seen:

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from memoryhub.flows import job_progress
+from memoryhub.flows import job_progress, job_work
 from memoryhub.flows.at_work import at_work, lives, worker_lives, working
 from memoryhub.flows.downloads import discard_downloads, file_of, remove_old_downloads
 from memoryhub.flows.imports import cancel_import, carry_out_import, import_name, run_import, take_up_imports
@@ -394,3 +394,19 @@ def test_an_export_goes_on_while_others_write(due, monkeypatch):
     monkeypatch.setattr(job_progress.Progress, "keep", keep_beside_a_writer)
 
     assert done(ask("export", due, layout="hub")).status == "done"
+
+
+def test_an_export_cancelled_after_its_last_step_leaves_no_file(due, home, monkeypatch):
+    job, export = ask("export", due, layout="hub"), job_work.WORK["export"]
+
+    def export_and_forget(*asked):
+        made = export(*asked)
+        discard_downloads(due, timezone.now())  # as forgetting does
+        return made
+
+    monkeypatch.setitem(job_work.WORK, "export", export_and_forget)
+    ended = done(job)
+
+    assert ended.status == Job.Status.CANCELLED
+    assert file_of(ended) is None
+    assert list((home / "downloads").iterdir()) == []

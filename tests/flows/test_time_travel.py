@@ -394,3 +394,10 @@ def test_the_command_tells_a_moment_and_compares_two(workspace, command):
     assert [(row["name"], row["content"]) for row in then["documents"]] == [("MEMORY.md", "- tea\n")]
     assert [row["after"]["revision"] for row in between["documents"]] == [2]
     assert command("past", "atlas", "soon", status=1)["error"]["code"] == "no_such_time"
+
+
+def test_a_key_that_ever_held_a_secret_is_masked_at_every_moment(workspace):
+    for minutes, value in enumerate(("plain words", "sk-abcdefghijklmnop1234", "open again"), 1):
+        write_value(workspace, "note", value, **at(minutes))
+
+    assert [as_of(workspace, moment(minutes)).key_values[0].value for minutes in (1, 2, 3)] == [MASK] * 3

@@ -47,3 +47,11 @@ def test_the_pieces_of_a_line_are_the_line(old, new):
 
     assert not olds or "".join(piece for _, piece in olds) == old
     assert not news or "".join(piece for _, piece in news) == new
+
+
+def test_only_so_many_long_lines_are_compared_word_by_word(monkeypatch):
+    monkeypatch.setattr("memoryhub.lib.diff.MAX_CHAR_PAIRS", 500)
+
+    rows = diff_lines("tea at four today\ncake at four today", "tea at five today\ncake at five today")
+
+    assert [bool(row.parts) for row in rows] == [True, False, True, False]

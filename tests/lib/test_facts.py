@@ -55,3 +55,10 @@ def test_equal_lines_are_matched_one_to_one():
 def test_numbers_and_signs_tell_normal_forms_apart():
     assert normal_form("Limit is 40") != normal_form("Limit is 60")
     assert normal_form("offset -1") != normal_form("offset 1")
+
+
+def test_long_lines_are_compared_only_so_far(monkeypatch):
+    monkeypatch.setattr("memoryhub.lib.facts.MAX_CHAR_PAIRS", 300)
+    old, new = (fact_lines(f"- tea at {hour}\n- {hour} {'word ' * 20}\n") for hour in ("four", "five"))
+
+    assert match_facts(old, new) == {0: 0}

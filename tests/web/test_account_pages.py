@@ -229,6 +229,20 @@ def test_wrong_tries_from_one_address_are_slowed_whatever_the_name(vera, client)
     assert elsewhere.status_code == 302
 
 
+def test_tries_at_once_are_counted_before_any_has_its_answer(vera, monkeypatch):
+    made = []
+
+    def hash_slowly(*_request, **_credentials):
+        made.append(1)
+        if len(made) < 12:
+            Client().post("/login/", {"username": "vera", "password": "guess"})  # while this one is at it
+
+    monkeypatch.setattr("django.contrib.auth.forms.authenticate", hash_slowly)
+    Client().post("/login/", {"username": "vera", "password": "guess"})
+
+    assert len(made) == 10
+
+
 @pytest.mark.parametrize(
     ("agent", "words"),
     [

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from knowledge_app.services.key_values import write_value
+from memoryhub.lib.search.matching import SearchTooSlow
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, record
 from tests.hub import NOW, PERSON
@@ -57,6 +58,17 @@ def test_the_file_holds_what_the_filters_leave_and_no_formula(told, admin_client
     assert (row["action"], row["workspace"]) == ("history.added", "atlas")
     assert row["text"].startswith("'=")
     assert AuditRecord.objects.latest("pk").text == "1 record of the audit log exported"
+
+
+def test_a_search_that_takes_too_long_asks_for_days(told, viewer_client, monkeypatch):
+    def late(*_args, **_options):
+        raise SearchTooSlow("late")
+
+    monkeypatch.setattr("memoryhub.views.activity.keyset_page", late)
+    response = viewer_client.get(reverse("activity", args=["atlas"]), {"text": "x"})
+
+    assert response.status_code == 422
+    assert "Give the days that you mean" in response.content.decode()
 
 
 def test_a_page_costs_the_same_for_few_records_and_many(told, viewer_client):

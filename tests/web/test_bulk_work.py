@@ -21,6 +21,7 @@ from knowledge_app.services.memory import open_document, revise_document
 from knowledge_app.services.proposals import propose_text
 from memoryhub.flows import upkeep
 from memoryhub.flows.runs import execute, undo_run
+from memoryhub.models import AccessRecord
 from sessions_app.models import AuditRecord, DeletedSession, Membership, Run, Session, Workspace
 from tests.hub import NOW, PERSON, open_at, talk
 from tests.searches import log
@@ -134,11 +135,14 @@ def test_many_sessions_are_left_to_the_worker_which_counts_them(editor, sessions
 
 
 def test_sessions_are_exported_as_an_archive_of_files(editor, sessions):
+    talk(sessions[1], 2)
+
     response = editor.post(url("edit-sessions"), {"row": [sessions[0].pk, sessions[1].pk], "action": "export"})
 
     names = zipfile.ZipFile(io.BytesIO(b"".join(response.streaming_content))).namelist()
     assert len(names) == 2
     assert AuditRecord.objects.filter(action="sessions.exported").exists()
+    assert AccessRecord.objects.get(action="session.exported").rows.get().parent == sessions[1].pk
 
 
 def test_deleting_asks_for_the_number_and_counts_again(operator, sessions):
@@ -379,3 +383,23 @@ def test_commands_archive_several_sessions_and_curate_facts(workspace, sessions,
     place = log(workspace, "happened").position
     assert command("history", "archive", "atlas", str(place))["run"]["changed"] == 1
     assert command("history", "list", "atlas")["entries"][0]["archived"]
+
+
+def test_a_deletion_that_was_broken_off_is_not_tried_again(workspace, editor, sessions):
+    run = Run.objects.create(
+        workspace=workspace,
+        kind=Run.Kind.EDIT,
+        status=Run.Status.CANCELLED,
+        options={"table": "sessions", "action": "delete", "units": [[sessions[0].pk]], "values": {}},
+        created_at=NOW,
+        not_before=NOW,
+    )
+
+    alone = editor.post(url("retry-run", run.pk))
+    among = act(editor, url("edit-runs"), [run], action="retry")
+
+    run.refresh_from_db()
+    assert run.status == Run.Status.CANCELLED
+    assert (alone.status_code, "let an operator choose" in alone.content.decode()) == (422, True)
+    assert "Nothing was different" in among
+    assert url("retry-run", run.pk) not in editor.get(url("run", run.pk)).content.decode()

@@ -1,4 +1,5 @@
 import pytest
+from django.db import connection
 from django.urls import reverse
 
 from knowledge_app.services.knowledge import add_knowledge
@@ -77,7 +78,8 @@ def test_twelve_rows_at_most_in_few_queries(workspace, admin_client, django_asse
     for number in range(30):
         learn(workspace, f"Session {number} was about herons")
         open_at(workspace, f"cli:session-{number}")
-    with django_assert_max_num_queries(30):
+    most = 30 if connection.vendor == "sqlite" else 34  # there a limit of time is set by statements of its own
+    with django_assert_max_num_queries(most):
         html = rows(admin_client, q="session", workspace="atlas")
 
     assert html.count('role="option"') == 12
