@@ -285,9 +285,9 @@ def _stretches(undone: Sequence[SummaryAt]) -> Iterator[tuple[int, int, tuple[in
     """Yield what summaries folded, with those that meet put together: session, epoch, first and last position."""
     own = [one for one in undone if one.entry_count]  # the others folded summaries
     ranges = sorted((one.session, one.epoch, one.first_position, one.last_position) for one in own)
-    for (session, epoch), group in groupby(ranges, key=lambda found: found[:2]):
-        _, _, first, last = next(group)
-        for _, _, start, end in group:
+    for (session, epoch), found in groupby(ranges, key=lambda one: one[:2]):
+        (_, _, first, last), *further = found
+        for _, _, start, end in further:
             if start > last + 1:
                 yield session, epoch, (first, last)
                 first = start

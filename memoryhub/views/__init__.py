@@ -29,7 +29,7 @@ from memoryhub.views import (
     sync,
     work,
 )
-from memoryhub.views.activity import activity, export_activity
+from memoryhub.views.audit_log import activity, export_activity
 from memoryhub.views.configure import (
     delete_webhook,
     new_workspace,

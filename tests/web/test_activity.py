@@ -64,7 +64,7 @@ def test_a_search_that_takes_too_long_asks_for_days(told, viewer_client, monkeyp
     def late(*_args, **_options):
         raise SearchTooSlow("late")
 
-    monkeypatch.setattr("memoryhub.views.activity.keyset_page", late)
+    monkeypatch.setattr("memoryhub.views.audit_log.keyset_page", late)
     response = viewer_client.get(reverse("activity", args=["atlas"]), {"text": "x"})
 
     assert response.status_code == 422
