@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -66,10 +66,10 @@ def prepare(entries: int) -> str:
     import django
 
     django.setup()
-    from corpus import START, Turn, Writer
+    from corpus import Writer
     from django.db import connection
     from django.utils import timezone
-    from filling import add_sessions, add_turns, add_workspaces, settle
+    from filling import add_conversations, add_workspaces, settle
 
     from knowledge_app.models import Observation
     from knowledge_app.services.key_values import write_value
@@ -83,15 +83,7 @@ def prepare(entries: int) -> str:
     add_workspaces(1)
     workspace = Workspace.objects.get()
     now, actor, writer = timezone.now(), Actor("person", "bench"), Writer()
-    for first in range(0, entries, 5_000):
-        texts = iter(writer.texts(min(5_000, entries - first)))
-        numbers = range(first // 50 + 1, (min(first + 5_000, entries) - 1) // 50 + 2)
-        sessions = [
-            [Turn(1, number, place, "Ada", text, START) for place, text in enumerate(islice(texts, 50))]
-            for number in numbers
-        ]
-        add_sessions(sessions)
-        add_turns(sessions)
+    add_conversations(writer, entries)
     said = [
         Observation(workspace=workspace, uid=f"o{n}", category="finding", content=f"{QUERIES[n % 8]} {text}")
         for n, text in enumerate(writer.texts(OBSERVATIONS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from corpus import START, Turn, Writer
@@ -52,6 +53,19 @@ def add_turns(batch: Iterable[Sequence[Turn]]) -> None:
     )
     with bulk_indexing(connection, ENTRIES):
         insert_plain(rows)
+
+
+def add_conversations(writer: Writer, entries: int) -> None:
+    """Fill the first workspace with so many entries of one author, 50 to a session."""
+    for first in range(0, entries, 5_000):
+        texts = iter(writer.texts(min(5_000, entries - first)))
+        numbers = range(first // 50 + 1, (min(first + 5_000, entries) - 1) // 50 + 2)
+        sessions = [
+            [Turn(1, number, place, "Ada", text, START) for place, text in enumerate(islice(texts, 50))]
+            for number in numbers
+        ]
+        add_sessions(sessions)
+        add_turns(sessions)
 
 
 def insert_plain(rows: Iterator[tuple[Any, ...]]) -> None:

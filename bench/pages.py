@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -40,10 +39,10 @@ def main(entries: int) -> None:
 
 
 def prepare(entries: int) -> None:
-    from corpus import START, Turn, Writer
+    from corpus import Writer
     from django.core.management import call_command
     from django.utils import timezone
-    from filling import add_others, add_sessions, add_turns, add_workspaces, settle
+    from filling import add_conversations, add_others, add_workspaces, settle
 
     from knowledge_app.services.memory import open_document, revise_document
     from sessions_app.models import Workspace
@@ -53,15 +52,7 @@ def prepare(entries: int) -> None:
     call_command("collectstatic", interactive=False, verbosity=0)
     add_workspaces(3)
     writer = Writer()
-    for first in range(0, entries, 5_000):
-        texts = iter(writer.texts(min(5_000, entries - first)))
-        numbers = range(first // 50 + 1, (min(first + 5_000, entries) - 1) // 50 + 2)
-        sessions = [
-            [Turn(1, number, place, "Ada", text, START) for place, text in enumerate(islice(texts, 50))]
-            for number in numbers
-        ]
-        add_sessions(sessions)
-        add_turns(sessions)
+    add_conversations(writer, entries)
     add_others(writer, entries)
     document = open_document(Workspace.objects.get(pk=1), "MEMORY.md")
     text = "# Pool\n\n" + "".join(f"- fact {n} of the pool: {text}\n" for n, text in enumerate(writer.texts(FACTS)))

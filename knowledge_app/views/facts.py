@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
@@ -23,6 +22,7 @@ from memoryhub.lib.choosing import Action, asked_for, chosen_keys
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, numbers_of
+from memoryhub.lib.periods import typed_day
 from sessions_app.access import has_role, note_page, person
 from sessions_app.models import Membership, Run
 from sessions_app.services.accesses import seen_rows
@@ -104,21 +104,11 @@ def _edit(request: HttpRequest, document: MemoryDocument, action: str) -> Run:
     values = {}
     if action == "review":
         day = request.POST.get("review_by", "") or asked_for(request, "review")
-        values = {"review_by": _day(day)}
+        values = {"review_by": typed_day(day)}
     chosen = _chosen(request, document)
     return edit_rows(
         document.workspace, "facts", action, chosen, values=values, actor=person(request), now=timezone.now()
     )
-
-
-def _day(text: str) -> str:
-    try:
-        found = parse_date(text) if text else None
-    except ValueError:  # the 31st of February
-        found = None
-    if text and found is None:
-        raise NothingChosen(_("Give the date as a day."))
-    return found.isoformat() if found else ""
 
 
 def _revise(request: HttpRequest, document: MemoryDocument, action: str, chosen: list[int]) -> Revised:

@@ -8,8 +8,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.utils.dateparse import parse_date
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
@@ -19,7 +17,6 @@ from knowledge_app.views.bulk import REVIEW, VERIFY, WITHDRAW, moves, tell
 from memoryhub.flows.search import KINDS
 from memoryhub.flows.search.acting import (
     Done,
-    WrongAction,
     act,
     as_csv,
     as_json_lines,
@@ -32,6 +29,7 @@ from memoryhub.lib.choosing import Action, SelectionChanged, asked_for, check_co
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.pages import number_of
+from memoryhub.lib.periods import typed_day
 from memoryhub.views.people import EDITOR
 from memoryhub.views.search_noting import note_handed_out
 from memoryhub.views.searching import Asked, Place, asked_of, place_of
@@ -67,7 +65,7 @@ def edit_matches(request: HttpRequest, slug: str) -> HttpResponse:
             category=category,
             tags=text.split(",") if action in ("tag", "untag") else (),
             reason=text,
-            day=_day(text) if action == "review" else "",
+            day=typed_day(text) if action == "review" else "",
             actor=person(request),
             now=timezone.now(),
         )
@@ -85,17 +83,6 @@ def actions_of(place: Place, asked: Asked) -> list[Action]:
     files = [("jsonl", "JSON Lines"), ("csv", "CSV")]
     export = Action("export", gettext_lazy("Export"), choices=files, url=address, is_file=True)
     return [*EDITS, export] if place.may_edit else [export]
-
-
-def _day(text: str) -> str:
-    """Return a day as ISO text, "" for none. Raises WrongAction."""
-    try:
-        found = parse_date(text) if text else None
-    except ValueError:  # the 31st of February
-        found = None
-    if text and found is None:
-        raise WrongAction(_("Give the date as a day."))
-    return found.isoformat() if found else ""
 
 
 def _tell(request: HttpRequest, done: Done) -> None:
