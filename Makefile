@@ -5,7 +5,7 @@ BIN = $(shell test -x .venv/bin/ruff && echo .venv/bin/)
 MANAGE = $(PYTHON) manage.py
 PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org MEMORYHUB_DEBUG=0 DATABASE_URL=
 
-.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak reference lock ci
+.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak reference picture lock ci
 
 help:
 	@echo "make dev            make .venv with everything a contributor needs"
@@ -20,6 +20,7 @@ help:
 	@echo "make contract       the REST API against its description, a minute for each scope"
 	@echo "make soak           2,000 turns, 100 killed workers, 16 writers, 16 REST clients, an agent and the hub on one file, against real processes (12 minutes)"
 	@echo "make reference      write docs/reference/ anew from the code"
+	@echo "make picture        take the README's picture anew from the demo, in Chromium"
 	@echo "make lock           write the lock files in requirements/ anew from pyproject.toml"
 	@echo "make ci             lint types checks test test-postgres browser"
 
@@ -80,6 +81,9 @@ soak: dev
 
 reference: dev
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)python -c "import django; django.setup(); from tests.reference import write; write()"
+
+picture: dev
+	$(BIN)python bench/picture.py
 
 # One file for every supported Python; hashes, and no host named. The second may not disagree with the first.
 lock:

@@ -49,11 +49,13 @@ MEMORYHUB_HOME = Path(os.environ.get("MEMORYHUB_HOME") or platformdirs.user_data
 # MEMORYHUB_URL: the address people open. Default: loopback. With https, cookies and redirects become strict.
 MEMORYHUB_URL = os.environ.get("MEMORYHUB_URL", "http://127.0.0.1:8765").rstrip("/")
 # MEMORYHUB_ROOTS: folders (separated like PATH) below which a page may import. Default: home, and the clone's parent.
-MEMORYHUB_ROOTS = [
-    Path(part).expanduser()
-    for part in os.environ.get("MEMORYHUB_ROOTS", f"~{os.pathsep}{BASE_DIR.parent}").split(os.pathsep)
-    if part and Path(part) != Path(part).parent
-]
+MEMORYHUB_ROOTS = list(
+    dict.fromkeys(
+        Path(part).expanduser()
+        for part in os.environ.get("MEMORYHUB_ROOTS", f"~{os.pathsep}{BASE_DIR.parent}").split(os.pathsep)
+        if part and Path(part) != Path(part).parent
+    )
+)
 # MEMORYHUB_QUIET_SECONDS: a file that changed more recently is waited for. Default: 1 second.
 MEMORYHUB_QUIET_SECONDS = float(os.environ.get("MEMORYHUB_QUIET_SECONDS", "1"))
 # MEMORYHUB_SETUP_MINUTES: how long the one-time setup link holds. Default: 30 minutes.

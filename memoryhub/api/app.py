@@ -21,6 +21,7 @@ from memoryhub.api.door import GateParser, NeedsScope, caller_of, opened, whole
 from memoryhub.api.openapi import described
 from memoryhub.api.problems import add_handlers, expected, problem
 from memoryhub.api.reading import groups_of
+from memoryhub.lib.addresses import hub_address
 from memoryhub.lib.errors import MemoryHubError
 
 VERSION = "1"
@@ -79,7 +80,7 @@ def docs(request: HttpRequest) -> HttpResponse:
     return render(
         request,
         "memoryhub/api_docs.html",
-        {"groups": groups_of(schema()), "base": f"{settings.MEMORYHUB_URL}/api/v1"},
+        {"groups": groups_of(schema()), "base": f"{hub_address(request, settings.MEMORYHUB_URL)}/api/v1"},
     )
 
 

@@ -85,7 +85,12 @@ def complaints() -> list[CheckMessage]:
 def _documented(page: Path) -> list[tuple[str, str]]:
     """Return each setting with what the documentation says of it: Markdown without links, which lead elsewhere."""
     parts = re.split(r"^## (\w+)\n", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    return [(name, _LINK.sub(r"\1", text).strip()) for name, text in zip(parts[::2], parts[1::2], strict=True)]
+    return [(name, _of_one_line(text)) for name, text in zip(parts[::2], parts[1::2], strict=True)]
+
+
+def _of_one_line(text: str) -> str:
+    """Return each paragraph as one line, since memory's Markdown shows a line break as one."""
+    return re.sub(r"(?<!\n)\n(?!\n)", " ", _LINK.sub(r"\1", text).strip())
 
 
 def _knob(name: str, effect: str) -> Knob:

@@ -46,7 +46,7 @@ def marks_of(workspace: Workspace) -> list[Mark]:
     )
     marks = [_of_run(run) for run in runs.only(*RUN_FIELDS).order_by("-id")[:MOST]]
     marks += [
-        Mark(at, at - JUST_BEFORE, gettext("Import: %(what)s") % {"what": text}, "import")
+        Mark(at, at - JUST_BEFORE, text, "import")
         for at, text in told.order_by("-id").values_list("at", "text")[:MOST]
     ]
     return sorted(marks, key=lambda mark: mark.at, reverse=True)

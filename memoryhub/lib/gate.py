@@ -93,7 +93,9 @@ def decode_json(text: str) -> Decoded:
             object_pairs_hook=hooks.unique_keys,
         )
     except json.JSONDecodeError as error:
-        raise BadJSON(f"not JSON: {error.msg.removesuffix(' starting at')}", error.lineno, error.colno) from error
+        raise BadJSON(
+            f"not JSON: {error.msg.removesuffix(' at').removesuffix(' starting')}", error.lineno, error.colno
+        ) from error
     except RecursionError as error:
         raise BadJSON("nested too deeply") from error
     except ValueError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib import messages
@@ -19,6 +18,7 @@ from django.views.decorators.http import require_GET
 from memoryhub.agent_forms import TokenForm
 from memoryhub.flows.access_log import words_of
 from memoryhub.flows.tokens import SCOPES, BadToken, issue_token, living_tokens, revoke_token
+from memoryhub.lib.addresses import hub_address
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
 from memoryhub.models import AccessRecord, ApiToken
@@ -30,7 +30,6 @@ SOON = timedelta(days=14)  # before its end a token is marked
 DAY = timedelta(days=1)
 WAITING_SECONDS = 600
 STOP_POLLING = 286
-HERE = ("127.0.0.1", "localhost", "::1")
 FOLDERS = [  # layout, title, an example of its place, what is read
     ("nanobot", "A nanobot folder", "~/.nanobot", "The hub reads its conversations, MEMORY.md and HISTORY.md."),
     ("grip", "A Grip folder", "~/.grip", "The hub reads its conversations, memory, knowledge and response cache."),
@@ -135,7 +134,7 @@ def _guide(
     may_make = has_role(request.user, workspace, OPERATOR)
     return {
         "workspace": workspace,
-        "base": _address(request),
+        "base": hub_address(request, settings.MEMORYHUB_URL),
         "text": text,
         "shown_token": text or "mh_…",
         "token": token,
@@ -153,12 +152,6 @@ def _sync_url(workspace: Workspace) -> str:
         return reverse("sync", args=[workspace.slug])
     except NoReverseMatch:
         return ""
-
-
-def _address(request: HttpRequest) -> str:
-    """Return the hub's address for agents: the one that is set, or on this machine where the page was asked."""
-    is_here = urlsplit(settings.MEMORYHUB_URL).hostname in HERE
-    return request.build_absolute_uri("/").rstrip("/") if is_here else str(settings.MEMORYHUB_URL)
 
 
 @require_GET

@@ -10,6 +10,7 @@ from django.db import connection
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
@@ -89,5 +90,5 @@ def open_demo(request: HttpRequest) -> HttpResponse:
     for name, path in prepare_demo(timezone.localdate()).items():
         report = request_import(path=str(path), user=request.user, name=name)  # type: ignore[arg-type]
         import_folder.enqueue(report.pk)
-    messages.success(request, "The demo workspaces are on their way: four agents of one engineering team.")
+    messages.success(request, gettext("The demo is on its way: its four workspaces appear here in a few seconds."))
     return redirect("home")

@@ -25,6 +25,7 @@ HUB_PAGES = [  # label, url name, icon, whether for superusers alone
     (gettext_lazy("Sign-ins"), "sign-ins", "key", False),
     (gettext_lazy("People"), "people", "user", True),
     (gettext_lazy("Backups"), "backups", "download", True),
+    (gettext_lazy("Activity of the hub"), "hub-activity", "clock", True),
     (gettext_lazy("Settings of the hub"), "hub-settings", "settings", True),
 ]
 HUB_COMMANDS = [  # label, url name, icon, whether it is done at once; for superusers alone

@@ -54,7 +54,7 @@
     all("section", list).forEach((group) => { if (!one("[role='option']", group)) group.remove(); });
     options().forEach((option, place) => { option.id = `palette-${place}`; });
     choose(options()[0]);
-    count.textContent = `${options().length} ${palette.dataset.rows}`;
+    count.textContent = `${palette.dataset.rows} ${options().length}`;
   };
   const ask = async () => {
     const text = box.value;

@@ -128,7 +128,7 @@ def test_the_demo_opens_from_the_first_page(admin_client, settings, tmp_path):
 
     response = admin_client.post(reverse("demo"), follow=True)
 
-    assert "on their way" in response.content.decode()
+    assert "on its way" in response.content.decode()
     assert set(Workspace.objects.values_list("name", flat=True)) == {"Atlas", "Pilot", "Forge", "Desk"}
 
 
