@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path, reverse_lazy
 from memoryhub import views
 from memoryhub.api.app import docs, no_such_address, unexpected
 from memoryhub.api.app import patterns as api_patterns
+from memoryhub.flows.setup import operator_exists
 from memoryhub.forms import LoginForm
 
 handler500 = unexpected
@@ -17,7 +18,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/<path:rest>", no_such_address, name="no-such-api-address"),
     path("setup/<str:token>/", views.setup, name="setup"),
     path(
-        "login/", auth_views.LoginView.as_view(redirect_authenticated_user=True, form_class=LoginForm), name="login"
+        "login/",
+        auth_views.LoginView.as_view(
+            redirect_authenticated_user=True,
+            form_class=LoginForm,
+            extra_context={"operator_exists": operator_exists},
+        ),
+        name="login",
     ),
     path(
         "logout/",
