@@ -74,7 +74,7 @@ def _plan_both(base: str, head: str, disk: str, theirs: str, note: str) -> Outsi
     """Plan for a text that changed on both sides."""
     merged = merge_texts(base, head, theirs)
     if merged.text is None:
-        return OutsideEdit("hold", disk, (f"both sides changed the same lines in {merged.conflict_count} places",))
+        return OutsideEdit("hold", disk, (f"both sides changed the same lines in {_places(merged.conflict_count)}",))
     flags = removal_flags(head, merged.text)
     if flags:
         return OutsideEdit("hold", disk, flags)
@@ -271,3 +271,7 @@ def _hold(
         workspace=document.workspace,
         after_hash=proposed_hash,
     )
+
+
+def _places(count: int) -> str:
+    return "1 place" if count == 1 else f"{count:,} places"

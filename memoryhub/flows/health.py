@@ -191,8 +191,10 @@ def _growth_of(pks: Sequence[int], today: date) -> dict[int, tuple[AreaChart, in
 
 
 def _consolidations(pks: Sequence[int], now: datetime) -> dict[int, Consolidations]:
+    """Count the hub's own. Those that an agent made by itself are dated by the import that found them."""
+    since = now - timedelta(days=RUN_DAYS)
     runs = Run.objects.filter(
-        workspace__in=pks, kind=Run.Kind.CONSOLIDATION, created_at__gte=now - timedelta(days=RUN_DAYS)
+        workspace__in=pks, kind=Run.Kind.CONSOLIDATION, origin=Run.Origin.HUB, created_at__gte=since
     )
     rows = (
         runs.order_by()

@@ -73,6 +73,14 @@ def test_an_old_setup_link_makes_nobody(client):
     assert not User.objects.exists()
 
 
+def test_the_login_of_a_hub_without_an_account_tells_of_the_setup_link(client, django_user_model):
+    before = client.get(reverse("login")).content.decode()
+    django_user_model.objects.create_superuser("olga", password=PASSWORD)
+
+    assert "There is no account yet" in before
+    assert "There is no account yet" not in client.get(reverse("login")).content.decode()
+
+
 def test_a_newer_link_ends_the_older_one(client):
     old = issue_setup_token(timezone.now())
     issue_setup_token(timezone.now())
