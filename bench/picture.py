@@ -52,7 +52,7 @@ def take(link: str) -> None:
         page.fill("[name=password1]", PASSWORD)
         page.fill("[name=password2]", PASSWORD)
         page.click("main button[type=submit]")
-        page.wait_for_selector("#workspaces")
+        page.wait_for_selector("text=Secret", timeout=60_000)  # once the worker has looked through the memory
         PICTURE.parent.mkdir(exist_ok=True)
         page.screenshot(path=PICTURE)
         browser.close()

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange
@@ -85,8 +86,9 @@ def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     chosen = numbers_of(request.POST.getlist("part"))
     hunks = chosen if "parts" in request.POST and text is None else None
     if hunks == []:
-        messages.error(request, "Choose at least one part, or keep the hub's text.")
+        messages.error(request, gettext("Choose at least one part, or keep the hub's text."))
         return redirect("held-change", slug, pk)
+    part_count = len(hunks_of(change))
     try:
         approve(
             change,
@@ -100,8 +102,16 @@ def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect("held-change", slug, pk)
-    messages.success(request, f"Taken into {change.document.name}.")
+    messages.success(request, _what_was_taken(change, hunks, part_count))
     return redirect("knowledge:document", slug, change.document_id)
+
+
+def _what_was_taken(change: HeldChange, hunks: list[int] | None, part_count: int) -> str:
+    name = change.document.name
+    if hunks is None or len(hunks) >= part_count:
+        return gettext("Taken into {name}.").format(name=name)
+    said = gettext("{taken} of {total} parts taken into {name}; where the others stand, it stays as it was.")
+    return said.format(taken=len(hunks), total=part_count, name=name)
 
 
 @require_POST

@@ -51,8 +51,9 @@ def test_a_change_is_taken_by_part(change, editor):
     shown = editor.get(url("held-change", change.pk))
     assert "Part 1 of 2" in shown.content.decode()
 
-    editor.post(url("approve-held-change", change.pk), {"parts": "1", "part": ["0"]})
+    answer = editor.post(url("approve-held-change", change.pk), {"parts": "1", "part": ["0"]}, follow=True)
 
+    assert "1 of 2 parts taken into MEMORY.md" in answer.content.decode()
     assert head() == memory(*FACTS[2:])
     assert "approved" in editor.get(url("review"), {"state": "decided"}).content.decode().lower()
 
