@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
 from django_htmx.http import reswap, retarget
 
@@ -38,6 +40,14 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
         return response
 
     return middleware
+
+
+class pack_pages(GZipMiddleware):  # noqa: N801 (a middleware reads as a function in the settings)
+    """Send pages packed, padded so that sizes tell nothing of secrets. Files go as they are, with their length."""
+
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+        is_page = not response.streaming and response.headers.get("Content-Type", "").startswith("text/html")
+        return super().process_response(request, response) if is_page else response
 
 
 class explain_expected_errors:  # noqa: N801 (a middleware reads as a function in the settings)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse
+from collections.abc import Iterable
+
+from django.http import HttpResponse, StreamingHttpResponse
 from django.utils.http import content_disposition_header
+
+BYTES = "application/octet-stream"
 
 
 def download(text: str | bytes, name: str) -> HttpResponse:
     """Return a text as a file that no browser runs as a page."""
-    headers = {
-        "Content-Disposition": content_disposition_header(as_attachment=True, filename=name) or "attachment",
-        "Content-Security-Policy": "sandbox",
-    }
-    return HttpResponse(text, content_type="application/octet-stream", headers=headers)
+    return HttpResponse(text, content_type=BYTES, headers=_headers(name))
+
+
+def streamed(parts: Iterable[str], name: str) -> StreamingHttpResponse:
+    """Return a text that comes in parts as a file that no browser runs as a page."""
+    return StreamingHttpResponse(parts, content_type=BYTES, headers=_headers(name))
+
+
+def _headers(name: str) -> dict[str, str]:
+    disposition = content_disposition_header(as_attachment=True, filename=name) or "attachment"
+    return {"Content-Disposition": disposition, "Content-Security-Policy": "sandbox"}
 
 
 def markdown(text: str, name: str, *, is_shown: bool = False) -> HttpResponse:

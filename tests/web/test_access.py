@@ -43,6 +43,15 @@ def test_every_answer_carries_the_headers(client):
     assert response["Referrer-Policy"] == "same-origin"
 
 
+def test_pages_are_sent_packed_and_files_as_they_are(admin_client, workspace):
+    packed = {"Accept-Encoding": "gzip"}
+
+    assert admin_client.get(reverse("design"), headers=packed)["Content-Encoding"] == "gzip"
+    exported = admin_client.post(reverse("export-activity", args=["atlas"]), headers=packed)
+    assert "Content-Encoding" not in exported
+    assert exported["Content-Security-Policy"] == "sandbox"
+
+
 def test_an_unknown_host_is_refused(client):
     assert client.get("/login/", headers={"host": "evil.example"}).status_code == 400
 
