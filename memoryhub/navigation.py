@@ -23,7 +23,7 @@ from knowledge_app.models import (
     Term,
 )
 from memoryhub.flows.work_list import live_count
-from sessions_app.access import has_role
+from sessions_app.access import has_role, is_hub_operator
 from sessions_app.models import Membership, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 
@@ -141,7 +141,7 @@ def navigation(request: HttpRequest) -> dict[str, Any]:
     items = _items(request, at_hand) if at_hand else []
     search_url = reverse("search", args=[at_hand.slug]) if at_hand else reverse("hub-search")
     nav: dict[str, Any] = {"workspace": at_hand, "workspaces": workspaces, "items": items, "search_url": search_url}
-    is_operator = bool(getattr(request.user, "is_superuser", False))
+    is_operator = is_hub_operator(request.user)
     nav["work_count"] = live_count(Workspace.objects.visible_to(request.user), of_hub=is_operator)
     return {"nav": nav | _live(request, at_hand)}
 

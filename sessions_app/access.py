@@ -55,9 +55,20 @@ def note_page(request: HttpRequest, workspace: Workspace, action: str, seen: Seq
     note_access(workspace, action, seen, actor=person(request), via="page", now=timezone.now())
 
 
+def let_in_hub_operators(request: HttpRequest) -> None:
+    """Answer 404 to all but operators of the whole hub."""
+    if not is_hub_operator(request.user):
+        raise Http404
+
+
+def is_hub_operator(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """Tell whether a person is an operator of the whole hub, and with it of every workspace."""
+    return bool(getattr(user, "is_superuser", False))
+
+
 def has_role(user: AbstractBaseUser | AnonymousUser, workspace: Workspace, role: str) -> bool:
     """Tell whether a person has a role, or a higher one, in a workspace; superusers are operators of all."""
-    if getattr(user, "is_superuser", False):
+    if is_hub_operator(user):
         return True
     if user.pk is None:
         return False

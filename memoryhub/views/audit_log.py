@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from django.db import connection
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
-from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.flows.audit_log import Wanted, fitting, lines_of, note_export
 from memoryhub.forms import AuditFilterForm
+from memoryhub.lib.downloads import streamed
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.lib.search.matching import SearchTooSlow, within
 from memoryhub.views.people import OPERATOR
-from sessions_app.access import get_workspace, has_role, person, visible_workspaces
-from sessions_app.models import AuditRecord, Session, Workspace
+from sessions_app.access import get_workspace, has_role, let_in_hub_operators, person, visible_workspaces
+from sessions_app.models import AuditRecord, Membership, Session, Workspace
 
+VIEWER = Membership.Role.VIEWER
 KINDS = ("changes", "runs")
 MILLISECONDS = 2_000  # for finding a page of records; longer, and the reader is asked to narrow it by days
 
@@ -64,16 +65,14 @@ def export_activity(request: HttpRequest, slug: str | None = None) -> StreamingH
     note_export(records.count(), workspace, actor=person(request), now=timezone.now())
     suffix = "jsonl" if request.POST.get("format") == "jsonl" else "csv"
     name = f"{workspace.slug if workspace else 'memoryhub'}-audit.{suffix}"
-    headers = {"Content-Disposition": content_disposition_header(as_attachment=True, filename=name) or "attachment"}
-    return StreamingHttpResponse(lines_of(records, suffix), content_type="application/octet-stream", headers=headers)
+    return streamed(lines_of(records, suffix), name)
 
 
-def _workspace(request: HttpRequest, slug: str | None, *, role: str | None = None) -> Workspace | None:
+def _workspace(request: HttpRequest, slug: str | None, *, role: str = VIEWER) -> Workspace | None:
     """Return the workspace of an address; None for the whole hub, which is for its operators alone."""
     if slug is not None:
-        return get_workspace(request, slug, role=role) if role else get_workspace(request, slug)
-    if not getattr(request.user, "is_superuser", False):
-        raise Http404
+        return get_workspace(request, slug, role=role)
+    let_in_hub_operators(request)
     visible_workspaces(request)
     return None
 

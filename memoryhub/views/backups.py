@@ -19,7 +19,7 @@ from memoryhub.flows.backups import folder
 from memoryhub.flows.backups.running import database_words
 from memoryhub.lib.htmx import render_page
 from memoryhub.tasks import back_up, check_backup
-from sessions_app.access import person
+from sessions_app.access import let_in_hub_operators, person
 
 STEPS = {
     "waiting": "The worker takes it up in a moment.",
@@ -31,7 +31,7 @@ STEPS = {
 
 @require_GET
 def backups(request: HttpRequest) -> HttpResponse:
-    _let_in(request)
+    let_in_hub_operators(request)
     step = folder.step_under_way(timezone.now())
     state = folder.read_state()
     context = {
@@ -56,7 +56,7 @@ def backups(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def make(request: HttpRequest) -> HttpResponse:
-    _let_in(request)
+    let_in_hub_operators(request)
     name = person(request).name
     return _ask(request, lambda: back_up.enqueue(name))
 
@@ -97,13 +97,8 @@ def _ask(request: HttpRequest, enqueue: Callable[[], object]) -> HttpResponse:
     return redirect("backups")
 
 
-def _let_in(request: HttpRequest) -> None:
-    if not getattr(request.user, "is_superuser", False):
-        raise Http404
-
-
 def _found(request: HttpRequest, name: str) -> Path:
-    _let_in(request)
+    let_in_hub_operators(request)
     file = folder.find_backup(name)
     if file is None:
         raise Http404

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -15,7 +15,7 @@ from memoryhub.forms import WorkspaceForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.views.people import OPERATOR
-from sessions_app.access import get_workspace, person
+from sessions_app.access import get_workspace, let_in_hub_operators, person
 from sessions_app.forms import WebhookForm, WorkspaceSettingsForm
 from sessions_app.models import Webhook, WebhookDelivery, Workspace
 from sessions_app.services.runs import tokens_spent
@@ -24,8 +24,7 @@ from sessions_app.services.workspaces import create_workspace, save_settings
 
 
 def new_workspace(request: HttpRequest) -> HttpResponse:
-    if not getattr(request.user, "is_superuser", False):
-        raise Http404
+    let_in_hub_operators(request)
     form = WorkspaceForm(request.POST or None)
     if form.is_bound and form.is_valid():
         workspace = create_workspace(form.cleaned_data["name"], actor=person(request), now=timezone.now())

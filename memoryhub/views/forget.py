@@ -17,7 +17,7 @@ from memoryhub.forms import ForgetForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.views.people import OPERATOR
-from sessions_app.access import get_workspace, person
+from sessions_app.access import get_workspace, is_hub_operator, person
 from sessions_app.models import Session, Workspace
 
 
@@ -32,7 +32,7 @@ def forget(request: HttpRequest, slug: str) -> HttpResponse:
     if form.is_bound and form.is_valid():
         values = form.cleaned_data
         try:
-            wish = _wish(workspace, values, everywhere=bool(getattr(request.user, "is_superuser", False)))
+            wish = _wish(workspace, values, everywhere=is_hub_operator(request.user))
             if values["expected"] and values["is_sure"]:
                 return _forget(request, workspace, wish, values)
             context["preview"] = plan_forget(workspace, wish)

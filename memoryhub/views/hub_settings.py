@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
 from memoryhub.flows.knobs import complaints, hub, knobs
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.markdown import render_markdown
+from sessions_app.access import let_in_hub_operators
 
 
 @require_GET
 def hub_settings(request: HttpRequest) -> HttpResponse:
-    if not getattr(request.user, "is_superuser", False):
-        raise Http404
+    let_in_hub_operators(request)
     context = {
         "hub": hub(),
         "complaints": complaints(),

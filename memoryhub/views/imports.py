@@ -18,13 +18,12 @@ from memoryhub.lib.pages import keyset_page
 from memoryhub.tasks import import_folder
 from memoryhub.views.people import EDITOR
 from memoryhub.views.work_words import work_row
-from sessions_app.access import get_workspace, has_role, person
+from sessions_app.access import get_workspace, has_role, is_hub_operator, let_in_hub_operators, person
 from sessions_app.models import ImportReport, Membership, Workspace
 
 
 def new_import(request: HttpRequest) -> HttpResponse:
-    if not getattr(request.user, "is_superuser", False):
-        raise Http404
+    let_in_hub_operators(request)
     form = ImportForm(initial={"path": request.GET.get("path", "")})
     if request.method == "POST":
         form = ImportForm(request.POST, request.FILES)
@@ -89,7 +88,7 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 
 def _may_decide(request: HttpRequest, report: ImportReport) -> bool:
     if report.workspace is None:
-        return bool(getattr(request.user, "is_superuser", False))
+        return is_hub_operator(request.user)
     return has_role(request.user, report.workspace, EDITOR)
 
 
@@ -113,7 +112,7 @@ def _may_import(request: HttpRequest, workspace: Workspace) -> bool:
 
 def _visible_reports(request: HttpRequest):  # type: ignore[no-untyped-def]
     reports = ImportReport.objects.select_related("workspace", "requested_by")
-    if getattr(request.user, "is_superuser", False):
+    if is_hub_operator(request.user):
         return reports
     return reports.filter(Q(workspace__memberships__user_id=request.user.pk))
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from memoryhub.navigation import FOR_OPERATORS, PARTS
-from sessions_app.access import has_role
+from sessions_app.access import has_role, is_hub_operator
 from sessions_app.models import Membership, Workspace
 
 VIEWER, EDITOR, OPERATOR = Membership.Role.VIEWER, Membership.Role.EDITOR, Membership.Role.OPERATOR
@@ -76,7 +76,7 @@ class Row:
 
 def pages(request: HttpRequest, workspace: Workspace | None) -> list[Row]:
     """Return the pages of the workspace at hand and those of the hub."""
-    is_superuser = getattr(request.user, "is_superuser", False)
+    is_superuser = is_hub_operator(request.user)
     hub = [Row(str(label), icon, reverse(name)) for label, name, icon, only in HUB_PAGES if is_superuser or not only]
     if workspace is None:
         return hub
@@ -98,7 +98,7 @@ def commands(request: HttpRequest, workspace: Workspace | None, here: str) -> li
             for label, name, icon, role, is_done, args in of_session + of_workspace
             if has_role(request.user, workspace, role)
         ]
-    if getattr(request.user, "is_superuser", False):
+    if is_hub_operator(request.user):
         rows += [Row(str(label), icon, reverse(name), is_done=done) for label, name, icon, done in HUB_COMMANDS]
     return rows + _of_oneself(here)
 

@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import Max, Prefetch, QuerySet
 from django.db.models.functions import Coalesce
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -22,7 +22,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
 from memoryhub.people_forms import PeopleFilterForm, RolesForm
 from memoryhub.views.people_invitations import address_of
-from sessions_app.access import person
+from sessions_app.access import let_in_hub_operators, person
 from sessions_app.models import AuditRecord, Membership, Workspace
 
 MOST_INVITATIONS = 100
@@ -32,7 +32,7 @@ PEOPLE_AT_ONCE, WORKSPACES_AT_ONCE = 15, 8  # of the table of roles: a page stay
 
 def people(request: HttpRequest) -> HttpResponse:
     """Everybody, with their roles; the invitations that are open; what changed last."""
-    let_in(request)
+    let_in_hub_operators(request)
     form = PeopleFilterForm(request.GET)
     form.is_valid()
     now = timezone.now()
@@ -46,12 +46,6 @@ def people(request: HttpRequest) -> HttpResponse:
         "told": AuditRecord.objects.filter(workspace=None, action__startswith="account.").order_by("-id")[:TOLD],
     }
     return render_page(request, "memoryhub/people.html", context, fragment="people-list")
-
-
-def let_in(request: HttpRequest) -> None:
-    """Answer 404 to all but operators of the hub."""
-    if not getattr(request.user, "is_superuser", False):
-        raise Http404
 
 
 def _everybody() -> QuerySet[User]:
@@ -74,7 +68,7 @@ def _narrowed(users: QuerySet[User], wanted: dict[str, Any]) -> QuerySet[User]:
 
 def person_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One person: their roles in every workspace, and what can be done about their account."""
-    let_in(request)
+    let_in_hub_operators(request)
     user = get_object_or_404(_everybody(), pk=pk)
     workspaces, further = _workspaces_at(request)
     form = _roles_form(request, [user], workspaces)
@@ -99,7 +93,7 @@ def person_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 def matrix(request: HttpRequest) -> HttpResponse:
     """The roles of many people in many workspaces, in one form."""
-    let_in(request)
+    let_in_hub_operators(request)
     users = User.objects.filter(is_active=True)
     page = keyset_page(users, order=("username", "id"), params=request.GET, size=PEOPLE_AT_ONCE)
     workspaces, further = _workspaces_at(request)
@@ -149,7 +143,7 @@ def remove_operator(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def reset_link(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a link to a new password. The answer is the only page that ever shows it."""
-    let_in(request)
+    let_in_hub_operators(request)
     user = get_object_or_404(User, pk=pk)
     try:
         invitation, token = make_reset_link(user, actor=person(request), now=timezone.now())
@@ -161,7 +155,7 @@ def reset_link(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _switch(request: HttpRequest, pk: int, change: Callable[..., bool], words: str) -> HttpResponse:
-    let_in(request)
+    let_in_hub_operators(request)
     user = get_object_or_404(User, pk=pk)
     done = f"{user.username} {words}"
     return _attempt(request, lambda: change(user, actor=person(request), now=timezone.now()), done, pk)

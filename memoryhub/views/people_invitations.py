@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -15,7 +15,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.models import Invitation
 from memoryhub.people_forms import InviteForm
 from memoryhub.views.people import OPERATOR
-from sessions_app.access import get_workspace, person
+from sessions_app.access import get_workspace, let_in_hub_operators, person
 from sessions_app.models import Workspace
 
 MOST_WORKSPACES = 100
@@ -64,6 +64,5 @@ def revoke(request: HttpRequest, pk: int, slug: str | None = None) -> HttpRespon
 def _let_in(request: HttpRequest, slug: str | None) -> Workspace | None:
     if slug is not None:
         return get_workspace(request, slug, role=OPERATOR)
-    if not getattr(request.user, "is_superuser", False):
-        raise Http404
+    let_in_hub_operators(request)
     return None

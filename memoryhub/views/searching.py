@@ -17,7 +17,7 @@ from memoryhub.flows.search.finding import Wishes
 from memoryhub.forms import SearchForm
 from memoryhub.lib.grip_search import DEFAULT_DECAY
 from memoryhub.lib.search.query import Query, parse
-from sessions_app.access import get_workspace, has_role, visible_workspaces
+from sessions_app.access import get_workspace, has_role, is_hub_operator, visible_workspaces
 from sessions_app.models import Membership, Workspace
 
 MAX_CHARS = 2_000  # of a query that are taken in; the parser says that it reads 512 of them
@@ -112,7 +112,7 @@ def place_of(request: HttpRequest, slug: str | None) -> Place:
         may_edit = has_role(request.user, workspace, Membership.Role.EDITOR)
         return Place(workspace, Scope((workspace.pk,)), may_edit)
     visible = visible_workspaces(request)
-    if getattr(request.user, "is_superuser", False):
+    if is_hub_operator(request.user):
         return Place(None, Scope(None))
     return Place(None, Scope(tuple(visible.order_by("pk").values_list("pk", flat=True))))
 

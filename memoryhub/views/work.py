@@ -23,7 +23,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.models import Job
 from memoryhub.views.people import EDITOR
 from memoryhub.views.work_words import WorkRow, work_row
-from sessions_app.access import get_workspace, has_role, person, visible_workspaces
+from sessions_app.access import get_workspace, has_role, is_hub_operator, person, visible_workspaces
 from sessions_app.forms import CompressForm
 from sessions_app.models import Membership, Workspace
 
@@ -33,7 +33,7 @@ SHOWN_ON_RUNS_PAGE = 3  # of the other work of its workspace; a link leads to th
 
 @require_GET
 def work(request: HttpRequest) -> HttpResponse:
-    workspaces, is_operator = visible_workspaces(request), _is_operator(request)
+    workspaces, is_operator = visible_workspaces(request), is_hub_operator(request.user)
     pieces = list_work(workspaces, of_hub=is_operator, now=timezone.now())
     context = {
         "work": _rows(request, pieces),
@@ -68,7 +68,7 @@ def work_context(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
 def _rows(request: HttpRequest, pieces: list[Piece]) -> list[WorkRow]:
     mine = Membership.objects.filter(user_id=request.user.pk or 0).exclude(role=Membership.Role.VIEWER)
     edited = set(mine.values_list("workspace_id", flat=True))
-    is_operator = _is_operator(request)
+    is_operator = is_hub_operator(request.user)
     return [
         work_row(piece, may_decide=is_operator or (piece.workspace is not None and piece.workspace.pk in edited))
         for piece in pieces
@@ -138,7 +138,7 @@ def download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
 
 @require_POST
 def rebuild_search(request: HttpRequest) -> HttpResponse:
-    if not _is_operator(request):
+    if not is_hub_operator(request.user):
         raise Http404
     table = request.POST.get("table", "")
     options = {"tables": [table]} if table in index_names() else {}
@@ -179,10 +179,6 @@ def _find(request: HttpRequest, pk: int, *, role: str = Membership.Role.VIEWER) 
     job: Job = get_object_or_404(Job.objects.select_related("workspace"), pk=pk)
     if job.workspace is not None:
         get_workspace(request, job.workspace.slug, role=role)
-    elif not _is_operator(request):
+    elif not is_hub_operator(request.user):
         raise Http404
     return job
-
-
-def _is_operator(request: HttpRequest) -> bool:
-    return bool(getattr(request.user, "is_superuser", False))
