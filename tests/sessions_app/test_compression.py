@@ -266,7 +266,8 @@ def test_a_parked_run_has_three_ways_on(session):
 def test_every_step_of_a_run_is_told(session):
     compress(session)
 
-    actions = list(AuditRecord.objects.filter(object_kind__in=("run", "summary")).values_list("action", flat=True))
+    told = AuditRecord.objects.filter(object_kind__in=("run", "summary")).order_by("id")
+    actions = list(told.values_list("action", flat=True))
 
     assert actions == ["run.requested", "run.started", "run.finished", "session.compressed"]
 
