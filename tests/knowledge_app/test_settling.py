@@ -151,9 +151,9 @@ def test_three_of_a_kind_become_one(workspace):
 
     run = keep(workspace, pks(), other=False, **WHO)
 
-    assert list(KnowledgeEntry.objects.filter(withdrawn_at=None).values_list("pk", "access_count")) == [
-        (rows[0].pk, 3)
-    ]
+    assert list(
+        KnowledgeEntry.objects.filter(withdrawn_at=None).order_by("pk").values_list("pk", "access_count")
+    ) == [(rows[0].pk, 3)]
     undo_settling(fresh(run), **WHO)
     assert KnowledgeEntry.objects.filter(withdrawn_at=None, access_count=1).count() == 3
 
