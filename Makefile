@@ -5,7 +5,7 @@ BIN = $(shell test -x .venv/bin/ruff && echo .venv/bin/)
 MANAGE = $(PYTHON) manage.py
 PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org MEMORYHUB_DEBUG=0 DATABASE_URL=
 
-.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak reference picture lock ci
+.PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak reference picture messages lock ci
 
 help:
 	@echo "make dev            make .venv with everything a contributor needs"
@@ -21,6 +21,7 @@ help:
 	@echo "make soak           2,000 turns, 100 killed workers, 16 writers, 16 REST clients, an agent and the hub on one file, against real processes (12 minutes)"
 	@echo "make reference      write docs/reference/ anew from the code"
 	@echo "make picture        take the README's picture anew from the demo, in Chromium"
+	@echo "make messages CODE=de   the texts of the pages for translators, and what they made of them (docs/translating.md)"
 	@echo "make lock           write the lock files in requirements/ anew from pyproject.toml"
 	@echo "make ci             lint types checks test test-postgres browser"
 
@@ -84,6 +85,12 @@ reference: dev
 
 picture: dev
 	$(BIN)python bench/picture.py
+
+messages: dev
+	@test -n "$(CODE)" || { echo "Name the language, for example: make messages CODE=de"; exit 1; }
+	@mkdir -p locale
+	$(BIN)python manage.py makemessages --locale $(CODE) --no-location --ignore .venv --ignore tests --ignore bench
+	$(BIN)python manage.py compilemessages --locale $(CODE) --ignore .venv
 
 # One file for every supported Python; hashes, and no host named. The second may not disagree with the first.
 lock:

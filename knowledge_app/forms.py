@@ -1,32 +1,41 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KnowledgeEntry, Observation
+from sessions_app.forms import StoredSelect
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 
-def search_field(label: str) -> forms.CharField:
+def search_field(label: StrOrPromise) -> forms.CharField:
     widget = forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": label})
     return forms.CharField(required=False, max_length=200, label=label, widget=widget)
 
 
 class HistoryFilterForm(forms.Form):
-    q = search_field("Text")
+    q = search_field(_("Text"))
     kept = forms.ChoiceField(
         required=False,
-        label="Where",
-        choices=[("", "Log and archives"), ("log", "Log only"), ("archive", "Archives only")],
+        label=_("Where"),
+        choices=[("", _("Log and archives")), ("log", _("Log only")), ("archive", _("Archives only"))],
     )
 
 
 class KnowledgeFilterForm(forms.Form):
-    q = search_field("Text, tag or source")
-    category = forms.ChoiceField(required=False, choices=[("", "All categories"), *KnowledgeEntry.Category.choices])
+    q = search_field(_("Text, tag or source"))
+    category = forms.ChoiceField(
+        required=False, label=_("Category"), choices=[("", _("All categories")), *KnowledgeEntry.Category.choices]
+    )
     state = forms.ChoiceField(
         required=False,
-        choices=[("", "In use"), ("due", "Due for review"), ("withdrawn", "Withdrawn")],
+        label=_("State"),
+        choices=[("", _("In use")), ("due", _("Due for review")), ("withdrawn", _("Withdrawn"))],
     )
 
 
@@ -70,80 +79,101 @@ class RowForm(forms.Form):
             sent = bound.field.widget.value_from_datadict(self.data, self.files, bound.html_initial_name)
             seen = bound.field.to_python(sent)
             if bound.field.has_changed(bound.field.prepare_value(now[name]), seen) and now[name] != changed[name]:
-                words = f"Someone changed this meanwhile; it says now: {bound.field.prepare_value(now[name])}"
-                self.add_error(name, words)
+                words = gettext("Someone changed this meanwhile; it says now: %(value)s")
+                self.add_error(name, words % {"value": bound.field.prepare_value(now[name])})
         return changed
 
 
 class KnowledgeForm(RowForm):
-    content = LinesField(max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}), label="What is known")
-    category = forms.ChoiceField(choices=KnowledgeEntry.Category.choices)
-    tags = TagsField(required=False, max_length=5_000, help_text="Between commas.")
-    source = forms.CharField(required=False, max_length=2_000, help_text="Where it was learnt, such as user_message.")
+    content = LinesField(max_length=20_000, widget=forms.Textarea(attrs={"rows": 3}), label=_("What is known"))
+    category = forms.ChoiceField(label=_("Category"), choices=KnowledgeEntry.Category.choices)
+    tags = TagsField(required=False, max_length=5_000, label=_("Tags"), help_text=_("Between commas."))
+    source = forms.CharField(
+        required=False,
+        max_length=2_000,
+        label=_("Source"),
+        help_text=_("Where it was learnt, such as user_message."),
+    )
 
 
 class ObservationFilterForm(forms.Form):
-    q = search_field("Text or source")
-    category = forms.ChoiceField(required=False, choices=[("", "All kinds"), *Observation.Category.choices])
-    withdrawn = forms.BooleanField(required=False, label="Withdrawn too")
+    q = search_field(_("Text or source"))
+    category = forms.ChoiceField(
+        required=False, label=_("Category"), choices=[("", _("All kinds")), *Observation.Category.choices]
+    )
+    withdrawn = forms.BooleanField(required=False, label=_("Withdrawn too"))
 
 
 class ObservationForm(RowForm):
-    content = LinesField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), label="What was observed")
+    content = LinesField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), label=_("What was observed"))
     category = forms.ChoiceField(
-        choices=[(c.value, c.label.removesuffix("s")) for c in Observation.Category], label="Kind"
+        label=_("Kind"), choices=[("finding", _("Finding")), ("insight", _("Insight")), ("lesson", _("Lesson"))]
     )
-    source = forms.CharField(required=False, max_length=500, help_text="Such as GOAL:step-name.")
+    source = forms.CharField(
+        required=False, max_length=500, label=_("Source"), help_text=_("Such as GOAL:step-name.")
+    )
 
 
 class KeyValueFilterForm(forms.Form):
-    begin = search_field("Key begins with")
-    q = forms.CharField(required=False, max_length=200, label="Key or value contains")
-    withdrawn = forms.BooleanField(required=False, label="Withdrawn")
+    begin = search_field(_("Key begins with"))
+    q = forms.CharField(required=False, max_length=200, label=_("Key or value contains"))
+    withdrawn = forms.BooleanField(required=False, label=_("Withdrawn"))
 
 
 class KeyValueForm(forms.Form):
-    key = forms.CharField(max_length=512, strip=False, widget=forms.TextInput(attrs={"spellcheck": "false"}))
-    value = LinesField(required=False, max_length=200_000, strip=False, widget=forms.Textarea(attrs={"rows": 5}))
+    key = forms.CharField(
+        max_length=512, strip=False, label=_("Key"), widget=forms.TextInput(attrs={"spellcheck": "false"})
+    )
+    value = LinesField(
+        required=False, max_length=200_000, strip=False, label=_("Value"), widget=forms.Textarea(attrs={"rows": 5})
+    )
 
 
 class CacheFilterForm(forms.Form):
-    q = search_field("Message or response")
+    q = search_field(_("Message or response"))
     model = forms.ChoiceField(required=False)
-    state = forms.ChoiceField(required=False, choices=[("", "All"), ("expired", "Expired")])
+    state = forms.ChoiceField(required=False, label=_("State"), choices=[("", _("All")), ("expired", _("Expired"))])
 
     def __init__(self, *args: Any, models: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["model"] = forms.ChoiceField(
-            required=False, choices=[("", "All models"), *((name, name) for name in models)]
+            required=False,
+            label=_("Model"),
+            choices=[("", _("All models")), *((name, name) for name in models)],
+            widget=StoredSelect,
         )
 
 
 class TermFilterForm(forms.Form):
-    q = search_field("Term contains")
+    q = search_field(_("Term contains"))
 
 
 class RelateForm(forms.Form):
-    name = forms.CharField(max_length=512, label="Term")
+    name = forms.CharField(max_length=512, label=_("Term"))
 
 
 class EditForm(forms.Form):
     """A document's text with the number of the revision that it was edited from."""
 
     base = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
-    text = forms.CharField(required=False, strip=False, widget=forms.Textarea(attrs={"rows": 28}))
-    reason = forms.CharField(required=False, max_length=300, label="Why")
+    text = forms.CharField(required=False, strip=False, label=_("Text"), widget=forms.Textarea(attrs={"rows": 28}))
+    reason = forms.CharField(required=False, max_length=300, label=_("Why"))
 
 
 class FactForm(forms.Form):
     """One fact line: what it says, its category, and the heading that it stands under."""
 
-    text = forms.CharField(max_length=2_000, widget=forms.Textarea(attrs={"rows": 3}), label="Fact")
-    category = forms.RegexField(r"^[\w-]{0,64}$", required=False, help_text="One word, such as user_preference.")
+    text = forms.CharField(max_length=2_000, widget=forms.Textarea(attrs={"rows": 3}), label=_("Fact"))
+    category = forms.RegexField(
+        r"^[\w-]{0,64}$", required=False, label=_("Category"), help_text=_("One word, such as user_preference.")
+    )
     section = forms.ChoiceField(required=False)
 
     def __init__(self, *args: Any, sections: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["section"] = forms.ChoiceField(
-            required=False, choices=[(title, title or "Beginning") for title in sections]
+            required=False,
+            label=_("Section"),
+            choices=[(title, title or _("Beginning")) for title in sections],
+            widget=StoredSelect,
         )

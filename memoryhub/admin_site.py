@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
 
 
 class OperatorAdminSite(AdminSite):
     site_header = site_title = "MemoryHub"
-    index_title = "Raw rows"
+    index_title = _("Raw rows")
 
     def has_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_active and getattr(request.user, "is_superuser", False))

@@ -6,12 +6,19 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.flows.access_log import ACTIONS, words_of
 from memoryhub.flows.tokens import DEFAULT_SCOPES, MAX_NAME, MOST_PER_MINUTE, PER_MINUTE, SCOPES
 from memoryhub.models import AccessRecord
 
-LIFETIMES = [("30", "30 days"), ("90", "90 days"), ("365", "A year"), ("", "Until it is revoked")]
+LIFETIMES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("A year")), ("", _("Until it is revoked"))]
+
+
+def _scopes() -> list[tuple[str, str]]:
+    words = gettext("%(scope)s: %(meaning)s")
+    return [(name, words % {"scope": name, "meaning": meaning}) for name, meaning in SCOPES.items()]
 
 
 class TokenForm(forms.Form):
@@ -19,20 +26,20 @@ class TokenForm(forms.Form):
 
     name = forms.CharField(
         max_length=MAX_NAME,
-        label="The agent's name",
-        help_text="It stands beside everything that the agent writes and reads.",
+        label=_("The agent's name"),
+        help_text=_("It stands beside everything that the agent writes and reads."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     scopes = forms.MultipleChoiceField(
-        label="It may",
-        choices=[(name, f"{name}: {meaning}") for name, meaning in SCOPES.items()],
+        label=_("It may"),
+        choices=_scopes,
         initial=list(DEFAULT_SCOPES),
         widget=forms.CheckboxSelectMultiple,
-        help_text="None of them lets it approve, pin, delete, make tokens or change settings.",
+        help_text=_("None of them lets it approve, pin, delete, make tokens or change settings."),
     )
-    days = forms.ChoiceField(label="It ends after", choices=LIFETIMES, initial="90", required=False)
+    days = forms.ChoiceField(label=_("It ends after"), choices=LIFETIMES, initial="90", required=False)
     per_minute = forms.IntegerField(
-        label="Calls a minute", min_value=1, max_value=MOST_PER_MINUTE, initial=PER_MINUTE, localize=False
+        label=_("Calls a minute"), min_value=1, max_value=MOST_PER_MINUTE, initial=PER_MINUTE, localize=False
     )
 
     def wishes(self, now: datetime) -> dict[str, Any]:
@@ -51,12 +58,12 @@ class AccessFilterForm(forms.Form):
     who = forms.CharField(
         required=False,
         max_length=200,
-        label="Who",
-        widget=forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": "Who"}),
+        label=_("Who"),
+        widget=forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": _("Who")}),
     )
-    via = forms.ChoiceField(required=False, label="Door", choices=[("", "Any door"), *AccessRecord.Via.choices])
+    via = forms.ChoiceField(required=False, label=_("Door"), choices=[("", _("Any door")), *AccessRecord.Via.choices])
     action = forms.ChoiceField(
-        required=False, label="What", choices=[("", "Anything"), *((name, words_of(name)) for name in ACTIONS)]
+        required=False, label=_("What"), choices=[("", _("Anything")), *((name, words_of(name)) for name in ACTIONS)]
     )
-    since = forms.DateField(required=False, label="From", widget=forms.DateInput(attrs={"type": "date"}))
-    until = forms.DateField(required=False, label="To", widget=forms.DateInput(attrs={"type": "date"}))
+    since = forms.DateField(required=False, label=_("From"), widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(required=False, label=_("To"), widget=forms.DateInput(attrs={"type": "date"}))

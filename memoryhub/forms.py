@@ -7,16 +7,40 @@ from django import forms
 from django.conf import settings
 from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm
 from django.contrib.auth.models import User
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import Forgotten, KnowledgeEntry
 from memoryhub.flows.news import KINDS_OF
 from memoryhub.flows.sign_ins import count_as_right, count_try, is_slowed
 from memoryhub.flows.sync import is_below_roots
-from memoryhub.templatetags.memoryhub import words
 from sessions_app.models import AuditRecord, Session, Workspace
 
-LAYOUTS = [("auto", "Find out"), *((layout.value, layout.label) for layout in Workspace.Layout if layout != "hub")]
+LAYOUTS = [("auto", _("Find out")), *((layout.value, layout.label) for layout in Workspace.Layout if layout != "hub")]
+NOUNS = {  # of actions
+    "account": _("Account"),
+    "audit": _("Audit"),
+    "backup": _("Backup"),
+    "change": _("Change"),
+    "document": _("Document"),
+    "entry": _("Entry"),
+    "facts": _("Facts"),
+    "graph": _("Graph"),
+    "history": _("History"),
+    "import": _("Import"),
+    "job": _("Job"),
+    "key_value": _("Key value"),
+    "knowledge": _("Knowledge"),
+    "observations": _("Observations"),
+    "rows": _("Rows"),
+    "person": _("Person"),
+    "run": _("Run"),
+    "session": _("Session"),
+    "sessions": _("Sessions"),
+    "term": _("Term"),
+    "token": _("Token"),
+    "webhook": _("Webhook"),
+}
 UPLOAD_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".json")
 MAX_UPLOAD_BYTES = 100 * 2**20
 
@@ -29,7 +53,7 @@ class AuditFilterForm(forms.Form):
         required=False, label=_("By"), choices=[("", _("Anybody")), *AuditRecord.ActorKind.choices]
     )
     noun = forms.ChoiceField(
-        required=False, label=_("Of"), choices=[("", _("Anything")), *((noun, words(noun)) for noun in KINDS_OF)]
+        required=False, label=_("Of"), choices=[("", _("Anything")), *((noun, NOUNS[noun]) for noun in KINDS_OF)]
     )
     text = forms.CharField(
         required=False,
@@ -67,19 +91,21 @@ class ForgetForm(forms.Form):
     """What is to be forgotten, and at the second step that it really is."""
 
     KINDS = [
-        (Forgotten.Kind.PHRASE, "A phrase: only the words go"),
-        (Forgotten.Kind.PERSON, "A person: every line that mentions them goes"),
-        (Forgotten.Kind.SOURCE, "A source: what was learnt there goes"),
-        (Forgotten.Kind.SESSION, "A session, with what was learnt from it alone"),
+        (Forgotten.Kind.PHRASE, _("A phrase: only the words go")),
+        (Forgotten.Kind.PERSON, _("A person: every line that mentions them goes")),
+        (Forgotten.Kind.SOURCE, _("A source: what was learnt there goes")),
+        (Forgotten.Kind.SESSION, _("A session, with what was learnt from it alone")),
     ]
 
-    kind = forms.ChoiceField(choices=KINDS, label="What")
+    kind = forms.ChoiceField(choices=KINDS, label=_("What"))
     words = forms.CharField(
         max_length=4_000,
-        label="Which",
+        label=_("Which"),
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text="The phrase; the person's names and other names, one a line; the source; or the session's key. "
-        "Case and punctuation don't matter, words count as a whole.",
+        help_text=_(
+            "The phrase; the person's names and other names, one a line; the source; or the session's key. "
+            "Case and punctuation don't matter, words count as a whole."
+        ),
     )
     expected = forms.IntegerField(required=False, min_value=0)
     reason = forms.CharField(required=False, max_length=500)
@@ -94,7 +120,7 @@ class ForgetForm(forms.Form):
         key = self.cleaned_data.get("words", "").strip()
         is_session = self.cleaned_data.get("kind") == Forgotten.Kind.SESSION
         if is_session and not Session.objects.filter(workspace=self.workspace, key=key).exists():
-            self.add_error("words", "No session has this key.")
+            self.add_error("words", gettext("No session has this key."))
         return self.cleaned_data
 
 
@@ -104,19 +130,24 @@ class ImportForm(forms.Form):
     path = forms.CharField(
         required=False,
         max_length=4000,
-        label="Folder",
-        help_text="Where the agent keeps its memory, for example ~/.nanobot. It is only read.",
+        label=_("Folder"),
+        help_text=_("Where the agent keeps its memory, for example ~/.nanobot. It is only read."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "~/.nanobot"}),
     )
     upload = forms.FileField(
         required=False,
-        label="or a file",
-        help_text="A .zip or .tar.gz of such a folder, or an AgTerm export (.json), up to 100 MB.",
+        label=_("or a file"),
+        help_text=_("A .zip or .tar.gz of such a folder, or an AgTerm export (.json), up to 100 MB."),
     )
     name = forms.CharField(
-        required=False, max_length=200, help_text="What to call this workspace. Empty: the folder's name."
+        required=False,
+        max_length=200,
+        label=_("Name"),
+        help_text=_("What to call this workspace. Empty: the folder's name."),
     )
-    layout = forms.ChoiceField(choices=LAYOUTS, initial="auto", required=False, help_text="Which program wrote it.")
+    layout = forms.ChoiceField(
+        choices=LAYOUTS, initial="auto", required=False, label=_("Layout"), help_text=_("Which program wrote it.")
+    )
 
     def clean_path(self) -> str:
         text = str(self.cleaned_data["path"]).strip()
@@ -124,74 +155,79 @@ class ImportForm(forms.Form):
             return ""
         path = Path(text).expanduser()
         if "\x00" in text or not path.is_absolute():
-            raise forms.ValidationError("Give the whole path, from / or ~ on.")
+            raise forms.ValidationError(gettext("Give the whole path, from / or ~ on."))
         if not is_below_roots(path):
-            roots = ", ".join(str(root) for root in settings.MEMORYHUB_ROOTS) or "no folder at all"
-            raise forms.ValidationError(
-                f"Pages may import below {roots} only. To allow another folder, name it in MEMORYHUB_ROOTS, "
+            roots = ", ".join(str(root) for root in settings.MEMORYHUB_ROOTS) or gettext("no folder at all")
+            refusal = gettext(
+                "Pages may import below %(roots)s only. To allow another folder, name it in MEMORYHUB_ROOTS, "
                 "or import it with the command import_workspace."
             )
+            raise forms.ValidationError(refusal % {"roots": roots})
         if not path.exists():
-            raise forms.ValidationError("There is nothing at this path, or the hub may not look into it.")
+            raise forms.ValidationError(gettext("There is nothing at this path, or the hub may not look into it."))
         return str(path.resolve())
 
     def clean_upload(self) -> Any:
         upload = self.cleaned_data["upload"]
         if upload and not upload.name.lower().endswith(UPLOAD_SUFFIXES):
-            raise forms.ValidationError("This is neither a .zip, a .tar.gz nor a .json file.")
+            raise forms.ValidationError(gettext("This is neither a .zip, a .tar.gz nor a .json file."))
         if upload and upload.size > MAX_UPLOAD_BYTES:
-            raise forms.ValidationError("This file is larger than 100 MB. Import the folder by its path instead.")
+            raise forms.ValidationError(
+                gettext("This file is larger than 100 MB. Import the folder by its path instead.")
+            )
         return upload
 
     def clean(self) -> dict[str, Any]:
         values = super().clean() or self.cleaned_data
         if not self.errors and bool(values.get("path")) == bool(values.get("upload")):
-            raise forms.ValidationError("Give a folder or a file, one of the two.")
+            raise forms.ValidationError(gettext("Give a folder or a file, one of the two."))
         return values
 
 
 class WorkspaceForm(forms.Form):
-    name = forms.CharField(max_length=200, help_text="Of the agent that will write here.")
+    name = forms.CharField(max_length=200, label=_("Name"), help_text=_("Of the agent that will write here."))
 
 
 class SessionFileForm(forms.Form):
     file = forms.FileField(
-        label="File",
+        label=_("File"),
         max_length=200,
-        help_text="A nanobot session (.jsonl), a Grip session or an AgTerm export (.json). What is there already is "
-        "not added again.",
+        help_text=_(
+            "A nanobot session (.jsonl), a Grip session or an AgTerm export (.json). What is there already is "
+            "not added again."
+        ),
     )
 
 
 class SearchForm(forms.Form):
     """What stands round the search box. ``memoryhub.views.searching`` reads what it sends."""
 
-    MATCHES = [("any", "Any word"), ("all", "All words")]
+    MATCHES = [("any", _("Any word")), ("all", _("All words"))]
     SORTS = [
-        ("best", "Best match"),
-        ("newest", "Newest first"),
-        ("floored", "Best, newer a little up"),
-        ("grip", "Best, faded by age"),
+        ("best", _("Best match")),
+        ("newest", _("Newest first")),
+        ("floored", _("Best, newer a little up")),
+        ("grip", _("Best, faded by age")),
     ]
     MODES = [
         ("", "MemoryHub"),
-        ("grip-memory", "Grip: MEMORY.md"),
-        ("grip-history", "Grip: HISTORY.md"),
-        ("grip-knowledge", "Grip: knowledge"),
+        ("grip-memory", _("Grip: MEMORY.md")),
+        ("grip-history", _("Grip: HISTORY.md")),
+        ("grip-knowledge", _("Grip: knowledge")),
     ]
-    CATEGORIES = [("", "All"), *KnowledgeEntry.Category.choices]
+    CATEGORIES = [("", _("All")), *KnowledgeEntry.Category.choices]
 
-    kind = forms.ChoiceField(required=False, widget=forms.RadioSelect, label="Kind")
-    match = forms.ChoiceField(required=False, choices=MATCHES, label="Words")
-    sort = forms.ChoiceField(required=False, choices=SORTS, label="Order")
+    kind = forms.ChoiceField(required=False, widget=forms.RadioSelect, label=_("Kind"))
+    match = forms.ChoiceField(required=False, choices=MATCHES, label=_("Words"))
+    sort = forms.ChoiceField(required=False, choices=SORTS, label=_("Order"))
     decay = forms.FloatField(
         required=False,
         min_value=0,
-        label="Fading an hour",
+        label=_("Fading an hour"),
         widget=forms.NumberInput(attrs={"step": "any", "max": "1000"}),
     )
-    mode = forms.ChoiceField(required=False, choices=MODES, label="Ranked by")
-    category = forms.ChoiceField(required=False, choices=CATEGORIES, label="Category")
+    mode = forms.ChoiceField(required=False, choices=MODES, label=_("Ranked by"))
+    category = forms.ChoiceField(required=False, choices=CATEGORIES, label=_("Category"))
 
     def __init__(self, *args: Any, kinds: list[tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
 
@@ -80,9 +81,9 @@ class Preferences(models.Model):
     """How a person reads the pages; what is empty follows their browser."""
 
     class Theme(models.TextChoices):
-        SYSTEM = "", "As the system has it"
-        LIGHT = "light", "Light"
-        DARK = "dark", "Dark"
+        SYSTEM = "", _("As the system has it")
+        LIGHT = "light", _("Light")
+        DARK = "dark", _("Dark")
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="preferences")
     theme = models.CharField(max_length=8, choices=Theme.choices, blank=True, default=Theme.SYSTEM)
@@ -104,16 +105,16 @@ class Job(models.Model):
     """
 
     class Kind(models.TextChoices):
-        EXPORT = "export"
-        COMPRESSION = "compression"
-        REBUILD = "rebuild"
+        EXPORT = "export", _("Export")
+        COMPRESSION = "compression", _("Compression")
+        REBUILD = "rebuild", _("Rebuild")
 
     class Status(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
 
     workspace = models.ForeignKey(
         "sessions_app.Workspace", null=True, blank=True, on_delete=models.CASCADE, related_name="jobs"
@@ -254,7 +255,7 @@ class AccessRecord(models.Model):
     """
 
     class Via(models.TextChoices):
-        PAGE = "page", "page"
+        PAGE = "page", _("page")
         REST = "rest", "REST"
         MCP = "mcp", "MCP"
 

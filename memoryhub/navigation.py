@@ -10,6 +10,7 @@ from django.db.models import IntegerField, Model, QuerySet
 from django.db.models.expressions import RawSQL
 from django.http import HttpRequest
 from django.urls import Resolver404, resolve, reverse
+from django.utils.translation import gettext, gettext_noop
 
 from knowledge_app.models import (
     CachedResponse,
@@ -28,31 +29,31 @@ from sessions_app.models import Membership, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 
 PARTS = [  # label, url name, icon, count
-    ("Overview", "workspace", "overview", None),
-    ("Review", "review", "inbox", "held_total"),
-    ("Search", "search", "search", None),
-    ("Sessions", "sessions:list", "sessions", "session_total"),
-    ("Memory", "knowledge:documents", "memory", "document_total"),
-    ("History", "knowledge:history", "history", "history_total"),
-    ("Knowledge", "knowledge:knowledge", "knowledge", "knowledge_total"),
-    ("Observations", "knowledge:observations", "observations", "observation_total"),
-    ("Key-values", "knowledge:key-values", "keyvalues", "key_value_total"),
-    ("Terms", "terms", "terms", "term_total"),
-    ("Cached responses", "knowledge:cached-responses", "cache", "cached_total"),
-    ("Hygiene", "hygiene", "hygiene", "concern_total"),
-    ("Runs", "runs", "fold", "live_total"),
-    ("Activity", "activity", "clock", None),
-    ("Past", "past", "restart", None),
-    ("Access log", "access", "user", None),
-    ("Statistics", "sessions:statistics", "statistics", None),
-    ("Imports", "workspace-imports", "imports", None),
-    ("Sync", "sync", "restart", None),
-    ("Connect", "connect", "link", None),
+    (gettext_noop("Overview"), "workspace", "overview", None),
+    (gettext_noop("Review"), "review", "inbox", "held_total"),
+    (gettext_noop("Search"), "search", "search", None),
+    (gettext_noop("Sessions"), "sessions:list", "sessions", "session_total"),
+    (gettext_noop("Memory"), "knowledge:documents", "memory", "document_total"),
+    (gettext_noop("History"), "knowledge:history", "history", "history_total"),
+    (gettext_noop("Knowledge"), "knowledge:knowledge", "knowledge", "knowledge_total"),
+    (gettext_noop("Observations"), "knowledge:observations", "observations", "observation_total"),
+    (gettext_noop("Key-values"), "knowledge:key-values", "keyvalues", "key_value_total"),
+    (gettext_noop("Terms"), "terms", "terms", "term_total"),
+    (gettext_noop("Cached responses"), "knowledge:cached-responses", "cache", "cached_total"),
+    (gettext_noop("Hygiene"), "hygiene", "hygiene", "concern_total"),
+    (gettext_noop("Runs"), "runs", "fold", "live_total"),
+    (gettext_noop("Activity"), "activity", "clock", None),
+    (gettext_noop("Past"), "past", "restart", None),
+    (gettext_noop("Access log"), "access", "user", None),
+    (gettext_noop("Statistics"), "sessions:statistics", "statistics", None),
+    (gettext_noop("Imports"), "workspace-imports", "imports", None),
+    (gettext_noop("Sync"), "sync", "restart", None),
+    (gettext_noop("Connect"), "connect", "link", None),
 ]
 FOR_OPERATORS = [
-    ("Forget", "forget", "forget", None),
-    ("People", "workspace-people", "user", None),
-    ("Settings", "workspace-settings", "settings", None),
+    (gettext_noop("Forget"), "forget", "forget", None),
+    (gettext_noop("People"), "workspace-people", "user", None),
+    (gettext_noop("Settings"), "workspace-settings", "settings", None),
 ]
 PART_OF = {  # pages below a part
     "sessions:detail": "sessions:list",
@@ -116,7 +117,7 @@ COUNTED: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {  # whose rows, 
 
 
 def _letters() -> dict[str, str]:
-    """Return what leads to a part after g: the first letter of its name, where no earlier part begins with it."""
+    """Return what leads to a part after g: the first letter of its English name, where no earlier one has it."""
     letters = {"search": "/"}
     for label, name, *_ in PARTS + FOR_OPERATORS:
         if name not in letters and label[0].lower() not in letters.values():
@@ -162,7 +163,7 @@ def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
     may_configure = has_role(request.user, workspace, Membership.Role.OPERATOR)
     return [
         {
-            "label": label,
+            "label": gettext(label),
             "url": reverse(name, args=[workspace.slug]),
             "icon": icon,
             "count": counts[count] if count else None,

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from memoryhub.flows.invitations import MAX_NAME
 from memoryhub.flows.people import RoleChange
 from memoryhub.flows.sign_ins import count_as_right, count_try, is_slowed
+from sessions_app.forms import StoredSelect
 from sessions_app.models import Membership, Workspace
 
 ROLES = [
@@ -43,7 +44,11 @@ class PeopleFilterForm(forms.Form):
         widget=forms.TextInput(attrs={"type": "search", "data-search": "", "autocomplete": "off"}),
     )
     workspace = forms.ModelChoiceField(
-        Workspace.objects.order_by("name", "id"), required=False, to_field_name="slug", label=_("May enter")
+        Workspace.objects.order_by("name", "id"),
+        required=False,
+        to_field_name="slug",
+        label=_("May enter"),
+        widget=StoredSelect,
     )
     state = forms.ChoiceField(required=False, choices=STATES, label=_("State"))
 

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.models import Preferences
 from memoryhub.reading import languages, zone_named
+from sessions_app.forms import StoredSelect
 
 THEMES = [
     (Preferences.Theme.SYSTEM.value, _("As the system has it")),
@@ -29,7 +30,7 @@ class PreferencesForm(forms.Form):
         help_text=_("Begin to type a place. Empty, the pages follow your browser."),
         widget=forms.TextInput(attrs={"list": "time-zones", "autocomplete": "off", "spellcheck": "false"}),
     )
-    language = forms.ChoiceField(label=_("Language"), required=False)
+    language = forms.ChoiceField(label=_("Language"), required=False, widget=StoredSelect)
     letter_keys = forms.BooleanField(
         label=_("Shortcuts of a single key"),
         required=False,

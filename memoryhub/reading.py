@@ -16,6 +16,7 @@ from memoryhub.models import Preferences
 ZONE_COOKIE = "zone"  # the browser's own, written by static/js/reading.js
 KEYS_COOKIE = "keys"  # "off": letters alone do nothing
 WORDLESS = "/changes/"  # what open pages ask every second: it answers with neither words nor times
+AGENTS = ("/api/", "/mcp")  # programs read these: their errors are the same for everybody
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
@@ -57,7 +58,7 @@ def follow_the_reader(get_response: GetResponse) -> GetResponse:
         wanted = preferences_of(request)
         browsers = zone_named(request.COOKIES.get(ZONE_COOKIE, ""))
         zone = zone_named(wanted.time_zone) or browsers or timezone.get_default_timezone()
-        language = known_language(wanted.language) or translation.get_language_from_request(request)
+        language = known_language(wanted.language) or language_of(request)
         with timezone.override(zone), translation.override(language):
             request.reading = Reading(  # type: ignore[attr-defined]
                 theme=wanted.theme,
@@ -76,6 +77,13 @@ def preferences_of(request: HttpRequest) -> Preferences:
     if request.path.endswith(WORDLESS) or not request.user.is_authenticated:
         return Preferences()
     return Preferences.objects.filter(user=request.user).first() or Preferences(user=request.user)
+
+
+def language_of(request: HttpRequest) -> str:
+    """Return the language that the browser asks for, of those that the pages exist in; for agents always the same."""
+    if request.path.startswith(AGENTS):
+        return settings.LANGUAGE_CODE
+    return translation.get_language_from_request(request)
 
 
 def known_language(code: str) -> str:

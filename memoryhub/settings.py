@@ -210,11 +210,11 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 
-LANGUAGE_CODE = "en-gb"
+LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]  # those that the pages exist in
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = os.environ.get("MEMORYHUB_TIME_ZONE", "UTC")  # the zone in which pages show times
 USE_TZ = True
-USE_I18N = False
 
 STATIC_URL = "static/"
 STATIC_ROOT = MEMORYHUB_HOME / "static"

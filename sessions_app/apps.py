@@ -1,7 +1,8 @@
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class SessionsConfig(AppConfig):
     name = "sessions_app"
     default_auto_field = "django.db.models.BigAutoField"
-    verbose_name = "Sessions"
+    verbose_name = _("Sessions")

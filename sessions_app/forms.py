@@ -4,6 +4,9 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.embeddings import NONE, PROVIDERS, refusal_of
 from memoryhub.lib.gate import clean_text
@@ -21,47 +24,61 @@ ORDERS = {
 }
 
 
+class StoredSelect(forms.Select):
+    """A choice among stored names, which are no words of the page; the empty one is."""
+
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option = super().create_option(name, value, *args, **kwargs)
+        if value:
+            option["attrs"]["translate"] = "no"
+        return option
+
+
 class SessionFilterForm(forms.Form):
     q = forms.CharField(
         required=False,
         max_length=200,
-        label="Key or title",
-        widget=forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": "Key or title"}),
+        label=_("Key or title"),
+        widget=forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": _("Key or title")}),
     )
     channel = forms.ChoiceField(required=False)  # the workspace's own, given when the form is made
     state = forms.ChoiceField(
         required=False,
+        label=_("State"),
         choices=[
-            ("", "All sessions"),
-            ("folded", "Partly folded"),
-            ("hidden", "Not visible to the agent"),
-            ("restarted", "Restarted"),
-            ("archived", "Archived"),
+            ("", _("All sessions")),
+            ("folded", _("Partly folded")),
+            ("hidden", _("Not visible to the agent")),
+            ("restarted", _("Restarted")),
+            ("archived", _("Archived")),
         ],
     )
     sort = forms.ChoiceField(
         required=False,
+        label=_("Sort"),
         choices=[
-            ("recent", "Latest first"),
-            ("longest", "Most entries"),
-            ("heaviest", "Most tokens"),
-            ("key", "By key"),
+            ("recent", _("Latest first")),
+            ("longest", _("Most entries")),
+            ("heaviest", _("Most tokens")),
+            ("key", _("By key")),
         ],
     )
 
     def __init__(self, *args: object, channels: list[str], **kwargs: object) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
-        choices = [("", "All channels"), *((name, name) for name in channels)]
-        self.fields["channel"] = forms.ChoiceField(required=False, choices=choices)
+        choices = [("", gettext("All channels")), *((name, name) for name in channels)]
+        self.fields["channel"] = forms.ChoiceField(
+            required=False, label=_("Channel"), choices=choices, widget=StoredSelect
+        )
 
 
 class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
     """A workspace's settings, validated together. Each help text says what it means, its unit and its default."""
 
     SECTIONS = [
-        ("Workspace", ["name", "persist_memory"]),
+        (_("Workspace"), ["name", "persist_memory"]),
         (
-            "Compression",
+            _("Compression"),
             [
                 "auto_compress",
                 "max_tokens",
@@ -71,11 +88,11 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
                 "compression_ratio",
             ],
         ),
-        ("Consolidation", ["auto_consolidate", "memory_window", "consolidation_style"]),
-        ("Models", ["model", "consolidation_model", "model_base_url", "daily_token_budget"]),
-        ("Observations and hygiene", ["auto_extract", "extraction_model", "stale_days"]),
-        ("Semantic graph", ["embedding_provider", "embedding_model", "embedding_base_url", "dense_search"]),
-        ("Search and cache", ["recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries"]),
+        (_("Consolidation"), ["auto_consolidate", "memory_window", "consolidation_style"]),
+        (_("Models"), ["model", "consolidation_model", "model_base_url", "daily_token_budget"]),
+        (_("Observations and hygiene"), ["auto_extract", "extraction_model", "stale_days"]),
+        (_("Semantic graph"), ["embedding_provider", "embedding_model", "embedding_base_url", "dense_search"]),
+        (_("Search and cache"), ["recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries"]),
     ]
 
     class Meta:
@@ -89,63 +106,88 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries",
         ]  # fmt: skip
         labels = {
-            "persist_memory": "Keep memory",
-            "auto_compress": "Compress automatically",
-            "max_tokens": "Token limit",
-            "max_entries": "Entry limit",
-            "recent_window": "Recent window",
-            "min_entries_to_compress": "Fewest entries to fold",
-            "compression_ratio": "Target size of a summary",
-            "auto_consolidate": "Consolidate automatically",
-            "model": "The agent's model",
-            "consolidation_model": "Model for summaries",
-            "model_base_url": "Address of that model",
-            "auto_extract": "Extract automatically",
-            "extraction_model": "Model that extracts",
-            "stale_days": "Stale after",
-            "embedding_provider": "Embedding provider",
-            "embedding_model": "Embedding model",
-            "embedding_base_url": "Address of that provider",
-            "dense_search": "Search by meaning too",
-            "recency_decay": "Recency decay",
-            "cache_enabled": "Answer from the cache",
-            "cache_ttl_seconds": "A cached response lives",
-            "cache_max_entries": "Cached responses kept",
+            "name": _("Name"),
+            "persist_memory": _("Keep memory"),
+            "auto_compress": _("Compress automatically"),
+            "max_tokens": _("Token limit"),
+            "max_entries": _("Entry limit"),
+            "recent_window": _("Recent window"),
+            "min_entries_to_compress": _("Fewest entries to fold"),
+            "compression_ratio": _("Target size of a summary"),
+            "auto_consolidate": _("Consolidate automatically"),
+            "memory_window": _("Memory window"),
+            "consolidation_style": _("Consolidation style"),
+            "model": _("The agent's model"),
+            "consolidation_model": _("Model for summaries"),
+            "model_base_url": _("Address of that model"),
+            "daily_token_budget": _("Daily token budget"),
+            "auto_extract": _("Extract automatically"),
+            "extraction_model": _("Model that extracts"),
+            "stale_days": _("Stale after"),
+            "embedding_provider": _("Embedding provider"),
+            "embedding_model": _("Embedding model"),
+            "embedding_base_url": _("Address of that provider"),
+            "dense_search": _("Search by meaning too"),
+            "recency_decay": _("Recency decay"),
+            "cache_enabled": _("Answer from the cache"),
+            "cache_ttl_seconds": _("A cached response lives"),
+            "cache_max_entries": _("Cached responses kept"),
         }
         help_texts = {
-            "persist_memory": "Off: a scratchpad. Exact values, observations, knowledge, terms and cached responses "
-            "live for one run and leave nothing behind; nothing is consolidated. Default on.",
-            "auto_extract": "Find findings, insights and lessons in what the agent says, with a model. Default off.",
-            "extraction_model": "A small one does. Empty: the model for summaries.",
-            "stale_days": "Days without use or a look at it, after which something is to be looked at. Default 180.",
-            "auto_compress": "Fold old entries when a session passes a limit below. Default on; off after an import, "
-            "since its agent folds for itself.",
-            "max_tokens": "Tokens of a session in the context, beyond which it is folded; also the context's budget. "
-            "Default 50,000.",
-            "max_entries": "Entries of a session in the context, beyond which it is folded. Default 100.",
-            "recent_window": "The latest entries, which are never folded. Default 10.",
-            "min_entries_to_compress": "Fewer than so many older entries are left alone. Default 5.",
-            "compression_ratio": "Share of the folded tokens, above 0 and below 1. Default 0.3.",
-            "auto_consolidate": "Move what was said into MEMORY.md and the history on its own. Default on.",
-            "memory_window": "Entries without consolidation, beyond which it is due. nanobot 100, Grip 50.",
-            "consolidation_style": "How MEMORY.md changes: rewritten whole, or facts appended.",
-            "model": "What the agent itself runs on: its tokens are counted. Empty: estimated.",
-            "consolidation_model": "Name of the model that folds and consolidates. Empty: the hub's.",
-            "model_base_url": "An address of its own for this workspace, or a preset's name; it gets no key. Empty: "
-            "the hub's.",
-            "daily_token_budget": "Tokens that models may take in a day (UTC). Empty: no limit.",
-            "embedding_provider": f"Who embeds the words of the graph: {', '.join(PROVIDERS)}; or {NONE}, and "
-            "searches look no further than their words. Empty: the hub's.",
-            "embedding_model": "Its model. Empty: the hub's, or the provider's first.",
-            "embedding_base_url": "An address of its own for this workspace; it gets no key. Empty: the provider's.",
-            "dense_search": "Sends texts to that provider: entries, knowledge, observations, memory lines, history "
-            "and summaries, 2,000 characters of each, and the words of searches. Never key-values, nor what looks "
-            "like a secret. Default off.",
-            "recency_decay": "How fast old history counts less in a search, per hour. Grip 0.001; default 0.",
-            "cache_enabled": "Default on.",
-            "cache_ttl_seconds": "Seconds. Default 3,600.",
-            "cache_max_entries": "The least recently used go first. Default 500.",
+            "persist_memory": _(
+                "Off: a scratchpad. Exact values, observations, knowledge, terms and cached responses "
+                "live for one run and leave nothing behind; nothing is consolidated. Default on."
+            ),
+            "auto_extract": _(
+                "Find findings, insights and lessons in what the agent says, with a model. Default off."
+            ),
+            "extraction_model": _("A small one does. Empty: the model for summaries."),
+            "stale_days": _(
+                "Days without use or a look at it, after which something is to be looked at. Default 180."
+            ),
+            "auto_compress": _(
+                "Fold old entries when a session passes a limit below. Default on; off after an import, "
+                "since its agent folds for itself."
+            ),
+            "max_tokens": _(
+                "Tokens of a session in the context, beyond which it is folded; also the context's budget. "
+                "Default 50,000."
+            ),
+            "max_entries": _("Entries of a session in the context, beyond which it is folded. Default 100."),
+            "recent_window": _("The latest entries, which are never folded. Default 10."),
+            "min_entries_to_compress": _("Fewer than so many older entries are left alone. Default 5."),
+            "compression_ratio": _("Share of the folded tokens, above 0 and below 1. Default 0.3."),
+            "auto_consolidate": _("Move what was said into MEMORY.md and the history on its own. Default on."),
+            "memory_window": _("Entries without consolidation, beyond which it is due. nanobot 100, Grip 50."),
+            "consolidation_style": _("How MEMORY.md changes: rewritten whole, or facts appended."),
+            "model": _("What the agent itself runs on: its tokens are counted. Empty: estimated."),
+            "consolidation_model": _("Name of the model that folds and consolidates. Empty: the hub's."),
+            "model_base_url": _(
+                "An address of its own for this workspace, or a preset's name; it gets no key. Empty: the hub's."
+            ),
+            "daily_token_budget": _("Tokens that models may take in a day (UTC). Empty: no limit."),
+            "embedding_model": _("Its model. Empty: the hub's, or the provider's first."),
+            "embedding_base_url": _(
+                "An address of its own for this workspace; it gets no key. Empty: the provider's."
+            ),
+            "dense_search": _(
+                "Sends texts to that provider: entries, knowledge, observations, memory lines, history and "
+                "summaries, 2,000 characters of each, and the words of searches. Never key-values, nor what looks "
+                "like a secret. Default off."
+            ),
+            "recency_decay": _("How fast old history counts less in a search, per hour. Grip 0.001; default 0."),
+            "cache_enabled": _("Default on."),
+            "cache_ttl_seconds": _("Seconds. Default 3,600."),
+            "cache_max_entries": _("The least recently used go first. Default 500."),
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        words = gettext(
+            "Who embeds the words of the graph: %(providers)s; or %(none)s, and searches look no further than "
+            "their words. Empty: the hub's."
+        )
+        self.fields["embedding_provider"].help_text = words % {"providers": ", ".join(PROVIDERS), "none": NONE}
 
     def clean_model_base_url(self) -> str:
         address: str = self.cleaned_data["model_base_url"]
@@ -169,22 +211,25 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         values = self.cleaned_data
         for name, least in LEAST.items():
             if values.get(name) is not None and values[name] < least:
-                self.add_error(name, f"{least:,} or more.")
+                self.add_error(name, gettext("%(least)s or more.") % {"least": f"{least:,}"})
         if not 0 < values.get("compression_ratio", 0.5) < 1:
-            self.add_error("compression_ratio", "A share above 0 and below 1, for example 0.3.")
+            self.add_error("compression_ratio", gettext("A share above 0 and below 1, for example 0.3."))
         if not self.errors:
             self._check_window(values["max_entries"], values["recent_window"], values["min_entries_to_compress"])
         return values
 
     def _check_window(self, limit: int, recent: int, fewest: int) -> None:
         if recent > limit:
-            self.add_error("recent_window", f"The recent window ({recent}) is larger than the entry limit ({limit}).")
+            words = gettext("The recent window (%(recent)s) is larger than the entry limit (%(limit)s).")
+            self.add_error("recent_window", words % {"recent": recent, "limit": limit})
         elif recent + fewest > limit:
-            needed = recent + fewest
-            words = f"With {recent} recent entries and {fewest} to fold, the entry limit must be {needed} or more."
-            self.add_error("min_entries_to_compress", words)
+            words = gettext(
+                "With %(recent)s recent entries and %(fewest)s to fold, the entry limit must be %(needed)s or more."
+            )
+            needed = {"recent": recent, "fewest": fewest, "needed": recent + fewest}
+            self.add_error("min_entries_to_compress", words % needed)
 
-    def sections(self) -> list[tuple[str, list[forms.BoundField]]]:
+    def sections(self) -> list[tuple[Promise, list[forms.BoundField]]]:
         return [(title, [self[name] for name in names]) for title, names in self.SECTIONS]
 
 
@@ -200,20 +245,20 @@ def _checked(address: str) -> str:
 
 class OpenForm(forms.Form):
     key = forms.CharField(
-        max_length=512, label="Key", help_text="A channel and an identifier, such as cli:main or telegram:42."
+        max_length=512, label=_("Key"), help_text=_("A channel and an identifier, such as cli:main or telegram:42.")
     )
-    title = forms.CharField(required=False, max_length=500)
+    title = forms.CharField(required=False, max_length=500, label=_("Title"))
 
 
 class RenameForm(forms.Form):
-    title = forms.CharField(required=False, max_length=500)
+    title = forms.CharField(required=False, max_length=500, label=_("Title"))
 
 
 class DeleteForm(forms.Form):
     """The session's key, typed, and why."""
 
-    confirmation = forms.CharField(max_length=512, label="Type the session's key", strip=False)
-    reason = forms.CharField(required=False, max_length=500, label="Why")
+    confirmation = forms.CharField(max_length=512, label=_("Type the session's key"), strip=False)
+    reason = forms.CharField(required=False, max_length=500, label=_("Why"))
 
     def __init__(self, *args: Any, key: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -223,23 +268,29 @@ class DeleteForm(forms.Form):
     def clean_confirmation(self) -> str:
         typed: str = self.cleaned_data["confirmation"]
         if typed != self.key:
-            raise forms.ValidationError("That is not the session's key. Nothing was deleted.")
+            raise forms.ValidationError(gettext("That is not the session's key. Nothing was deleted."))
         return typed
 
 
 class AppendForm(forms.Form):
     """One entry that a person adds."""
 
-    KINDS = [("user", "User message"), ("assistant", "Assistant message"), ("context", "Context, such as a file")]
+    KINDS = [
+        ("user", _("User message")),
+        ("assistant", _("Assistant message")),
+        ("context", _("Context, such as a file")),
+    ]
 
-    kind = forms.ChoiceField(choices=KINDS)
+    kind = forms.ChoiceField(choices=KINDS, label=_("Kind"))
     name = forms.CharField(
         required=False,
         max_length=200,
-        label="Name",
-        help_text="Who speaks, or what the context is, such as src/main.ts.",
+        label=_("Name"),
+        help_text=_("Who speaks, or what the context is, such as src/main.ts."),
     )
-    content = forms.CharField(max_length=200_000, widget=forms.Textarea(attrs={"rows": 5}), strip=False)
+    content = forms.CharField(
+        max_length=200_000, widget=forms.Textarea(attrs={"rows": 5}), strip=False, label=_("Content")
+    )
 
     def row(self) -> dict[str, str]:
         """Return the entry as ``read_batch`` takes it."""
@@ -251,19 +302,27 @@ class AppendForm(forms.Form):
 class CompressForm(forms.Form):
     """How a person wants a session folded."""
 
-    METHODS = [("llm", "By the model"), ("heuristic", "By rule: counts, first and last request, tools, errors")]
+    METHODS = [
+        ("llm", _("By the model")),
+        ("heuristic", _("By rule: counts, first and last request, tools, errors")),
+    ]
 
-    method = forms.ChoiceField(choices=METHODS, widget=forms.RadioSelect)
-    keep = forms.IntegerField(min_value=1, max_value=10_000, label="Entries that stay")
-    hold = forms.BooleanField(required=False, label="Show me the summary before it counts")
+    method = forms.ChoiceField(choices=METHODS, widget=forms.RadioSelect, label=_("Method"))
+    keep = forms.IntegerField(min_value=1, max_value=10_000, label=_("Entries that stay"))
+    hold = forms.BooleanField(required=False, label=_("Show me the summary before it counts"))
+
+
+def _events() -> list[tuple[str, str]]:
+    words = gettext("%(event)s: %(meaning)s")
+    return [(event, words % {"event": event, "meaning": meaning}) for event, meaning in EVENTS.items()]
 
 
 class WebhookForm(forms.Form):
-    url = forms.URLField(assume_scheme="https", max_length=500, label="Address")
+    url = forms.URLField(assume_scheme="https", max_length=500, label=_("Address"))
     actions = forms.MultipleChoiceField(
-        choices=[(action, f"{action}: {words}") for action, words in EVENTS.items()],
+        choices=_events,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        label="Events",
-        help_text="None chosen: all of them.",
+        label=_("Events"),
+        help_text=_("None chosen: all of them."),
     )

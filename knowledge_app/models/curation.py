@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
 from sessions_app.models import Run, Workspace
@@ -36,17 +37,17 @@ class Concern(models.Model):
     """
 
     class Kind(models.TextChoices):
-        DUPLICATE = "duplicate", "Duplicates"
-        CONTRADICTION = "contradiction", "Contradictions"
-        STALE = "stale", "Stale"
-        ORDER = "order", "Instruction-like"
-        SECRET = "secret", "Secrets"
-        PERSONAL = "personal", "Personal data"
+        DUPLICATE = "duplicate", _("Duplicates")
+        CONTRADICTION = "contradiction", _("Contradictions")
+        STALE = "stale", _("Stale")
+        ORDER = "order", _("Instruction-like")
+        SECRET = "secret", _("Secrets")
+        PERSONAL = "personal", _("Personal data")
 
     class Status(models.TextChoices):
-        OPEN = "open"
-        DISMISSED = "dismissed"
-        SETTLED = "settled"
+        OPEN = "open", _("Open")
+        DISMISSED = "dismissed", _("Dismissed")
+        SETTLED = "settled", _("Settled")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="concerns")
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="concerns")
@@ -93,10 +94,10 @@ class Forgotten(models.Model):
     """
 
     class Kind(models.TextChoices):
-        PHRASE = "phrase", "a phrase"
-        PERSON = "person", "a person"
-        SOURCE = "source", "a source"
-        SESSION = "session", "a session"
+        PHRASE = "phrase", _("a phrase")
+        PERSON = "person", _("a person")
+        SOURCE = "source", _("a source")
+        SESSION = "session", _("a session")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="forgotten")
     kind = models.CharField(max_length=16, choices=Kind.choices)

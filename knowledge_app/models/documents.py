@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
 from sessions_app.models import AuditRecord, Entry, Run, Workspace
@@ -116,10 +117,10 @@ class HeldChange(models.Model):
     """A document's new text that waits in the review inbox: base, ours and theirs stay retrievable."""
 
     class Status(models.TextChoices):
-        PENDING = "pending"
-        APPROVED = "approved"
-        REJECTED = "rejected"
-        SUPERSEDED = "superseded"
+        PENDING = "pending", _("Pending")
+        APPROVED = "approved", _("Approved")
+        REJECTED = "rejected", _("Rejected")
+        SUPERSEDED = "superseded", _("Superseded")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="held_changes")
     document = models.ForeignKey(MemoryDocument, on_delete=models.CASCADE, related_name="held_changes")

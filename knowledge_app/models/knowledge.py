@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from simple_history.models import HistoricalRecords
 
 from memoryhub.lib.fields import JSONTextField
@@ -23,11 +24,11 @@ class KnowledgeEntry(models.Model):
     """
 
     class Category(models.TextChoices):
-        USER_PREFERENCE = "user_preference", "User preferences"
-        PROJECT_DECISION = "project_decision", "Project decisions"
-        ERROR_PATTERN = "error_pattern", "Error patterns"
-        SYSTEM_BEHAVIOR = "system_behavior", "System behaviour"
-        LEARNED_FACT = "learned_fact", "Learned facts"
+        USER_PREFERENCE = "user_preference", _("User preferences")
+        PROJECT_DECISION = "project_decision", _("Project decisions")
+        ERROR_PATTERN = "error_pattern", _("Error patterns")
+        SYSTEM_BEHAVIOR = "system_behavior", _("System behaviour")
+        LEARNED_FACT = "learned_fact", _("Learned facts")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="knowledge_entries")
     content_id = models.CharField(max_length=KEY_LENGTH)
@@ -67,9 +68,9 @@ class Observation(models.Model):
     """A finding, insight or lesson. ``uid`` is the agent's own id."""
 
     class Category(models.TextChoices):
-        FINDING = "finding", "Findings"
-        INSIGHT = "insight", "Insights"
-        LESSON = "lesson", "Lessons"
+        FINDING = "finding", _("Findings")
+        INSIGHT = "insight", _("Insights")
+        LESSON = "lesson", _("Lessons")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="observations")
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="observations")
@@ -105,9 +106,9 @@ class Confirmation(models.Model):
     """Something extracted that is much like what is known already: a person says whether it is the same."""
 
     class Status(models.TextChoices):
-        OFFERED = "offered"
-        CONFIRMED = "confirmed"
-        KEPT_APART = "kept_apart"
+        OFFERED = "offered", _("Offered")
+        CONFIRMED = "confirmed", _("Confirmed")
+        KEPT_APART = "kept_apart", _("Kept Apart")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="confirmations")
     observation = models.ForeignKey(Observation, on_delete=models.CASCADE, related_name="confirmations")

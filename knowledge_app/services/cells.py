@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import date, datetime, tzinfo
 from typing import Any
 
+from django.utils.translation import gettext
+
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import BadJSON, brief, clean_text, decode_json
 from memoryhub.lib.layouts.times import read_time
@@ -32,14 +34,15 @@ def text(cell: Any, _zone: tzinfo) -> str:
         return "true" if cell else "false"
     if cell is None or isinstance(cell, int | float | date):
         return "" if cell is None else str(cell)
-    raise BadCell(f"{brief(cell)} is no text")
+    raise BadCell(gettext("%(cell)s is no text") % {"cell": brief(cell)})
 
 
 def moment(cell: Any, zone: tzinfo) -> datetime | None:
     """Return a time in UTC, None for an empty cell; one without a zone is read in ``zone``."""
     found = read_time(cell.isoformat() if isinstance(cell, date) else cell, zone)
     if found is None and cell not in ("", None):
-        raise BadCell(f"{brief(str(cell))} is no time such as 2026-04-01T12:00:00+00:00")
+        words = gettext("%(cell)s is no time such as 2026-04-01T12:00:00+00:00")
+        raise BadCell(words % {"cell": brief(str(cell))})
     return found
 
 
@@ -51,21 +54,21 @@ def day(cell: Any, _zone: tzinfo) -> date | None:
     try:
         return date.fromisoformat(str(cell).strip())
     except ValueError as error:
-        raise BadCell(f"{brief(str(cell))} is no date such as 2026-04-01") from error
+        raise BadCell(gettext("%(cell)s is no date such as 2026-04-01") % {"cell": brief(str(cell))}) from error
 
 
 def count(cell: Any, _zone: tzinfo) -> int:
     words = str(cell).strip() if cell is not None else ""
     number = int(words) if words.isdecimal() and len(words) <= 10 else 0 if not words else -1
     if not 0 <= number <= MAX_COUNT:
-        raise BadCell(f"{brief(words)} is no count")
+        raise BadCell(gettext("%(cell)s is no count") % {"cell": brief(words)})
     return number
 
 
 def flag(cell: Any, _zone: tzinfo) -> bool:
     words = str(cell).strip().lower() if cell is not None else ""
     if words not in YES + NO:
-        raise BadCell(f"{brief(words)} is neither true nor false")
+        raise BadCell(gettext("%(cell)s is neither true nor false") % {"cell": brief(words)})
     return words in YES
 
 
@@ -82,5 +85,5 @@ def tags(cell: Any, _zone: tzinfo) -> list[str]:
         except BadJSON:
             words = None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise BadCell(f"{brief(json.dumps(cell, default=str))} is no list of tags")
+        raise BadCell(gettext("%(cell)s is no list of tags") % {"cell": brief(json.dumps(cell, default=str))})
     return [clean_text(word) for word in words]

@@ -7,6 +7,8 @@ from datetime import date, datetime
 from typing import Any
 
 from django.db.models import Model
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KnowledgeEntry
 
@@ -114,7 +116,7 @@ CHANGES: dict[str, Change] = {
     "unpin": _each(_unpin),
     "merge": _merge,
 }
-WORDS = {
+WORDS = {  # what was done, as it is stored
     "assign": "changed",
     "tag": "tagged",
     "recategorise": "re-categorised",
@@ -137,4 +139,52 @@ WORDS = {
     "dismiss": "dismissed",
     "cancel": "cancelled",
     "undo": "as before",
+}
+LABELS: dict[str, Promise | str] = {  # the same for a page, by itself
+    "assign": _("Changed"),
+    "tag": _("Tagged"),
+    "recategorise": _("Re-categorised"),
+    "withdraw": _("Withdrawn"),
+    "return": _("Taken back in"),
+    "verify": _("Marked as verified"),
+    "review": _("Given a date for review"),
+    "remove": _("Removed"),
+    "archive": _("Archived"),
+    "unarchive": _("Taken back from the archive"),
+    "pin": _("Pinned"),
+    "unpin": _("Unpinned"),
+    "merge": _("Merged"),
+    "add": _("Added"),
+    "compress": _("To be compressed"),
+    "consolidate": _("To be consolidated"),
+    "prune": _("To be pruned"),
+    "delete": _("Deleted for ever"),
+    "retry": _("Queued again"),
+    "dismiss": _("Dismissed"),
+    "cancel": _("Cancelled"),
+    "undo": _("As before"),
+}
+SENTENCES: dict[str, Promise | str] = {  # the same for a page, of rows that ``Table.shown`` counts
+    "assign": _("%(rows)s changed."),
+    "tag": _("%(rows)s tagged."),
+    "recategorise": _("%(rows)s re-categorised."),
+    "withdraw": _("%(rows)s withdrawn."),
+    "return": _("%(rows)s taken back in."),
+    "verify": _("%(rows)s marked as verified."),
+    "review": _("%(rows)s given a date for review."),
+    "remove": _("%(rows)s removed."),
+    "archive": _("%(rows)s archived."),
+    "unarchive": _("%(rows)s taken back from the archive."),
+    "pin": _("%(rows)s pinned."),
+    "unpin": _("%(rows)s unpinned."),
+    "merge": _("%(rows)s merged."),
+    "add": _("%(rows)s added."),
+    "compress": _("%(rows)s to be compressed."),
+    "consolidate": _("%(rows)s to be consolidated."),
+    "prune": _("%(rows)s to be pruned."),
+    "delete": _("%(rows)s deleted for ever."),
+    "retry": _("%(rows)s queued again."),
+    "dismiss": _("%(rows)s dismissed."),
+    "cancel": _("%(rows)s cancelled."),
+    "undo": _("%(rows)s as before."),
 }

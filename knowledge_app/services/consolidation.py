@@ -14,6 +14,7 @@ from typing import TypedDict
 
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.history import append_history
@@ -121,7 +122,7 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     """
     session = lock_session(plan.session.pk)
     if (session.epoch, session.last_consolidated) != (plan.session.epoch, plan.session.last_consolidated):
-        raise PlanStale("The session was cleared or consolidated meanwhile.")
+        raise PlanStale(gettext("The session was cleared or consolidated meanwhile."))
     run.epoch, run.from_position, run.to_position = session.epoch, session.last_consolidated, plan.end
     run.base_revision_number = plan.base.number if plan.base else None
     document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=_document(plan).pk)
@@ -129,7 +130,8 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     current = head.content if head else ""
     merged = merge_texts(plan.memory, current, proposal.memory, keep_both=True)
     if merged.text is None and approved:
-        raise PlanStale(f"{document.name} was changed since in the same lines. Edit it by hand, then reject this.")
+        words = gettext("%(document)s was changed since in the same lines. Edit it by hand, then reject this.")
+        raise PlanStale(words % {"document": document.name})
     wanted = overlay_texts(plan.memory, current, proposal.memory)
     flags = [] if approved else judge(document, current, wanted)
     if merged.text is None:
@@ -325,13 +327,14 @@ def undo_consolidation(run: Run, *, actor: Actor, now: datetime) -> None:
     Raises RunNotFitting, and says what, where something later builds on it: another revision, another run.
     """
     if run.session_id is None:
-        raise RunNotFitting("The session of this run was deleted.")
+        raise RunNotFitting(gettext("The session of this run was deleted."))
     session = lock_session(run.session_id)
     run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
     if run.kind != Run.Kind.CONSOLIDATION or run.status != Run.Status.DONE or run.origin != Run.Origin.HUB:
-        raise RunNotFitting(f"Run {run.pk} has nothing to undo.")
+        raise RunNotFitting(gettext("Run %(number)s has nothing to undo.") % {"number": run.pk})
     if (session.epoch, session.last_consolidated) != (run.epoch, run.to_position):
-        raise RunNotFitting("A later consolidation, or a new beginning, builds on this run: undo that first.")
+        words = gettext("A later consolidation, or a new beginning, builds on this run: undo that first.")
+        raise RunNotFitting(words)
     revision = MemoryRevision.objects.select_related("document", "base").filter(run=run).order_by("-number").first()
     if revision:
         _restore_before(revision, run, actor, now)
@@ -361,7 +364,8 @@ def _restore_before(revision: MemoryRevision, run: Run, actor: Actor, now: datet
     if document.head_id != revision.pk:
         later = document.revisions.filter(Q(number__gt=revision.number)).order_by("number").first()
         number = later.number if later else "?"
-        raise RunNotFitting(f"Revision {number} of {document.name} builds on this run: restore by hand instead.")
+        words = gettext("Revision %(number)s of %(document)s builds on this run: restore by hand instead.")
+        raise RunNotFitting(words % {"number": number, "document": document.name})
     before = revision.base
     revise_document(
         document,

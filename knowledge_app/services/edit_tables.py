@@ -1,10 +1,14 @@
-"""The tables whose rows can be edited, many at once: their models, and what one and many of their rows are called."""
+"""The tables whose rows can be edited, many at once: their models, and what their rows are called."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from django.db.models import Model
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext, override
 
 from knowledge_app.models import (
     CachedResponse,
@@ -20,27 +24,72 @@ from sessions_app.models import Run, Session
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose rows can be edited: its model, and what one and many of its rows are called."""
+    """A table whose rows can be edited: its model, what its rows are called, and how a number of them is said."""
 
     model: type[Model]
-    one: str
-    many: str
+    many: Promise | str
+    counted: Callable[[int], str]
     has_history: bool = True
     own_key: str = ""  # what no two rows of a workspace share, of a table whose rows are removed for good
     is_dated: bool = True  # an edit is a change of the row itself, and moves its updated_at
 
     def count(self, number: int) -> str:
-        return f"1 {self.one}" if number == 1 else f"{number:,} {self.many}"
+        """Return a number of rows as it is stored: the same for every reader."""
+        with override(None):
+            return self.shown(number)
+
+    def shown(self, number: int) -> str:
+        """Return a number of rows in the reader's language."""
+        return self.counted(number) % {"count": f"{number:,}"}
 
 
 TABLES = {
-    "knowledge": Table(KnowledgeEntry, "knowledge entry", "knowledge entries"),
-    "observations": Table(Observation, "observation", "observations"),
-    "key_values": Table(KeyValue, "key-value", "key-values"),
-    "cached": Table(CachedResponse, "cached response", "cached responses", has_history=False, own_key="key"),
-    "concerns": Table(Concern, "concern", "concerns", has_history=False),
-    "sessions": Table(Session, "session", "sessions", has_history=False, is_dated=False),
-    "history": Table(HistoryEntry, "history entry", "history entries", has_history=False),
-    "facts": Table(Fact, "fact", "facts", has_history=False),
-    "runs": Table(Run, "run", "runs", has_history=False),
+    "knowledge": Table(
+        KnowledgeEntry,
+        _("knowledge entries"),
+        lambda n: ngettext("%(count)s knowledge entry", "%(count)s knowledge entries", n),
+    ),
+    "observations": Table(
+        Observation,
+        _("observations"),
+        lambda n: ngettext("%(count)s observation", "%(count)s observations", n),
+    ),
+    "key_values": Table(
+        KeyValue,
+        _("key-values"),
+        lambda n: ngettext("%(count)s key-value", "%(count)s key-values", n),
+    ),
+    "cached": Table(
+        CachedResponse,
+        _("cached responses"),
+        lambda n: ngettext("%(count)s cached response", "%(count)s cached responses", n),
+        has_history=False,
+        own_key="key",
+    ),
+    "concerns": Table(
+        Concern,
+        _("concerns"),
+        lambda n: ngettext("%(count)s concern", "%(count)s concerns", n),
+        has_history=False,
+    ),
+    "sessions": Table(
+        Session,
+        _("sessions"),
+        lambda n: ngettext("%(count)s session", "%(count)s sessions", n),
+        has_history=False,
+        is_dated=False,
+    ),
+    "history": Table(
+        HistoryEntry,
+        _("history entries"),
+        lambda n: ngettext("%(count)s history entry", "%(count)s history entries", n),
+        has_history=False,
+    ),
+    "facts": Table(
+        Fact,
+        _("facts"),
+        lambda n: ngettext("%(count)s fact", "%(count)s facts", n),
+        has_history=False,
+    ),
+    "runs": Table(Run, _("runs"), lambda n: ngettext("%(count)s run", "%(count)s runs", n), has_history=False),
 }

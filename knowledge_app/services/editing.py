@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.memory import open_document, revise_document
@@ -66,7 +67,8 @@ def save_text(
     """
     text = clean_text(text.replace("\r\n", "\n"))
     if len(text) > MAX_CHARS:
-        raise TextTooLong(f"A document has at most {MAX_CHARS:,} characters; this one has {len(text):,}.")
+        words = gettext("A document has at most %(most)s characters; this one has %(count)s.")
+        raise TextTooLong(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(text):,}"})
     locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
     head = locked.head
     is_merged = False
@@ -74,7 +76,8 @@ def save_text(
         base = locked.revisions.filter(number=base_number).values_list("content", flat=True).first() or ""
         merged = merge_texts(base, head.content, text)
         if merged.text is None:
-            raise EditConflict(f"{document.name} was changed meanwhile in the same lines.", base, head)
+            words = gettext("%(document)s was changed meanwhile in the same lines.")
+            raise EditConflict(words % {"document": document.name}, base, head)
         text, is_merged = merged.text, True
     if head is not None and text == head.content:
         return Saved(None)
@@ -116,7 +119,7 @@ def edit_fact(fact: Fact, *, text: str, category: str, section: str, actor: Acto
     document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
     living = Fact.objects.filter(pk=fact.pk, died=None).first()
     if living is None or document.head is None:
-        raise NoSuchFact("This fact was removed meanwhile.")
+        raise NoSuchFact(gettext("This fact was removed meanwhile."))
     lines = document.head.content.split("\n")
     bullet = _BULLET.match(lines[living.line - 1])
     mark = bullet.group() if bullet else "- "
@@ -146,7 +149,7 @@ def _end_of_section(text: str, title: str) -> int:
     """Return where a section's next line goes: after its last line that isn't blank, counted from 0."""
     found = next((section for section in split_sections(text) if section.title == title), None)
     if found is None:
-        raise NoSuchFact(f"There is no section {title!r} any more.")
+        raise NoSuchFact(gettext("There is no section %(title)s any more.") % {"title": repr(title)})
     lines = text.split("\n")
     end = found.end - 1
     while end > found.start and not lines[end - 1].strip():

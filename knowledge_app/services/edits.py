@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Field, Model
+from django.utils.translation import gettext, gettext_noop
 from simple_history.utils import bulk_update_with_history
 
 from knowledge_app.models import (
@@ -82,7 +83,7 @@ def edit_rows(
     """
     groups = [[unit] if isinstance(unit, int) else list(unit) for unit in units]
     if not groups:
-        raise NothingChosen("Choose at least one row.")
+        raise NothingChosen(gettext("Choose at least one row."))
     options: dict[str, Any] = {"table": table, "action": action, "units": groups, "values": values or {}}
     options |= {name: value for name, value in (("reason", reason), ("along", along)) if value}
     return _start(workspace, options, sum(len(group) for group in groups), actor, now)
@@ -99,9 +100,11 @@ def undo_edit(run: Run, *, actor: Actor, now: datetime) -> Run:
         touched = list(EditedRow.objects.filter(run=locked).order_by("id").values_list("object_id", flat=True))
         is_broken_off = locked.status in BROKEN_OFF and touched
         if locked.kind != Run.Kind.EDIT or not (locked.status == Run.Status.DONE or is_broken_off):
-            raise RunNotFitting(f"Run {run.pk} is no edit that can be undone now.")
+            raise RunNotFitting(gettext("Run %(number)s is no edit that can be undone now.") % {"number": run.pk})
         if is_final(locked):
-            raise RunNotFitting(f"What edit {run.pk} did is final: it can't be undone.")
+            raise RunNotFitting(
+                gettext("What edit %(number)s did is final: it can't be undone.") % {"number": run.pk}
+            )
         Run.objects.filter(pk=locked.pk).update(status=Run.Status.UNDONE)
         offered = Confirmation.objects.filter(pk=locked.options.get("confirmation", 0))
         offered.update(status=Confirmation.Status.OFFERED, decided_at=None, decided_by="")
@@ -192,7 +195,7 @@ def _change_batch(run: Run, units: list[list[int]], seen: int, total: int, now: 
         _write(run, table, rows, _undoing(run, table, rows, pks), now)
     else:
         _write(run, table, rows, _changes(run, table, rows, units, now), now)
-    renew_lease(run, stage="writing", steps_done=seen, steps_total=total)
+    renew_lease(run, stage=gettext_noop("writing"), steps_done=seen, steps_total=total)
 
 
 def _changes(run: Run, table: Table, rows: dict[int, Model], units: list[list[int]], now: datetime) -> Changes:

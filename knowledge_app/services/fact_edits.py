@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.editing import Saved, save_text
@@ -46,7 +47,7 @@ def checked_category(text: str) -> str:
     """Return a category as it stands before a fact, "" for none. Raises BadCategory."""
     category = "_".join(clean_text(text).lower().split())
     if not _CATEGORY.fullmatch(category):
-        raise BadCategory("A category is one word of at most 64 letters, digits, - and _.")
+        raise BadCategory(gettext("A category is one word of at most 64 letters, digits, - and _."))
     return category
 
 
@@ -106,7 +107,8 @@ def undo_revision(document: MemoryDocument, number: int, *, actor: Actor, now: d
     made = document.revisions.filter(number=number).first()
     before = document.revisions.filter(number=number - 1).first()
     if made is None or before is None:
-        raise NothingToUndo(f"{document.name} has nothing before revision {number}.")
+        words = gettext("%(document)s has nothing before revision %(number)s.")
+        raise NothingToUndo(words % {"document": document.name, "number": number})
     reason = f"undid revision {number}"
     saved = save_text(document, before.content, base_number=number, actor=actor, reason=reason, now=now)
     if saved.revision is not None:

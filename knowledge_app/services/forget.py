@@ -16,6 +16,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext, ngettext, override
 
 from knowledge_app.models import EditedRow, Fact, FactSource, Forgotten, MemoryDocument
 from knowledge_app.services.edit_tables import TABLES
@@ -113,9 +114,9 @@ def apply_forget(
         rules = _rules(wish)
         preview = plan_forget(workspace, wish)
         if not preview.total:
-            raise NothingToForget("Nothing in this workspace holds it.")
+            raise NothingToForget(gettext("Nothing in this workspace holds it."))
         if preview.total != expected:
-            raise ForgetChanged(f"{preview.total:,} rows hold it now, not {expected:,}: look at the preview again.")
+            raise ForgetChanged(_changed(preview.total, expected))
         digests = _digests(workspace, wish)  # now: what a session taught is known only while it is there
         _stop_runs(workspace, now)
         for affected in list(walk(workspace, rules)):
@@ -135,10 +136,19 @@ def apply_forget(
             forgotten_by=actor.name[:200],
             forgotten_at=now,
         )
-        text = f"{receipt.get_kind_display().capitalize()} was forgotten in {preview.total:,} rows"
+        text = f"A {receipt.kind} was forgotten in {preview.total:,} rows"
         detail = {"kind": wish.kind, "rows": receipt.counts}
         record(actor, "memory.forgotten", "forgotten", receipt.pk, text, at=now, workspace=workspace, detail=detail)
     return receipt
+
+
+def _changed(now: int, before: int) -> str:
+    words = ngettext(
+        "%(count)s row holds it now, not %(expected)s: look at the preview again.",
+        "%(count)s rows hold it now, not %(expected)s: look at the preview again.",
+        now,
+    )
+    return words % {"count": f"{now:,}", "expected": f"{before:,}"}
 
 
 @transaction.atomic
@@ -162,11 +172,12 @@ def _rules(wish: Wish) -> Rules:
     if wish.kind == Forgotten.Kind.SOURCE:
         sources = frozenset(word.strip() for word in wish.words if word.strip())
         if not sources:
-            raise NothingToForget("Name a source.")
+            raise NothingToForget(gettext("Name a source."))
         return Rules(sources=sources)
     phrases = [phrase for word in wish.words if (phrase := phrase_of(word))]
     if not phrases:
-        raise NothingToForget("Give at least three letters or digits: fewer would take half of everything along.")
+        words = gettext("Give at least three letters or digits: fewer would take half of everything along.")
+        raise NothingToForget(words)
     found = find_phrases(phrases)
     is_person = wish.kind == Forgotten.Kind.PERSON
     redaction = Redaction(lines=found) if is_person else Redaction(words=found)
@@ -270,7 +281,8 @@ def _settle_documents(workspace: Workspace) -> None:
 
 
 def _name(row: Model) -> str:
-    name = str(row._meta.verbose_name_plural)
+    with override(None):  # it is stored, and the commands print it
+        name = str(row._meta.verbose_name_plural)
     return name if not name.startswith("historical ") else f"earlier states of {name.removeprefix('historical ')}"
 
 

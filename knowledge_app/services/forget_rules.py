@@ -13,6 +13,7 @@ from typing import Any
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.db.models import BinaryField, CharField, Field, ForeignKey, JSONField, Model, Q, QuerySet, TextField
+from django.utils.translation import gettext_noop
 from django_tasks_db.models import DBTaskResult
 
 from knowledge_app.models import (
@@ -79,6 +80,46 @@ EXACT_TABLES = ("key_values", "cached", "concerns")  # of edits, whose rows go w
 PERSON_TABLES = ("knowledge", "observations")
 EXAMPLE_CHARS = 160
 IDS = ("content_id", "uid", "idempotency_key")  # unique beside a foreign key
+NAMES = (  # of the tables, as the filter ``words`` shows them
+    gettext_noop("Access records"),
+    gettext_noop("Api tokens"),
+    gettext_noop("Append receipts"),
+    gettext_noop("Audit records"),
+    gettext_noop("Cached responses"),
+    gettext_noop("Concerns"),
+    gettext_noop("Confirmations"),
+    gettext_noop("Deleted sessions"),
+    gettext_noop("Earlier states of key values"),
+    gettext_noop("Earlier states of knowledge entries"),
+    gettext_noop("Earlier states of observations"),
+    gettext_noop("Edited rows"),
+    gettext_noop("Entries"),
+    gettext_noop("Facts"),
+    gettext_noop("Forgotten"),
+    gettext_noop("Held changes"),
+    gettext_noop("History entries"),
+    gettext_noop("Idempotent calls"),
+    gettext_noop("Import problems"),
+    gettext_noop("Import reports"),
+    gettext_noop("Jobs"),
+    gettext_noop("Key values"),
+    gettext_noop("Knowledge entries"),
+    gettext_noop("Log entries"),
+    gettext_noop("Memory documents"),
+    gettext_noop("Memory revisions"),
+    gettext_noop("Observations"),
+    gettext_noop("Recent searches"),
+    gettext_noop("Runs"),
+    gettext_noop("Saved searches"),
+    gettext_noop("Semantic graphs"),
+    gettext_noop("Sessions"),
+    gettext_noop("Source files"),
+    gettext_noop("Summaries"),
+    gettext_noop("Sync states"),
+    gettext_noop("Task Results"),
+    gettext_noop("Terms"),
+    gettext_noop("Webhook deliveries"),
+)
 
 
 @dataclass(frozen=True)

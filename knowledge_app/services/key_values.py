@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KeyValue
@@ -40,7 +41,8 @@ def find_key(workspace: Workspace, key: str) -> KeyValue:
     """Return the row of a key. Raises NoSuchKey where there is none, or it is withdrawn."""
     row = living(workspace).filter(key=key).first()
     if row is None:
-        raise NoSuchKey(f"{workspace.slug} has no key {key!r}.")
+        names = {"workspace": workspace.slug, "key": repr(key)}
+        raise NoSuchKey(gettext("%(workspace)s has no key %(key)s.") % names)
     return row
 
 
@@ -81,11 +83,13 @@ def checked(key: str, value: str) -> tuple[str, str]:
     """Return key and value as they are stored. Raises BadKeyValue."""
     key, value = clean_text(key), clean_text(value)
     if not key.strip():
-        raise BadKeyValue("A value needs a key.")
+        raise BadKeyValue(gettext("A value needs a key."))
     if len(key) > KEY_LENGTH:
-        raise BadKeyValue(f"A key has at most {KEY_LENGTH} characters; this one has {len(key):,}.")
+        words = gettext("A key has at most %(most)s characters; this one has %(count)s.")
+        raise BadKeyValue(words % {"most": KEY_LENGTH, "count": f"{len(key):,}"})
     if len(value) > MAX_CHARS:
-        raise BadKeyValue(f"A value has at most {MAX_CHARS:,} characters; this one has {len(value):,}.")
+        words = gettext("A value has at most %(most)s characters; this one has %(count)s.")
+        raise BadKeyValue(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(value):,}"})
     return key, value
 
 
@@ -110,5 +114,5 @@ def restore_value(row: KeyValue, state: int, *, actor: Actor, now: datetime) -> 
     """Give a key the value of an earlier state, by that state's number. Raises NoSuchKey."""
     old = row.history.filter(history_id=state).first()
     if old is None:
-        raise NoSuchKey(f"{row.key!r} has no state {state}.")
+        raise NoSuchKey(gettext("%(key)s has no state %(state)s.") % {"key": repr(row.key), "state": state})
     return change_value(row, old.value, is_json=old.is_json, actor=actor, now=now)

@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Least
+from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
@@ -51,7 +52,7 @@ class KnowledgeExists(MemoryHubError):
     code = "knowledge_exists"
 
     def __init__(self, other: KnowledgeEntry) -> None:
-        super().__init__("Another entry of this category says exactly that. Merge the two.", id=other.pk)
+        super().__init__(gettext("Another entry of this category says exactly that. Merge the two."), id=other.pk)
         self.other = other
 
 
@@ -119,9 +120,10 @@ def add_knowledge(
 def clean_content(content: str) -> str:
     text = clean_text(content).strip()
     if not text:
-        raise BadKnowledge("An entry needs something to say.")
+        raise BadKnowledge(gettext("An entry needs something to say."))
     if len(text) > MAX_CHARS:
-        raise BadKnowledge(f"An entry has at most {MAX_CHARS:,} characters; this one has {len(text):,}.")
+        words = gettext("An entry has at most %(most)s characters; this one has %(count)s.")
+        raise BadKnowledge(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(text):,}"})
     return text
 
 
@@ -129,7 +131,8 @@ def clean_tags(tags: Sequence[str]) -> list[str]:
     """Return tags without repeats and spaces round them. Raises BadKnowledge for too many or too long ones."""
     clean = list(dict.fromkeys(tag for raw in tags if (tag := " ".join(clean_text(raw).split()))))
     if len(clean) > MAX_TAGS or any(len(tag) > MAX_TAG for tag in clean):
-        raise BadKnowledge(f"At most {MAX_TAGS} tags of {MAX_TAG} characters.")
+        limits = {"tags": MAX_TAGS, "characters": MAX_TAG}
+        raise BadKnowledge(gettext("At most %(tags)s tags of %(characters)s characters.") % limits)
     return clean
 
 
@@ -185,7 +188,7 @@ def recategorise(
     Raises NothingChosen, NothingToMove where none can move, BadKnowledge for an unknown category.
     """
     if category not in CATEGORIES:
-        raise BadKnowledge(f"The categories are {', '.join(CATEGORIES)}.")
+        raise BadKnowledge(gettext("The categories are %(names)s.") % {"names": ", ".join(CATEGORIES)})
     taken = set(_living(workspace).filter(category=category).values_list("identity", flat=True))
     moving: list[int] = []
     for pk, content in _contents(workspace, pks):
@@ -194,7 +197,7 @@ def recategorise(
             moving.append(pk)
             taken.add(identity)
     if pks and not moving:
-        raise NothingToMove("Nothing was different: the category says all of that already.")
+        raise NothingToMove(gettext("Nothing was different: the category says all of that already."))
     run = edit_rows(workspace, "knowledge", "assign", moving, values={"category": category}, actor=actor, now=now)
     return run, len(pks) - len(moving)
 

@@ -6,6 +6,7 @@ import hashlib
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from memoryhub.lib.errors import MemoryHubError
@@ -64,7 +65,8 @@ def revise_document(
         )
         moved = MemoryDocument.objects.filter(pk=document.pk, head=base).update(head=revision, updated_at=now)
         if not moved:
-            raise StaleBase(f"{document.name} was changed by someone else meanwhile. Load it again and merge.")
+            words = gettext("%(document)s was changed by someone else meanwhile. Load it again and merge.")
+            raise StaleBase(words % {"document": document.name})
         document.head, document.updated_at = revision, now
         if not is_passing:
             keep_facts_in_step(document, revision)

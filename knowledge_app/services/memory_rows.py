@@ -9,6 +9,7 @@ from datetime import date, datetime
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext_noop
 
 from knowledge_app.models import CachedResponse, Fact, KeyValue, KnowledgeEntry, Observation
 from memoryhub.lib.scanners import MASK, ORDER, SECRET, Match, mask_secrets, scan_orders, scan_value
@@ -18,14 +19,15 @@ from sessions_app.models import Entry, Workspace
 FACTS, KNOWLEDGE, OBSERVATIONS = "facts", "knowledge", "observations"
 KEY_VALUES, CACHED, ENTRIES = "key_values", "cached", "entries"
 MEMORY = (FACTS, KNOWLEDGE, OBSERVATIONS, KEY_VALUES, CACHED)  # entries are what was said, not what is remembered
-WORDS = {
-    FACTS: "fact",
-    KNOWLEDGE: "knowledge entry",
-    OBSERVATIONS: "observation",
-    KEY_VALUES: "key-value",
-    CACHED: "cached response",
-    ENTRIES: "message",
+LABELS = {  # as the filter ``words`` shows them
+    FACTS: gettext_noop("Fact"),
+    KNOWLEDGE: gettext_noop("Knowledge entry"),
+    OBSERVATIONS: gettext_noop("Observation"),
+    KEY_VALUES: gettext_noop("Key-value"),
+    CACHED: gettext_noop("Cached response"),
+    ENTRIES: gettext_noop("Message"),
 }
+WORDS = {table: label.lower() for table, label in LABELS.items()}
 BATCH_ROWS, BATCH_MESSAGES = 500, 100
 SHOWN_CHARS = 400
 READ_CHARS = 60_000  # of a row that is shown: what lies beyond stays unread

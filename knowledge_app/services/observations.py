@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import Confirmation, Observation
@@ -98,11 +99,12 @@ def store(
 def _checked(one: Said) -> Said:
     content = clean_text(one.content).strip()
     if one.category not in CATEGORIES:
-        raise BadObservation(f"The kinds are {', '.join(CATEGORIES)}.")
+        raise BadObservation(gettext("The kinds are %(names)s.") % {"names": ", ".join(CATEGORIES)})
     if not content:
-        raise BadObservation("An observation needs something to say.")
+        raise BadObservation(gettext("An observation needs something to say."))
     if len(content) > MAX_CHARS:
-        raise BadObservation(f"An observation has at most {MAX_CHARS:,} characters; this one has {len(content):,}.")
+        words = gettext("An observation has at most %(most)s characters; this one has %(count)s.")
+        raise BadObservation(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(content):,}"})
     return Said(one.category, content, clean_text(one.source).strip()[:MAX_SOURCE])
 
 
@@ -199,7 +201,7 @@ def decide(confirmation: Confirmation, *, is_same: bool, actor: Actor, now: date
     """
     locked = Confirmation.objects.select_for_update(of=("self",)).get(pk=confirmation.pk)
     if locked.status != Confirmation.Status.OFFERED:
-        raise AlreadyDecided("This was decided already.")
+        raise AlreadyDecided(gettext("This was decided already."))
     locked.status = Confirmation.Status.CONFIRMED if is_same else Confirmation.Status.KEPT_APART
     locked.decided_at, locked.decided_by = now, actor.name[:200]
     locked.save(update_fields=["status", "decided_at", "decided_by"])

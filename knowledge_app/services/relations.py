@@ -9,6 +9,7 @@ from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Max, Q
+from django.utils.translation import gettext
 
 from knowledge_app.models import Term, TermRelation
 from knowledge_app.services.graph import neighbours_of
@@ -41,7 +42,7 @@ def find_term(workspace: Workspace, text: str) -> Term:
     found = Term.objects.defer("embedding").filter(workspace=workspace, text__in={text, text.lower()})
     terms = {term.text: term for term in found}
     if not terms:
-        raise TermNotFound(f"The graph has no term {text!r}.")
+        raise TermNotFound(gettext("The graph has no term %(term)s.") % {"term": repr(text)})
     return terms.get(text) or terms[text.lower()]
 
 
@@ -58,13 +59,14 @@ def decide(one: Term, other: Term, action: str, *, actor: Actor, now: datetime) 
 def _decide(one: Term, other: Term, action: str, actor: Actor, now: datetime) -> None:
     values, event, words = ACTIONS[action]
     if one.workspace_id != other.workspace_id or one.pk == other.pk:
-        raise RelationNotFitting("A term is related to other terms only.")
+        raise RelationNotFitting(gettext("A term is related to other terms only."))
     if action == "pin":
         _relate(one, other)
         _relate(other, one)
     both = Q(term=one, related=other) | Q(term=other, related=one)
     if not TermRelation.objects.filter(both).update(**values):
-        raise RelationNotFitting(f"{one.text!r} and {other.text!r} are not related: pin them to relate them.")
+        told = gettext("%(one)s and %(other)s are not related: pin them to relate them.")
+        raise RelationNotFitting(told % {"one": repr(one.text), "other": repr(other.text)})
     record(
         actor,
         event,

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext
 
 from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.memory import revise_document
@@ -51,7 +52,8 @@ def text_with(change: HeldChange, chosen: Collection[int]) -> str:
     hunks = hunks_of(change)
     unknown = set(chosen) - {hunk.number for hunk in hunks}
     if unknown:
-        raise CannotDecide(f"There is no part {min(unknown)}: this change has parts 0 to {len(hunks) - 1}.")
+        words = gettext("There is no part %(number)s: this change has parts 0 to %(last)s.")
+        raise CannotDecide(words % {"number": min(unknown), "last": len(hunks) - 1})
     lines = _ours(change).split("\n")
     for hunk in reversed(hunks):
         if hunk.number in chosen:
@@ -70,7 +72,7 @@ def close_change(
     status = HeldChange.Status.APPROVED if approve else HeldChange.Status.REJECTED
     pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
     if not pending.update(status=status, decided_by=user, decided_at=now, decision_reason=reason):
-        raise CannotDecide("This change was decided already.")
+        raise CannotDecide(gettext("This change was decided already."))
     verb = "approved" if approve else "rejected"
     record(
         actor,
@@ -93,7 +95,8 @@ def take_text(change: HeldChange, text: str, *, actor: Actor, now: datetime) -> 
     head = document.head.content if document.head else ""
     merged = merge_texts(_ours(change), head, text)
     if merged.text is None:
-        raise CannotDecide(f"{document.name} was changed since in the same lines. Edit it by hand, then reject this.")
+        words = gettext("%(document)s was changed since in the same lines. Edit it by hand, then reject this.")
+        raise CannotDecide(words % {"document": document.name})
     is_file = _is_text_of_file(change, document)
     if is_file and merged.text != change.proposed:
         _keep_text_of_file(change, document, now)

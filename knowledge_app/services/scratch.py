@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Max, Model
+from django.utils.translation import gettext
 
 from knowledge_app.models import (
     CachedResponse,
@@ -60,7 +61,9 @@ def end_run(workspace: Workspace, *, actor: Actor, now: datetime) -> dict[str, i
 @transaction.atomic
 def _end(workspace: Workspace, actor: Actor, now: datetime) -> dict[str, int]:
     if Workspace.objects.select_for_update().get(pk=workspace.pk).persist_memory:
-        raise NotScratch("This workspace keeps its memory: only a scratchpad is emptied (setting: Keep memory).")
+        raise NotScratch(
+            gettext("This workspace keeps its memory: only a scratchpad is emptied (setting: Keep memory).")
+        )
     counts: dict[str, int] = {}
     for model in _TABLES:
         rows = model._default_manager.filter(workspace=workspace)

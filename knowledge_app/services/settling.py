@@ -15,6 +15,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.translation import gettext
 
 from knowledge_app.models import Concern, Fact, MemoryDocument
 from knowledge_app.services.editing import bring_back, curate_facts, remove_facts
@@ -68,7 +69,9 @@ def withdraw(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: d
     places = {(concern.table, concern.object_id) for concern in concerns}
     places = {place for place in places if place[0] != ENTRIES}
     if concerns and not places:
-        raise NotWithdrawable("Messages stay as they were said: dismiss the concern, or forget what it is about.")
+        raise NotWithdrawable(
+            gettext("Messages stay as they were said: dismiss the concern, or forget what it is about.")
+        )
     along = _take_out(workspace, places, actor, now)
     return _settle(workspace, _about(workspace, places), along | {"words": f"{_rows(places)} withdrawn"}, actor, now)
 
@@ -90,7 +93,7 @@ def keep(workspace: Workspace, pks: Collection[int], *, other: bool, actor: Acto
         if concern.kind == Kind.DUPLICATE and stays[0] == goes[0] and stays[0] in MERGED:
             merged[stays].append(goes[1])
     if not concerns:
-        raise NothingChosen("Choose at least one pair.")
+        raise NothingChosen(gettext("Choose at least one pair."))
     rest = gone - {(stays[0], pk) for stays, pks_ in merged.items() for pk in pks_}
     along = _take_out(workspace, rest, actor, now)
     for table in MERGED:
@@ -111,7 +114,7 @@ def review(workspace: Workspace, pks: Collection[int], *, by: date | None, actor
     Raises NothingChosen, TooMany, and WrongDay for a day that isn't to come.
     """
     if by is None or by <= timezone.localdate(now):
-        raise WrongDay("Give the date as a day to come.")
+        raise WrongDay(gettext("Give the date as a day to come."))
     words = f"to be reviewed by {by.day} {by:%b} {by.year}"
     return _refresh(workspace, pks, "review", {"review_by": by.isoformat()}, words, actor, now)
 
@@ -128,7 +131,7 @@ def _refresh(
     stale = [concern for concern in _chosen(workspace, pks) if concern.kind == Kind.STALE]
     places = {(concern.table, concern.object_id) for concern in stale}
     if not places:
-        raise NothingChosen("Choose at least one stale row.")
+        raise NothingChosen(gettext("Choose at least one stale row."))
     along: dict[str, Any] = {"runs": [], "facts": [], "dates": []}
     for table, rows in _by_table(places).items():
         if table == FACTS:
@@ -206,10 +209,13 @@ def _chosen(
 ) -> list[Concern]:
     most = limit or MAX_AT_ONCE
     if len(pks) > most:
-        raise TooMany(f"Choose at most {most:,} concerns at once; these are {len(pks):,}.")
+        words = gettext("Choose at most %(most)s concerns at once; these are %(count)s.")
+        raise TooMany(words % {"most": f"{most:,}", "count": f"{len(pks):,}"})
     found = list(Concern.objects.filter(workspace=workspace, status=status, pk__in=pks).order_by("id"))
     if not found:
-        raise NothingChosen(f"Choose at least one concern that is {status}.")
+        if status == Status.DISMISSED:
+            raise NothingChosen(gettext("Choose at least one concern that is dismissed."))
+        raise NothingChosen(gettext("Choose at least one concern that is open."))
     return found
 
 
@@ -217,7 +223,7 @@ def _settle(
     workspace: Workspace, concerns: Sequence[Concern], along: dict[str, Any], actor: Actor, now: datetime
 ) -> Run:
     if not concerns:
-        raise NothingChosen("Choose at least one concern that this can settle.")
+        raise NothingChosen(gettext("Choose at least one concern that this can settle."))
     return _mark(workspace, concerns, Status.SETTLED, along, actor, now)
 
 

@@ -12,6 +12,8 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
@@ -23,6 +25,12 @@ from memoryhub.lib.gate import brief
 from memoryhub.lib.tables import Table, check_rows
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record
+
+NO_SUCH_COLUMN = {
+    "knowledge": _("There is no column %(name)s. Tables of knowledge entries have: %(columns)s."),
+    "observations": _("There is no column %(name)s. Tables of observations have: %(columns)s."),
+    "key_values": _("There is no column %(name)s. Tables of key-values have: %(columns)s."),
+}
 
 
 class UnfitTable(MemoryHubError):
@@ -47,17 +55,19 @@ def take_table(
     try:
         return retry.write(lambda: _take(table, rows, source, zone, actor, now))
     except IntegrityError as error:
-        raise UnfitTable("Rows of this table were added meanwhile. Upload it again to see what is left.") from error
+        words = gettext("Rows of this table were added meanwhile. Upload it again to see what is left.")
+        raise UnfitTable(words) from error
 
 
 def _check_columns(table: str, headers: list[str]) -> None:
     known = TAKING[table].columns
     unknown = next((name for name in headers if name not in known), "")
     if unknown:
-        many = TABLES[table].many
-        raise UnfitTable(f"There is no column {brief(unknown)}. Tables of {many} have: {', '.join(known)}.")
+        raise UnfitTable(str(NO_SUCH_COLUMN[table]) % {"name": brief(unknown), "columns": ", ".join(known)})
     if "workspace" not in headers:
-        raise UnfitTable("The column workspace is missing: it names each row's workspace, as its address does.")
+        raise UnfitTable(
+            gettext("The column workspace is missing: it names each row's workspace, as its address does.")
+        )
 
 
 @transaction.atomic

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services import cells
 from knowledge_app.services.derived import derive
@@ -24,7 +27,17 @@ from sessions_app.models.conversations import KEY_LENGTH
 
 BATCH_ROWS = 500
 MAX_ID_DIGITS = 18
-MASK = "(hidden)"
+MASK = _("(hidden)")
+NO_SUCH_ROW = {
+    "knowledge": _("%(workspace)s has no knowledge entry %(id)s; to add the row as a new one, empty its id"),
+    "observations": _("%(workspace)s has no observation %(id)s; to add the row as a new one, empty its id"),
+    "key_values": _("%(workspace)s has no key-value %(id)s; to add the row as a new one, empty its id"),
+}
+ANOTHER_OWN_ID = {
+    "knowledge": _("%(column)s: knowledge entry %(id)s has %(own_id)s, for ever"),
+    "observations": _("%(column)s: observation %(id)s has %(own_id)s, for ever"),
+    "key_values": _("%(column)s: key-value %(id)s has %(own_id)s, for ever"),
+}
 Values = dict[str, Any]
 
 
@@ -103,7 +116,8 @@ def _settle_knowledge(row: Candidate) -> None:
         row.values.pop("category", None)
         if row.kept is None or category:
             row.values["category"] = KnowledgeEntry.Category.LEARNED_FACT.value
-            row.plan.notes.append(f"the category {brief(category) or '(none)'} is unknown; taken as learned_fact")
+            note = gettext("the category %(category)s is unknown; taken as learned_fact")
+            row.plan.notes.append(note % {"category": brief(category) or gettext("(none)")})
     _settle_content(row)
 
 
@@ -112,13 +126,14 @@ def _settle_observation(row: Candidate) -> None:
     if not category and row.kept is not None:
         row.values.pop("category", None)
     elif category not in Observation.Category.values:
-        raise WrongRow(f"the category {brief(category) or '(none)'} is none of finding, insight, lesson")
+        words = gettext("the category %(category)s is none of finding, insight, lesson")
+        raise WrongRow(words % {"category": brief(category) or gettext("(none)")})
     _settle_content(row)
 
 
 def _settle_content(row: Candidate) -> None:
     if not row.values.get("content", "" if row.kept is None else "kept").strip():
-        raise WrongRow("it has no content")
+        raise WrongRow(gettext("it has no content"))
 
 
 def _settle_key_value(row: Candidate) -> None:
@@ -129,13 +144,13 @@ def _settle_key_value(row: Candidate) -> None:
             row.values.pop("is_json", None)
             return
         if row.kept is None and row.is_secret:
-            raise WrongRow("its value is a secret that tables leave out: give it, or take the row out")
+            raise WrongRow(gettext("its value is a secret that tables leave out: give it, or take the row out"))
     kept = row.kept or KeyValue()
     if row.values.get("is_json", kept.is_json):
         try:
             decode_json(row.values.get("value", kept.value))
         except BadJSON as error:
-            raise WrongRow("its value is no JSON, though is_json says so") from error
+            raise WrongRow(gettext("its value is no JSON, though is_json says so")) from error
 
 
 TAKING = {
@@ -219,11 +234,12 @@ def _place(candidates: Sequence[Candidate]) -> None:
         row.workspace = known.get(row.slug)
         forgotten = rules.get(row.slug)
         if row.workspace is None:
-            row.plan.errors.append(
-                f"there is no workspace {brief(row.slug)}" if row.slug else "it names no workspace"
-            )
+            missing = gettext("there is no workspace %(name)s") % {"name": brief(row.slug)}
+            row.plan.errors.append(missing if row.slug else gettext("it names no workspace"))
         elif forgotten and forgotten.mentions([row.own_id, *row.values.values()]):
-            row.plan.errors.append("it holds what was forgotten; an operator can allow it on the page of forgetting")
+            row.plan.errors.append(
+                gettext("it holds what was forgotten; an operator can allow it on the page of forgetting")
+            )
 
 
 def _read(taking: Taking, row: Candidate, given: Mapping[str, Any], zone: tzinfo) -> Candidate:
@@ -239,10 +255,11 @@ def _read(taking: Taking, row: Candidate, given: Mapping[str, Any], zone: tzinfo
     if number.isdecimal() and len(number) <= MAX_ID_DIGITS:
         row.pk = int(number)
     elif number:
-        row.plan.errors.append(f"id: {brief(number)} is no number")
+        row.plan.errors.append(gettext("id: %(number)s is no number") % {"number": brief(number)})
     row.own_id = cell(taking.own_id, cells.text) if taking.own_id in given else None
     if row.own_id and len(row.own_id) > KEY_LENGTH:
-        row.plan.errors.append(f"{taking.own_id}: longer than {KEY_LENGTH} characters")
+        too_long = gettext("%(column)s: longer than %(count)s characters")
+        row.plan.errors.append(too_long % {"column": taking.own_id, "count": KEY_LENGTH})
     row.is_secret = bool(cell("is_secret", cells.flag)) if "is_secret" in given else False
     row.values = {name: cell(name, reader) for name, reader in taking.readers.items() if name in given}
     row.plan.label = brief(str(row.own_id if taking.own_id == "key" else row.values.get("content", "")))
@@ -281,7 +298,7 @@ class _Finder:
             kept.workspace = row.workspace  # at hand for whoever tells of it
             return kept
         if row.own_id is None and self.table == "key_values":
-            raise WrongRow("it has neither an id nor a key")
+            raise WrongRow(gettext("it has neither an id nor a key"))
         if not row.own_id and self.table != "key_values":
             row.own_id = _identity(row) if self.table == "knowledge" else str(uuid.uuid4())
         return None
@@ -292,12 +309,12 @@ class _Finder:
             named = self.by_own_id.get((workspace.pk, row.own_id)) if row.own_id is not None else None
             return named or self.by_identity.get(says) or (None if row.own_id else self.by_own_id.get(says))
         kept = self.by_pk.get(row.pk)
-        one = TABLES[self.table].one
         if kept is None or kept.workspace_id != workspace.pk:
-            raise WrongRow(f"{workspace.slug} has no {one} {row.pk}; to add the row as a new one, empty its id")
+            raise WrongRow(str(NO_SUCH_ROW[self.table]) % {"workspace": workspace.slug, "id": row.pk})
         own_id = getattr(kept, self.taking.own_id)
         if row.own_id not in (None, own_id) and (row.own_id or self.taking.own_id == "key"):
-            raise WrongRow(f"{self.taking.own_id}: {one} {row.pk} has {brief(own_id)}, for ever")
+            named = {"column": self.taking.own_id, "id": row.pk, "own_id": brief(own_id)}
+            raise WrongRow(str(ANOTHER_OWN_ID[self.table]) % named)
         return kept
 
 
@@ -321,7 +338,7 @@ def _only_once(seen: dict[object, int], table: str, row: Candidate) -> None:
         places.append((row.slug, "says", _identity(row)))
     for place in places:
         if place in seen:
-            raise WrongRow(f"it is the same as row {seen[place]}")
+            raise WrongRow(gettext("it is the same as row %(number)s") % {"number": seen[place]})
         seen[place] = row.plan.number
 
 
@@ -349,5 +366,5 @@ def _apply(table: str, taking: Taking, row: Candidate, judged: Judged, now: date
 
 
 def _masked(change: tuple[str, Any, Any]) -> tuple[str, Any, Any]:
-    name, before, _ = change
-    return name, MASK if before is not None else None, MASK
+    name, before, _after = change
+    return name, str(MASK) if before is not None else None, str(MASK)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from knowledge_app.services.changes import WORDS
+from knowledge_app.services.changes import SENTENCES
 from knowledge_app.services.edit_tables import TABLES
 from knowledge_app.services.edits import NothingChosen, is_final
 from knowledge_app.services.tables import EXPORTS
@@ -40,12 +40,12 @@ def tell(request: HttpRequest, run: Run, left: str = "") -> None:
     if run.is_live:
         messages.info(request, _("A worker is at it; this page shows how far it is."))
         return
-    table, changed = TABLES[run.options["table"]], run.proposal["changed"]
+    changed = run.proposal["changed"]
     said = [left, "" if left else _passed_over(run.proposal.get("passed_over", 0))]
     if not changed:
         messages.info(request, " ".join(part for part in (_("Nothing was different."), left) if part))
         return
-    words = f"{table.count(changed)} {WORDS[run.options['action']]}."
+    words = str(SENTENCES[run.options["action"]]) % {"rows": TABLES[run.options["table"]].shown(changed)}
     undo = "" if is_final(run) else str(run.pk)
     messages.success(request, " ".join(part for part in (words, *said) if part), extra_tags=undo)
 
@@ -99,7 +99,7 @@ def export_chosen(
     export = EXPORTS[table]
     made = export_rows(export, export.model._default_manager.filter(workspace=workspace, pk__in=pks))
     if not len(made):
-        raise NothingChosen("Choose at least one row.")
+        raise NothingChosen(_("Choose at least one row."))
     actor, count = person(request), len(made)
     text = f"{count:,} row{'' if count == 1 else 's'} of the table {table} exported"
     record(actor, "rows.exported", "workspace", workspace.pk, text, at=timezone.now(), workspace=workspace)

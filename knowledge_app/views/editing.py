@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.forms import EditForm, FactForm
@@ -96,8 +97,8 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _say(request: HttpRequest, is_changed: bool, *, is_merged: bool) -> None:  # noqa: FBT001  private
-    words = "Saved, and merged with what changed meanwhile." if is_merged else "Saved."
-    messages.success(request, words if is_changed else "Nothing was different.")
+    words = gettext("Saved, and merged with what changed meanwhile.") if is_merged else gettext("Saved.")
+    messages.success(request, words if is_changed else gettext("Nothing was different."))
 
 
 @require_POST
@@ -112,10 +113,11 @@ def restore(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespon
     document = find_document(request, slug, pk, role=EDITOR)
     get_object_or_404(document.revisions, number=number)
     restored = restore_revision(document, number, actor=person(request), now=timezone.now())
-    words = (
-        f"Revision {number} is in force again, as revision {restored.number}." if restored else "It is so already."
-    )
-    messages.success(request, words)
+    if restored:
+        words = gettext("Revision %(number)s is in force again, as revision %(as_number)s.")
+        messages.success(request, words % {"number": number, "as_number": restored.number})
+    else:
+        messages.success(request, gettext("It is so already."))
     return redirect("knowledge:document", slug, pk)
 
 
@@ -163,7 +165,7 @@ def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         except MemoryHubError as error:
             form.add_error(None, error.message)
         else:
-            messages.success(request, "Saved.")
+            messages.success(request, gettext("Saved."))
             return redirect(f"{reverse('knowledge:facts', args=[slug, fact.document_id])}#fact-{edited.pk}")
     context = {"workspace": workspace, "document": fact.document, "fact": fact, "form": form}
     return render_page(request, "knowledge_app/fact_edit.html", context, status=422 if form.errors else 200)
@@ -175,15 +177,14 @@ def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if request.method == "POST":
         chosen = numbers_of(request.POST.getlist("line"))
         if document.head and request.POST.get("base") != str(document.head.number):
-            messages.error(request, "The document changed meanwhile: look again.")
+            messages.error(request, gettext("The document changed meanwhile: look again."))
             return redirect("knowledge:compact", slug, pk)
         revision = apply_compaction(document, chosen, actor=person(request), now=timezone.now())
-        words = (
-            f"Removed, as revision {revision.number}; what went stays findable."
-            if revision
-            else "Nothing was chosen."
-        )
-        messages.success(request, words)
+        if revision:
+            words = gettext("Removed, as revision %(number)s; what went stays findable.")
+            messages.success(request, words % {"number": revision.number})
+        else:
+            messages.success(request, gettext("Nothing was chosen."))
         return redirect("knowledge:document", slug, pk)
     wish = request.GET.get("threshold", "")
     threshold = float(wish) if wish in THRESHOLDS else DEFAULT_THRESHOLD
@@ -205,7 +206,7 @@ def return_fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     fact = get_object_or_404(Fact, workspace=workspace, pk=pk, died__isnull=False)
     try:
         bring_back(fact, actor=person(request), now=timezone.now())
-        messages.success(request, "The fact is back.")
+        messages.success(request, gettext("The fact is back."))
     except MemoryHubError as error:
         messages.error(request, error.message)
     return redirect("knowledge:document", slug, fact.document_id)

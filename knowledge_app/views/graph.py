@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
@@ -43,11 +47,14 @@ def term(request: HttpRequest, slug: str, pk: int, form: RelateForm | None = Non
         "dimensions": len(bytes(found.embedding)) // 4,
         "neighbours": neighbours,
         "removed": [neighbour for neighbour in relations if neighbour.is_removed],
-        "naming": [
-            relation.term
-            for relation in naming.order_by("term__text")[:SHOWN_NEIGHBOURS]
-            if relation.term_id not in shown
-        ],
+        "naming": _links(
+            slug,
+            [
+                relation.term
+                for relation in naming.order_by("term__text")[:SHOWN_NEIGHBOURS]
+                if relation.term_id not in shown
+            ],
+        ),
         "nodes": ring([_node(slug, neighbour) for neighbour in neighbours[:PICTURED]]),
         "fields": further_fields(found),
         "observations": observations_with(workspace, found.text),
@@ -56,6 +63,12 @@ def term(request: HttpRequest, slug: str, pk: int, form: RelateForm | None = Non
         "form": form or RelateForm(),
     }
     return render(request, "knowledge_app/term.html", context, status=422 if form and form.errors else 200)
+
+
+def _links(slug: str, terms: Iterable[Term]) -> SafeString:
+    """Return links to terms, as a sentence names them."""
+    rows = ((reverse("knowledge:term", args=[slug, one.pk]), one.text) for one in terms)
+    return format_html_join(", ", '<a href="{}" dir="auto">{}</a>', rows)
 
 
 def _node(slug: str, neighbour: Related) -> tuple[str, str, float | None]:

@@ -146,8 +146,8 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             return service.restore_value(row, state, actor=actor, now=now), ""
         if "value" in request.POST:
             if row.is_secret and not request.POST["value"]:
-                raise service.BadKeyValue("Give the new value: the masked one stays as it is.")
-            _, value = service.checked(row.key or "-", request.POST["value"].replace("\r\n", "\n"))
+                raise service.BadKeyValue(_("Give the new value: the masked one stays as it is."))
+            value = service.checked(row.key or "-", request.POST["value"].replace("\r\n", "\n"))[1]
             return service.change_value(row, value, actor=actor, now=now), ""
         return _edit(request, workspace, [pk]), ""
 

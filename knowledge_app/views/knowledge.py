@@ -2,12 +2,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -78,7 +79,7 @@ def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "entries": with_further_fields(page.rows) if page else [],
         "groups": groups,
-        "title": KnowledgeEntry.Category(chosen).label if chosen else "Entries",
+        "title": KnowledgeEntry.Category(chosen).label if chosen else _("Entries"),
         "actions": WITHDRAWN if state == "withdrawn" else IN_USE,
         "state": state,
         "may_edit": has_role(request.user, workspace, EDITOR),
@@ -143,7 +144,11 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[R
     actor, now = person(request), timezone.now()
     if action == "move" and category in KnowledgeEntry.Category.values:
         run, behind = service.recategorise(workspace, pks, category, actor=actor, now=now)
-        words = _("%(count)s stay: the category says that already. Merge duplicates joins them.")
+        words = ngettext(
+            "%(count)s stays: the category says that already. Merge duplicates joins them.",
+            "%(count)s stay: the category says that already. Merge duplicates joins them.",
+            behind,
+        )
         return run, words % {"count": f"{behind:,}"} if behind else ""
     if action == "merge":
         return _merge_chosen(request, workspace, pks)
@@ -177,7 +182,7 @@ def _day(text: str) -> str:
     try:
         return parse_date(text).isoformat() if text else ""  # type: ignore[union-attr]
     except (ValueError, AttributeError) as error:
-        raise service.BadKnowledge("Give the date as a day.") from error
+        raise service.BadKnowledge(_("Give the date as a day.")) from error
 
 
 def new_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
@@ -326,9 +331,11 @@ def knowledge_markdown(request: HttpRequest, slug: str) -> HttpResponse:
     as_markdown.check_amount(fitting.count())
     entries = list(fitting.order_by(*ORDER))
     note_page(request, workspace, "knowledge.exported", seen_rows("knowledge", [entry.pk for entry in entries]))
+    with translation.override(settings.LANGUAGE_CODE):
+        labels = {category: str(category.label) for category in KnowledgeEntry.Category}
     groups = [
-        (category.label, [(entry.content, ", ".join(entry.tags)) for entry in entries if entry.category == category])
-        for category in KnowledgeEntry.Category
+        (label, [(entry.content, ", ".join(entry.tags)) for entry in entries if entry.category == category])
+        for category, label in labels.items()
     ]
     text = as_markdown.listing(f"Knowledge of {workspace.name}", groups)
     return markdown(text, f"knowledge-{slug}", is_shown="copy" in request.GET)

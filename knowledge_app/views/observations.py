@@ -153,7 +153,7 @@ def new_observation(request: HttpRequest, slug: str) -> HttpResponse:
             added = note_added(workspace, "observations", [stored.added[0].pk], actor=actor, now=now)
             messages.success(request, _("Added."), extra_tags=str(added.pk))
             return redirect("knowledge:observation", slug, stored.added[0].pk)
-        messages.info(request, "Something much like it is known already: say whether it is the same.")
+        messages.info(request, _("Something much like it is known already: say whether it is the same."))
         return redirect("knowledge:offered", slug)
     context = {"workspace": workspace, "form": form}
     return render_page(request, "knowledge_app/observation_new.html", context, status=422 if form.errors else 200)
@@ -227,9 +227,9 @@ def decide_offered(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     is_same = request.POST.get("is_same") == "1"
     done = decide(found, is_same=is_same, actor=person(request), now=timezone.now())
     if isinstance(done, Run):
-        messages.success(request, "It counts as a confirmation.", extra_tags=str(done.pk))
+        messages.success(request, _("It counts as a confirmation."), extra_tags=str(done.pk))
     else:
-        messages.success(request, "It is an observation of its own now.")
+        messages.success(request, _("It is an observation of its own now."))
         return redirect("knowledge:observation", slug, done.pk)
     return redirect("knowledge:offered", slug)
 

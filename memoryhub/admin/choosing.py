@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib.admin import ModelAdmin
@@ -17,9 +17,13 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Workspace
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 MAX_CHOSEN = 100_000
 SAMPLE = 20
@@ -48,7 +52,7 @@ def chosen_rows(queryset: QuerySet[Any], *, limit: int = MAX_CHOSEN) -> Chosen:
     """Return what was chosen. Raises TooManyChosen."""
     rows = list(queryset.order_by("workspace_id", "pk").values_list("workspace_id", "pk")[: limit + 1])
     if len(rows) > limit:
-        raise TooManyChosen(f"Choose at most {limit:,} at a time.")
+        raise TooManyChosen(gettext("Choose at most %(count)s at a time.") % {"count": f"{limit:,}"})
     workspaces = Workspace.objects.in_bulk({workspace for workspace, _ in rows})
     by_workspace: dict[Workspace, list[int]] = {workspaces[pk]: [] for pk in sorted(workspaces)}
     for workspace, pk in rows:
@@ -63,8 +67,8 @@ def confirm(
     chosen: Chosen,
     form_class: type[forms.Form],
     *,
-    title: str,
-    help_text: str = "",
+    title: StrOrPromise,
+    help_text: StrOrPromise = "",
     groups: Sequence[Sequence[Model]] = (),
 ) -> forms.Form | HttpResponse:
     """Return the filled-in form of what a person confirmed, or else the page that asks them to.
@@ -84,7 +88,7 @@ def confirm(
         "opts": options.model._meta,
         "form": form,
         "chosen": chosen,
-        "counts": [(workspace.name, len(pks)) for workspace, pks in chosen.by_workspace.items()],
+        "chosen_words": _words(chosen),
         "sample": [] if groups else list(queryset.order_by("workspace_id", "pk")[:SAMPLE]),
         "left": 0 if groups else max(0, len(chosen) - SAMPLE),
         "groups": groups,
@@ -95,3 +99,11 @@ def confirm(
         "checkbox": ACTION_CHECKBOX_NAME,
     }
     return TemplateResponse(request, "admin/choose.html", context, status=422 if form.errors or has_changed else 200)
+
+
+def _words(chosen: Chosen) -> str:
+    """Say how many rows of which workspaces were chosen."""
+    words = gettext("%(count)s in %(workspace)s")
+    counts = ((workspace.name, len(pks)) for workspace, pks in chosen.by_workspace.items())
+    parts = [words % {"count": count, "workspace": name} for name, count in counts]
+    return gettext("Chosen: %(rows)s.") % {"rows": ", ".join(parts) or gettext("nothing")}

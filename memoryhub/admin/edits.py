@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -11,9 +11,11 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.changes import WORDS
+from knowledge_app.services.changes import SENTENCES
 from knowledge_app.services.edit_tables import TABLES
 from knowledge_app.services.edits import edit_rows
 from memoryhub.admin.choosing import Chosen, chosen_rows, confirm
@@ -22,14 +24,34 @@ from memoryhub.lib.errors import MemoryHubError
 from sessions_app.access import person
 from sessions_app.models import Run, Workspace
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
-UNDO = "It can be undone on the page of its run."
+UNDO = _("It can be undone on the page of its run.")
+SAME = _("Merge those that say the same")
 SHOWN_GROUPS = 50
 SHOWN_ROWS = 500
+COMING: dict[str, StrOrPromise] = {  # what a worker does with many rows
+    "assign": _("%(rows)s will be changed in the background."),
+    "tag": _("%(rows)s will be tagged in the background."),
+    "recategorise": _("%(rows)s will be re-categorised in the background."),
+    "withdraw": _("%(rows)s will be withdrawn in the background."),
+    "return": _("%(rows)s will be taken back in in the background."),
+    "verify": _("%(rows)s will be marked as verified in the background."),
+    "remove": _("%(rows)s will be removed in the background."),
+    "merge": _("%(rows)s will be merged in the background."),
+}
 
 
 def edit_action(
-    name: str, title: str, *, table: str, change: str, form: type[EditForm] | None = None, help_text: str = ""
+    name: str,
+    title: StrOrPromise,
+    *,
+    table: str,
+    change: str,
+    form: type[EditForm] | None = None,
+    help_text: StrOrPromise = "",
 ) -> Action:
     """Return an admin action that does one of ``knowledge_app.services.changes`` to what was chosen.
 
@@ -74,32 +96,35 @@ def _edit(
         return
     url = reverse("run", args=[workspace.slug, run.pk])
     if run.status == Run.Status.DONE:
-        count = TABLES[table].count(run.proposal["changed"])
-        text = '{}: {} {}. <a href="{}">See what was done, or undo it</a>.'
-        messages.success(request, format_html(text, workspace.name, count, WORDS[change], url))
+        said = str(SENTENCES[change]) % {"rows": TABLES[table].shown(run.proposal["changed"])}
+        messages.success(request, _linked(workspace, said, url, gettext("See what was done, or undo it")))
     else:
-        count = TABLES[table].count(run.steps_total)
-        text = '{}: {} will be {} in the background. <a href="{}">Follow its progress</a>.'
-        messages.info(request, format_html(text, workspace.name, count, WORDS[change], url))
+        said = str(COMING[change]) % {"rows": TABLES[table].shown(run.steps_total)}
+        messages.info(request, _linked(workspace, said, url, gettext("Follow its progress")))
 
 
-@admin.action(description="Merge those that say the same")
+def _linked(workspace: Workspace, said: str, url: str, link: str) -> str:
+    return format_html('{}: {} <a href="{}">{}</a>.', workspace.name, said, url, link)
+
+
+@admin.action(description=SAME)
 def merge_knowledge(options: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
     """Make one of the chosen entries in use that have the same category and content; the oldest stays."""
     chosen = chosen_rows(queryset)
     groups = {workspace: _alike(pks) for workspace, pks in chosen.by_workspace.items()}
     count = sum(map(len, groups.values()))
     if not count:
-        messages.info(request, "None of the chosen entries in use say the same: there is nothing to merge.")
+        messages.info(request, gettext("None of the chosen entries in use say the same: there is nothing to merge."))
         return None
+    words = gettext("The first of each group stays and takes over tags and uses of the others.")
     answer = confirm(
         options,
         request,
         queryset,
         Chosen({workspace: [pk for group in found for pk in group] for workspace, found in groups.items() if found}),
         EditForm,
-        title="Merge those that say the same",
-        help_text=f"The first of each group stays and takes over tags and uses of the others. {UNDO}",
+        title=SAME,
+        help_text=f"{words} {UNDO}",
         groups=_shown([group for found in groups.values() for group in found]),
     )
     if isinstance(answer, HttpResponse):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KnowledgeEntry, Observation
 
@@ -16,7 +17,9 @@ def _words(text: str) -> list[str]:
 class EditForm(forms.Form):
     """``values`` are what the edit's action takes; ``reason`` is what histories say."""
 
-    reason = forms.CharField(required=False, max_length=500, help_text="Kept in each row's history.")
+    reason = forms.CharField(
+        required=False, max_length=500, label=_("Reason"), help_text=_("Kept in each row's history.")
+    )
     field_order = ["category", "add", "remove", "reason"]
 
     @property
@@ -25,7 +28,9 @@ class EditForm(forms.Form):
 
 
 class WithdrawForm(EditForm):
-    reason = forms.CharField(max_length=500, help_text="Kept with each row: why nobody should rely on it.")
+    reason = forms.CharField(
+        max_length=500, label=_("Reason"), help_text=_("Kept with each row: why nobody should rely on it.")
+    )
 
     @property
     def values(self) -> dict[str, Any]:
@@ -33,9 +38,11 @@ class WithdrawForm(EditForm):
 
 
 class TagForm(EditForm):
-    add = forms.CharField(required=False, max_length=1000, label="Tags to add", help_text="Separated by commas.")
+    add = forms.CharField(
+        required=False, max_length=1000, label=_("Tags to add"), help_text=_("Separated by commas.")
+    )
     remove = forms.CharField(
-        required=False, max_length=1000, label="Tags to take away", help_text="Separated by commas."
+        required=False, max_length=1000, label=_("Tags to take away"), help_text=_("Separated by commas.")
     )
 
     @property
@@ -45,12 +52,12 @@ class TagForm(EditForm):
     def clean(self) -> dict[str, Any]:
         found: dict[str, Any] = super().clean() or self.cleaned_data
         if not self.errors and not any(self.values[name] for name in ("add", "remove")):
-            raise forms.ValidationError("Name tags to add or to take away.")
+            raise forms.ValidationError(_("Name tags to add or to take away."), code="no_tags")
         return found
 
 
 class RecategoriseForm(TagForm):
-    category = forms.ChoiceField(choices=KnowledgeEntry.Category.choices)
+    category = forms.ChoiceField(choices=KnowledgeEntry.Category.choices, label=_("Category"))
 
     @property
     def values(self) -> dict[str, Any]:
@@ -61,7 +68,7 @@ class RecategoriseForm(TagForm):
 
 
 class MoveForm(EditForm):
-    category = forms.ChoiceField(choices=Observation.Category.choices, label="Kind")
+    category = forms.ChoiceField(choices=Observation.Category.choices, label=_("Kind"))
 
     @property
     def values(self) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.text import smart_split, unescape_string_literal
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import CachedResponse, Fact, HistoryEntry, KeyValue, KnowledgeEntry, Observation
 from memoryhub.admin.edits import edit_action, merge_knowledge
@@ -22,13 +24,13 @@ def _usual_actions(table: str) -> list[Any]:
     return [
         edit_action(
             "withdraw",
-            "Withdraw",
+            _("Withdraw"),
             table=table,
             change="withdraw",
             form=WithdrawForm,
-            help_text="Withdrawn rows stay readable, and agents no longer get them.",
+            help_text=_("Withdrawn rows stay readable, and agents no longer get them."),
         ),
-        edit_action("take_back", "Take back in", table=table, change="return"),
+        edit_action("take_back", _("Take back in"), table=table, change="return"),
     ]
 
 
@@ -43,19 +45,19 @@ class KnowledgeEntryAdmin(TableAdmin):
     actions = [
         edit_action(
             "recategorise",
-            "Re-categorise",
+            _("Re-categorise"),
             table="knowledge",
             change="recategorise",
             form=RecategoriseForm,
-            help_text="Imports leave the new category alone.",
+            help_text=_("Imports leave the new category alone."),
         ),
-        edit_action("tag", "Add or take away tags", table="knowledge", change="tag", form=TagForm),
+        edit_action("tag", _("Add or take away tags"), table="knowledge", change="tag", form=TagForm),
         merge_knowledge,
         *_usual_actions("knowledge"),
-        edit_action("verify", "Mark as verified", table="knowledge", change="verify"),
+        edit_action("verify", _("Mark as verified"), table="knowledge", change="verify"),
     ]
 
-    @admin.display(description="Tags")
+    @admin.display(description=_("Tags"))
     def tag_words(self, row: KnowledgeEntry) -> str:
         return ", ".join(map(str, row.tags))
 
@@ -69,9 +71,9 @@ class ObservationAdmin(TableAdmin):
     search_fields = ["content", "source", "uid"]
     date_hierarchy = "recorded_at"
     actions = [
-        edit_action("move", "Move to another kind", table="observations", change="assign", form=MoveForm),
+        edit_action("move", _("Move to another kind"), table="observations", change="assign", form=MoveForm),
         *_usual_actions("observations"),
-        edit_action("verify", "Mark as verified", table="observations", change="verify"),
+        edit_action("verify", _("Mark as verified"), table="observations", change="verify"),
     ]
 
 
@@ -84,15 +86,15 @@ class KeyValueAdmin(TableAdmin):
     list_filter = ["is_secret", "is_json", IN_USE, "workspace"]
     list_select_related = ["workspace"]
     search_fields = ["key"]
-    search_help_text = "Looks into keys, and into values that are no secrets."
+    search_help_text = _("Looks into keys, and into values that are no secrets.")
     date_hierarchy = "updated_at"
     hidden = ("value", "corrected")
     readonly_fields = ["shown_value"]
     actions = _usual_actions("key_values")
 
-    @admin.display(description="Value")
+    @admin.display(description=_("Value"))
     def shown_value(self, row: KeyValue) -> str:
-        return "(hidden)" if row.is_secret else row.value[:200]
+        return gettext("(hidden)") if row.is_secret else row.value[:200]
 
     def get_search_results(
         self, _request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -113,11 +115,11 @@ class CachedResponseAdmin(ReadOnlyAdmin):
     actions = [
         edit_action(
             "invalidate",
-            "Invalidate",
+            _("Invalidate"),
             table="cached",
             change="remove",
             form=EditForm,
-            help_text="The agent asks its model anew.",
+            help_text=_("The agent asks its model anew."),
         )
     ]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import (
     Concern,
@@ -102,13 +104,13 @@ class EditedRowAdmin(ReadOnlyAdmin):
     hidden = ("before", "after")
     readonly_fields = ["was", "became"]
 
-    @admin.display(description="Before")
+    @admin.display(description=_("Before"))
     def was(self, row: EditedRow) -> Any:
-        return row.before if row.table != "key_values" else "not shown here"
+        return row.before if row.table != "key_values" else gettext("not shown here")
 
-    @admin.display(description="After")
+    @admin.display(description=_("After"))
     def became(self, row: EditedRow) -> Any:
-        return row.after if row.table != "key_values" else "not shown here"
+        return row.after if row.table != "key_values" else gettext("not shown here")
 
 
 @admin.register(Concern)
@@ -155,7 +157,7 @@ class EarlierStateAdmin(ReadOnlyAdmin):
     search_fields = ["content", "history_change_reason"]
     date_hierarchy = "history_date"
 
-    @admin.display(description="Content")
+    @admin.display(description=_("Content"))
     def text(self, state: Any) -> str:
         return str(state.content[:80])
 

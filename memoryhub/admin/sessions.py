@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
@@ -12,6 +12,8 @@ from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBas
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.admin.choosing import chosen_rows, confirm
 from memoryhub.admin.forms import ConfirmForm
@@ -23,6 +25,9 @@ from sessions_app.access import person
 from sessions_app.models import AppendReceipt, DailyTotal, DeletedSession, Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.runs import request_run
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 MAX_SESSIONS = 500  # each run is a transaction of its own
 IN_MEMORY = 10 * 2**20
@@ -40,7 +45,9 @@ def _consolidate(session: Session, actor: Actor) -> Run:
     return request_run(session, Run.Kind.CONSOLIDATION, options={}, actor=actor, now=timezone.now())[0]
 
 
-def _run_action(name: str, title: str, request_one: Callable[[Session, Actor], Run], help_text: str) -> Any:
+def _run_action(
+    name: str, title: StrOrPromise, request_one: Callable[[Session, Actor], Run], help_text: StrOrPromise
+) -> Any:
     """Return an admin action that asks for a run of each chosen session."""
 
     def act(options: Any, request: HttpRequest, queryset: QuerySet[Session]) -> HttpResponse | None:
@@ -54,16 +61,18 @@ def _run_action(name: str, title: str, request_one: Callable[[Session, Actor], R
             url = reverse("runs", args=[workspace.slug])
             if len(runs) == 1:
                 url = reverse("run", args=[workspace.slug, runs[0].pk])
-            count = "1 run is" if len(runs) == 1 else f"{len(runs):,} runs are"
-            text = '{}: {} asked for. <a href="{}">Follow the progress</a>.'
-            messages.info(request, format_html(text, workspace.name, count, url))
+            words = ngettext("%(count)s run is asked for.", "%(count)s runs are asked for.", len(runs))
+            said = words % {"count": f"{len(runs):,}"}
+            link = gettext("Follow the progress")
+            text = '{}: {} <a href="{}">{}</a>.'
+            messages.info(request, format_html(text, workspace.name, said, url, link))
         return None
 
     act.__name__ = name
     return admin.action(description=title)(act)
 
 
-@admin.action(description="Export as files, in a zip archive")
+@admin.action(description=_("Export as files, in a zip archive"))
 def export_as_zip(_options: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponseBase:
     chosen = chosen_rows(queryset, limit=MAX_SESSIONS)
     out = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  the response closes it
@@ -93,16 +102,19 @@ class SessionAdmin(ExportAdmin):
     date_hierarchy = "updated_at"
     actions = [
         _run_action(
-            "compress", "Fold old entries into summaries", _compress,
-            "What is older than the recent window is folded. The entries stay, and each run can be undone.",
+            "compress", _("Fold old entries into summaries"), _compress,
+            _("What is older than the recent window is folded. The entries stay, and each run can be undone."),
         ),
         _run_action(
-            "consolidate", "Consolidate into memory", _consolidate,
-            "New entries become facts of MEMORY.md and an entry of the history. Each run can be undone.",
+            "consolidate", _("Consolidate into memory"), _consolidate,
+            _("New entries become facts of MEMORY.md and an entry of the history. Each run can be undone."),
         ),
         _run_action(
-            "archive", "Fold everything and begin anew", _archive,
-            "Each session is folded whole, then begins a new epoch. The entries stay readable under the earlier one.",
+            "archive", _("Fold everything and begin anew"), _archive,
+            _(
+                "Each session is folded whole, then begins a new epoch. "
+                "The entries stay readable under the earlier one."
+            ),
         ),
         export_as_zip,
     ]  # fmt: skip

@@ -19,6 +19,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.translation import gettext
 from import_export.admin import ExportMixin, ImportExportMixin
 from import_export.fields import Field
 from import_export.formats.base_formats import Format as PackageFormat
@@ -110,7 +111,8 @@ class Upload(BaseStorage):  # type: ignore[misc]
         try:
             return self._path().read_bytes()
         except FileNotFoundError as error:
-            raise UploadGone("This file was imported already, or it waited too long. Upload it again.") from error
+            words = gettext("This file was imported already, or it waited too long. Upload it again.")
+            raise UploadGone(words) from error
 
     def remove(self) -> None:
         self._path().unlink(missing_ok=True)
@@ -214,7 +216,7 @@ class TableAdmin(ImportExportMixin, ExportAdmin):  # type: ignore[misc]
     skip_admin_log = True  # the audit trail says it once, the rows' histories one by one
 
     def add_data_read_fail_error_to_form(self, form: forms.Form, error: Exception) -> None:
-        message = "This file can't be read as that format."
+        message = gettext("This file can't be read as that format.")
         form.add_error("import_file", error.message if isinstance(error, MemoryHubError) else message)
 
     def process_result(self, result: TableResult, request: HttpRequest) -> HttpResponse:
@@ -223,7 +225,7 @@ class TableAdmin(ImportExportMixin, ExportAdmin):  # type: ignore[misc]
             return super().process_result(result, request)  # type: ignore[no-any-return]
         context = {
             **self.admin_site.each_context(request),
-            "title": "Import",
+            "title": gettext("Import"),
             "opts": self.opts,
             "result": result,
             "import_error_display": ("message",),
@@ -232,8 +234,8 @@ class TableAdmin(ImportExportMixin, ExportAdmin):  # type: ignore[misc]
 
     def add_success_message(self, result: TableResult, request: HttpRequest) -> None:
         counts = result.judged.counts
-        what = ", ".join(f"{counts[word]:,} {word}" for word in ("new", "changed", "unchanged"))
-        messages.success(request, f"Imported: {what}.")
+        words = gettext("Imported: %(new)s new, %(changed)s changed, %(unchanged)s unchanged.")
+        messages.success(request, words % {name: f"{counts[name]:,}" for name in ("new", "changed", "unchanged")})
 
     def generate_log_entries(self, result: TableResult, request: HttpRequest) -> None:
         """The audit record is written with the rows."""

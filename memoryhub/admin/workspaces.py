@@ -6,6 +6,8 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext
 
 from memoryhub.admin.reading import ReadOnlyAdmin
 from memoryhub.models import (
@@ -83,11 +85,12 @@ class RunAdmin(ReadOnlyAdmin):
     hidden = ("options",)
     readonly_fields = ["wishes"]
 
-    @admin.display(description="In the hub")
+    @admin.display(description=_("In the hub"))
     def page(self, run: Run) -> str:
-        return format_html('<a href="{}">Open</a>', reverse("run", args=[run.workspace.slug, run.pk]))
+        url = reverse("run", args=[run.workspace.slug, run.pk])
+        return format_html('<a href="{}">{}</a>', url, pgettext("link", "Open"))
 
-    @admin.display(description="Options")
+    @admin.display(description=_("Options"))
     def wishes(self, run: Run) -> dict[str, object]:
         unfit = ("units", "values") if run.options.get("table") == "key_values" else ("units",)
         return {name: value for name, value in run.options.items() if name not in unfit}

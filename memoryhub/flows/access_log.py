@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from django.db.models import F, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
+from django.utils.translation import gettext, ngettext, ngettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import EditedRow, Fact, FactSource, MemoryRevision
 from memoryhub.flows.lookup import NotFound
@@ -17,37 +19,100 @@ from memoryhub.models import AccessedRow, AccessRecord
 from sessions_app.models import AuditRecord, Entry, Run, Workspace
 from sessions_app.services.accesses import DOCUMENTS, ENTRIES, accesses_of_entry, accesses_of_fact, accesses_of_row
 
-ACTIONS = {  # what was done, and what was seen: one, many
-    "entries.read": ("read", "entry", "entries"),
-    "context.read": ("took the context of", "part", "parts"),
-    "session.exported": ("exported", "entry", "entries"),
-    "summary.exported": ("exported", "summary", "summaries"),
-    "search.read": ("found", "row", "rows"),
-    "matches.exported": ("exported", "found row", "found rows"),
-    "document.read": ("read", "document revision", "document revisions"),
-    "facts.exported": ("exported", "memory line", "memory lines"),
-    "history.exported": ("exported", "history entry", "history entries"),
-    "facts.read": ("read", "memory line", "memory lines"),
-    "history.read": ("read", "history entry", "history entries"),
-    "knowledge.read": ("read", "knowledge entry", "knowledge entries"),
-    "knowledge.exported": ("exported", "knowledge entry", "knowledge entries"),
-    "observations.read": ("read", "observation", "observations"),
-    "observations.recalled": ("recalled", "observation", "observations"),
-    "observations.exported": ("exported", "observation", "observations"),
-    "key_value.read": ("read", "key-value", "key-values"),
-    "key_value.exported": ("exported", "key-value", "key-values"),
-    "cached.read": ("read", "cached response", "cached responses"),
-    "cached.exported": ("exported", "cached response", "cached responses"),
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+ACTIONS = {  # what was done and seen: as a label, and counted
+    "entries.read": (
+        _("Read entries"),
+        ngettext_lazy("read %(rows)s entry", "read %(rows)s entries", "count"),
+    ),
+    "context.read": (
+        _("Took the context of parts"),
+        ngettext_lazy("took the context of %(rows)s part", "took the context of %(rows)s parts", "count"),
+    ),
+    "session.exported": (
+        _("Exported entries"),
+        ngettext_lazy("exported %(rows)s entry", "exported %(rows)s entries", "count"),
+    ),
+    "summary.exported": (
+        _("Exported summaries"),
+        ngettext_lazy("exported %(rows)s summary", "exported %(rows)s summaries", "count"),
+    ),
+    "search.read": (
+        _("Found rows"),
+        ngettext_lazy("found %(rows)s row", "found %(rows)s rows", "count"),
+    ),
+    "matches.exported": (
+        _("Exported found rows"),
+        ngettext_lazy("exported %(rows)s found row", "exported %(rows)s found rows", "count"),
+    ),
+    "document.read": (
+        _("Read document revisions"),
+        ngettext_lazy("read %(rows)s document revision", "read %(rows)s document revisions", "count"),
+    ),
+    "facts.exported": (
+        _("Exported memory lines"),
+        ngettext_lazy("exported %(rows)s memory line", "exported %(rows)s memory lines", "count"),
+    ),
+    "history.exported": (
+        _("Exported history entries"),
+        ngettext_lazy("exported %(rows)s history entry", "exported %(rows)s history entries", "count"),
+    ),
+    "facts.read": (
+        _("Read memory lines"),
+        ngettext_lazy("read %(rows)s memory line", "read %(rows)s memory lines", "count"),
+    ),
+    "history.read": (
+        _("Read history entries"),
+        ngettext_lazy("read %(rows)s history entry", "read %(rows)s history entries", "count"),
+    ),
+    "knowledge.read": (
+        _("Read knowledge entries"),
+        ngettext_lazy("read %(rows)s knowledge entry", "read %(rows)s knowledge entries", "count"),
+    ),
+    "knowledge.exported": (
+        _("Exported knowledge entries"),
+        ngettext_lazy("exported %(rows)s knowledge entry", "exported %(rows)s knowledge entries", "count"),
+    ),
+    "observations.read": (
+        _("Read observations"),
+        ngettext_lazy("read %(rows)s observation", "read %(rows)s observations", "count"),
+    ),
+    "observations.recalled": (
+        _("Recalled observations"),
+        ngettext_lazy("recalled %(rows)s observation", "recalled %(rows)s observations", "count"),
+    ),
+    "observations.exported": (
+        _("Exported observations"),
+        ngettext_lazy("exported %(rows)s observation", "exported %(rows)s observations", "count"),
+    ),
+    "key_value.read": (
+        _("Read key-values"),
+        ngettext_lazy("read %(rows)s key-value", "read %(rows)s key-values", "count"),
+    ),
+    "key_value.exported": (
+        _("Exported key-values"),
+        ngettext_lazy("exported %(rows)s key-value", "exported %(rows)s key-values", "count"),
+    ),
+    "cached.read": (
+        _("Read cached responses"),
+        ngettext_lazy("read %(rows)s cached response", "read %(rows)s cached responses", "count"),
+    ),
+    "cached.exported": (
+        _("Exported cached responses"),
+        ngettext_lazy("exported %(rows)s cached response", "exported %(rows)s cached responses", "count"),
+    ),
 }
 TABLES = {  # that a row may be asked for by, with what one is called
-    "sessions": "session",
-    "documents": "document",
-    "summaries": "summary",
-    "history": "history entry",
-    "knowledge": "knowledge entry",
-    "observations": "observation",
-    "key_values": "key-value",
-    "cached": "cached response",
+    "sessions": _("session"),
+    "documents": _("document"),
+    "summaries": _("summary"),
+    "history": _("history entry"),
+    "knowledge": _("knowledge entry"),
+    "observations": _("observation"),
+    "key_values": _("key-value"),
+    "cached": _("cached response"),
 }
 MADE_AS = {"knowledge": "knowledge", "key_values": "key_value"}  # what audit records call them
 PARENTS = {"sessions": ENTRIES, "documents": DOCUMENTS}  # what is read of them is kept under other names
@@ -84,12 +149,20 @@ class Target:
     fact: Fact | None = None
 
 
-def words_of(action: str, count: int | None = None) -> str:
-    """Return an action in words, with how many rows it was about where that is given."""
-    verb, one, many = ACTIONS.get(action, (action.replace(".", ": ").replace("_", " "), "row", "rows"))
+@overload
+def words_of(action: str) -> StrOrPromise: ...
+@overload
+def words_of(action: str, count: int) -> str: ...
+def words_of(action: str, count: int | None = None) -> StrOrPromise:
+    """Return an action in words: as a label, or with how many rows it was about."""
+    known = ACTIONS.get(action)
+    name = action.replace(".", ": ").replace("_", " ")
     if count is None:
-        return f"{verb} {many}".capitalize()
-    return f"{verb} {count:,} {one if count == 1 else many}"
+        return known[0] if known else f"{name} rows".capitalize()
+    if known:
+        return known[1] % {"count": count, "rows": f"{count:,}"}
+    words = ngettext("%(action)s %(rows)s row", "%(action)s %(rows)s rows", count)
+    return words % {"action": name, "rows": f"{count:,}"}
 
 
 def log_of(workspace: Workspace) -> QuerySet[AccessRecord]:
@@ -109,7 +182,7 @@ def target_of(workspace: Workspace, *, entry: int | None = None, fact: int | Non
     if table not in TABLES or not (key.isascii() and key.isdecimal() and len(key) <= 18):
         raise UnknownRow(f"Name a row as table:key, for example knowledge:12. Tables: {', '.join(TABLES)}.")
     pk = int(key)
-    label = f"{TABLES[table]} {pk}"
+    label = gettext("%(row)s %(number)s") % {"row": TABLES[table], "number": pk}
     if table in PARENTS:
         return Target(label, _within(log_of(workspace), PARENTS[table], pk))
     accesses = accesses_of_row(table, pk).filter(workspace=workspace)
@@ -133,7 +206,8 @@ def _entry_target(workspace: Workspace, pk: int) -> Target:
         to_position__gt=entry.position,
         started_at__isnull=False,
     )
-    label = f"entry #{entry.position:,} of {entry.session.key}"
+    values = {"position": f"{entry.position:,}", "session": entry.session.key}
+    label = gettext("entry #%(position)s of %(session)s") % values
     accesses = accesses_of_entry(entry).filter(workspace=workspace)
     told = AuditRecord.objects.filter(session=entry.session_id, action="entry.added", at=entry.recorded_at)
     said = [one for one in told if one.detail["first"] <= entry.position <= one.detail["last"]]
@@ -148,12 +222,14 @@ def _fact_target(workspace: Workspace, pk: int) -> Target:
         raise NotFound(f"{workspace.slug} has no memory line {pk}.")
     died = fact.died.number if fact.died else None
     accesses = accesses_of_fact(fact.pk, fact.document_id, born=fact.born.number, died=died)
-    touches = [_change(fact.born, "wrote it"), *([_change(fact.died, "removed it")] if fact.died else [])]
+    touches = [_change(fact.born, gettext("wrote it with revision %(number)s"))]
+    touches += [_change(fact.died, gettext("removed it with revision %(number)s"))] if fact.died else []
     made_by = FactSource.objects.filter(fact=fact, run__isnull=False).values("run")
     touches += _runs(Run.objects.filter(pk__in=made_by, started_at__isnull=False))
     touches += _runs(_readers_of(fact, died).exclude(pk__in=made_by))
     touches += _exports(workspace, fact.born.created_at)
-    label = f"memory line {fact.pk} of {fact.document.name}"
+    values = {"number": fact.pk, "document": fact.document.name}
+    label = gettext("memory line %(number)s of %(document)s") % values
     return Target(label, accesses.filter(workspace=workspace), _latest_first(touches), fact=fact)
 
 
@@ -175,23 +251,24 @@ def _exports(workspace: Workspace, since: datetime) -> list[Touch]:
     """Return the times that the whole workspace went out, with the row in it."""
     told = AuditRecord.objects.filter(object_kind="workspace", object_id=str(workspace.pk), at__gte=since)
     exports = told.filter(action="workspace.exported").order_by("-id")[:MAX_TOUCHES]
-    return [Touch(one.at, one.actor_name, "exported the whole workspace", is_change=False) for one in exports]
+    words = gettext("exported the whole workspace")
+    return [Touch(one.at, one.actor_name, words, is_change=False) for one in exports]
 
 
-def _change(revision: MemoryRevision, verb: str) -> Touch:
-    text = f"{verb} with revision {revision.number}"
+def _change(revision: MemoryRevision, words: str) -> Touch:
+    text = words % {"number": revision.number}
     at = (revision.document_id, revision.number)
     return Touch(revision.created_at, revision.author_name, text, is_change=True, run=revision.run_id, revision=at)
 
 
 def _added(told: Iterable[AuditRecord]) -> list[Touch]:
-    return [Touch(one.at, one.actor_name, "added it", is_change=True) for one in told]
+    return [Touch(one.at, one.actor_name, gettext("added it"), is_change=True) for one in told]
 
 
 def _edits(workspace: Workspace, table: str, pk: int) -> list[Touch]:
     rows = EditedRow.objects.filter(run__workspace=workspace, table=table, object_id=pk).select_related("run")
     return [
-        Touch(row.run.created_at, row.run.requested_by, "changed it", is_change=True, run=row.run_id)
+        Touch(row.run.created_at, row.run.requested_by, gettext("changed it"), is_change=True, run=row.run_id)
         for row in rows.order_by("-run_id")[:MAX_TOUCHES]
     ]
 
@@ -201,12 +278,18 @@ def _runs(runs: QuerySet[Run]) -> list[Touch]:
         Touch(
             run.started_at or run.created_at,
             run.model or run.requested_by or run.origin,
-            f"{run.get_kind_display()} {run.pk} read it for {run.requested_by or run.get_origin_display()}",
+            _reading_words(run),
             is_change=False,
             run=run.pk,
         )
         for run in runs.order_by("-id")[:MAX_TOUCHES]
     ]
+
+
+def _reading_words(run: Run) -> str:
+    whose = run.requested_by or run.get_origin_display()
+    words = gettext("%(kind)s %(number)s read it for %(whose)s")
+    return words % {"kind": run.get_kind_display(), "number": run.pk, "whose": whose}
 
 
 def _latest_first(touches: Sequence[Touch]) -> list[Touch]:

@@ -135,20 +135,21 @@ def _held(workspaces: QuerySet[Workspace], _now: datetime) -> list[Need]:
 
 
 def _words_of_held(kind: str, count: int, document: str) -> str:
-    values = {"count": count, "document": document}
+    if count == 1:
+        one = {
+            "conflict": _("The agent's folder has another %(document)s: decide which text counts."),
+            "held": _("A change of %(document)s is held for review."),
+        }
+        return one[kind] % {"document": document}
     if kind == "conflict":
-        return (
-            ngettext(
-                "The agent's folder has another %(document)s: decide which text counts.",
-                "%(count)d texts in the agent's folder differ from the hub's: decide which count.",
-                count,
-            )
-            % values
+        words = ngettext(
+            "%(count)d text in the agent's folder differs from the hub's: decide which counts.",
+            "%(count)d texts in the agent's folder differ from the hub's: decide which count.",
+            count,
         )
-    return (
-        ngettext("A change of %(document)s is held for review.", "%(count)d changes are held for review.", count)
-        % values
-    )
+    else:
+        words = ngettext("%(count)d change is held for review.", "%(count)d changes are held for review.", count)
+    return words % {"count": count}
 
 
 def _runs(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
@@ -171,23 +172,31 @@ def _runs(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
         several = f"{reverse('runs', args=[slug])}?state={state}"
         url = reverse("run", args=[slug, row["first"]]) if count == 1 else several
         kind = {Run.Status.PARKED: "parked", Run.Status.HELD: "approval"}.get(status, "failed")
-        values = {"count": count, "kind": Run.Kind(row["kind"]).label, "number": row["first"]}
-        found.append(_need(kind, row, _words_of_runs(kind, count) % values, url, count=count, since=row["since"]))
+        one = {"kind": Run.Kind(row["kind"]).label, "number": row["first"]}
+        words = _words_of_run(kind) % one if count == 1 else _words_of_runs(kind, count) % {"count": count}
+        found.append(_need(kind, row, words, url, count=count, since=row["since"]))
     return found
+
+
+def _words_of_run(kind: str) -> str:
+    words = {
+        "parked": _("%(kind)s %(number)d gave up and waits for your decision."),
+        "approval": _("%(kind)s %(number)d waits for your approval."),
+        "failed": _("%(kind)s %(number)d failed."),
+    }
+    return words[kind]
 
 
 def _words_of_runs(kind: str, count: int) -> str:
     if kind == "parked":
         return ngettext(
-            "%(kind)s %(number)d gave up and waits for your decision.",
+            "%(count)d run gave up and waits for your decision.",
             "%(count)d runs gave up and wait for your decision.",
             count,
         )
     if kind == "approval":
-        return ngettext(
-            "%(kind)s %(number)d waits for your approval.", "%(count)d runs wait for your approval.", count
-        )
-    return ngettext("%(kind)s %(number)d failed.", "%(count)d runs failed in the last 7 days.", count)
+        return ngettext("%(count)d run waits for your approval.", "%(count)d runs wait for your approval.", count)
+    return ngettext("%(count)d run failed in the last 7 days.", "%(count)d runs failed in the last 7 days.", count)
 
 
 def _waiting(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext, gettext_noop
 
 from memoryhub.flows.budget import note_cost, within_budget
 from memoryhub.flows.lookup import session_of
@@ -81,7 +82,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
             return
         text, method = _text_by_model(run, plan, requests, model), Summary.Method.LLM
     _check_saving(run, plan, text)
-    renew_lease(run, stage="writing")
+    renew_lease(run, stage=gettext_noop("writing"))
     if run.options.get("hold"):
         _hold(run, plan, text, method, now())
     else:
@@ -123,7 +124,7 @@ def approve_held(run: Run, *, owner: str, actor: Actor, now: datetime) -> None:
     """Commit a compression that was shown first. Raises PlanStale when the session changed since."""
     proposal = run.proposal
     if run.session is None or run.status != Run.Status.HELD or run.kind != Run.Kind.COMPRESSION:
-        raise RunNotFitting(f"Run {run.pk} does not wait for a decision.")
+        raise RunNotFitting(gettext("Run %(number)s does not wait for a decision.") % {"number": run.pk})
     with transaction.atomic():
         taken = take_held_run(run, owner=owner, actor=actor, now=now)
         session = session_of(run)
@@ -133,7 +134,7 @@ def approve_held(run: Run, *, owner: str, actor: Actor, now: datetime) -> None:
             list(Summary.objects.filter(pk__in=proposal["summaries"], epoch=run.epoch).order_by("first_position")),
         )
         if session.epoch != run.epoch or not (plan.entries or plan.summaries):
-            raise PlanStale("The session began anew since: discard this summary.")
+            raise PlanStale(gettext("The session began anew since: discard this summary."))
         _commit(taken, plan, proposal["text"], proposal["method"], now)
 
 
@@ -184,7 +185,7 @@ def _text_by_model(run: Run, plan: Plan, requests: list[Request], model: ModelSe
         return reply
 
     def progress(done: int) -> None:
-        renew_lease(run, stage="waiting for the model", steps_done=done, steps_total=len(requests))
+        renew_lease(run, stage=gettext_noop("waiting for the model"), steps_done=done, steps_total=len(requests))
 
     try:
         return by_model(plan, requests, asked, progress)

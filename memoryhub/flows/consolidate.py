@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from django.db import transaction
+from django.utils.translation import gettext, gettext_noop
 
 from knowledge_app.models import HeldChange, MemoryRevision
 from knowledge_app.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY
@@ -61,13 +62,13 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     messages, mark = messages_for(plan)
     if not within_budget(run, session.workspace, messages, now()):
         return
-    renew_lease(run, stage="waiting for the model", steps_total=1)
+    renew_lease(run, stage=gettext_noop("waiting for the model"), steps_total=1)
     try:
         proposal = _proposal(run, plan, model, messages, mark, now)
     except PromptTooLong:
         run.options["entries"] = max(1, len(plan.entries) // 2)
         raise
-    renew_lease(run, stage="writing")
+    renew_lease(run, stage=gettext_noop("writing"))
     _commit(run, plan, proposal, now)
 
 
@@ -167,12 +168,12 @@ def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, act
     Raises PlanStale when the session moved on since, RunNotFitting where the run doesn't wait.
     """
     if run.session is None:
-        raise RunNotFitting("The session of this run was deleted.")
+        raise RunNotFitting(gettext("The session of this run was deleted."))
     with transaction.atomic():
         taken = take_held_run(run, owner=owner, actor=actor, now=now)
         session = session_of(run)
         if (session.epoch, session.last_consolidated) != (run.epoch, run.from_position):
-            raise PlanStale("The session was cleared or consolidated since: reject this.")
+            raise PlanStale(gettext("The session was cleared or consolidated since: reject this."))
         base: MemoryRevision | None = change.ours
         entries = Entry.objects.filter(session=session, epoch=run.epoch, position=run.proposal["end"] - 1)
         plan = Plan(session, change.document, base, list(entries))

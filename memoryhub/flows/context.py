@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext, gettext_noop, ngettext
+
 from knowledge_app.models import MemoryDocument, MemoryRevision
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Session, Summary
@@ -20,6 +22,7 @@ from sessions_app.services.windows import DEFAULT_MAX_MESSAGES, Dropped, safe_wi
 DOCUMENT_ORDER = ("SOUL.md", "USER.md", "MEMORY.md")
 ENTRY_LIMIT = 5_000  # entries looked at when no smaller limit is asked for
 STEPS = 4  # of the budget: how much leaves at once
+SUMMARY, SUMMARY_TEXT = gettext_noop("summary"), gettext_noop("summary text")  # sources of parts
 SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 
@@ -86,8 +89,7 @@ def _fitting(
         kept = []
         for part in parts:
             if budget and part.tokens > left:
-                why = f"{part.source}: {part.tokens:,} tokens are more than the budget has left"
-                dropped.append(Dropped(None, why))
+                dropped.append(Dropped(None, _beyond_budget(part)))
             else:
                 kept.append(part)
                 left -= part.tokens
@@ -95,6 +97,24 @@ def _fitting(
 
     first = fitting(documents)
     return first + fitting(reversed(summaries))[::-1], dropped
+
+
+def _beyond_budget(part: ContextPart) -> str:
+    words = ngettext(
+        "%(source)s: %(count)s token is more than the budget has left",
+        "%(source)s: %(count)s tokens are more than the budget has left",
+        part.tokens,
+    )
+    return words % {"source": gettext(part.source), "count": f"{part.tokens:,}"}
+
+
+def _beyond_limit(beyond: int, limit: int) -> str:
+    words = ngettext(
+        "%(count)s earlier entry beyond the last %(limit)s",
+        "%(count)s earlier entries beyond the last %(limit)s",
+        beyond,
+    )
+    return words % {"count": f"{beyond:,}", "limit": f"{limit:,}"}
 
 
 def _latest(session: Session, limit: int, budget: int, *, is_bounded: bool) -> tuple[list[Entry], list[Dropped]]:
@@ -111,9 +131,9 @@ def _latest(session: Session, limit: int, budget: int, *, is_bounded: bool) -> t
     dropped: list[Dropped] = []
     if session.active_entry_count > len(sizes) and sizes:
         beyond = session.active_entry_count - len(sizes)
-        words = "entry" if beyond == 1 else "entries"
-        dropped.append(Dropped(sizes[-1][0] - 1, f"{beyond:,} earlier {words} beyond the last {limit:,}"))
-    dropped += [Dropped(position, "before what fits into the budget") for position, _ in reversed(sizes[count:])]
+        dropped.append(Dropped(sizes[-1][0] - 1, _beyond_limit(beyond, limit)))
+    why = gettext("before what fits into the budget")
+    dropped += [Dropped(position, why) for position, _ in reversed(sizes[count:])]
     kept = list(active.filter(position__gte=sizes[count - 1][0]).order_by("position")) if count else []
     return kept, dropped
 
@@ -158,7 +178,7 @@ def context_text(context: Context) -> str:
         for part in context.parts
         if part.source in DOCUMENT_ORDER
     ]
-    told = [_summary_text(part) for part in context.parts if part.source in ("summary", "summary text")]
+    told = [_summary_text(part) for part in context.parts if part.source in (SUMMARY, SUMMARY_TEXT)]
     if told:
         sections.append("=== Previous Conversation Summaries ===\n" + "\n\n".join(told))
     lines = [_spoken(part.entry) for part in context.parts if part.entry]
@@ -198,10 +218,10 @@ def _documents(session: Session) -> list[ContextPart]:
 
 
 def _summaries(session: Session) -> list[ContextPart]:
-    parts = [_system(session, session.summary_text, "summary text")] if session.summary_text else []
+    parts = [_system(session, session.summary_text, SUMMARY_TEXT)] if session.summary_text else []
     summaries = Summary.objects.filter(session=session, epoch=session.epoch, parent=None)
     return parts + [
-        _system(session, f"[Summary of earlier conversation]\n{summary.content}", "summary", summary)
+        _system(session, f"[Summary of earlier conversation]\n{summary.content}", SUMMARY, summary)
         for summary in summaries.order_by("first_position", "id")
     ]
 

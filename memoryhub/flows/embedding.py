@@ -15,6 +15,7 @@ from math import ceil
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Length
+from django.utils.translation import gettext, gettext_noop
 
 from knowledge_app.models import RowVector, SemanticGraph, Term
 from knowledge_app.services.embedding import (
@@ -101,8 +102,10 @@ def request_embedding(
     settings = embedding_settings_for(workspace)
     if settings is None:
         raise ModelNotSet(
-            "No embeddings are set up: choose a provider in the workspace's settings, or set "
-            "MEMORYHUB_EMBEDDING_PROVIDER."
+            gettext(
+                "No embeddings are set up: choose a provider in the workspace's settings, or set "
+                "MEMORYHUB_EMBEDDING_PROVIDER."
+            )
         )
     if refusal := refusal_of(settings.provider):
         raise ModelRefused(refusal)
@@ -212,7 +215,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         postpone_run(run, until=now() + TURN, why=f"waits for run {other.pk}")
         return
     run.options["seen"] = _seen(workspace, settings)
-    renew_lease(run, stage="reading the texts")
+    renew_lease(run, stage=gettext_noop("reading the texts"))
     retry.write(lambda: make_terms(workspace, now()))
     work = _Work(run, workspace, settings, now)
     if work.embed_all() and work.embed_rows():
@@ -239,7 +242,7 @@ class _Work:
                 return False
             renew_lease(
                 self.run,
-                stage="asking for embeddings",
+                stage=gettext_noop("asking for embeddings"),
                 steps_done=done,
                 steps_total=done + ceil(left / size),
             )
@@ -268,7 +271,12 @@ class _Work:
             if not self._may_ask([row.text for row in batch]):
                 return False
             done, left = ceil(self.rows / size), ceil(len(waiting) / size)
-            renew_lease(self.run, stage="asking for embeddings of rows", steps_done=done, steps_total=done + left + 1)
+            renew_lease(
+                self.run,
+                stage=gettext_noop("asking for embeddings of rows"),
+                steps_done=done,
+                steps_total=done + left + 1,
+            )
             answer = self._ask([row.text for row in batch])
             made = RowEmbeddings(batch, answer.rows, self.fingerprint)
             retry.write(lambda made=made: store_vectors(self.run, made))  # type: ignore[misc]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db.models import F, Q
+from django.utils.translation import gettext
 
 from knowledge_app.models import (
     CachedResponse,
@@ -42,7 +43,8 @@ def chosen_layout(workspace: Workspace, layout: str) -> str:
         is_current = workspace.layout == "nanobot" and workspace.layout_version == "0.3"
         return "nanobot-current" if is_current else workspace.layout
     if layout not in LAYOUTS:
-        raise UnknownLayoutName(f"There is no layout {layout!r}. Use one of {', '.join(LAYOUTS)}.")
+        words = gettext("There is no layout %(layout)s. Use one of %(layouts)s.")
+        raise UnknownLayoutName(words % {"layout": repr(layout), "layouts": ", ".join(LAYOUTS)})
     return layout
 
 

@@ -19,6 +19,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from knowledge_app.services.files import (
     cached_records,
@@ -124,7 +125,8 @@ def _write_zip(workspace: Workspace, layout: str, out: IO[bytes], step: Step) ->
 def _write(workspace: Workspace, layout: str, take: Callable[[OutFile], None], step: Step) -> ExportReport:
     plan = plan_export(workspace, layout)
     if not plan.written:
-        raise ExportRefused(f"{WORDS[layout]} has no place for what this workspace remembers. Choose another layout.")
+        words = gettext("%(program)s has no place for what this workspace remembers. Choose another layout.")
+        raise ExportRefused(words % {"program": WORDS[layout]})
     written: Counter[str] = Counter()
     total = sum(part.count for part in plan.written)
     count = 0

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext_noop
 
 from knowledge_app.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.observations import MAX_CHARS, Said, store
@@ -105,11 +106,11 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         return
     said: list[Said] = []
     for number, (output, (messages, mark)) in enumerate(zip(outputs, requests, strict=True)):
-        renew_lease(run, stage="waiting for the model", steps_done=number, steps_total=len(outputs))
+        renew_lease(run, stage=gettext_noop("waiting for the model"), steps_done=number, steps_total=len(outputs))
         reply = ask(model, messages, max_tokens=REPLY_TOKENS)
         note_cost(run, messages, reply, reply.text)
         said += [Said(kind, text, output.source) for kind, text in read_observations(reply.text, mark=mark)]
-    renew_lease(run, stage="writing")
+    renew_lease(run, stage=gettext_noop("writing"))
     retry.write(lambda: _commit(run, said, now()))
 
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import TruncDate
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 
 from knowledge_app.models import Fact, HygieneScore, KnowledgeEntry, Observation
 from knowledge_app.services.concerns import COMPARED, Kept, find_in_pairs, find_in_row, keep_findings, known_concerns
@@ -67,12 +68,12 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
             compared += rows if table in COMPARED and len(compared) < MAX_COMPARED else []
             done += len(rows)
             row_count += len(rows) if table != ENTRIES else 0
-            renew_lease(run, stage="reading", steps_done=done, steps_total=max(total, done))
-    renew_lease(run, stage="comparing", steps_done=done, steps_total=max(total, done))
+            renew_lease(run, stage=gettext_noop("reading"), steps_done=done, steps_total=max(total, done))
+    renew_lease(run, stage=gettext_noop("comparing"), steps_done=done, steps_total=max(total, done))
     pairs, is_cut = find_in_pairs(compared)
     kept.add(pairs)
     is_cut = is_cut or len(compared) >= MAX_COMPARED
-    renew_lease(run, stage="writing", steps_done=done, steps_total=max(total, done))
+    renew_lease(run, stage=gettext_noop("writing"), steps_done=done, steps_total=max(total, done))
     retry.write(lambda: _commit(run, kept, row_count, done - row_count, is_cut=is_cut, now=now()))
 
 

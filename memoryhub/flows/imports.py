@@ -14,6 +14,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from memoryhub.flows.at_work import at_work, clear_away, lives
 from memoryhub.flows.demo import let_the_demo_propose
@@ -55,7 +56,7 @@ def cancel_import(report: ImportReport, *, actor: Actor, now: datetime) -> None:
 def _cancel(pk: int, actor: Actor, now: datetime) -> None:
     report = ImportReport.objects.select_for_update(of=("self",)).select_related("workspace").get(pk=pk)
     if report.status not in LIVE:
-        raise ImportIsOver("The import is over already: there is nothing to cancel.")
+        raise ImportIsOver(gettext("The import is over already: there is nothing to cancel."))
     if report.cancel_asked_at:
         return
     report.cancel_asked_at = now

@@ -15,8 +15,10 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
-from memoryhub.flows.people import RANKS, BadRole, raise_role, roles_of
+from memoryhub.flows.people import RANKS, no_such_role, raise_role, roles_of
 from memoryhub.flows.sign_ins import change_password, open_links_to
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import clean_text
@@ -27,8 +29,8 @@ from sessions_app.services.audit import Actor, record
 DAYS = (1, 7, 30)
 MAX_NAME = 100
 RESET_DAYS = 1
-ASK_AGAIN = "Ask whoever sent it for a new one."
-SIGN_IN_OR_ASK = "If it was you, sign in with the name and password that you chose; else ask for a new one."
+ASK_AGAIN = _("Ask whoever sent it for a new one.")
+SIGN_IN_OR_ASK = _("If it was you, sign in with the name and password that you chose; else ask for a new one.")
 
 
 class InvitationEnded(MemoryHubError):
@@ -71,13 +73,14 @@ def invite(
     name = clean_text(" ".join(name.split()))
     given = {workspace: role for workspace, role in roles.items() if role}
     if not 0 < len(name) <= MAX_NAME:
-        raise BadInvitation(f"Say who it is for, in 1 to {MAX_NAME} characters.")
+        raise BadInvitation(gettext("Say who it is for, in 1 to %(most)d characters.") % {"most": MAX_NAME})
     if days not in DAYS:
-        raise BadInvitation(f"A link is good for {', '.join(map(str, DAYS))} days.")
+        days_there_are = ", ".join(map(str, DAYS))
+        raise BadInvitation(gettext("A link is good for %(days)s days.") % {"days": days_there_are})
     if not given and not is_operator:
-        raise BadInvitation("Choose a role in one workspace at least: else there is nothing to do here.")
+        raise BadInvitation(gettext("Choose a role in one workspace at least: else there is nothing to do here."))
     if set(given.values()) - set(Membership.Role.values):
-        raise BadRole(f"Choose one of the roles {', '.join(Membership.Role.values)}.")
+        raise no_such_role()
     with transaction.atomic():
         invitation, token = _make(name, days, actor, now, is_operator=is_operator)
         for workspace, role in given.items():
@@ -94,7 +97,8 @@ def invite(
 def make_reset_link(user: User, *, actor: Actor, now: datetime) -> tuple[Invitation, str]:
     """Make a link to a new password, good for a day; earlier ones end. The password works on until it is used."""
     if not user.is_active:
-        raise BadInvitation(f"{user.username} is deactivated: activate them first.")
+        said = gettext("%(name)s is deactivated: activate them first.")
+        raise BadInvitation(said % {"name": user.username})
     open_links_to(user).update(revoked_at=now)
     invitation, token = _make(user.username[:MAX_NAME], RESET_DAYS, actor, now, user=user)
     words = f"A link to a new password was made for {user.username}"
@@ -185,7 +189,7 @@ def find_invitation(token: str, now: datetime) -> OpenInvitation:
     """Return the invitation of a link. Raises InvitationEnded, which says why and what to do."""
     invitation = Invitation.objects.select_related("user").filter(token_hash=_hash(token)).first()
     if invitation is None:
-        raise InvitationEnded(f"This link is none of this hub's: part of it may be missing. {ASK_AGAIN}")
+        raise InvitationEnded(_or_ask(gettext("This link is none of this hub's: part of it may be missing.")))
     shown = with_roles([invitation])[0]
     for is_so, words in _endings(shown, now):
         if is_so:
@@ -198,13 +202,25 @@ def _endings(shown: OpenInvitation, now: datetime) -> list[tuple[bool, str]]:
     gives_nothing = not shown.roles and not one.is_operator and one.user is None
     is_off = one.user is not None and not one.user.is_active
     return [
-        (one.used_at is not None, f"This link was used already. {SIGN_IN_OR_ASK}"),
-        (one.revoked_at is not None, f"This link was taken back. {ASK_AGAIN}"),
-        (one.expires_at <= now, f"The time of this link is over. {ASK_AGAIN}"),
-        (gives_nothing, f"The workspace that this link was for is gone. {ASK_AGAIN}"),
-        (is_off, "This account is deactivated. Ask an operator of the hub."),
-        (not shown.is_good, "Who sent this link may not invite any more. Ask an operator of the hub for a new one."),
+        (one.used_at is not None, _used_already()),
+        (one.revoked_at is not None, _or_ask(gettext("This link was taken back."))),
+        (one.expires_at <= now, _or_ask(gettext("The time of this link is over."))),
+        (gives_nothing, _or_ask(gettext("The workspace that this link was for is gone."))),
+        (is_off, gettext("This account is deactivated. Ask an operator of the hub.")),
+        (
+            not shown.is_good,
+            gettext("Who sent this link may not invite any more. Ask an operator of the hub for a new one."),
+        ),
     ]
+
+
+def _or_ask(sentence: str) -> str:
+    return f"{sentence} {ASK_AGAIN}"
+
+
+def _used_already() -> str:
+    said = gettext("This link was used already.")
+    return f"{said} {SIGN_IN_OR_ASK}"
 
 
 def gives_more(shown: OpenInvitation, user: User) -> bool:
@@ -223,13 +239,13 @@ def join_as_new(token: str, *, username: str, password: str, now: datetime) -> U
         with transaction.atomic():
             shown = _spend(token, username, now)
             if shown.invitation.user is not None:
-                raise InvitationEnded(f"This link leads to a new password, not to an account. {ASK_AGAIN}")
+                raise InvitationEnded(_or_ask(gettext("This link leads to a new password, not to an account.")))
             user = User.objects.create_user(username=username, password=password)
             words = f"{username} made their account, invited by {shown.invitation.created_by}"
             record(Actor("person", username), "account.created", "user", user.pk, words, at=now)
             _give(user, shown, now)
     except IntegrityError as error:
-        raise NameTaken("Somebody took this name just now: choose another one.") from error
+        raise NameTaken(gettext("Somebody took this name just now: choose another one.")) from error
     return user
 
 
@@ -238,7 +254,7 @@ def join_as_known(token: str, user: User, *, now: datetime) -> None:
     """Give somebody who has an account what a link gives; no role gets lower. Raises InvitationEnded."""
     shown = _spend(token, user.username, now)
     if shown.invitation.user is not None:
-        raise InvitationEnded(f"This link leads to a new password, and gives nothing else. {ASK_AGAIN}")
+        raise InvitationEnded(_or_ask(gettext("This link leads to a new password, and gives nothing else.")))
     _give(user, shown, now)
 
 
@@ -247,7 +263,7 @@ def choose_new_password(token: str, password: str, *, now: datetime) -> User:
     """Give the person of a reset link another password, and sign them out everywhere. Raises InvitationEnded."""
     invitation = find_invitation(token, now).invitation
     if invitation.user is None:
-        raise InvitationEnded(f"This link leads to an account, not to a new password. {ASK_AGAIN}")
+        raise InvitationEnded(_or_ask(gettext("This link leads to an account, not to a new password.")))
     user = User.objects.select_for_update().get(username=invitation.user.username)
     _spend(token, user.username, now)
     change_password(user, password, keep=None, actor=Actor("person", user.username), now=now)
@@ -259,7 +275,7 @@ def _spend(token: str, username: str, now: datetime) -> OpenInvitation:
     shown = find_invitation(token, now)
     unused = Invitation.objects.filter(pk=shown.invitation.pk, used_at=None, revoked_at=None)
     if not unused.update(used_at=now, used_by=username):
-        raise InvitationEnded(f"This link was used already. {SIGN_IN_OR_ASK}")
+        raise InvitationEnded(_used_already())
     return shown
 
 

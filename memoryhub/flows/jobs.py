@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import F, Q, QuerySet
+from django.utils.translation import gettext
 
 from memoryhub.flows.at_work import at_work, clear_away, lives
 from memoryhub.flows.downloads import remove_file
@@ -86,7 +87,7 @@ def cancel_job(job: Job, *, actor: Actor, now: datetime) -> Job:
 def _cancel(pk: int, actor: Actor, now: datetime) -> Job:
     job = Job.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk).first()
     if job is None or job.status not in LIVE:
-        raise JobNotFitting("It is over already: there is nothing to cancel.")
+        raise JobNotFitting(gettext("It is over already: there is nothing to cancel."))
     if job.cancel_asked_at:
         return job
     job.cancel_asked_at = now
@@ -109,7 +110,7 @@ def _cancel_run_at_hand(job: Job, actor: Actor, now: datetime) -> None:
 def retry_job(job: Job, *, actor: Actor, now: datetime) -> Job:
     """Ask again for what a job that is over was to do; return the job that does. Raises JobNotFitting."""
     if job.status in LIVE:
-        raise JobNotFitting("It is under way: wait for its end, or cancel it.")
+        raise JobNotFitting(gettext("It is under way: wait for its end, or cancel it."))
     return request_job(job.kind, job.workspace, _wishes(job), actor=actor, now=now)[0]
 
 

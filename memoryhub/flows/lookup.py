@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext
+
 from knowledge_app.models import MemoryDocument
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Session, Workspace
@@ -41,5 +43,5 @@ def session_of(run: Run) -> Session:
     """Return the session that a run is about, as it is now. Raises SessionGone where it was deleted."""
     found = Session.objects.select_related("workspace").filter(pk=run.session_id or 0).first()
     if found is None:
-        raise SessionGone("The session was deleted.")
+        raise SessionGone(gettext("The session was deleted."))
     return found

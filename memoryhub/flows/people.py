@@ -12,6 +12,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext
 
 from memoryhub.flows.lookup import NotFound
 from memoryhub.flows.sign_ins import end_sessions, open_links_to
@@ -79,7 +80,9 @@ def change_roles(changes: Sequence[RoleChange], *, actor: Actor, now: datetime) 
     workspaces = Workspace.objects.in_bulk({change.workspace for change in wanted})
     for change in wanted:
         if change.user not in people or change.workspace not in workspaces:
-            raise RolesChanged("A person or a workspace is no longer there: nothing is saved. Open the page again.")
+            raise RolesChanged(
+                gettext("A person or a workspace is no longer there: nothing is saved. Open the page again.")
+            )
         _change_role(people[change.user], workspaces[change.workspace], change, actor=actor, now=now)
     return len(wanted)
 
@@ -88,12 +91,13 @@ def _change_role(user: User, workspace: Workspace, change: RoleChange, *, actor:
     _refuse_oneself(user, actor)
     membership = Membership.objects.filter(user=user, workspace=workspace).first()
     if (membership.role if membership else "") != change.was:
-        raise RolesChanged(
-            f"Somebody changed the role of {user.username} in {workspace.name} in the meantime: nothing is saved. "
+        said = gettext(
+            "Somebody changed the role of %(person)s in %(workspace)s in the meantime: nothing is saved. "
             "Open the page again to see it."
         )
+        raise RolesChanged(said % {"person": user.username, "workspace": workspace.name})
     if change.role not in RANKS:
-        raise BadRole(f"Choose one of the roles {', '.join(Membership.Role.values)}.")
+        raise no_such_role()
     if change.role:
         Membership.objects.update_or_create(user=user, workspace=workspace, defaults={"role": change.role})
     elif membership:
@@ -108,6 +112,11 @@ def _change_role(user: User, workspace: Workspace, change: RoleChange, *, actor:
         workspace=workspace,
         detail={"role": change.role, "was": change.was},
     )
+
+
+def no_such_role() -> BadRole:
+    """Return the error that names the roles there are."""
+    return BadRole(gettext("Choose one of the roles %(roles)s.") % {"roles": ", ".join(Membership.Role.values)})
 
 
 def raise_role(user: User, workspace: Workspace, role: str) -> None:
@@ -205,7 +214,8 @@ def _change(
     was_operator = person.is_superuser and person.is_active
     change(person)
     if was_operator and not any(row.is_superuser and row.is_active for row in locked.values()):
-        raise LastOperator(f"{user.username} is the last operator of the hub: make somebody else one first.")
+        said = gettext("%(name)s is the last operator of the hub: make somebody else one first.")
+        raise LastOperator(said % {"name": user.username})
     person.save(update_fields=["is_active", "is_superuser", "is_staff"])
     record(actor, action, "user", person.pk, words, at=now)
     return True
@@ -213,7 +223,7 @@ def _change(
 
 def _refuse_oneself(user: User, actor: Actor) -> None:
     if actor.kind == "person" and actor.name == user.username:
-        raise OwnAccount("Nobody changes what they themselves may do: ask another operator.")
+        raise OwnAccount(gettext("Nobody changes what they themselves may do: ask another operator."))
 
 
 def parse_roles(pairs: Sequence[str], find: Callable[[str], Workspace]) -> Mapping[Workspace, str]:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
+from django.utils.translation import gettext
+
 from knowledge_app.services.consolidation import undo_consolidation
 from knowledge_app.services.edits import carry_out_edit
 from knowledge_app.services.settling import undo_settling
@@ -65,7 +67,8 @@ def undo_run(run: Run, *, actor: Actor, now: datetime) -> Run | None:
     """
     undo = UNDO.get(run.kind)
     if undo is None:
-        raise RunNotFitting(f"A run of the kind {run.kind} changes nothing that could be undone.")
+        words = gettext("A run of the kind %(kind)s changes nothing that could be undone.")
+        raise RunNotFitting(words % {"kind": run.kind})
     return undo(run, actor=actor, now=now)
 
 

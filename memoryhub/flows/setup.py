@@ -10,6 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.models import SetupToken
@@ -44,7 +45,7 @@ def create_first_operator(*, token: str, username: str, password: str, now: date
         spent = _usable(token, now).update(used_at=now)
         if not spent or operator_exists():
             raise SetupLinkInvalid(
-                "This setup link is used or has expired. Start the hub again and it prints a new one."
+                gettext("This setup link is used or has expired. Start the hub again and it prints a new one.")
             )
         user = User.objects.create_superuser(username=username, password=password)
         record(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from knowledge_app.models import HeldChange, KnowledgeEntry, MemoryDocument
 from knowledge_app.services.knowledge_file import knowledge_mark
 from knowledge_app.services.written import blocking
@@ -13,12 +16,12 @@ from memoryhub.lib.diff import DiffLine, diff_lines
 from sessions_app.models import SourceFile, SyncState, Workspace
 
 Standing = Literal["in_step", "ahead", "held", "missing", "refused"]
-WORDS: dict[Standing, str] = {
-    "in_step": "in step",
-    "ahead": "the hub is ahead",
-    "held": "held for review",
-    "missing": "missing in the folder",
-    "refused": "can't be written",
+WORDS: dict[Standing, Promise | str] = {
+    "in_step": _("in step"),
+    "ahead": _("the hub is ahead"),
+    "held": _("held for review"),
+    "missing": _("missing in the folder"),
+    "refused": _("can't be written"),
 }
 
 
@@ -35,7 +38,7 @@ class FileStatus:
 
     @property
     def words(self) -> str:
-        return WORDS[self.standing]
+        return str(WORDS[self.standing])
 
 
 def written_files(workspace: Workspace) -> list[FileStatus]:

@@ -13,6 +13,8 @@ from django.core.cache import cache
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
@@ -21,10 +23,10 @@ from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record
 
 SCOPES = {  # what each lets an agent do; none lets it approve, pin, delete, make tokens or change settings
-    "read": "see, search and recall what the workspace holds",
-    "append": "add entries, history, knowledge and observations; keep responses; propose changes of documents",
-    "edit": "write key-values and documents, correct knowledge, clear and import sessions",
-    "consolidate": "ask for compression, consolidation and extraction, which may cost money",
+    "read": _("see, search and recall what the workspace holds"),
+    "append": _("add entries, history, knowledge and observations; keep responses; propose changes of documents"),
+    "edit": _("write key-values and documents, correct knowledge, clear and import sessions"),
+    "consolidate": _("ask for compression, consolidation and extraction, which may cost money"),
 }
 DEFAULT_SCOPES = ("read", "append", "edit")
 PER_MINUTE = 600
@@ -107,19 +109,21 @@ def issue_token(
             words = f"Token {prefix} made for {', '.join(token.scopes)}"
             record(actor, "token.made", "token", token.pk, words, at=now, workspace=workspace)
     except IntegrityError as error:
-        raise BadToken(f"A token named {name} is in use here: revoke it first, or take another name.") from error
+        words = gettext("A token named %(name)s is in use here: revoke it first, or take another name.")
+        raise BadToken(words % {"name": name}) from error
     return token, text
 
 
 def _check(name: str, scopes: Collection[str], expires_at: datetime | None, per_minute: int, now: datetime) -> None:
     if not 0 < len(name) <= MAX_NAME:
-        raise BadToken(f"Give the agent a name of 1 to {MAX_NAME} characters.")
+        raise BadToken(gettext("Give the agent a name of 1 to %(most)s characters.") % {"most": MAX_NAME})
     if not scopes or set(scopes) - SCOPES.keys():
-        raise BadToken(f"Choose among the scopes {', '.join(SCOPES)}; one at least.")
+        known = {"scopes": ", ".join(SCOPES)}
+        raise BadToken(gettext("Choose among the scopes %(scopes)s; one at least.") % known)
     if expires_at is not None and expires_at <= now:
-        raise BadToken("Let the token end at a time to come.")
+        raise BadToken(gettext("Let the token end at a time to come."))
     if not 0 < per_minute <= MOST_PER_MINUTE:
-        raise BadToken(f"Allow 1 to {MOST_PER_MINUTE:,} calls a minute.")
+        raise BadToken(gettext("Allow 1 to %(most)s calls a minute.") % {"most": f"{MOST_PER_MINUTE:,}"})
 
 
 @transaction.atomic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import IO
@@ -10,11 +10,12 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.folder import Folder, FolderMissing
 from memoryhub.lib.layouts import agterm, grip, nanobot
-from memoryhub.lib.layouts.records import FileRead, SessionRecord
+from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
 from memoryhub.lib.layouts.write import LAYOUTS, write_session
 from memoryhub.lib.tally import Tally
 from sessions_app.models import Session, Workspace
@@ -42,7 +43,8 @@ def export_session(session: Session, layout: str = "", *, epoch: int | None = No
     own = session.workspace.layout
     layout = layout or (own if own in LAYOUTS else "agterm")
     if layout not in LAYOUTS:
-        raise UnknownExport(f"Sessions are written for {', '.join(LAYOUTS)}, not for {layout}.")
+        words = gettext("Sessions are written for %(layouts)s, not for %(layout)s.")
+        raise UnknownExport(words % {"layouts": ", ".join(LAYOUTS), "layout": layout})
     text = write_session(
         session_record(session, epoch=epoch), layout, zone=ZoneInfo(settings.TIME_ZONE), is_native=layout == own
     )
@@ -83,8 +85,7 @@ def import_session(workspace: Workspace, path: Path, *, actor: Actor, now: datet
     tally = Tally(problems=list(read.problems))
     records = [item for item in read.items if isinstance(item, SessionRecord)]
     if not records:
-        what = f": {read.problems[0].what}" if read.problems else ""
-        raise UnknownSessionFile(f"{path.name} holds no session of nanobot, Grip or AgTerm{what}.")
+        raise UnknownSessionFile(_no_session_in(path.name, read.problems))
     for item in records:
         taken, _ = take_session(workspace=workspace, record=item, path="", now=now, dry_run=False)
         tally.include(taken)
@@ -92,6 +93,13 @@ def import_session(workspace: Workspace, path: Path, *, actor: Actor, now: datet
         detail = {"added": dict(+tally.added), "file": path.name}
         record(actor, "session.imported", "workspace", workspace.pk, text, at=now, workspace=workspace, detail=detail)
     return tally
+
+
+def _no_session_in(name: str, problems: Sequence[Problem]) -> str:
+    if not problems:
+        return gettext("%(file)s holds no session of nanobot, Grip or AgTerm.") % {"file": name}
+    words = gettext("%(file)s holds no session of nanobot, Grip or AgTerm: %(what)s.")
+    return words % {"file": name, "what": problems[0].what}
 
 
 def _read(folder: Folder, name: str) -> FileRead:
@@ -104,5 +112,11 @@ def _read(folder: Folder, name: str) -> FileRead:
 
 def problems_of(tally: Tally) -> list[str]:
     """Return what an import could not take as it stood, a sentence each."""
-    places = [(problem, f", line {problem.line}" if problem.line else "") for problem in tally.problems]
-    return [f"{one.file or 'the file'}{line}: {one.what}: {one.action}" for one, line in places]
+    return [_told(problem) for problem in tally.problems]
+
+
+def _told(problem: Problem) -> str:
+    values = {"file": problem.file or gettext("the file"), "what": problem.what, "action": problem.action}
+    if problem.line:
+        return gettext("%(file)s, line %(line)s: %(what)s: %(action)s") % {**values, "line": problem.line}
+    return gettext("%(file)s: %(what)s: %(action)s") % values

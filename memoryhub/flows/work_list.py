@@ -9,6 +9,9 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import Q, QuerySet
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.flows.at_work import lives, where_at, worker_lives
 from memoryhub.flows.backups.folder import read_state, step_under_way
@@ -24,6 +27,7 @@ TRUSTED_SECONDS = 3.0
 FRESH = timedelta(minutes=1)  # of a heartbeat that shows that some worker lives
 PATIENCE = timedelta(seconds=10)  # before waiting work says that no worker runs
 UNITS = {"export": "rows", "compression": "sessions", "rebuild": "rows", "import": "files"}
+STEPS: dict[str, Promise | str] = {"copying": _("copying"), "packing": _("packing"), "checking": _("checking")}
 EVEN_KINDS = ("export", "import")  # whose steps take about as long each
 
 
@@ -132,7 +136,7 @@ def import_piece(report: ImportReport, now: datetime) -> Piece:
         kind="import",
         workspace=report.workspace,
         status=report.status,
-        requested_by=report.requested_by.get_username() if report.requested_by else "a command",
+        requested_by=report.requested_by.get_username() if report.requested_by else gettext("a command"),
         created_at=report.created_at,
         started_at=report.started_at,
         finished_at=report.finished_at,
@@ -200,7 +204,7 @@ def run_piece(run: Run, now: datetime) -> Piece:
         done=run.steps_done,
         total=run.steps_total if run.steps_total > 1 else 0,
         unit="rows" if is_by_row else "parts",
-        stage=run.stage,
+        stage=gettext(run.stage),
         error=run.error,
         is_stranded=run.status == Run.Status.QUEUED and is_stranded(max(run.created_at, run.not_before), now),
         row=run,
@@ -230,7 +234,7 @@ def _backup(now: datetime) -> list[Piece]:
         return []
     asked_at = datetime.fromisoformat(wanted) if wanted else None
     status = "queued" if step == "waiting" else "running"
-    stage = "" if step == "waiting" else step
+    stage = "" if step == "waiting" else str(STEPS.get(step, step))
     is_left = status == "queued" and is_stranded(asked_at, now)
     return [Piece("backup", 0, "backup", None, status, "", asked_at, stage=stage, is_stranded=is_left)]
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from markdown_it import MarkdownIt
 
 from memoryhub.lib.errors import MemoryHubError
@@ -21,6 +23,20 @@ from memoryhub.lib.layouts.records import EntryRecord, SessionRecord, ToolCall
 
 MOST_ROWS = 10_000
 MOST_CHARS = 20_000_000
+TOO_MANY = {
+    "entries": _(
+        "Markdown is made of at most %(most)s entries, and these are %(count)s. "
+        "Narrow them down, or export a file instead."
+    ),
+    "messages": _(
+        "Markdown is made of at most %(most)s messages, and these are %(count)s. "
+        "Narrow them down, or export a file instead."
+    ),
+    "rows": _(
+        "Markdown is made of at most %(most)s rows, and these are %(count)s. "
+        "Narrow them down, or export a file instead."
+    ),
+}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _OWN_HEADING = re.compile(r"^ {0,3}#{1,6}\s+#\d", re.MULTILINE)
 Answers = dict[tuple[int, int], tuple[int, int]]
@@ -52,12 +68,9 @@ class Part:
 
 
 def check_amount(rows: int, what: str = "entries") -> None:
-    """Raise TooMuchMarkdown for more than 10,000 rows."""
+    """Raise TooMuchMarkdown for more than 10,000 rows. ``what`` they are: entries, messages or rows."""
     if rows > MOST_ROWS:
-        raise TooMuchMarkdown(
-            f"Markdown is made of at most {MOST_ROWS:,} {what}, and these are {rows:,}. "
-            "Narrow them down, or export a file instead."
-        )
+        raise TooMuchMarkdown(str(TOO_MANY[what]) % {"most": f"{MOST_ROWS:,}", "count": f"{rows:,}"})
 
 
 def plain(text: str) -> str:
@@ -110,9 +123,10 @@ def joined(blocks: Sequence[str]) -> str:
     """Return blocks as one text. Raises TooMuchMarkdown beyond 20 million characters."""
     text = _blocks(*blocks) + "\n"
     if len(text) > MOST_CHARS:
-        raise TooMuchMarkdown(
-            f"This would be {len(text):,} characters of Markdown; the most is {MOST_CHARS:,}. Export a file instead."
+        words = gettext(
+            "This would be %(count)s characters of Markdown; the most is %(most)s. Export a file instead."
         )
+        raise TooMuchMarkdown(words % {"count": f"{len(text):,}", "most": f"{MOST_CHARS:,}"})
     return text
 
 

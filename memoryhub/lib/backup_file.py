@@ -18,6 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from django.utils.translation import gettext
+
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.sealed import MAGIC, SealingWriter, Unsealable, UnsealingReader, read_head
 
@@ -168,17 +170,18 @@ def _explained() -> Iterator[None]:
     except Unsealable as error:
         raise BadBackup(error.message) from error
     except (tarfile.TarError, zlib.error, EOFError, gzip.BadGzipFile) as error:
-        raise BadBackup("It is no backup of MemoryHub, or it is damaged or cut off.") from error
+        raise BadBackup(gettext("It is no backup of MemoryHub, or it is damaged or cut off.")) from error
 
 
 def _read_manifest(archive: tarfile.TarFile, entry: tarfile.TarInfo | None) -> Manifest:
     if entry is None or entry.name != MANIFEST or not entry.isreg() or entry.size > MAX_MANIFEST:
-        raise BadBackup("It is no backup of MemoryHub: its first part is no manifest.")
+        raise BadBackup(gettext("It is no backup of MemoryHub: its first part is no manifest."))
     source = archive.extractfile(entry)
     try:
         values = json.loads(source.read() if source else b"")
         if values["format"] != FORMAT:
-            raise BadBackup(f"It has format {values['format']}, which this MemoryHub doesn't know: use a newer one.")
+            words = gettext("It has format %(format)s, which this MemoryHub doesn't know: use a newer one.")
+            raise BadBackup(words % {"format": values["format"]})
         contents = {
             part: {name: Content(**content) for name, content in values[part].items()}
             for part in ("tables", "members")
@@ -187,11 +190,11 @@ def _read_manifest(archive: tarfile.TarFile, entry: tarfile.TarInfo | None) -> M
         if not all(type(one.size) is int for part in contents.values() for one in part.values()):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise BadBackup("Its manifest is damaged.") from None
+        raise BadBackup(gettext("Its manifest is damaged.")) from None
     if not {DATABASES.get(manifest.vendor)} <= set(manifest.members) <= {*DATABASES.values(), SECRET_KEY}:
-        raise BadBackup("Its manifest names no database, or parts that MemoryHub doesn't know.")
+        raise BadBackup(gettext("Its manifest names no database, or parts that MemoryHub doesn't know."))
     if digest_of(manifest.tables) != manifest.digest:
-        raise BadBackup("Its manifest is damaged: the tables don't agree with their digest.")
+        raise BadBackup(gettext("Its manifest is damaged: the tables don't agree with their digest."))
     return manifest
 
 

@@ -9,6 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from django.utils.formats import date_format
+from django.utils.translation import gettext, gettext_noop, ngettext, pgettext
+
 MAX_SLOTS = 62
 MAX_BAR_WIDTH = 5.0
 MIN_SEGMENT_WIDTH = 0.4
@@ -19,6 +22,7 @@ MAX_DATE_LABELS = 5
 STEPS = (
     ("day", 1), ("week", 1), ("month", 1), ("month", 3), ("year", 1), ("year", 10), ("year", 100), ("year", 1000),
 )  # fmt: skip
+UNITS = (gettext_noop("Day"), gettext_noop("Week"), gettext_noop("Month"), gettext_noop("Year"))  # as pages show them
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,9 +226,9 @@ def proportion(*, original: int, active: int, summary: int) -> Proportion:
     parts: list[Part] = []
     x = 0.0
     for key, label, value in (
-        ("summary", "in summaries", summary),
-        ("active", "active", active),
-        ("saved", "saved", saved),
+        ("summary", pgettext("tokens", "in summaries"), summary),
+        ("active", pgettext("tokens", "active"), active),
+        ("saved", pgettext("tokens", "saved"), saved),
     ):
         if value:
             width = 100 * value / whole
@@ -329,15 +333,20 @@ def _bucket_start(bucket: int, unit: str, size: int) -> date:
 def _short_date(day: date, unit: str) -> str:
     if unit == "year":
         return str(day.year)
-    if unit == "month":
-        return f"{day:%b} {day.year}"
-    return f"{day.day} {day:%b}"
+    return date_format(day, "M Y" if unit == "month" else "j M")
 
 
 def _bucket_name(bucket: int, unit: str, size: int) -> str:
     start = _bucket_start(bucket, unit, size)
     if unit == "day":
-        return f"{start:%a} {start.day} {start:%b} {start.year}"
+        return date_format(start, "D j M Y")
     if unit == "week":
-        return f"Week of {start.day} {start:%b} {start.year}"
-    return _short_date(start, unit) if size == 1 else f"{size} {unit}s from {_short_date(start, unit)}"
+        return gettext("Week of %(day)s") % {"day": date_format(start, "j M Y")}
+    first = _short_date(start, unit)
+    if size == 1:
+        return first
+    if unit == "month":
+        words = ngettext("%(count)d month from %(start)s", "%(count)d months from %(start)s", size)
+    else:
+        words = ngettext("%(count)d year from %(start)s", "%(count)d years from %(start)s", size)
+    return words % {"count": size, "start": first}

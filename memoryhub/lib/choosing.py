@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import clean_text
@@ -57,7 +58,8 @@ def sent_rows(request: HttpRequest) -> list[str]:
     kept = request.POST.get("kept", "")
     sent = list(dict.fromkeys([*request.POST.getlist("row"), *(kept.split(",") if kept else [])]))
     if len(sent) > MAX_BOXES:
-        raise TooManyBoxes(f"Choose at most {MAX_BOXES:,} rows one by one, or all that match.")
+        words = gettext("Choose at most %(most)s rows one by one, or all that match.")
+        raise TooManyBoxes(words % {"most": f"{MAX_BOXES:,}"})
     return sent
 
 
@@ -76,7 +78,12 @@ def chosen_keys(request: HttpRequest, matching: QuerySet[Any]) -> list[int]:
 def check_count(count: int, expected: int | None) -> None:
     """Raise SelectionChanged where another number of rows match than a page showed."""
     if count != expected:
-        raise SelectionChanged(f"{count:,} rows match now, not {expected or 0:,}: look again before you change them.")
+        words = ngettext(
+            "%(count)s row matches now, not %(expected)s: look again before you change them.",
+            "%(count)s rows match now, not %(expected)s: look again before you change them.",
+            count,
+        )
+        raise SelectionChanged(words % {"count": f"{count:,}", "expected": f"{expected or 0:,}"})
 
 
 def asked_for(request: HttpRequest, action: str) -> str:

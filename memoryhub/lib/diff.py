@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
+from django.utils.translation import ngettext
+
 Parts = tuple[tuple[bool, str], ...]
 MAX_WORD_CHARS = 2_000  # of a line that is compared word by word
 LEAST_LIKENESS = 0.4  # share of the characters that two lines keep; below it they are two lines
@@ -100,4 +102,5 @@ def _equal(
     hidden = len(rows) - head - tail
     if hidden <= 1:
         return rows
-    return [*rows[:head], DiffLine("skip", f"{hidden} unchanged lines"), *rows[len(rows) - tail :]]
+    words = ngettext("%(count)d unchanged line", "%(count)d unchanged lines", hidden) % {"count": hidden}
+    return [*rows[:head], DiffLine("skip", words), *rows[len(rows) - tail :]]

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.llm import BadReply, ModelNotSet, ModelRefused, ModelSettings, asking, count_of, read_json
 
@@ -47,9 +49,9 @@ PROVIDERS = {
     "ollama": Provider("http://127.0.0.1:11434/v1", {"nomic-embed-text": 768, "mxbai-embed-large": 1024}),
 }
 WITHOUT = {  # providers that people try, and what to do instead
-    "anthropic": "anthropic offers no embeddings: use voyage, which Anthropic recommends.",
-    "openrouter": "openrouter offers chat completions only, no embeddings: choose another provider for them.",
-    "groq": "groq offers chat completions only, no embeddings: choose another provider for them.",
+    "anthropic": _("anthropic offers no embeddings: use voyage, which Anthropic recommends."),
+    "openrouter": _("openrouter offers chat completions only, no embeddings: choose another provider for them."),
+    "groq": _("groq offers chat completions only, no embeddings: choose another provider for them."),
 }
 
 
@@ -78,9 +80,10 @@ class Embedded:
 def refusal_of(provider: str) -> str:
     """Return in one sentence why a provider can't make embeddings; "" for one that can, and for none."""
     if provider in WITHOUT:
-        return WITHOUT[provider]
+        return str(WITHOUT[provider])
     if provider and provider != NONE and provider not in PROVIDERS:
-        return f"There is no embedding provider {provider!r}: use {', '.join(PROVIDERS)} or {NONE}."
+        words = gettext("There is no embedding provider %(provider)s: use %(others)s or %(none)s.")
+        return words % {"provider": repr(provider), "others": ", ".join(PROVIDERS), "none": NONE}
     return ""
 
 

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import nh3
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language, gettext
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
@@ -27,7 +28,9 @@ class _Renderer(RendererHTML):
     def image(self, tokens: Sequence[Token], idx: int, _options: object, _env: object) -> str:
         token = tokens[idx]
         address = html.escape(str(token.attrs.get("src", "")))
-        return f'<a href="{address}">image: {html.escape(token.content or "without a name")}</a>'
+        named = gettext("image: %(name)s") % {"name": token.content}
+        words = named if token.content else gettext("image: without a name")
+        return f'<a href="{address}">{html.escape(words)}</a>'
 
 
 _markdown = MarkdownIt(
@@ -36,12 +39,17 @@ _markdown = MarkdownIt(
 _markdown.validateLink = lambda url: bool(_LIVE_ADDRESS.match(url))  # type: ignore[method-assign]
 
 
-@lru_cache(maxsize=256)
 def render_markdown(text: str) -> SafeString:
     """Return Markdown as sanitised HTML; text beyond 256 KB as plain preformatted text.
 
     Raw HTML stays text. Links keep only http, https and mailto and carry rel="noopener noreferrer nofollow".
     """
+    return _rendered(text, get_language())
+
+
+@lru_cache(maxsize=256)
+def _rendered(text: str, _language: str | None) -> SafeString:
+    """Render for one language: images are named in it."""
     if len(text) > MAX_RENDERED_CHARS:
         return mark_safe(f"<pre>{html.escape(text)}</pre>")  # noqa: S308  escaped
     clean = nh3.clean(

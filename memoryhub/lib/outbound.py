@@ -15,6 +15,7 @@ from functools import cache
 from urllib.parse import urlsplit
 
 import httpx2
+from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
 
@@ -46,11 +47,11 @@ def split_url(url: str) -> tuple[str, int]:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise AddressRefused(f"This is no web address: {error}.") from error
+        raise AddressRefused(gettext("This is no web address: %(error)s.") % {"error": error}) from error
     if parts.scheme not in _PORTS or not host:
-        raise AddressRefused("An address begins with http:// or https:// and names a host.")
+        raise AddressRefused(gettext("An address begins with http:// or https:// and names a host."))
     if parts.username or parts.password:
-        raise AddressRefused("An address must not carry a user name or password.")
+        raise AddressRefused(gettext("An address must not carry a user name or password."))
     return host, port or _PORTS[parts.scheme]
 
 
@@ -68,7 +69,7 @@ def _resolve(host: str, port: int, allowed: Collection[str]) -> str:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:
-        raise AddressRefused(f"{host!r} is no host name.") from error
+        raise AddressRefused(gettext("%(host)s is no host name.") % {"host": repr(host)}) from error
     addresses = [str(item[4][0]) for item in found]
     for text in addresses:
         _check_address(ipaddress.ip_address(text.partition("%")[0]), host, port, allowed)
@@ -79,14 +80,14 @@ def _check_address(address: Address, host: str, port: int, allowed: Collection[s
     address = _unwrapped(address)
     never = address.is_link_local or address.is_multicast or address.is_unspecified or str(address) in _METADATA
     if never:
-        raise AddressRefused(
-            f"{host} is at {address}, a link-local or metadata address: the hub never connects there."
-        )
+        words = gettext("%(host)s is at %(address)s, a link-local or metadata address: the hub never connects there.")
+        raise AddressRefused(words % {"host": host, "address": address})
     if not address.is_global and f"{host}:{port}" not in allowed:
-        raise AddressRefused(
-            f"{host}:{port} is at {address}, inside this machine or network. "
-            f"Only the hub's environment can allow that: add {host}:{port} to MEMORYHUB_PRIVATE_HOSTS."
+        words = gettext(
+            "%(host)s is at %(address)s, inside this machine or network. "
+            "Only the hub's environment can allow that: add %(host)s to MEMORYHUB_PRIVATE_HOSTS."
         )
+        raise AddressRefused(words % {"host": f"{host}:{port}", "address": address})
 
 
 def _unwrapped(address: Address) -> Address:

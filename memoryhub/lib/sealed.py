@@ -17,6 +17,7 @@ from typing import IO, Any
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
 
@@ -44,7 +45,7 @@ def read_head(source: IO[bytes]) -> tuple[dict[str, Any], bytes]:
         head = json.loads(raw)
         base64.b64decode(head["salt"], validate=True)
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise Unsealable("The file's beginning is damaged: it can't be opened.") from None
+        raise Unsealable(gettext("The file's beginning is damaged: it can't be opened.")) from None
     return head, beginning + raw
 
 

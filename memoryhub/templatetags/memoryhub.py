@@ -2,12 +2,21 @@ from datetime import datetime
 
 from django import template
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
 
 register = template.Library()
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
+EXACT = "j M Y, H:i:s"
+CHOICES = (  # what `words` makes of stored choices that nothing else names in the singular
+    *(gettext_noop("Assistant"), gettext_noop("System"), gettext_noop("Tool"), gettext_noop("User")),
+    *(gettext_noop("Message"), gettext_noop("Tool call"), gettext_noop("Tool result"), gettext_noop("Context")),
+    *(gettext_noop("User preference"), gettext_noop("Project decision"), gettext_noop("Error pattern")),
+    *(gettext_noop("System behavior"), gettext_noop("Learned fact")),
+)
 NOTHING = "—"
 
 
@@ -29,28 +38,26 @@ def moment(at: datetime | None) -> SafeString | str:
     if at is None:
         return NOTHING
     local = timezone.localtime(at) if timezone.is_aware(at) else at
-    return _time(local, f"{local.day} {local:%b} {local.year}, {local:%H:%M:%S}")
+    return _time(local, date_format(local, EXACT))
 
 
 def _time(local: datetime, words: str) -> SafeString:
-    exact = f"{local.day} {local:%b} {local.year}, {local:%H:%M:%S} {local:%Z}".strip()
+    exact = f"{date_format(local, EXACT)} {local:%Z}".strip()
     return format_html('<time datetime="{}" title="{}">{}</time>', local.isoformat(), exact, words)
 
 
 def _distance(moment: datetime, now: datetime) -> str:
     seconds = (now - moment).total_seconds()
-    span = abs(seconds)
+    span, is_past = abs(seconds), seconds >= 0
     if span < MINUTE:
-        return "just now" if seconds >= 0 else "in a moment"
+        return gettext("just now") if is_past else gettext("in a moment")
     if span < HOUR:
-        words = f"{int(span // MINUTE)} min"
-    elif span < DAY:
-        words = f"{int(span // HOUR)} h"
-    elif span < 7 * DAY:
-        words = f"{int(span // DAY)} d"
-    else:
-        return f"{moment.day} {moment:%b}" + ("" if moment.year == now.year else f" {moment.year}")
-    return f"{words} ago" if seconds >= 0 else f"in {words}"
+        return (gettext("%(n)d min ago") if is_past else gettext("in %(n)d min")) % {"n": span // MINUTE}
+    if span < DAY:
+        return (gettext("%(n)d h ago") if is_past else gettext("in %(n)d h")) % {"n": span // HOUR}
+    if span < 7 * DAY:
+        return (gettext("%(n)d d ago") if is_past else gettext("in %(n)d d")) % {"n": span // DAY}
+    return date_format(moment, "j M" if moment.year == now.year else "j M Y")
 
 
 @register.filter
@@ -72,11 +79,12 @@ def filesize(size: int | None) -> str:
     if size is None:
         return NOTHING
     if size < 1_000:
-        return f"{size} B"
-    for unit, suffix in ((1_000, "kB"), (1_000_000, "MB")):
-        if size < unit * 999.95:
-            return f"{size / unit:.1f} {suffix}"
-    return f"{size / 1_000_000_000:,.1f} GB"
+        return gettext("%(size)s B") % {"size": size}
+    if size < 999_950:
+        return gettext("%(size)s kB") % {"size": f"{size / 1_000:.1f}"}
+    if size < 999_950_000:
+        return gettext("%(size)s MB") % {"size": f"{size / 1_000_000:.1f}"}
+    return gettext("%(size)s GB") % {"size": f"{size / 1_000_000_000:,.1f}"}
 
 
 @register.filter
@@ -101,9 +109,9 @@ def percent(share: float | None) -> str:
 
 @register.filter
 def words(choice: str) -> str:
-    """A stored choice as a label: tool_result becomes "Tool result"."""
+    """A stored choice as a label in the reader's language: tool_result becomes "Tool result"."""
     text = str(choice).replace("_", " ").strip()
-    return text[:1].upper() + text[1:]
+    return gettext(text[:1].upper() + text[1:])
 
 
 @register.simple_block_tag
@@ -132,12 +140,13 @@ def dialog(content: str, name: str, title: str) -> SafeString:
     return format_html(
         '<dialog class="dialog" id="{0}" aria-labelledby="{0}-title">'
         '<header class="dialog-head"><h2 id="{0}-title">{1}</h2>'
-        '<button class="icon-button" type="button" data-close aria-label="Close">'
+        '<button class="icon-button" type="button" data-close aria-label="{3}">'
         '<svg class="icon" aria-hidden="true"><use href="#icon-close"></use></svg></button></header>'
         '<div class="dialog-body">{2}</div></dialog>',
         name,
         title,
         content,
+        gettext("Close"),
     )
 
 
@@ -147,8 +156,9 @@ def copyable(content: str, name: str) -> SafeString:
     return format_html(
         '<div class="copyable"><pre id="{0}" tabindex="0">{1}</pre>'
         '<button class="button compact" type="button" data-copy="{0}">'
-        '<svg class="icon" aria-hidden="true"><use href="#icon-copy"></use></svg>Copy'
+        '<svg class="icon" aria-hidden="true"><use href="#icon-copy"></use></svg>{2}'
         '<span class="copied" aria-hidden="true"></span></button></div>',
         name,
         content.strip(),
+        gettext("Copy"),
     )

@@ -12,6 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext, pgettext
 from django.views.decorators.http import require_GET
 
 from knowledge_app.models import (
@@ -142,9 +143,11 @@ def _touch_line(workspace: Workspace, number: int, touch: Touch) -> Line:
     if touch.revision:
         document, revision = touch.revision
         url = reverse("knowledge:document", args=[workspace.slug, document])
-        places.append((f"revision {revision}", f"{url}?revision={revision}"))
+        places.append((gettext("revision %(number)s") % {"number": revision}, f"{url}?revision={revision}"))
     if touch.run:
-        places.append((f"run {touch.run}", reverse("run", args=[workspace.slug, touch.run])))
+        places.append(
+            (gettext("run %(number)s") % {"number": touch.run}, reverse("run", args=[workspace.slug, touch.run]))
+        )
     return Line(
         f"touch-{number}",
         touch.at,
@@ -152,7 +155,7 @@ def _touch_line(workspace: Workspace, number: int, touch: Touch) -> Line:
         is_agent=False,
         text=touch.text,
         is_change=touch.is_change,
-        via="run" if touch.run else "export",
+        via=pgettext("door", "run") if touch.run else pgettext("door", "export"),
         places=places,
     )
 
@@ -207,16 +210,24 @@ def _place(workspace: Workspace, row: AccessedRow, found: Found) -> tuple[str, s
     slug, pk = workspace.slug, row.parent or row.first
     at_hand = found.get(row.table, {}).get(pk)
     if row.table == ENTRIES:
-        span = f"#{row.first:,}" if row.first == row.last else f"#{row.first:,} to #{row.last:,}"
-        label = f"{at_hand or f'session {pk}'} {span}"
+        name = at_hand or gettext("session %(number)s") % {"number": pk}
+        label = f"{name} {_span(row)}"
         url = f"{reverse('sessions:detail', args=[slug, pk])}?epoch={row.epoch}&from={row.first}"
     elif row.table == DOCUMENTS:
-        label = f"{at_hand or f'document {pk}'} revision {row.first}"
+        name = at_hand or gettext("document %(number)s") % {"number": pk}
+        label = gettext("%(document)s revision %(number)s") % {"document": name, "number": row.first}
         url = f"{reverse('knowledge:document', args=[slug, pk])}?revision={row.first}"
     else:
-        label = f"{TABLES.get(row.table, 'memory line' if row.table == 'facts' else row.table)} {pk}"
+        name = gettext("memory line") if row.table == "facts" else TABLES.get(row.table, row.table)
+        label = f"{name} {pk}"
         url = _url(slug, row.table, pk, at_hand) if at_hand is not None else ""
     return label, url if at_hand is not None else ""
+
+
+def _span(row: AccessedRow) -> str:
+    if row.first == row.last:
+        return f"#{row.first:,}"
+    return gettext("#%(first)s to #%(last)s") % {"first": f"{row.first:,}", "last": f"{row.last:,}"}
 
 
 def _url(slug: str, table: str, pk: int, at_hand: Any) -> str:

@@ -13,6 +13,9 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
 from memoryhub.agent_forms import TokenForm
@@ -31,10 +34,20 @@ DAY = timedelta(days=1)
 WAITING_SECONDS = 600
 STOP_POLLING = 286
 FOLDERS = [  # layout, title, an example of its place, what is read
-    ("nanobot", "A nanobot folder", "~/.nanobot", "The hub reads its conversations, MEMORY.md and HISTORY.md."),
-    ("grip", "A Grip folder", "~/.grip", "The hub reads its conversations, memory, knowledge and response cache."),
-    ("grid", "A grid folder", "~/.local/grid", "The hub reads its exact values, semantic graph and observations."),
-    ("agterm", "An AgTerm export", "session-export.json", "The hub reads a session as AgTerm exports it."),
+    ("nanobot", _("A nanobot folder"), "~/.nanobot", _("The hub reads its conversations, MEMORY.md and HISTORY.md.")),
+    (
+        "grip",
+        _("A Grip folder"),
+        "~/.grip",
+        _("The hub reads its conversations, memory, knowledge and response cache."),
+    ),
+    (
+        "grid",
+        _("A grid folder"),
+        "~/.local/grid",
+        _("The hub reads its exact values, semantic graph and observations."),
+    ),
+    ("agterm", _("An AgTerm export"), "session-export.json", _("The hub reads a session as AgTerm exports it.")),
 ]
 KINDS = ("rest", "python", "mcp-http", "mcp-stdio", *(layout for layout, *_ in FOLDERS))
 
@@ -75,7 +88,7 @@ def _shown(tokens: list[ApiToken], now: datetime) -> list[ShownToken]:
             _state(token, now),
             token.expires_at is not None and now < token.expires_at <= now + SOON,
             counts.get(token.pk, 0),
-            [(scope, SCOPES.get(scope, "")) for scope in token.scopes],
+            [(scope, str(SCOPES.get(scope, ""))) for scope in token.scopes],
         )
         for token in tokens
     ]
@@ -110,8 +123,8 @@ def revoke(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     token: ApiToken = get_object_or_404(ApiToken.objects.select_related("workspace"), workspace=workspace, pk=pk)
     if request.method == "POST":
         was_good = revoke_token(token, actor=person(request), now=timezone.now())
-        words = f"The token of {token.name} is revoked." if was_good else "It was revoked already."
-        messages.success(request, words)
+        words = gettext("The token of %(name)s is revoked.") if was_good else gettext("It was revoked already.")
+        messages.success(request, words % {"name": token.name})
         return redirect("agents", slug)
     context = {"workspace": workspace, "shown": _shown([token], timezone.now())[0]}
     return render_page(request, "memoryhub/token_revoke.html", context)
@@ -132,9 +145,11 @@ def _guide(
     asked = f"since={since}" + (f"&token={token.pk}" if token else "")
     chosen = request.GET.get("kind", "")
     may_make = has_role(request.user, workspace, OPERATOR)
+    base = hub_address(request, settings.MEMORYHUB_URL)
     return {
         "workspace": workspace,
-        "base": hub_address(request, settings.MEMORYHUB_URL),
+        "base": base,
+        "base_shown": format_html("<bdi>{}</bdi>", base),
         "text": text,
         "shown_token": text or "mh_…",
         "token": token,

@@ -6,6 +6,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.flows.audit_log import Wanted, fitting, lines_of, note_export
@@ -40,7 +41,8 @@ def activity(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         with within(connection, MILLISECONDS):
             page = keyset_page(fitting(_records(workspace), wanted), order=("-id",), params=request.GET)
     except SearchTooSlow as error:
-        raise LogTooLong("Looking through the whole log took too long. Give the days that you mean.") from error
+        words = gettext("Looking through the whole log took too long. Give the days that you mean.")
+        raise LogTooLong(words) from error
     keys = dict(Session.objects.filter(pk__in={row.session_id for row in page.rows}).values_list("pk", "key"))
     slugs = dict(Workspace.objects.filter(pk__in={row.workspace_id for row in page.rows}).values_list("pk", "slug"))
     context = {

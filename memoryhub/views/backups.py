@@ -12,6 +12,8 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseStopPolling
 
@@ -22,10 +24,10 @@ from memoryhub.tasks import back_up, check_backup
 from sessions_app.access import let_in_hub_operators, person
 
 STEPS = {
-    "waiting": "The worker takes it up in a moment.",
-    "copying": "Copying the database. Agents and pages go on meanwhile.",
-    "packing": "Packing the copy.",
-    "checking": "Reading it back, and comparing.",
+    "waiting": (_("Waiting"), _("The worker takes it up in a moment.")),
+    "copying": (_("Copying"), _("Copying the database. Agents and pages go on meanwhile.")),
+    "packing": (_("Packing"), _("Packing the copy.")),
+    "checking": (_("Checking"), _("Reading it back, and comparing.")),
 }
 
 
@@ -33,11 +35,13 @@ STEPS = {
 def backups(request: HttpRequest) -> HttpResponse:
     let_in_hub_operators(request)
     step = folder.step_under_way(timezone.now())
+    step_title, step_words = STEPS.get(step, (step, ""))
     state = folder.read_state()
     context = {
         "kept": folder.list_backups(),
         "step": step,
-        "step_words": STEPS.get(step, ""),
+        "step_title": step_title,
+        "step_words": step_words,
         "failed_at": parse_datetime(state.failed_at) if state.failed_at else None,
         "failure": state.failure,
         "next_due": folder.next_due(timezone.now()),
@@ -82,7 +86,7 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     file = _found(request, name)
     kept = [one for one in folder.list_backups() if one.name == file.name]
     if request.method == "POST" and folder.remove_backup(file.name, actor=person(request), now=timezone.now()):
-        messages.success(request, f"{file.name} is deleted.")
+        messages.success(request, gettext("%(name)s is deleted.") % {"name": file.name})
         return redirect("backups")
     return render_page(request, "memoryhub/backup_delete.html", {"kept": kept[0]})
 
@@ -90,7 +94,7 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
 def _ask(request: HttpRequest, enqueue: Callable[[], object]) -> HttpResponse:
     """Hand work to the worker, one thing at a time."""
     if folder.step_under_way(timezone.now()):
-        messages.info(request, "A backup is being made or checked: wait for its end.")
+        messages.info(request, gettext("A backup is being made or checked: wait for its end."))
     else:
         folder.want(timezone.now())
         transaction.on_commit(enqueue)

@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from memoryhub.flows.model import model_for
@@ -37,7 +38,7 @@ def workspace_settings(request: HttpRequest, slug: str) -> HttpResponse:
     form = WorkspaceSettingsForm(request.POST or None, instance=Workspace.objects.get(pk=workspace.pk))
     if form.is_bound and form.is_valid():
         changed = save_settings(workspace, form.cleaned_data, actor=person(request), now=timezone.now())
-        messages.success(request, "Saved." if changed else "Nothing was different.")
+        messages.success(request, gettext("Saved.") if changed else gettext("Nothing was different."))
         return redirect("workspace-settings", slug)
     context = {
         "workspace": workspace,

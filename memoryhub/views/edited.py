@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import EditedRow
-from knowledge_app.services.changes import WORDS
+from knowledge_app.services.changes import LABELS
 from knowledge_app.services.edit_tables import TABLES
 from knowledge_app.services.edits import BROKEN_OFF, is_final
 from sessions_app.models import Run
@@ -25,6 +28,26 @@ PAGES = {
     "facts": "knowledge:edit-fact",
 }
 DERIVED = ("identity", "corrected", "is_secret")
+COLUMNS: dict[str, Promise | str] = {
+    "content": _("Content"),
+    "value": _("Value"),
+    "category": _("Category"),
+    "tags": _("Tags"),
+    "source": _("Source"),
+    "pinned": _("Pinned"),
+    "review_by": _("Review by"),
+    "last_verified_at": _("Last verified at"),
+    "withdrawn_at": _("Withdrawn at"),
+    "withdrawn_reason": _("Withdrawn reason"),
+    "archived_at": _("Archived at"),
+    "is_archived": _("Is archived"),
+    "created_at": _("Created at"),
+    "occurred_at": _("Occurred at"),
+    "accessed_at": _("Accessed at"),
+    "access_count": _("Access count"),
+    "confirmation_count": _("Confirmation count"),
+    "status": _("Status"),
+}
 MASK = "••••••••"
 
 
@@ -45,7 +68,7 @@ def edit_figures(run: Run) -> dict[str, Any]:
     changed = run.proposal.get("changed") or run.edited_rows.count()
     is_over = run.status == Run.Status.DONE or run.status in BROKEN_OFF
     return {
-        "words": WORDS[action].capitalize(),
+        "words": LABELS[action],
         "many": table.many,
         "total": edit_size(run),
         "changed": changed,
@@ -66,12 +89,19 @@ def edit_size(run: Run) -> int:
 def _touched(run: Run, edited: EditedRow, row: Any) -> Touched:
     page = PAGES.get(edited.table)
     url = reverse(page, args=[run.workspace.slug, edited.object_id]) if page and row is not None else ""
-    gone = (edited.before or edited.after or {}).get("preview") or f"number {edited.object_id}"
-    label = str(row) if row is not None else str(gone)
+    gone = (edited.before or edited.after or {}).get("preview")
+    number = gettext("number %(number)s") % {"number": edited.object_id}
+    label = str(row) if row is not None else str(gone or number)
     before, after = edited.before or {}, edited.after or {}
     names = [name for name in before if name in after and name not in DERIVED]
-    changes = [(name, _shown(edited, name, before[name]), _shown(edited, name, after[name])) for name in names]
+    changes = [
+        (_column(name), _shown(edited, name, before[name]), _shown(edited, name, after[name])) for name in names
+    ]
     return Touched(url, label[:SHOWN_CHARS], changes)
+
+
+def _column(name: str) -> str:
+    return str(COLUMNS.get(name, name.replace("_", " ").capitalize()))
 
 
 def _shown(edited: EditedRow, name: str, value: Any) -> str:

@@ -15,7 +15,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_date
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
@@ -71,7 +71,10 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
     latest = scores[0] if scores else None
     context = {
         "workspace": workspace,
-        "tabs": [("", "All", sum(counts.values())), *((k.value, k.label, counts[k.value]) for k in Concern.Kind)],
+        "tabs": [
+            ("", gettext("All"), sum(counts.values())),
+            *((k.value, k.label, counts[k.value]) for k in Concern.Kind),
+        ],
         "kind": kind,
         "is_dismissed": is_dismissed,
         "latest": latest,
@@ -128,11 +131,14 @@ def _limits(latest: HygieneScore | None) -> list[str]:
     """Say what the last scan left out, a sentence each."""
     proposal = latest.run.proposal if latest and latest.run else {}
     said = [
-        f"{Concern.Kind(kind).label}: the first {MAX_EACH:,} are listed, {count:,} more wait for the next scan."
+        gettext("%(kind)s: the first %(most)s are listed, %(count)s more wait for the next scan.")
+        % {"kind": Concern.Kind(kind).label, "most": f"{MAX_EACH:,}", "count": f"{count:,}"}
         for kind, count in proposal.get("left_out", {}).items()
     ]
     if proposal.get("is_cut"):
-        said.append("So much is nearly the same that not all of it was compared: some duplicates may be missing.")
+        said.append(
+            gettext("So much is nearly the same that not all of it was compared: some duplicates may be missing.")
+        )
     return said
 
 

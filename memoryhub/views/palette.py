@@ -54,18 +54,19 @@ def _groups(
     request: HttpRequest, workspace: Workspace | None, here: str, text: str, found: Leads
 ) -> list[tuple[str, list[Row]]]:
     """Return the rows by what they are, in an order that never changes, twelve in all."""
-    groups = {
-        _("Pages"): [row for row in pages(request, workspace) if is_meant(row.label, text)],
-        _("Commands"): [row for row in commands(request, workspace, here) if is_meant(row.label, text)],
-        _("Workspaces"): [Row(one.name, "folder", reverse("workspace", args=[one.slug])) for one in found.workspaces],
-        _("Sessions"): [_row("sessions:detail", one, one.title or one.key, "sessions") for one in found.sessions],
-        _("Documents"): [_row("knowledge:document", one, one.name, "memory") for one in found.documents],
-        _("Memory"): _hits(found.found, "memory"),
-        _("Knowledge"): _hits(found.found, "knowledge"),
-    }
+    workspaces = [Row(one.name, "folder", reverse("workspace", args=[one.slug])) for one in found.workspaces]
+    groups = [
+        (_("Pages"), [row for row in pages(request, workspace) if is_meant(row.label, text)]),
+        (_("Commands"), [row for row in commands(request, workspace, here) if is_meant(row.label, text)]),
+        (_("Workspaces"), workspaces),
+        (_("Sessions"), [_row("sessions:detail", one, one.title or one.key, "sessions") for one in found.sessions]),
+        (_("Documents"), [_row("knowledge:document", one, one.name, "memory") for one in found.documents]),
+        (_("Memory"), _hits(found.found, "memory")),
+        (_("Knowledge"), _hits(found.found, "knowledge")),
+    ]
     search = [_search(workspace, text)] if text.strip() else []
-    shared = shared_out(list(groups.values()), MOST - len(search))
-    named = [*zip(groups, shared, strict=True), (_("Search"), search)]
+    shared = shared_out([rows for _name, rows in groups], MOST - len(search))
+    named = [*zip((name for name, _rows in groups), shared, strict=True), (_("Search"), search)]
     return [(name, rows) for name, rows in named if rows]
 
 

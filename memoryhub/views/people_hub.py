@@ -122,22 +122,22 @@ def _roles_form(request: HttpRequest, users: list[User], workspaces: list[Worksp
 
 @require_POST
 def deactivate(request: HttpRequest, pk: int) -> HttpResponse:
-    return _switch(request, pk, flow.deactivate, _("is deactivated, and signed out everywhere."))
+    return _switch(request, pk, flow.deactivate, _("%(name)s is deactivated, and signed out everywhere."))
 
 
 @require_POST
 def activate(request: HttpRequest, pk: int) -> HttpResponse:
-    return _switch(request, pk, flow.activate, _("may sign in again."))
+    return _switch(request, pk, flow.activate, _("%(name)s may sign in again."))
 
 
 @require_POST
 def make_operator(request: HttpRequest, pk: int) -> HttpResponse:
-    return _switch(request, pk, flow.make_operator, _("is an operator of the hub."))
+    return _switch(request, pk, flow.make_operator, _("%(name)s is an operator of the hub."))
 
 
 @require_POST
 def remove_operator(request: HttpRequest, pk: int) -> HttpResponse:
-    return _switch(request, pk, flow.remove_operator, _("is no operator of the hub any more."))
+    return _switch(request, pk, flow.remove_operator, _("%(name)s is no operator of the hub any more."))
 
 
 @require_POST
@@ -157,7 +157,7 @@ def reset_link(request: HttpRequest, pk: int) -> HttpResponse:
 def _switch(request: HttpRequest, pk: int, change: Callable[..., bool], words: str) -> HttpResponse:
     let_in_hub_operators(request)
     user = get_object_or_404(User, pk=pk)
-    done = f"{user.username} {words}"
+    done = words % {"name": user.username}
     return _attempt(request, lambda: change(user, actor=person(request), now=timezone.now()), done, pk)
 
 

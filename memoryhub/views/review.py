@@ -46,9 +46,9 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     change = _find(request, slug, pk)
     ours = change.ours.content if change.ours else ""
     texts = [
-        ("The text that both began with", change.base.content if change.base else ""),
-        ("What the hub has", ours),
-        ("What is proposed", change.proposed),
+        (gettext("The text that both began with"), change.base.content if change.base else ""),
+        (gettext("What the hub has"), ours),
+        (gettext("What is proposed"), change.proposed),
     ]
     hunks = [
         (hunk, [show_invisible(line) for line in hunk.old], [show_invisible(line) for line in hunk.new])
@@ -109,9 +109,9 @@ def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpRespons
 def _what_was_taken(change: HeldChange, hunks: list[int] | None, part_count: int) -> str:
     name = change.document.name
     if hunks is None or len(hunks) >= part_count:
-        return gettext("Taken into {name}.").format(name=name)
-    said = gettext("{taken} of {total} parts taken into {name}; where the others stand, it stays as it was.")
-    return said.format(taken=len(hunks), total=part_count, name=name)
+        return gettext("Taken into %(name)s.") % {"name": name}
+    said = gettext("%(taken)s of %(total)s parts taken into %(name)s; where the others stand, it stays as it was.")
+    return said % {"taken": len(hunks), "total": part_count, "name": name}
 
 
 @require_POST
@@ -128,5 +128,5 @@ def reject_held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect("held-change", slug, pk)
-    messages.success(request, "The document stays as it is.")
+    messages.success(request, gettext("The document stays as it is."))
     return redirect("review", slug)

@@ -22,6 +22,13 @@ STATES = {
     "waiting": Q(status__in=("held", "parked")),
     "failed": Q(status="failed"),
 }
+TABS = {  # of the list, by the state in its address
+    "": gettext_lazy("All"),
+    "live": gettext_lazy("Live"),
+    "waiting": gettext_lazy("Waiting"),
+    "failed": gettext_lazy("Failed"),
+    "edits": gettext_lazy("Edits"),
+}
 RETRY = Action("retry", gettext_lazy("Try again"))
 DISMISS = Action("dismiss", gettext_lazy("Dismiss"), asks="text", label=gettext_lazy("Why (optional)"))
 CANCEL = Action("cancel", gettext_lazy("Cancel them"))

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseStopPolling
 
@@ -22,7 +23,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.views.edited import edit_figures, edit_size
 from memoryhub.views.people import EDITOR, get_session
-from memoryhub.views.run_bulk import ACTIONS, STATES, matching_runs
+from memoryhub.views.run_bulk import ACTIONS, TABS, matching_runs
 from memoryhub.views.work import work_context
 from sessions_app.access import get_workspace, has_role, person
 from sessions_app.forms import CompressForm
@@ -35,8 +36,7 @@ from sessions_app.services.summarising import by_rule, requests_for
 def run_list(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     state = request.GET.get("state", "")
-    labels = {"": "All", **{name: name.capitalize() for name in (*STATES, "edits")}}
-    tabs = [(name, label, matching_runs(workspace, name).count()) for name, label in labels.items()]
+    tabs = [(name, label, matching_runs(workspace, name).count()) for name, label in TABS.items()]
     shown = matching_runs(workspace, state).select_related("session")
     context = {
         "workspace": workspace,
@@ -137,12 +137,17 @@ def _say_undone(request: HttpRequest, undone: Run | None) -> None:
     changed = undone.proposal.get("changed", 0) if undone else 0
     left = undone.proposal.get("passed_over", 0) if undone else 0
     if undone is None or not left:
-        messages.success(request, "Undone.", extra_tags=str(undone.pk) if undone else "")
+        messages.success(request, _("Undone."), extra_tags=str(undone.pk) if undone else "")
     elif changed:
-        words = f"Undone in {changed:,} rows; {left:,} were changed since and stay as they are."
-        messages.warning(request, words, extra_tags=str(undone.pk))
+        words = ngettext(
+            "Undone in %(count)s row; %(left)s were changed since and stay as they are.",
+            "Undone in %(count)s rows; %(left)s were changed since and stay as they are.",
+            changed,
+        )
+        counts = {"count": f"{changed:,}", "left": f"{left:,}"}
+        messages.warning(request, words % counts, extra_tags=str(undone.pk))
     else:
-        messages.warning(request, "Nothing was put back: what it changed was changed again since.")
+        messages.warning(request, _("Nothing was put back: what it changed was changed again since."))
 
 
 @require_POST
@@ -201,8 +206,10 @@ def consolidate_due(request: HttpRequest, slug: str) -> HttpResponse:
     due = [session for session in sessions.select_related("workspace").order_by("id") if is_due(session)]
     for session in due:
         request_run(session, Run.Kind.CONSOLIDATION, options={}, actor=person(request), now=timezone.now())
-    words = f"{len(due)} session{'' if len(due) == 1 else 's'} {'is' if len(due) == 1 else 'are'} being consolidated."
-    messages.success(request, words if due else "No session is due.")
+    words = ngettext(
+        "%(count)s session is being consolidated.", "%(count)s sessions are being consolidated.", len(due)
+    )
+    messages.success(request, words % {"count": f"{len(due):,}"} if due else _("No session is due."))
     return redirect("runs", slug)
 
 

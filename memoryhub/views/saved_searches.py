@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.flows.search.listing import Tally
@@ -73,7 +74,7 @@ def save(request: HttpRequest, slug: str | None = None) -> HttpResponse:
             is_shared=bool(request.POST.get("is_shared")),
             now=timezone.now(),
         )
-        messages.success(request, f"Saved as “{saved.name}”.")
+        messages.success(request, gettext("Saved as “%(name)s”.") % {"name": saved.name})
     except MemoryHubError as error:
         messages.error(request, error.message)
     return redirect(asked.but(place.url("search")))
@@ -97,7 +98,7 @@ def delete(request: HttpRequest, pk: int, slug: str | None = None) -> HttpRespon
     place = place_of(request, slug)
     saved = get_object_or_404(_own(request, place), pk=pk)
     saved.delete()
-    messages.success(request, f"“{saved.name}” is deleted.")
+    messages.success(request, gettext("“%(name)s” is deleted.") % {"name": saved.name})
     return redirect(place.url("saved-searches"))
 
 
@@ -119,7 +120,7 @@ def clear(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     """Forget one's last searches."""
     place = place_of(request, slug)
     clear_recent(_user(request), place.workspace)
-    messages.success(request, "Your recent searches are cleared.")
+    messages.success(request, gettext("Your recent searches are cleared."))
     return redirect(place.url("search"))
 
 

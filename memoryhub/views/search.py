@@ -11,6 +11,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 from django_htmx.http import push_url, replace_url
 
@@ -41,14 +43,14 @@ AROUND = 3  # entries shown before and after one at first
 MOST_AROUND = 50
 AROUND_CHARS = 400
 EXAMPLES = [  # of the language: what to type, what it does, whether it is worth trying anywhere
-    ("deploy friday", "Any of these words; rows with both, and with rare words, come first"),
-    ('"exact words"', "The words as they stand"),
-    ("deploy -draft", "Nothing with this word"),
-    ("deploy OR release", "One of the two has to be there"),
-    ("kind:memory,knowledge", "Only these kinds; nothing else typed lists them all"),
-    ("role:user after:7d", "What people said in the last seven days"),
-    ("before:2026-03 has:tool", "Tool calls from before March 2026"),
-    ("What did we decide about backups?", "A question is as good as words"),
+    ("deploy friday", _("Any of these words; rows with both, and with rare words, come first")),
+    ('"exact words"', _("The words as they stand")),
+    ("deploy -draft", _("Nothing with this word")),
+    ("deploy OR release", _("One of the two has to be there")),
+    ("kind:memory,knowledge", _("Only these kinds; nothing else typed lists them all")),
+    ("role:user after:7d", _("What people said in the last seven days")),
+    ("before:2026-03 has:tool", _("Tool calls from before March 2026")),
+    ("What did we decide about backups?", _("A question is as good as words")),
 ]
 
 
@@ -160,7 +162,7 @@ def _best(place: Place, asked: Asked, query: Query, cursor: str) -> Results:
     last = found.hits[-1] if found.hits and found.has_more else None
     notes = [
         *found.notes,
-        *(["It took too long to look everywhere: some results may be missing."] * found.is_partial),
+        *([gettext("It took too long to look everywhere: some results may be missing.")] * found.is_partial),
     ]
     return Results(
         rows,
@@ -201,11 +203,11 @@ def _other_ways(place: Place, asked: Asked) -> list[tuple[str, str]]:
     url = place.url("search")
     ways = []
     if asked.match == "all":
-        ways.append(("Any of the words is enough", asked.but(url, match="any")))
+        ways.append((gettext("Any of the words is enough"), asked.but(url, match="any")))
     if asked.kind:
-        ways.append(("All kinds", asked.but(url, kind="")))
+        ways.append((gettext("All kinds"), asked.but(url, kind="")))
     if place.workspace:
-        ways.append(("All workspaces", asked.but(reverse("hub-search"), mode="")))
+        ways.append((gettext("All workspaces"), asked.but(reverse("hub-search"), mode="")))
     return ways
 
 

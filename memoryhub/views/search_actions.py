@@ -8,7 +8,7 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import KnowledgeEntry, Observation
@@ -101,7 +101,7 @@ def export_matches(request: HttpRequest, slug: str | None = None) -> HttpRespons
     try:
         keys = _chosen(request, place, asked)
         if not keys:
-            raise NothingChosen("Choose at least one row.")
+            raise NothingChosen(gettext("Choose at least one row."))
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(asked.but(place.url("search")))
@@ -124,7 +124,8 @@ def _chosen(request: HttpRequest, place: Place, asked: Asked) -> dict[str, list[
     query = asked.query(timezone.now())
     tally = count_matches(place.scope, query, kinds=asked.kinds)
     if tally.is_more:
-        raise SelectionChanged(f"More than {tally.count:,} rows match: narrow the search to take all of them.")
+        words = gettext("More than %(count)s rows match: narrow the search to take all of them.")
+        raise SelectionChanged(words % {"count": f"{tally.count:,}"})
     keys = matching_keys(place.scope, query, kinds=asked.kinds)
     check_count(sum(map(len, keys.values())), expected)
     return keys

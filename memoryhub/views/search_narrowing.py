@@ -6,19 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from django.utils.formats import date_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from memoryhub.flows.search import KINDS
 from memoryhub.flows.search.listing import FacetValue
 from memoryhub.lib.search.query import Filter, Query, with_filter, without_filter
+from memoryhub.views.search_rows import category_words
 from memoryhub.views.searching import Asked
+from sessions_app.models import Entry
 
-LABELS = {
-    "kind": "Kind",
-    "session": "Session",
-    "channel": "Channel",
-    "author": "Author",
-    "category": "Category",
-    "role": "Role",
-    "month": "Month",
+LABELS: dict[str, Promise | str] = {
+    "kind": _("Kind"),
+    "session": _("Session"),
+    "channel": _("Channel"),
+    "author": _("Author"),
+    "category": _("Category"),
+    "role": _("Role"),
+    "month": _("Month"),
+}
+
+
+ROLES: dict[str, Promise | str] = {
+    "user": _("user"),
+    "assistant": _("assistant"),
+    "tool": _("tool"),
+    "system": _("system"),
 }
 
 
@@ -54,7 +68,7 @@ def filter_chips(asked: Asked, query: Query, url: str) -> list[Chip]:
 
 def shown_facets(
     found: Mapping[str, Sequence[FacetValue]], asked: Asked, query: Query, url: str
-) -> list[tuple[str, list[ShownValue]]]:
+) -> list[tuple[Promise | str, list[ShownValue]]]:
     """Return the facets with their values as links that narrow a search, or widen it again."""
     return [
         (LABELS[name], [_value(name, one, asked, query, url) for one in values]) for name, values in found.items()
@@ -70,10 +84,14 @@ def _value(name: str, one: FacetValue, asked: Asked, query: Query, url: str) -> 
 
 def _label(name: str, value: str) -> str:
     if name == "kind" and value in KINDS:
-        return KINDS[value].one
+        return str(KINDS[value].one)
+    if name == "kind" and value in Entry.Kind.values:
+        return str(Entry.Kind(value).label)
     if name == "month":
-        return f"{date.fromisoformat(f'{value}-01'):%B %Y}"
-    return value.replace("_", " ") if name in ("kind", "category") else value
+        return date_format(date.fromisoformat(f"{value}-01"), "F Y")
+    if name == "category":
+        return category_words(value)
+    return str(ROLES.get(value, value)) if name == "role" else value
 
 
 def _asks_for(one: Filter, field: str, value: str) -> bool:

@@ -9,6 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.views.memory import show_invisible
 from memoryhub.flows.grip_search import GripHit
@@ -24,6 +27,22 @@ from sessions_app.services.transcript import PAGE_ENTRIES
 
 PASSAGE_CHARS = 300
 TITLE_CHARS = 120
+ROLES: dict[str, Promise | str] = {
+    "user": _("User"),
+    "assistant": _("Assistant"),
+    "tool": _("Tool"),
+    "system": _("System"),
+}
+CATEGORIES: dict[str, Promise | str] = {
+    "user_preference": _("user preference"),
+    "project_decision": _("project decision"),
+    "error_pattern": _("error pattern"),
+    "system_behavior": _("system behavior"),
+    "learned_fact": _("learned fact"),
+    "finding": _("finding"),
+    "insight": _("insight"),
+    "lesson": _("lesson"),
+}
 
 
 @dataclass(frozen=True)
@@ -87,11 +106,11 @@ def _factors(why: dict[str, Any]) -> list[tuple[str, float]]:
     """Return what multiplies the sum of the terms: (why, by how much)."""
     found = []
     if why["in_a_row"]:
-        found.append(("words stand together as in the query", 1 + 0.15 * why["in_a_row"]))
+        found.append((gettext("words stand together as in the query"), 1 + 0.15 * why["in_a_row"]))
     if not math.isclose(why["author"], 1.0):
-        found.append(("the query names its author", why["author"]))
+        found.append((gettext("the query names its author"), why["author"]))
     if not math.isclose(why["recency"], 1.0):
-        found.append(("its age", why["recency"]))
+        found.append((gettext("its age"), why["recency"]))
     return found
 
 
@@ -101,7 +120,7 @@ def _shown(kind: str, row: Any, terms: Sequence[Weighted], why: dict[str, Any] |
     where, where_url = _where(kind, row, workspace)
     return Shown(
         kind=KINDS[kind],
-        label=row.get_kind_display() if kind == "entry" else KINDS[kind].one,
+        label=str(row.get_kind_display() if kind == "entry" else KINDS[kind].one),
         pk=row.pk,
         title=title[:TITLE_CHARS],
         title_pieces=visible(highlight(title[:TITLE_CHARS], terms)),
@@ -125,26 +144,32 @@ def _where(kind: str, row: Any, workspace: Workspace) -> tuple[str, str]:
 
 
 def _badges(kind: str, row: Any) -> list[tuple[str, str]]:
-    badges = [(str(row.category).replace("_", " "), "")] if getattr(row, "category", "") else []
+    badges = [(category_words(str(row.category)), "")] if getattr(row, "category", "") else []
     if getattr(row, "pinned", False):
-        badges.append(("pinned", "accent"))
+        badges.append((gettext("pinned"), "accent"))
     if kind == "key_value" and row.is_secret:
-        badges.append(("masked", "warn"))
+        badges.append((gettext("masked"), "warn"))
     if getattr(row, "withdrawn_at", None) or getattr(row, "died_id", None):
-        badges.append(("withdrawn", "warn"))
+        badges.append((gettext("withdrawn"), "warn"))
     badges += [(str(tag), "") for tag in getattr(row, "tags", [])[:8]]
     return badges + ([(str(row.source)[:60], "source")] if getattr(row, "source", "") else [])
 
 
+def category_words(category: str) -> str:
+    """Return a stored category in the reader's language; those that agents name themselves stay as they are."""
+    return str(CATEGORIES.get(category, category.replace("_", " ")))
+
+
 def _entry(row: Any, slug: str) -> tuple[str, str]:
-    who = row.name or str(row.role).capitalize()
+    who = row.name or ROLES.get(row.role) or str(row.role).capitalize()
     return f"{who} #{row.position}", reverse("sessions:entry", args=[slug, row.pk])
 
 
 def _summary(row: Any, slug: str) -> tuple[str, str]:
     start = row.first_position - row.first_position % PAGE_ENTRIES
     page = reverse("sessions:detail", args=[slug, row.session_id])
-    return f"Summary of #{row.first_position} to #{row.last_position}", f"{page}?epoch={row.epoch}&from={start}"
+    positions = {"first": row.first_position, "last": row.last_position}
+    return gettext("Summary of #%(first)s to #%(last)s") % positions, f"{page}?epoch={row.epoch}&from={start}"
 
 
 def _memory(row: Any, slug: str) -> tuple[str, str]:
@@ -164,7 +189,8 @@ def _document(row: Any, slug: str) -> tuple[str, str]:
 
 
 def _history(row: Any, slug: str) -> tuple[str, str]:
-    return f"History #{row.position}", history_url(slug, row.pk, row.position)
+    title = gettext("History #%(position)s") % {"position": row.position}
+    return title, history_url(slug, row.pk, row.position)
 
 
 def history_url(slug: str, pk: int, position: int) -> str:
@@ -182,9 +208,9 @@ PLACES: dict[str, Callable[[Any, str], tuple[str, str]]] = {
     "memory": _memory,
     "document": _document,
     "history": _history,
-    "knowledge": _page("knowledge:knowledge-entry", lambda _row: "Knowledge"),
+    "knowledge": _page("knowledge:knowledge-entry", lambda _row: gettext("Knowledge")),
     "observation": _page("knowledge:observation", lambda row: row.get_category_display()),
-    "key_value": _page("knowledge:key-value", lambda row: row.key or "(empty key)"),
+    "key_value": _page("knowledge:key-value", lambda row: row.key or gettext("(empty key)")),
     "session": _page("sessions:detail", str),
     "cached": _page("knowledge:cached-response", lambda row: row.preview or row.key),
 }
@@ -210,10 +236,10 @@ def shown_grip(hit: GripHit, slug: str, documents: Mapping[int, int]) -> GripLin
 
 def _grip_label(hit: GripHit) -> str:
     if hit.kind == "memory":
-        return f"MEMORY.md, line {hit.position}"
+        return gettext("MEMORY.md, line %(line)s") % {"line": hit.position}
     if hit.kind == "history":
         return "HISTORY.md" if hit.position is None else f"HISTORY.md #{hit.position}"
-    return "Knowledge"
+    return gettext("Knowledge")
 
 
 def _grip_url(hit: GripHit, slug: str, documents: Mapping[int, int]) -> str:

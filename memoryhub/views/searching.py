@@ -11,6 +11,8 @@ from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
+from django.utils.text import capfirst
+from django.utils.translation import gettext
 
 from memoryhub.flows.search import KINDS, Scope
 from memoryhub.flows.search.finding import Wishes
@@ -147,7 +149,7 @@ def _rate(text: str) -> float:
 
 
 def form_of(asked: Asked, place: Place) -> SearchForm:
-    kinds = [("", "All"), *((kind.name, kind.many.capitalize()) for kind in KINDS.values())]
+    kinds = [("", gettext("All")), *((kind.name, capfirst(str(kind.many))) for kind in KINDS.values())]
     values = {"kind": asked.kind, "match": asked.match, "sort": asked.sort, "mode": asked.mode}
     form = SearchForm(initial=values | {"category": asked.category, "decay": asked.decay_text}, kinds=kinds)
     if place.workspace is None:

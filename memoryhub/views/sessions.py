@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.flows.intake import record_entries
@@ -20,6 +21,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
 from memoryhub.views.people import EDITOR, OPERATOR, get_session
+from memoryhub.views.work_words import added_words
 from sessions_app.access import get_workspace, note_page, person
 from sessions_app.forms import AppendForm, DeleteForm, OpenForm, RenameForm
 from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
@@ -47,7 +49,7 @@ def new_session(request: HttpRequest, slug: str) -> HttpResponse:
             form.add_error("key", error.message)
         else:
             if not is_new:
-                messages.info(request, "This session was there already.")
+                messages.info(request, gettext("This session was there already."))
             return redirect("sessions:detail", slug, session.pk)
     if file_form.is_bound and file_form.is_valid():
         try:
@@ -69,8 +71,9 @@ def _import_upload(request: HttpRequest, workspace, upload) -> None:  # type: ig
             for chunk in upload.chunks():
                 out.write(chunk)
         tally = import_session(workspace, path, actor=person(request), now=timezone.now())
-    added = ", ".join(f"{count:,} {kind}" for kind, count in (+tally.added).items())
-    messages.success(request, f"Imported: {added or 'nothing new'}.")
+    added = added_words(+tally.added)
+    words = gettext("Imported: %(rows)s.") % {"rows": added} if added else gettext("Imported: nothing new.")
+    messages.success(request, words)
     for problem in problems_of(tally)[:5]:
         messages.warning(request, problem)
 
@@ -80,10 +83,8 @@ def append_entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk, role=EDITOR)
     form = AppendForm(request.POST)
     if not form.is_valid():
-        messages.error(
-            request,
-            "Nothing was added: " + " ".join(str(error) for errors in form.errors.values() for error in errors),
-        )
+        why = " ".join(str(error) for errors in form.errors.values() for error in errors)
+        messages.error(request, gettext("Nothing was added: %(why)s") % {"why": why})
         return redirect("sessions:detail", slug, pk)
     now = timezone.now()
     records = read_batch([form.row()], now=now)
@@ -108,7 +109,9 @@ def clear(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         run = archive_and_clear(session, actor=person(request), now=timezone.now())
         return redirect("run", slug, run.pk)
     clear_session(session, actor=person(request), now=timezone.now())
-    messages.success(request, "The session begins anew. What was said stays readable under its earlier epochs.")
+    messages.success(
+        request, gettext("The session begins anew. What was said stays readable under its earlier epochs.")
+    )
     return redirect("sessions:detail", slug, pk)
 
 
@@ -131,7 +134,7 @@ def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             actor=person(request),
             now=timezone.now(),
         )
-        messages.success(request, f"{session.key} was deleted.")
+        messages.success(request, gettext("%(key)s was deleted.") % {"key": session.key})
         return redirect("sessions:list", slug)
     context = {
         "workspace": session.workspace,
@@ -148,7 +151,7 @@ def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug, role=OPERATOR)
     tombstone = get_object_or_404(DeletedSession.objects.select_related("workspace"), workspace=workspace, pk=pk)
     allow_again(tombstone, actor=person(request), now=timezone.now())
-    messages.success(request, f"The next import may bring {tombstone.key} back.")
+    messages.success(request, gettext("The next import may bring %(key)s back.") % {"key": tombstone.key})
     return redirect("sessions:list", slug)
 
 

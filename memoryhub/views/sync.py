@@ -7,6 +7,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_POST
 
 from memoryhub.flows.sync_status import first_difference, written_files
@@ -19,6 +20,8 @@ from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import SyncState
 from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.syncing import request_sync, switch_sync
+
+COUNTED = (gettext_noop("Added"), gettext_noop("Updated"), gettext_noop("Written"))  # of a sync, for ``words``
 
 
 def sync_page(request: HttpRequest, slug: str) -> HttpResponse:

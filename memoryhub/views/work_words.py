@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.urls import reverse
 from django.utils.functional import Promise
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.flows.work_list import Piece
@@ -45,6 +46,18 @@ COUNTED: dict[str, Promise | str] = {
     "sessions": _("%(done)s of %(total)s sessions"),
     "files": _("%(done)s of %(total)s files"),
     "parts": _("%(done)s of %(total)s parts"),
+}
+ADDED = {
+    "sessions": ngettext_lazy("%(count)s session", "%(count)s sessions", "n"),
+    "entries": ngettext_lazy("%(count)s entry", "%(count)s entries", "n"),
+    "summaries": ngettext_lazy("%(count)s summary", "%(count)s summaries", "n"),
+    "documents": ngettext_lazy("%(count)s document", "%(count)s documents", "n"),
+    "history": ngettext_lazy("%(count)s history", "%(count)s history", "n"),
+    "knowledge": ngettext_lazy("%(count)s knowledge", "%(count)s knowledge", "n"),
+    "observations": ngettext_lazy("%(count)s observation", "%(count)s observations", "n"),
+    "key_values": ngettext_lazy("%(count)s key value", "%(count)s key values", "n"),
+    "cached_responses": ngettext_lazy("%(count)s cached response", "%(count)s cached responses", "n"),
+    "terms": ngettext_lazy("%(count)s term", "%(count)s terms", "n"),
 }
 OUTCOMES: dict[str, Promise | str] = {
     "done": _("%(count)s compressed"),
@@ -135,12 +148,22 @@ def _left(seconds: int) -> str:
 def _result(piece: Piece) -> str:
     """Say what came of a job or an import, as far as it came."""
     if piece.table == "import":
-        added: dict[str, int] = piece.row.added
-        return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in added.items())
+        return added_words(piece.row.added)
     if piece.table != "job":
         return ""
     words = {"export": _export_words, "compression": _compression_words, "rebuild": _rebuild_words}
     return words[piece.kind](piece.row.result)
+
+
+def added_words(added: Mapping[str, int]) -> str:
+    """Return what an import added: how many of each kind."""
+    return ", ".join(_added(kind, count) for kind, count in added.items())
+
+
+def _added(kind: str, count: int) -> str:
+    if kind not in ADDED:
+        return f"{count:,} {kind.replace('_', ' ')}"
+    return str(ADDED[kind] % {"n": count, "count": f"{count:,}"})
 
 
 def _export_words(result: dict[str, Any]) -> str:
@@ -164,5 +187,7 @@ def _rebuild_words(result: dict[str, Any]) -> str:
         return ""
     wrong = sum(bool(one["faults"]) for one in found)
     made = ngettext("%(count)d index made anew", "%(count)d indexes made anew", len(found)) % {"count": len(found)}
-    was = ngettext("%(count)d disagreed with its rows", "%(count)d disagreed with their rows", wrong)
-    return f"{made}; {was % {'count': wrong}}" if wrong else f"{made}; {gettext('all agreed with their rows before')}"
+    was = gettext("all agreed with their rows before")
+    if wrong:
+        was = ngettext("%(count)d disagreed with its rows", "%(count)d disagreed with their rows", wrong)
+    return f"{made}; {was % {'count': wrong}}"

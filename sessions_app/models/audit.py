@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
 from sessions_app.models.workspaces import Workspace
@@ -18,11 +19,11 @@ class AuditRecord(models.Model):
     """
 
     class ActorKind(models.TextChoices):
-        PERSON = "person"
-        AGENT = "agent"
-        RUN = "run"
-        SYNC = "sync"
-        COMMAND = "command"
+        PERSON = "person", _("Person")
+        AGENT = "agent", _("Agent")
+        RUN = "run", _("Run")
+        SYNC = "sync", _("Sync")
+        COMMAND = "command", _("Command")
 
     workspace = models.ForeignKey(
         Workspace, null=True, on_delete=models.DO_NOTHING, db_constraint=False, related_name="audit_records"

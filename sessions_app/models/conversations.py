@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
 from sessions_app.models.workspaces import Workspace
@@ -108,9 +109,9 @@ class Summary(models.Model):
     """A stretch of a session in fewer words. Its entries stay; ``parent`` is a summary that folds this one."""
 
     class Method(models.TextChoices):
-        LLM = "llm", "by a model"
-        HEURISTIC = "heuristic", "heuristic"
-        IMPORTED = "imported", "imported"
+        LLM = "llm", _("by a model")
+        HEURISTIC = "heuristic", _("heuristic")
+        IMPORTED = "imported", _("imported")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="summaries")
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="summaries")
@@ -154,11 +155,11 @@ class Entry(models.Model):
     """
 
     class Kind(models.TextChoices):
-        MESSAGE = "message", "message"
-        TOOL_CALL = "tool_call", "tool call"
-        TOOL_RESULT = "tool_result", "tool result"
-        CONTEXT = "context", "context"
-        SUMMARY = "summary", "summary"
+        MESSAGE = "message", _("message")
+        TOOL_CALL = "tool_call", _("tool call")
+        TOOL_RESULT = "tool_result", _("tool result")
+        CONTEXT = "context", _("context")
+        SUMMARY = "summary", _("summary")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="entries")
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="entries")

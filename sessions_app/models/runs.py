@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
 from sessions_app.models.conversations import Session
@@ -24,27 +25,27 @@ class Run(models.Model):
     """
 
     class Kind(models.TextChoices):
-        CONSOLIDATION = "consolidation"
-        COMPRESSION = "compression"
-        COMPACTION = "compaction"
-        EXTRACTION = "extraction"
-        EMBEDDING = "embedding"
-        EDIT = "edit"
-        SCAN = "scan"
+        CONSOLIDATION = "consolidation", _("Consolidation")
+        COMPRESSION = "compression", _("Compression")
+        COMPACTION = "compaction", _("Compaction")
+        EXTRACTION = "extraction", _("Extraction")
+        EMBEDDING = "embedding", _("Embedding")
+        EDIT = "edit", _("Edit")
+        SCAN = "scan", _("Scan")
 
     class Status(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        HELD = "held"
-        FAILED = "failed"
-        PARKED = "parked"
-        CANCELLED = "cancelled"
-        UNDONE = "undone"
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        HELD = "held", _("Held")
+        FAILED = "failed", _("Failed")
+        PARKED = "parked", _("Parked")
+        CANCELLED = "cancelled", _("Cancelled")
+        UNDONE = "undone", _("Undone")
 
     class Origin(models.TextChoices):
-        HUB = "hub"
-        AGENT = "agent"
+        HUB = "hub", _("Hub")
+        AGENT = "agent", _("Agent")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="runs")
     session = models.ForeignKey(Session, null=True, blank=True, on_delete=models.CASCADE, related_name="runs")

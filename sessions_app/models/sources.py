@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
 from sessions_app.models.conversations import Session
@@ -18,11 +19,11 @@ class SourceFile(models.Model):
     """
 
     class Status(models.TextChoices):
-        READ = "read", "read"
-        PROBLEMS = "problems", "read with problems"
-        HELD = "held", "held"
-        REJECTED = "rejected", "not readable"
-        MISSING = "missing", "missing"
+        READ = "read", _("read")
+        PROBLEMS = "problems", _("read with problems")
+        HELD = "held", _("held")
+        REJECTED = "rejected", _("not readable")
+        MISSING = "missing", _("missing")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="source_files")
     path = models.TextField()
@@ -51,11 +52,11 @@ class ImportReport(models.Model):
     """One import of a folder: progress while it runs, then what was added, changed and found wrong."""
 
     class Status(models.TextChoices):
-        QUEUED = "queued"
-        RUNNING = "running"
-        DONE = "done"
-        FAILED = "failed"
-        CANCELLED = "cancelled"
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
 
     workspace = models.ForeignKey(
         Workspace, null=True, blank=True, on_delete=models.CASCADE, related_name="import_reports"

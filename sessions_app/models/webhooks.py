@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.fields import JSONTextField
 from sessions_app.models.audit import AuditRecord
@@ -33,9 +34,9 @@ class WebhookDelivery(models.Model):
     """One record for one address, written in the transaction of the record and sent by the worker."""
 
     class Status(models.TextChoices):
-        WAITING = "waiting"
-        SENT = "sent"
-        FAILED = "failed"
+        WAITING = "waiting", _("Waiting")
+        SENT = "sent", _("Sent")
+        FAILED = "failed", _("Failed")
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
     record = models.ForeignKey(AuditRecord, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+")

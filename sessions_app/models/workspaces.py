@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from sessions_app.querysets import WorkspaceQuerySet
 
@@ -23,8 +24,8 @@ class Workspace(models.Model):
         HUB = "hub", "MemoryHub"
 
     class ConsolidationStyle(models.TextChoices):
-        NANOBOT = "nanobot", "nanobot: rewrite MEMORY.md"
-        GRIP = "grip", "Grip: append facts"
+        NANOBOT = "nanobot", _("nanobot: rewrite MEMORY.md")
+        GRIP = "grip", _("Grip: append facts")
 
     slug = models.SlugField(max_length=64, unique=True)
     name = models.CharField(max_length=200)
@@ -96,9 +97,9 @@ class Membership(models.Model):
     """What a person may do in one workspace; superusers are operators of all."""
 
     class Role(models.TextChoices):
-        OPERATOR = "operator", "Operator"
-        EDITOR = "editor", "Editor"
-        VIEWER = "viewer", "Viewer"
+        OPERATOR = "operator", _("Operator")
+        EDITOR = "editor", _("Editor")
+        VIEWER = "viewer", _("Viewer")
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")

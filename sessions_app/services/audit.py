@@ -9,16 +9,19 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from sessions_app.models import AuditRecord, MutationGuard, Session, Webhook, WebhookDelivery, Workspace
 
-EVENTS = {  # what webhooks may tell of; the names that AgTerm and others use are in docs/activity.md
-    "entry.added": "entries were added",
-    "session.compressed": "a compression was committed",
-    "session.cleared": "a session was cleared",
-    "run.started": "a run started",
-    "run.finished": "a run is done",
-    "run.failed": "a run failed, waits for another attempt, or is parked",
+# What webhooks may tell of; the names that AgTerm and others use are in docs/activity.md.
+EVENTS: dict[str, Promise | str] = {
+    "entry.added": _("entries were added"),
+    "session.compressed": _("a compression was committed"),
+    "session.cleared": _("a session was cleared"),
+    "run.started": _("a run started"),
+    "run.finished": _("a run is done"),
+    "run.failed": _("a run failed, waits for another attempt, or is parked"),
 }
 
 

@@ -13,6 +13,7 @@ from typing import TypedDict
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext, ngettext
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tokens import counter_for
@@ -117,11 +118,19 @@ def _planned(plan: Plan) -> Plan:
 
 def _too_few(end: int, active: int, keep: int, minimum: int) -> str:
     if not active:
-        return "Nothing is in the context that could be folded."
-    return (
-        f"Of {active} active {'entry' if active == 1 else 'entries'} the last {min(keep, active)} stay, with whole "
-        f"tool groups: {end} {'is' if end == 1 else 'are'} left to fold, {minimum} are needed."
+        return gettext("Nothing is in the context that could be folded.")
+    stay = ngettext(
+        "Of %(count)s active entry the last %(kept)s stay, with whole tool groups:",
+        "Of %(count)s active entries the last %(kept)s stay, with whole tool groups:",
+        active,
     )
+    left = ngettext(
+        "%(count)s is left to fold, %(needed)s are needed.",
+        "%(count)s are left to fold, %(needed)s are needed.",
+        end,
+    )
+    kept = stay % {"count": active, "kept": min(keep, active)}
+    return f"{kept} {left % {'count': end, 'needed': minimum}}"
 
 
 def _piled_summaries(session: Session) -> list[Summary]:
@@ -151,11 +160,11 @@ def apply_summary(run: Run, plan: Plan, text: str, *, method: str, now: datetime
     """
     session = lock_session(plan.session.pk)
     if session.epoch != plan.session.epoch:
-        raise PlanStale("The session was cleared meanwhile.")
+        raise PlanStale(gettext("The session was cleared meanwhile."))
     summary = _create(session, run, plan, text, method, now)
     linked = _link(session, plan, summary)
     if linked != len(plan.entries) + len(plan.summaries):
-        raise PlanStale("Some of what was to be folded isn't in the context any more.")
+        raise PlanStale(gettext("Some of what was to be folded isn't in the context any more."))
     before = session.active_tokens + session.summary_tokens
     recount_session(session)
     after = session.active_tokens + session.summary_tokens
@@ -213,15 +222,16 @@ def undo_compression(run: Run, *, actor: Actor, now: datetime) -> None:
     Raises RunNotFitting for a run that folded nothing, was undone, or whose summary a later one folded.
     """
     if run.session_id is None:
-        raise RunNotFitting("The session of this run was deleted.")
+        raise RunNotFitting(gettext("The session of this run was deleted."))
     session = lock_session(run.session_id)
     run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
     summary = Summary.objects.filter(run=run).first()
     if run.kind != Run.Kind.COMPRESSION or run.status != Run.Status.DONE or summary is None:
-        raise RunNotFitting(f"Run {run.pk} has nothing to undo.")
+        raise RunNotFitting(gettext("Run %(number)s has nothing to undo.") % {"number": run.pk})
     if summary.parent_id:
         later = Summary.objects.filter(pk=summary.parent_id).values_list("run_id", flat=True).first()
-        raise RunNotFitting(f"A later run folded this summary: undo run {later} first.")
+        words = gettext("A later run folded this summary: undo run %(number)s first.")
+        raise RunNotFitting(words % {"number": later})
     Entry.objects.filter(summary=summary).update(summary=None)
     Summary.objects.filter(parent=summary).update(parent=None)
     summary.delete()

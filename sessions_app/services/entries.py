@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection, transaction
+from django.utils.translation import gettext
 
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
@@ -113,7 +114,7 @@ def lock_session(pk: int) -> Session:
     """Return a session that nobody else writes to until this transaction ends. Raises SessionGone."""
     locked = Session.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk).first()
     if locked is None:
-        raise SessionGone("The session was deleted.")
+        raise SessionGone(gettext("The session was deleted."))
     return locked
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext
 
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
@@ -45,9 +46,10 @@ class NotConfirmed(MemoryHubError):
 def check_key(key: str) -> str:
     """Return a key as it is stored. Any text is one, 1 to 512 characters. Raises BadKey."""
     if not isinstance(key, str) or not key.strip():
-        raise BadKey("A session needs a key, for example cli:main.")
+        raise BadKey(gettext("A session needs a key, for example cli:main."))
     if len(key) > KEY_LENGTH:
-        raise BadKey(f"A session key has at most {KEY_LENGTH} characters; this one has {len(key):,}.")
+        words = gettext("A session key has at most %(most)s characters; this one has %(count)s.")
+        raise BadKey(words % {"most": KEY_LENGTH, "count": f"{len(key):,}"})
     return clean_text(key)
 
 
@@ -100,7 +102,8 @@ def clear_session(session: Session, *, actor: Actor, now: datetime) -> Session:
         locked = lock_session(session.pk)
         running = Run.objects.filter(session=locked, status=Run.Status.RUNNING).first()
         if running:
-            raise SessionBusy(f"Run {running.pk} is at work on this session: wait for it, or cancel it first.")
+            words = gettext("Run %(number)s is at work on this session: wait for it, or cancel it first.")
+            raise SessionBusy(words % {"number": running.pk})
         begin_anew(locked, actor=actor, now=now)
         return locked
 
@@ -154,7 +157,7 @@ def delete_session(
     session. Raises NotConfirmed.
     """
     if confirmation != session.key:
-        raise NotConfirmed("That is not the session's key: type it exactly to delete the session.")
+        raise NotConfirmed(gettext("That is not the session's key: type it exactly to delete the session."))
     return retry.write(lambda: _delete(session.pk, reason, actor, now))
 
 

@@ -18,6 +18,9 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q, Sum
 from django.db.models.functions import Coalesce, Now
+from django.utils.functional import Promise
+from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
@@ -32,6 +35,12 @@ PAUSES = (timedelta(minutes=2), timedelta(minutes=10))  # before the second and 
 LEASE_MARGIN = timedelta(seconds=30)
 WORKER = Actor("run", "the worker")
 _BIRTH = uuid.uuid4().hex[:8]
+UNFIT: dict[str, Promise | str] = {
+    "run.approved": _("Run %(number)s is %(state)s: approved needs another state."),
+    "run.cancelled": _("Run %(number)s is %(state)s: cancelled needs another state."),
+    "run.retried": _("Run %(number)s is %(state)s: retried needs another state."),
+    "run.dismissed": _("Run %(number)s is %(state)s: dismissed needs another state."),
+}
 
 
 class LeaseLost(MemoryHubError):
@@ -116,7 +125,7 @@ def renew_lease(run: Run, *, stage: str = "", steps_done: int = 0, steps_total: 
     if stage:
         values |= {"stage": stage, "steps_done": steps_done, "steps_total": steps_total}
     if not retry.write(lambda: _mine(run).update(**values)):
-        raise LeaseLost("The run was cancelled or taken over.")
+        raise LeaseLost(gettext("The run was cancelled or taken over."))
 
 
 def _mine(run: Run) -> Any:
@@ -127,7 +136,7 @@ def hold_lease(run: Run) -> Run:
     """Lock the run's row for the commit that this transaction makes. Raises LeaseLost where it isn't ours now."""
     locked: Run | None = _mine(run).select_for_update().first()
     if locked is None:
-        raise LeaseLost("The run was cancelled or taken over.")
+        raise LeaseLost(gettext("The run was cancelled or taken over."))
     return locked
 
 
@@ -211,7 +220,8 @@ def retry_run(run: Run, *, actor: Actor, now: datetime, **wishes: Any) -> Run:
     Deleting for ever isn't tried again: it takes an operator, and the number of sessions typed once more.
     """
     if run.options.get("action") == "delete":
-        raise RunNotFitting("Deleting isn't tried again: let an operator choose the sessions that are left.")
+        words = gettext("Deleting isn't tried again: let an operator choose the sessions that are left.")
+        raise RunNotFitting(words)
     states = (Run.Status.PARKED, Run.Status.FAILED, Run.Status.CANCELLED)
     options = {name: value for name, value in run.options.items() if name != "once"}
     options |= wishes
@@ -237,8 +247,8 @@ def _move(
     def move() -> Run:
         found = Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).first()
         if found is None or found.status not in states:
-            state = found.get_status_display().lower() if found else "gone"
-            raise RunNotFitting(f"Run {run.pk} is {state}: {action.removeprefix('run.')} needs another state.")
+            state = found.get_status_display().lower() if found else pgettext("state of a run", "gone")
+            raise RunNotFitting(str(UNFIT[action]) % {"number": run.pk, "state": state})
         nothing_held = {"stage": "", "lease_owner": "", "lease_expires_at": None}
         for name, value in (nothing_held | values).items():
             setattr(found, name, value)
@@ -246,7 +256,7 @@ def _move(
             with transaction.atomic():
                 found.save()
         except IntegrityError as error:
-            raise RunNotFitting("Another run of this session waits already: look at that one.") from error
+            raise RunNotFitting(gettext("Another run of this session waits already: look at that one.")) from error
         _tell(found, actor, action, words, now)
         return found
 
@@ -343,7 +353,7 @@ def _tell(run: Run, actor: Actor, action: str, words: str, now: datetime, **deta
         action,
         "run",
         run.pk,
-        f"{run.get_kind_display().capitalize()} {run.pk} {words}",
+        f"{run.kind.capitalize()} {run.pk} {words}",
         at=now,
         workspace=run.workspace,
         session=run.session,

@@ -116,7 +116,7 @@ def figures_by_kind(rows: Iterable[DailyTotal]) -> list[KindFigures]:
         total = sums.setdefault(row.kind, [0, 0, 0])
         for i, count in enumerate((row.entry_count, row.token_count, row.active_token_count)):
             total[i] += count
-    return [KindFigures(kind.value, kind.label, *sums[kind.value]) for kind in Entry.Kind if kind.value in sums]
+    return [KindFigures(kind.value, str(kind.label), *sums[kind.value]) for kind in Entry.Kind if kind.value in sums]
 
 
 def latest_import(workspace: Workspace) -> ImportReport | None:

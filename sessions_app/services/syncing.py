@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import SyncState, Workspace
@@ -47,11 +48,12 @@ def switch_sync(
     Raises CannotSync where the workspace has no folder, or one that the hub never writes to.
     """
     if (follow or write_back) and not workspace.path:
-        raise CannotSync("This workspace has no folder: its agent writes to the hub.")
+        raise CannotSync(gettext("This workspace has no folder: its agent writes to the hub."))
     if (follow or write_back) and Path(workspace.path).is_file():
-        raise CannotSync("Only a folder can be kept in step, not a file or an archive.")
+        raise CannotSync(gettext("Only a folder can be kept in step, not a file or an archive."))
     if write_back and workspace.layout not in WRITTEN_BACK:
-        raise CannotSync(f"The hub never writes into a folder of {workspace.get_layout_display()}.")
+        words = gettext("The hub never writes into a folder of %(program)s.")
+        raise CannotSync(words % {"program": workspace.get_layout_display()})
     wishes = {"is_followed": follow, "write_back": write_back}
     values = {name: wish for name, wish in wishes.items() if wish is not None}
     return bool(values and save_settings(workspace, values, actor=actor, now=now))
@@ -61,7 +63,7 @@ def switch_sync(
 def request_sync(workspace: Workspace, *, actor: Actor, now: datetime) -> SyncState:
     """Note that a person wants a sync now; the caller enqueues it. Raises CannotSync."""
     if not workspace.path:
-        raise CannotSync("This workspace has no folder: its agent writes to the hub.")
+        raise CannotSync(gettext("This workspace has no folder: its agent writes to the hub."))
     state, _ = SyncState.objects.get_or_create(workspace=workspace)
     SyncState.objects.filter(pk=state.pk).update(requested_at=now)
     text = "A sync with the agent's folder was asked for"

@@ -11,6 +11,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from memoryhub.lib.layouts.records import ToolCall
 from memoryhub.lib.markdown import render_markdown
@@ -75,7 +76,9 @@ class Transcript:
 
     @property
     def place(self) -> str:
-        return f"#{self.start:,} to #{max(self.start, self.end - 1):,} of {self.length:,}"
+        last = max(self.start, self.end - 1)
+        words = gettext("#%(first)s to #%(last)s of %(count)s")
+        return words % {"first": f"{self.start:,}", "last": f"{last:,}", "count": f"{self.length:,}"}
 
     @property
     def previous(self) -> int | None:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 import httpx2
 from django.db import transaction
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.outbound import check_url, open_client
@@ -55,7 +56,7 @@ def add_webhook(
             },
         )
         if not is_new:
-            raise BadWebhook("This address is told already.")
+            raise BadWebhook(gettext("This address is told already."))
         record(actor, "webhook.added", "webhook", hook.pk, "Webhook added", at=now, workspace=workspace)
     return hook
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from django.utils.translation import gettext
+
 from memoryhub.lib.layouts.records import ToolCall
 
 DEFAULT_MAX_MESSAGES = 500
@@ -53,10 +55,12 @@ def safe_window(
     """
     kept, dropped = list(entries), []
     if 0 < max_messages < len(kept):
-        dropped += [Dropped(entry.position, "before the last entries that fit") for entry in kept[:-max_messages]]
+        why = gettext("before the last entries that fit")
+        dropped += [Dropped(entry.position, why) for entry in kept[:-max_messages]]
         kept = kept[-max_messages:]
     first_user = next((i for i, entry in enumerate(kept) if entry.role == "user"), 0) if from_user else 0
-    dropped += [Dropped(entry.position, "before the first user message") for entry in kept[:first_user]]
+    why = gettext("before the first user message")
+    dropped += [Dropped(entry.position, why) for entry in kept[:first_user]]
     kept = kept[first_user:]
     while unsafe := _unsafe(kept):
         dropped += [Dropped(kept[i].position, why) for i, why in unsafe.items()]
@@ -106,12 +110,12 @@ def _unsafe(entries: Sequence[WindowEntry]) -> dict[int, str]:
     for i, entry in enumerate(entries):
         declared |= {call["id"] for call in entry.tool_calls}
         if entry.role == "tool" and entry.tool_call_id not in declared:
-            orphans[i] = "a tool result without its call"
+            orphans[i] = gettext("a tool result without its call")
     incomplete: dict[int, str] = {}
     for i in range(len(entries) - 1, -1, -1):
         entry = entries[i]
         if entry.tool_calls and not {call["id"] for call in entry.tool_calls} <= answered_after:
-            incomplete[i] = "a tool call without all its results"
+            incomplete[i] = gettext("a tool call without all its results")
         if entry.role == "tool":
             answered_after.add(entry.tool_call_id)
     return orphans | incomplete

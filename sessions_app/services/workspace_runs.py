@@ -47,7 +47,7 @@ def _request(
         requested_by=actor.name[:200],
         created_at=now,
     )
-    text = f"{run.get_kind_display().capitalize()} {run.pk} was asked for"
+    text = f"{run.kind.capitalize()} {run.pk} was asked for"
     detail = {"kind": kind, "status": run.status}
     record(actor, "run.requested", "run", run.pk, text, at=now, workspace=workspace, detail=detail)
     return run, True

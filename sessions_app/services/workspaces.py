@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils.text import slugify
+from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import clean_text
@@ -23,7 +24,7 @@ def create_workspace(name: str, *, actor: Actor, now: datetime) -> Workspace:
     """Return a new workspace without a folder: its agent writes to the hub. Raises BadName."""
     name = clean_text(" ".join(name.split()))
     if not name or len(name) > 200:
-        raise BadName("A workspace needs a name of 1 to 200 characters.")
+        raise BadName(gettext("A workspace needs a name of 1 to 200 characters."))
     workspace = Workspace.objects.create(slug=free_slug(name), name=name, created_at=now, updated_at=now)
     record(actor, "workspace.created", "workspace", workspace.pk, "Workspace created", at=now, workspace=workspace)
     return workspace

@@ -4,6 +4,7 @@ from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext, ngettext
 
 from memoryhub.lib.charts import Mark, Minimap, Stretch, minimap
 from memoryhub.lib.gate import json_text
@@ -145,20 +146,29 @@ def _map(session: Session, transcript: Transcript) -> Minimap:
     """Draw where the pointer and the summaries lie in the epoch at hand."""
     length = transcript.length
     pointer = session.last_consolidated if transcript.epoch == session.epoch else length
-    kind, words = (
-        ("consolidated", "consolidated") if transcript.epoch == session.epoch else ("dropped", "earlier epoch")
-    )
-    stretches = [Stretch(kind, 0, pointer - 1, f"{pointer:,} entries {words}", _at(transcript, 0))] if pointer else []
+    kind = "consolidated" if transcript.epoch == session.epoch else "dropped"
+    stretches = [Stretch(kind, 0, pointer - 1, _count(kind, pointer), _at(transcript, 0))] if pointer else []
     if pointer < length:
         href = _at(transcript, pointer)
-        stretches.append(Stretch("live", pointer, length - 1, f"{length - pointer:,} entries in the context", href))
+        stretches.append(Stretch("live", pointer, length - 1, _count("live", length - pointer), href))
     summaries = Summary.objects.filter(session=session, epoch=transcript.epoch, entry_count__gt=0)
     for summary in summaries.order_by("first_position")[:MAX_MAPPED_SUMMARIES]:
-        words = f"entries {summary.first_position} to {summary.last_position} folded"
-        href = _at(transcript, summary.first_position)
-        stretches.append(Stretch("folded", summary.first_position, summary.last_position, words, href))
-    marks = [Mark("pointer", pointer, f"pointer at {pointer:,}")] if 0 < pointer < length else []
+        first, last = summary.first_position, summary.last_position
+        words = gettext("entries %(first)s to %(last)s folded") % {"first": first, "last": last}
+        stretches.append(Stretch("folded", first, last, words, _at(transcript, first)))
+    words = gettext("pointer at %(position)s") % {"position": f"{pointer:,}"}
+    marks = [Mark("pointer", pointer, words)] if 0 < pointer < length else []
     return minimap(stretches, marks, length=max(length, 1))
+
+
+def _count(kind: str, count: int) -> str:
+    """Say how many entries of a session are consolidated, live, or dropped with an earlier epoch."""
+    words = {
+        "consolidated": ngettext("%(count)s entry consolidated", "%(count)s entries consolidated", count),
+        "dropped": ngettext("%(count)s entry earlier epoch", "%(count)s entries earlier epoch", count),
+        "live": ngettext("%(count)s entry in the context", "%(count)s entries in the context", count),
+    }
+    return words[kind] % {"count": f"{count:,}"}
 
 
 def _at(transcript: Transcript, position: int) -> str:

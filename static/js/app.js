@@ -13,15 +13,11 @@ const say = (text) => {
   notice.append(document.createElement("span"), line);
   one("#messages")?.replaceChildren(notice);
 };
-const failures = {
-  403: "You may not do that, or the page is too old: reload it and try again.",
-  404: "That is no longer there. Reload the page to see what is.",
-  409: "Somebody changed this in the meantime. Reload the page to see how.",
-};
-document.addEventListener("htmx:responseError", ({ detail }) =>
-  say(failures[detail.xhr.status] ?? `The hub answered with an error (${detail.xhr.status}). Nothing here has changed.`));
-document.addEventListener("htmx:sendError", () => say("The hub cannot be reached. Is it still running?"));
-document.addEventListener("htmx:timeout", () => say("The hub took too long to answer."));
+const sentences = one("#sentences").dataset; /* in the reader's language */
+document.addEventListener("htmx:responseError", ({ detail: { xhr: { status } } }) =>
+  say(sentences[status] ?? sentences.error.replace("{status}", status)));
+document.addEventListener("htmx:sendError", () => say(sentences.unreachable));
+document.addEventListener("htmx:timeout", () => say(sentences.slow));
 
 /* Menus, dialogs, dismissing, copying: one listener for what is there now and what is swapped in later. */
 const closeMenus = (except) => all(".menu[open]").forEach((menu) => { if (menu !== except) menu.open = false; });
@@ -66,7 +62,7 @@ if (draft) {
   const kept = sessionStorage.getItem(key);
   if (kept !== null && kept !== draft.value) {
     draft.value = kept;
-    say("Your unsaved text from before is back. Save it, or cancel to give it up.");
+    say(sentences.restored);
     htmx.trigger(draft, "input");
   }
   draft.addEventListener("input", () => sessionStorage.setItem(key, draft.value));

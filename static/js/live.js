@@ -21,8 +21,8 @@
   live.addEventListener("htmx:afterRequest", ({ detail: { xhr } }) => {
     isOver = xhr.status === 286 || xhr.status === 404;
     misses = isOver || xhr.status === 204 ? 0 : misses + 1;
-    const why = isOver ? "Not live: this page may not be read any more. Log in again." : "Not live: the hub doesn’t answer.";
-    const words = isOver || misses > 1 ? why : "";
+    const { over, silent } = live.dataset;
+    const words = isOver ? over : misses > 1 ? silent : "";
     if (byId("live-note").textContent !== words) byId("live-note").textContent = words;
     plan();
   });
@@ -62,7 +62,8 @@
     }
     if (!unread) firstUnread = turns[0];
     unread += turns.length;
-    offer("arrivals", `${unread} new turn${unread === 1 ? "" : "s"}`, () => {
+    const words = live.dataset[unread === 1 ? "turn" : "turns"];
+    offer("arrivals", words.replace("{n}", unread), () => {
       firstUnread.scrollIntoView({ block: "start" });
       haveRead();
     });

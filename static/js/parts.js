@@ -68,8 +68,9 @@ const withdraw = (id) => {
 };
 const offer = (id, words, take) => {
   const button = byId(`offer-${id}`) ?? document.createElement("button");
-  if (button.textContent === `${words}: show`) return;
-  Object.assign(button, { id: `offer-${id}`, type: "button", className: "button", textContent: `${words}: show`, onclick: take });
+  const textContent = byId("live").dataset.show.replace("{what}", words);
+  if (button.textContent === textContent) return;
+  Object.assign(button, { id: `offer-${id}`, type: "button", className: "button", textContent, onclick: take });
   byId("live-offers").append(button);
   byId("live-said").textContent = words;
 };
@@ -81,11 +82,12 @@ const bring = (id) => {
 const showOrOffer = (part, fresh, text) => {
   const [known, now] = [idsOf(part), idsOf(fresh)];
   const count = now.filter((id) => !known.includes(id)).length;
+  const { rows, changed } = byId("live").dataset;
   if (isAtRest(part)) return show(part, fresh);
   waiting.set(part.id, text);
   if (!part.closest("main")) return;
   if (known.length && known.join() === now.join()) patch(part, fresh);
-  else offer(part.id, count ? `${count} new` : "Changed", () => bring(part.id));
+  else offer(part.id, count ? rows.replace("{n}", count) : changed, () => bring(part.id));
 };
 const showWaiting = () => {
   for (const [id, text] of waiting) {

@@ -19,6 +19,6 @@
     one("meta[name='color-scheme']").content = theme || "light dark";
     for (const button of all("button", form)) button.setAttribute("aria-pressed", String(button === event.submitter));
     fetch(form.action, { method: "POST", body: new FormData(form, event.submitter), redirect: "manual" })
-      .catch(() => say("The hub cannot be reached. Is it still running?"));
+      .catch(() => say(sentences.unreachable));
   });
 })();

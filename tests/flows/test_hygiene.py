@@ -346,7 +346,7 @@ def test_a_day_after_a_scan_the_next_comes_where_something_happened(workspace):
 
 
 def test_a_date_for_review_that_has_come_makes_a_scan_due(workspace):
-    now = timezone.now()
+    now = timezone.now().replace(hour=12)
     Workspace.objects.update(created_at=now - timedelta(days=9))
     HygieneScore.objects.create(workspace=workspace, score=100, row_count=0, at=now)
     knowledge(workspace, "tea", review_by=timezone.localdate(now) + timedelta(days=2))

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings as hub_settings
 from django.urls import reverse
 
-from memoryhub.flows.knobs import SECRETS, knobs
+from memoryhub.flows.knobs import EFFECTS, SECRETS, knobs
 
 pytestmark = pytest.mark.django_db
 
@@ -38,6 +38,16 @@ def test_each_says_where_it_is_from(settings):
     assert found["MEMORYHUB_ADMIN"] == ("on", "environment")
     assert found["MEMORYHUB_SECRET_KEY"] == ("set, and not shown", "file")
     assert found["MEMORYHUB_BACKUP_KEEP"] == ("7", "default")
+
+
+def test_each_is_said_to_do_what_the_documentation_says():
+    page = (hub_settings.BASE_DIR / "docs" / "settings.md").read_text()
+    parts = re.split(r"^## (\w+)\n", re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", page), flags=re.MULTILINE)[1:]
+
+    documented = {name: " ".join(text.split()) for name, text in zip(parts[::2], parts[1::2], strict=True)}
+
+    assert {name: str(effect) for name, effect in EFFECTS.items()} == documented
+    assert list(EFFECTS) == list(documented)
 
 
 def test_what_is_wrong_with_them_stands_there(settings, admin_client):

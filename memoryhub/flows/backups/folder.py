@@ -18,6 +18,7 @@ from typing import Any
 from django.conf import settings
 from django.db import close_old_connections, connection
 from django.utils import timezone
+from django.utils.translation import gettext
 from filelock import FileLock, Timeout
 
 from memoryhub.flows.backups.errors import BackupFailed, BackupUnderWay
@@ -85,7 +86,7 @@ def _kept(file: Path, stamp: str, checked_at: str, fault: str) -> Kept:
     try:
         summary = summary_of(file)
     except (BadBackup, OSError) as error:
-        fault = error.message if isinstance(error, BadBackup) else f"It can't be read: {error.strerror}."
+        fault = error.message if isinstance(error, BadBackup) else _unread(error)
     taken_at = datetime.strptime(stamp, STAMP).replace(tzinfo=UTC)
     return Kept(
         file.name,
@@ -96,6 +97,10 @@ def _kept(file: Path, stamp: str, checked_at: str, fault: str) -> Kept:
         datetime.fromisoformat(checked_at) if checked_at else None,
         fault,
     )
+
+
+def _unread(error: OSError) -> str:
+    return gettext("It can't be read: %(reason)s.") % {"reason": error.strerror}
 
 
 def make_kept_backup(*, actor: Actor, clock: Callable[[], datetime], only_if_due: bool = False) -> Made | None:

@@ -11,6 +11,7 @@ from typing import IO
 
 from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.translation import gettext
 
 from memoryhub.flows.backups.errors import HubRuns, NoLock, RestoreUnderWay
 
@@ -62,4 +63,5 @@ def database_words(database: BaseDatabaseWrapper) -> str:
     values = database.settings_dict
     if database.vendor == "sqlite":
         return f"SQLite, {values['NAME']}"
-    return f"PostgreSQL, {values['NAME']} on {values['HOST'] or 'this machine'}"
+    words = gettext("PostgreSQL, %(name)s on %(host)s")
+    return words % {"name": values["NAME"], "host": values["HOST"] or gettext("this machine")}

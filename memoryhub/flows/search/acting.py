@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.utils.translation import gettext, ngettext, ngettext_lazy
+
 from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services import knowledge
 from knowledge_app.services.edits import NothingChosen, edit_rows
@@ -37,6 +39,18 @@ FITS = {
     "remove": ("cached",),
 }
 CATEGORIES = {"knowledge": KnowledgeEntry.Category, "observation": Observation.Category}
+COUNTED = {
+    "entry": ngettext_lazy("%(count)s message", "%(count)s messages", "n"),
+    "summary": ngettext_lazy("%(count)s summary", "%(count)s summaries", "n"),
+    "memory": ngettext_lazy("%(count)s memory line", "%(count)s memory lines", "n"),
+    "document": ngettext_lazy("%(count)s document", "%(count)s documents", "n"),
+    "history": ngettext_lazy("%(count)s history entry", "%(count)s history entries", "n"),
+    "knowledge": ngettext_lazy("%(count)s knowledge entry", "%(count)s knowledge entries", "n"),
+    "observation": ngettext_lazy("%(count)s observation", "%(count)s observations", "n"),
+    "key_value": ngettext_lazy("%(count)s key-value", "%(count)s key-values", "n"),
+    "session": ngettext_lazy("%(count)s session", "%(count)s sessions", "n"),
+    "cached": ngettext_lazy("%(count)s cached response", "%(count)s cached responses", "n"),
+}
 LOADED = 500  # rows at once for a file
 COLUMNS = ("kind", "id", "workspace", "session", "position", "occurred_at", "category", "tags", "source", "text")
 
@@ -97,13 +111,13 @@ def act(
     NothingChosen, and what the edits themselves raise.
     """
     if action not in FITS:
-        raise WrongAction("Choose what to do with them.")
+        raise WrongAction(gettext("Choose what to do with them."))
     if not keys:
-        raise NothingChosen("Choose at least one row.")
+        raise NothingChosen(gettext("Choose at least one row."))
     fitting = {kind: list(pks) for kind, pks in keys.items() if _fits(kind, action, category)}
     done = Done(left=[_count(kind, len(pks)) for kind, pks in keys.items() if kind not in fitting])
     if not fitting:
-        raise WrongAction(f"That can't be done with {_listed(done.left)}.")
+        raise WrongAction(gettext("That can't be done with %(rows)s.") % {"rows": _listed(done.left)})
     values = _values(action, tags, reason, day)
     for kind, pks in fitting.items():
         if action == "move":
@@ -121,7 +135,7 @@ def _values(action: str, tags: Sequence[str], reason: str, day: str) -> dict[str
     if action not in ("tag", "untag"):
         return {"reason": reason}
     if not (clean := knowledge.clean_tags(tags)):
-        raise WrongAction("Name at least one tag.")
+        raise WrongAction(gettext("Name at least one tag."))
     return {"add" if action == "tag" else "remove": clean}
 
 
@@ -141,18 +155,27 @@ def _fits(kind: str, action: str, category: str) -> bool:
 
 
 def _count(kind: str, count: int) -> str:
-    return f"{count:,} {KINDS[kind].one if count == 1 else KINDS[kind].many}"
+    return str(COUNTED[kind] % {"n": count, "count": f"{count:,}"})
 
 
 def _listed(phrases: Sequence[str]) -> str:
-    return " and ".join(part for part in (", ".join(phrases[:-1]), phrases[-1]) if part) if phrases else ""
+    if len(phrases) < 2:
+        return "".join(phrases)
+    return gettext("%(first)s and %(last)s") % {"first": ", ".join(phrases[:-1]), "last": phrases[-1]}
 
 
 def words_left(done: Done) -> str:
     """Return in words what an action left out and why, "" for nothing."""
-    said = [f"Left out, since it doesn't fit them: {_listed(done.left)}."] if done.left else []
+    said = []
+    if done.left:
+        said.append(gettext("Left out, since it doesn't fit them: %(rows)s.") % {"rows": _listed(done.left)})
     if done.behind:
-        said.append(f"{done.behind:,} stay: the category says that already.")
+        words = ngettext(
+            "%(count)s stays: the category says that already.",
+            "%(count)s stay: the category says that already.",
+            done.behind,
+        )
+        said.append(words % {"count": f"{done.behind:,}"})
     return " ".join(said)
 
 

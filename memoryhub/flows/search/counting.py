@@ -9,6 +9,7 @@ from time import monotonic
 
 from django.db import connection
 from django.db.models import Max, Min
+from django.utils.translation import gettext
 
 from memoryhub.flows.search.fitting import Fitting, Scope, fitting_kinds
 from memoryhub.lib.search.matching import COUNTED, SearchTooSlow, TermCount, count_terms, estimate, within
@@ -61,7 +62,7 @@ def count_words(scope: Scope, query: Query, kinds: Iterable[str], clock: Clock) 
     query = replace(query, terms=tuple(dict.fromkeys(terms))[:MAX_TERMS])
     fittings = [replace(one.fitting, wanted=replace(one.fitting.wanted, terms=query.terms)) for one in asked]
     names = ", ".join(f"“{' '.join(term.words)}”" for term in unknown)
-    note = f"Nothing holds {names} as a whole: the parts were searched."
+    note = gettext("Nothing holds %(words)s as a whole: the parts were searched.") % {"words": names}
     return Counted(query, count_rows_with(fittings, query.asked, clock), [note])
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from django.db import connection
 from django.db.models import F
+from django.utils.translation import gettext, gettext_noop
 
 from knowledge_app.services.graph import fingerprint_of
 from knowledge_app.services.row_vectors import hash_of, with_beginning
@@ -39,11 +40,11 @@ MOST = 100  # rows of a kind
 LOOKED_AT = 2_000  # of a kind's nearest, where filters leave few of them
 MILLISECONDS = 120  # for reading vectors, and as long again for looking at their rows
 CHUNK = 500
-NONE_YET = "No row has its embedding yet: words alone were compared."
-UNANSWERED = "The embedding provider didn't answer in time: words alone were compared."
-UNFIT = "The stored embeddings are another model's: words alone were compared until they are made anew."
-SPENT = "Today's tokens are used up: words alone were compared."
-SLOW = "Not all embeddings could be compared in time; the next search goes on with them."
+NONE_YET = gettext_noop("No row has its embedding yet: words alone were compared.")
+UNANSWERED = gettext_noop("The embedding provider didn't answer in time: words alone were compared.")
+UNFIT = gettext_noop("The stored embeddings are another model's: words alone were compared until they are made anew.")
+SPENT = gettext_noop("Today's tokens are used up: words alone were compared.")
+SLOW = gettext_noop("Not all embeddings could be compared in time; the next search goes on with them.")
 Near = list[tuple[int, float]]  # keys with their cosines, the nearest first
 
 
@@ -84,9 +85,9 @@ def ask(scope: Scope, query: Query, *, now: datetime) -> Question | None:
         return None
     versions = versions_of(workspace.pk)
     if not versions:
-        return Question(workspace.pk, settings, note=NONE_YET)
+        return Question(workspace.pk, settings, note=gettext(NONE_YET))
     if budget_left(workspace, now) == 0:
-        return Question(workspace.pk, settings, note=SPENT)
+        return Question(workspace.pk, settings, note=gettext(SPENT))
     return Question(workspace.pk, settings, quick_embedding.begin(settings, text), versions)
 
 
@@ -105,12 +106,12 @@ def nearest(question: Question, fittings: Iterable[Fitting], decay: Decay) -> Ne
         return Nearest(note=question.note)
     asked = question.wait()
     if asked is None:
-        return Nearest(note=UNANSWERED)
+        return Nearest(note=gettext(UNANSWERED))
     try:
         with within(connection, 2 * MILLISECONDS):
             return _compared(question, asked, fittings, decay)
     except SearchTooSlow:
-        return Nearest(note=SLOW)
+        return Nearest(note=gettext(SLOW))
 
 
 def _compared(question: Question, asked: Rows, fittings: Iterable[Fitting], decay: Decay) -> Nearest:
@@ -118,14 +119,14 @@ def _compared(question: Question, asked: Rows, fittings: Iterable[Fitting], deca
     until = time.monotonic() + MILLISECONDS / 1000
     matrices = matrices_of(question.workspace_id, fingerprint, dict(question.versions), until=until)
     if not any(matrix.keys for matrix in matrices.values()):
-        return Nearest(note=UNFIT)
+        return Nearest(note=gettext(UNFIT))
     found: dict[str, Near] = {}
     for fitting in fittings:
         matrix = matrices.get(fitting.kind.name)
         near = _fitting(fitting, matrix, _near(matrix, asked), decay) if matrix else []
         if near:
             found[fitting.kind.name] = near
-    return Nearest(found, "" if all(matrix.is_whole for matrix in matrices.values()) else SLOW)
+    return Nearest(found, "" if all(matrix.is_whole for matrix in matrices.values()) else gettext(SLOW))
 
 
 def _near(matrix: Matrix, asked: Rows) -> list[tuple[int, float]]:

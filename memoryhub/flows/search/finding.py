@@ -15,6 +15,7 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import Model
+from django.utils.translation import gettext
 
 from knowledge_app.services.graph import expand
 from memoryhub.flows.search import dense
@@ -126,7 +127,7 @@ def find(
         lists["session"] = [one for one in lists["session"] if one.coverage > ALL_COVERED]
     ordered = _ordered(lists)
     if found.is_partial:
-        found.notes.append("The words are so common that not all rows were compared: add rarer ones.")
+        found.notes.append(gettext("The words are so common that not all rows were compared: add rarer ones."))
     found.ranked = len(ordered)
     left = [item for item in ordered if after is None or (-item[1], item[0], -item[2].pk) > after]
     found.hits = _loaded(left[:limit], {one.fitting.kind.name: one.fitting for one in asked})
@@ -227,7 +228,7 @@ def _affordable(wanted: Wanted, counts: Mapping[Term, int], found: Found) -> Wan
         kept.append(term)
     left = [" ".join(term.words) for term in wanted.terms if term not in kept]
     if left:
-        found.notes.append(f"So common that they only help to rank: {', '.join(left)}.")
+        found.notes.append(gettext("So common that they only help to rank: %(words)s.") % {"words": ", ".join(left)})
     return replace(wanted, terms=tuple(kept))
 
 

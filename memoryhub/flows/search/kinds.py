@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import F, Model, Q, QuerySet
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import (
     CachedResponse,
@@ -33,8 +35,8 @@ class Kind:
     """
 
     name: str
-    one: str
-    many: str
+    one: Promise | str
+    many: Promise | str
     icon: str
     model: type[Model]
     texts: tuple[str, ...]
@@ -90,8 +92,8 @@ def _tool(value: str) -> Q:
 LIVING, WITHDRAWN = Q(withdrawn_at=None), Q(withdrawn_at__isnull=False)
 ENTRY = Kind(
     "entry",
-    "message",
-    "messages",
+    _("message"),
+    _("messages"),
     "sessions",
     Entry,
     texts=("content", "tool_calls"),
@@ -121,8 +123,8 @@ KINDS = {
         ENTRY,
         Kind(
             "summary",
-            "summary",
-            "summaries",
+            _("summary"),
+            _("summaries"),
             "fold",
             Summary,
             texts=("content",),
@@ -135,8 +137,8 @@ KINDS = {
         ),
         Kind(
             "memory",
-            "memory line",
-            "memory lines",
+            _("memory line"),
+            _("memory lines"),
             "memory",
             Fact,
             texts=("text",),
@@ -157,8 +159,8 @@ KINDS = {
         ),
         Kind(
             "document",
-            "document",
-            "documents",
+            _("document"),
+            _("documents"),
             "memory",
             MemoryRevision,
             texts=("content",),
@@ -172,8 +174,8 @@ KINDS = {
         ),
         Kind(
             "history",
-            "history entry",
-            "history entries",
+            _("history entry"),
+            _("history entries"),
             "history",
             HistoryEntry,
             texts=("content",),
@@ -193,8 +195,8 @@ KINDS = {
         ),
         Kind(
             "knowledge",
-            "knowledge entry",
-            "knowledge entries",
+            _("knowledge entry"),
+            _("knowledge entries"),
             "knowledge",
             KnowledgeEntry,
             texts=("content",),
@@ -215,8 +217,8 @@ KINDS = {
         ),
         Kind(
             "observation",
-            "observation",
-            "observations",
+            _("observation"),
+            _("observations"),
             "observations",
             Observation,
             texts=("content",),
@@ -236,8 +238,8 @@ KINDS = {
         ),
         Kind(
             "key_value",
-            "key-value",
-            "key-values",
+            _("key-value"),
+            _("key-values"),
             "keyvalues",
             KeyValue,
             texts=("key", "value"),
@@ -251,8 +253,8 @@ KINDS = {
         ),
         Kind(
             "session",
-            "session",
-            "sessions",
+            _("session"),
+            _("sessions"),
             "sessions",
             Session,
             texts=("title", "key", "summary_text", "note"),
@@ -265,8 +267,8 @@ KINDS = {
         ),
         Kind(
             "cached",
-            "cached response",
-            "cached responses",
+            _("cached response"),
+            _("cached responses"),
             "cache",
             CachedResponse,
             texts=("preview", "response"),

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max, Q, QuerySet
+from django.utils.translation import gettext
 
 from memoryhub.flows.search.fitting import Scope
 from memoryhub.flows.search.kinds import KINDS
@@ -49,10 +50,10 @@ def save_search(
     """Save a search under a name, in the place of an earlier one of that name. Raises SearchNotSaved."""
     clean = " ".join(name.split())[:100]
     if not clean:
-        raise SearchNotSaved("Give the search a name.")
+        raise SearchNotSaved(gettext("Give the search a name."))
     kept = SavedSearch.objects.filter(user=user)
     if kept.count() >= MAX_SAVED and not kept.filter(workspace=workspace, name=clean).exists():
-        raise SearchNotSaved(f"You have {MAX_SAVED} saved searches: delete one first.")
+        raise SearchNotSaved(gettext("You have %(count)s saved searches: delete one first.") % {"count": MAX_SAVED})
     saved, _ = SavedSearch.objects.update_or_create(
         user=user,
         workspace=workspace,

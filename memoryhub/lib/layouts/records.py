@@ -12,9 +12,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
+from django.utils.translation import gettext_noop
+
 from memoryhub.lib.folder import FileFacts
 
 Outcome = Literal["rejected", "repaired", "held", "ignored", "noted"]
+OUTCOMES = (  # as the filter ``words`` shows them
+    gettext_noop("Rejected"),
+    gettext_noop("Repaired"),
+    gettext_noop("Held"),
+    gettext_noop("Ignored"),
+    gettext_noop("Noted"),
+)
 EntryKind = Literal["message", "tool_call", "tool_result", "context", "summary"]
 
 
@@ -223,6 +232,18 @@ FileKind = Literal[
     "settings",
     "other",
 ]
+FILE_KINDS = (  # as the filter ``words`` shows them
+    gettext_noop("Session"),
+    gettext_noop("Document"),
+    gettext_noop("History"),
+    gettext_noop("Knowledge"),
+    gettext_noop("Observations"),
+    gettext_noop("Key values"),
+    gettext_noop("Graph"),
+    gettext_noop("Cache"),
+    gettext_noop("Settings"),
+    gettext_noop("Other"),
+)
 
 
 @dataclass(frozen=True)

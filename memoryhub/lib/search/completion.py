@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal
 
+from django.utils.translation import gettext
+
 from memoryhub.lib.search.fields import ALIASES, DATE_FIELDS, FIELDS, fixed_value
 from memoryhub.lib.search.pieces import QUOTED, cleaned, pieces_of
 from memoryhub.lib.search.words import fold
@@ -93,7 +95,7 @@ def complete_names(prefix: str) -> Offers:
     """Return the fields that have a name beginning with a prefix: what to insert, and what it is for."""
     begun = fold(prefix)
     names = dict.fromkeys(name for alias, name in ALIASES.items() if alias.startswith(begun))
-    return [(f"{name}:", FIELDS[name].purpose) for name in names]
+    return [(f"{name}:", str(FIELDS[name].purpose)) for name in names]
 
 
 def complete_values(
@@ -108,10 +110,10 @@ def complete_values(
         return [(value, purpose) for value, purpose in _dates(now.astimezone(zone)) if value.startswith(fold(prefix))]
     there = {fixed_value(field, value) for value in typed}
     known = FIELDS[field].values.items()
-    return [(value, purpose) for value, purpose in known if value.startswith(begun) and value not in there]
+    return [(value, str(purpose)) for value, purpose in known if value.startswith(begun) and value not in there]
 
 
 def _dates(now: datetime) -> Offers:
     days = {"today": 0, "yesterday": 1, "7d": 7, "30d": 30}
     hints = [(name, f"{now - timedelta(days=count):%Y-%m-%d}") for name, count in days.items()]
-    return [*hints, (f"{now:%Y-%m}", "this month")]
+    return [*hints, (f"{now:%Y-%m}", gettext("this month"))]

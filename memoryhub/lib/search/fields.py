@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
 from memoryhub.lib.search.words import fold
 
+Words = Promise | str
 Bounds = tuple[datetime | None, datetime | None]  # from, inclusive; until, exclusive; None is open
 
 
@@ -16,59 +21,59 @@ Bounds = tuple[datetime | None, datetime | None]  # from, inclusive; until, excl
 class Field:
     """One field of the query language: what it is for, how it reads, and its values where they are fixed.
 
-    ``reads``: how a filter reads, with {} for the values. ``values``: the fixed ones, each with what it stands for;
+    ``reads``: how a filter reads, of its values. ``values``: the fixed ones, each with what it stands for;
     empty where any value goes.
     """
 
     name: str
-    purpose: str
-    reads: str = "{}"
-    values: dict[str, str] = field(default_factory=dict)
+    purpose: Words
+    reads: Words = "%(values)s"
+    values: Mapping[str, Words] = field(default_factory=dict)
 
 
-KINDS = {
-    "entry": "everything said and done in conversations",
-    "message": "what people and agents said",
-    "tool_call": "calls of tools",
-    "tool_result": "what tools answered",
-    "context": "context that was handed to an agent",
-    "summary": "summaries of conversations",
-    "memory": "lines of MEMORY.md",
-    "document": "whole documents",
-    "history": "entries of HISTORY.md",
-    "knowledge": "knowledge entries",
-    "observation": "observations",
-    "key_value": "key-values",
-    "session": "sessions themselves",
-    "cached": "cached responses",
+KINDS: dict[str, Words] = {
+    "entry": _("everything said and done in conversations"),
+    "message": _("what people and agents said"),
+    "tool_call": _("calls of tools"),
+    "tool_result": _("what tools answered"),
+    "context": _("context that was handed to an agent"),
+    "summary": _("summaries of conversations"),
+    "memory": _("lines of MEMORY.md"),
+    "document": _("whole documents"),
+    "history": _("entries of HISTORY.md"),
+    "knowledge": _("knowledge entries"),
+    "observation": _("observations"),
+    "key_value": _("key-values"),
+    "session": _("sessions themselves"),
+    "cached": _("cached responses"),
 }
-TRAITS = {
-    "tool": "with tool calls",
-    "summary": "folded into a summary",
-    "tags": "with tags",
-    "source": "with a source",
-    "time": "with a time",
-    "session": "with a session",
-    "pin": "pinned",
-    "review": "reviewed",
-    "withdrawn": "withdrawn",
+TRAITS: dict[str, Words] = {
+    "tool": _("with tool calls"),
+    "summary": _("folded into a summary"),
+    "tags": _("with tags"),
+    "source": _("with a source"),
+    "time": _("with a time"),
+    "session": _("with a session"),
+    "pin": _("pinned"),
+    "review": _("reviewed"),
+    "withdrawn": _("withdrawn"),
 }
 FIELDS = {
     one.name: one
     for one in (
-        Field("kind", "one kind of memory", "of kind {}", KINDS),
-        Field("session", "one session", "in session {}"),
-        Field("channel", "one channel", "in channel {}"),
-        Field("role", "a role, such as user", "in the role of {}"),
-        Field("author", "who said it", "by {}"),
-        Field("category", "one category", "in category {}"),
-        Field("tag", "a tag", "tagged {}"),
-        Field("tool", "a tool's name", "of tool {}"),
-        Field("source", "where it comes from", "from source {}"),
-        Field("before", "older than a day, month or year"),
-        Field("after", "from a day, month or year on"),
-        Field("on", "on one day, in one month or year"),
-        Field("has", "what it has", "{}", TRAITS),
+        Field("kind", _("one kind of memory"), _("of kind %(values)s"), KINDS),
+        Field("session", _("one session"), _("in session %(values)s")),
+        Field("channel", _("one channel"), _("in channel %(values)s")),
+        Field("role", _("a role, such as user"), _("in the role of %(values)s")),
+        Field("author", _("who said it"), _("by %(values)s")),
+        Field("category", _("one category"), _("in category %(values)s")),
+        Field("tag", _("a tag"), _("tagged %(values)s")),
+        Field("tool", _("a tool's name"), _("of tool %(values)s")),
+        Field("source", _("where it comes from"), _("from source %(values)s")),
+        Field("before", _("older than a day, month or year")),
+        Field("after", _("from a day, month or year on")),
+        Field("on", _("on one day, in one month or year")),
+        Field("has", _("what it has"), values=TRAITS),
     )
 }
 DATE_FIELDS = ("before", "after", "on")

@@ -14,6 +14,7 @@ from typing import Any
 
 from django.db import DatabaseError, OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.search.indexes import index_name
@@ -191,7 +192,7 @@ def _within_postgres(connection: BaseDatabaseWrapper, milliseconds: int) -> Iter
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", "") != "57014":
             raise
-        raise SearchTooSlow("The search took too long.") from error
+        raise SearchTooSlow(gettext("The search took too long.")) from error
     finally:
         if not is_inside:
             _limit(connection, 0)
@@ -212,7 +213,7 @@ def _within_sqlite(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterat
     except DatabaseError as error:
         if "interrupted" not in str(error):
             raise
-        raise SearchTooSlow("The search took too long.") from error
+        raise SearchTooSlow(gettext("The search took too long.")) from error
     finally:
         raw.set_progress_handler(None, 0)
 

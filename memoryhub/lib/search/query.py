@@ -11,6 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from difflib import get_close_matches
+from functools import reduce
+
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.search.fields import ALIASES, DATE_FIELDS, FIELDS, TRAITS, bounds_of, fixed_value
 from memoryhub.lib.search.pieces import MAX_CHARS, Piece, cleaned, core_of, is_identifier, pieces_of, written
@@ -20,7 +24,26 @@ MAX_TERMS = 12
 MIN_PREFIX = 3  # letters of a word from which it stands for all that begin with it
 _LONG_NAMES = [name for name in ALIASES if len(name) > 3]
 _FIELD_LIKE = re.compile(r"([a-z_]{3,12}):(?!:|//).")
-_LONE_OR = "OR joins two words or phrases; here it was read as a plain word."
+_LONE_OR = _("OR joins two words or phrases; here it was read as a plain word.")
+# notes on what a field doesn't have: on no value at all, and on a wrong one
+_ODD_DATES = (
+    _(
+        "%(field)s: has no value; dates are written 2026-01-31, 2026-01, 2026, today, monday or 7d. "
+        "It was searched as words."
+    ),
+    _(
+        '%(field)s: "%(value)s" is no date; dates are written 2026-01-31, 2026-01, 2026, today, monday or 7d. '
+        "It was searched as words."
+    ),
+)
+_ODD_VALUES = (
+    _("%(field)s: has no value; there are %(values)s. It was searched as words."),
+    _('%(field)s: has no "%(value)s"; there are %(values)s. It was searched as words.'),
+)
+_ODD_WORDS = (
+    _("%(field)s: has no value; write %(field)s:value. It was searched as words."),
+    _('%(field)s: has no "%(value)s"; write %(field)s:value. It was searched as words.'),
+)
 _OPERATORS = (("or",), ("and",))
 _WITH_NOT = "ain aren can couldn didn doesn don hadn hasn haven isn mustn needn shan shouldn wasn weren won wouldn"
 _NEGATED = frozenset(_WITH_NOT.split())
@@ -80,7 +103,9 @@ def parse(text: str, *, now: datetime, match_all: bool = False, prefix: bool = F
     to be there. ``prefix``: the last word may be half typed. ``now`` (aware) and ``zone`` settle what dates mean.
     """
     used = cleaned(text)
-    notes = [f"Only the first {MAX_CHARS} characters were read."] if len(text) > MAX_CHARS else []
+    notes: list[str] = []
+    if len(text) > MAX_CHARS:
+        notes.append(gettext("Only the first %(count)s characters were read.") % {"count": MAX_CHARS})
     pieces = pieces_of(used)
     half_typed = pieces[-1] if prefix and pieces and pieces[-1].end == len(text) else None
     filters, pieces = _take_filters(pieces, notes, now, zone)
@@ -108,7 +133,7 @@ def _take_filters(
             found[key] = _joined(found[key], one) if key in found else one
         left += _unread(piece, filters, notes)
     if any(one.field == "on" and len(one.values) > 1 for one in found.values()):
-        notes.append("Several dates of on: are read as the time from the first to the last.")
+        notes.append(gettext("Several dates of on: are read as the time from the first to the last."))
     return tuple(found.values()), left
 
 
@@ -150,13 +175,9 @@ def _unread(piece: Piece, filters: Sequence[Filter], notes: list[str]) -> list[P
 
 def _about(field: str, value: str) -> str:
     """Return the note on a value that a field doesn't have, or on none at all."""
-    wrong = f'{field}: has no "{_brief(value)}"' if value else f"{field}: has no value"
-    if field in DATE_FIELDS:
-        wrong = f'{field}: "{_brief(value)}" is no date' if value else wrong
-        return f"{wrong}; dates are written 2026-01-31, 2026-01, 2026, today, monday or 7d. It was searched as words."
-    if FIELDS[field].values:
-        return f"{wrong}; there are {', '.join(FIELDS[field].values)}. It was searched as words."
-    return f"{wrong}; write {field}:value. It was searched as words."
+    known = FIELDS[field].values
+    words = _ODD_DATES if field in DATE_FIELDS else _ODD_VALUES if known else _ODD_WORDS
+    return words[bool(value)] % {"field": field, "value": _brief(value), "values": ", ".join(known)}
 
 
 def _brief(text: str) -> str:
@@ -167,7 +188,8 @@ def _note_mistyped(piece: Piece, notes: list[str]) -> None:
     like = None if piece.is_quoted else _FIELD_LIKE.match(piece.text.lower())
     close = get_close_matches(like[1], _LONG_NAMES, n=1, cutoff=0.82) if like else []
     if like and close:
-        notes.append(f'There is no field "{like[1]}"; did you mean {close[0]}? It was searched as words.')
+        words = gettext('There is no field "%(field)s"; did you mean %(close)s? It was searched as words.')
+        notes.append(words % {"field": like[1], "close": close[0]})
 
 
 def _take_terms(
@@ -191,7 +213,7 @@ def _take_terms(
         else:
             required.append(found)
         if is_alone and piece.text == "OR":
-            notes.append(_LONE_OR)
+            notes.append(str(_LONE_OR))
     held = {term.words for group in required for term in group}
     telling = [term for term in plain if not _is_stop(term) and term.words not in held]
     if not telling and any(piece.field or piece.is_excluded for piece in pieces):
@@ -274,10 +296,17 @@ def _limited(
 
 
 def _note_left_out(terms: Sequence[Term], notes: list[str]) -> None:
-    if terms:
-        named = ", ".join(_brief(_shown(term)) for term in terms[:5])
-        more = f" and {len(terms) - 5} more" if len(terms) > 5 else ""
-        notes.append(f"At most {MAX_TERMS} words and phrases are used; left out: {named}{more}.")
+    if not terms:
+        return
+    words, more = gettext("At most %(most)s words and phrases are used; left out: %(words)s."), len(terms) - 5
+    if more > 0:
+        words = ngettext(
+            "At most %(most)s words and phrases are used; left out: %(words)s and %(count)s more.",
+            "At most %(most)s words and phrases are used; left out: %(words)s and %(count)s more.",
+            more,
+        )
+    named = ", ".join(_brief(_shown(term)) for term in terms[:5])
+    notes.append(words % {"most": MAX_TERMS, "words": named, "count": more})
 
 
 def _shown(term: Term) -> str:
@@ -286,28 +315,43 @@ def _shown(term: Term) -> str:
 
 
 def describe(query: Query, *, zone: tzinfo = UTC) -> list[str]:
-    """Return in plain English how a query was read, a phrase each; dates are those of a zone."""
+    """Return in plain words how a query was read, a phrase each; dates are those of a zone."""
     read = []
     if len(query.terms) == 1 and not query.required:
-        read.append(f"has to hold {_shown(query.terms[0])}")
+        read.append(_held(query.terms))
     elif query.terms:
-        read.append(("better with: " if query.required else "any of: ") + ", ".join(map(_shown, query.terms)))
-    read += [f"has to hold {' or '.join(map(_shown, group))}" for group in query.required]
+        words = gettext("better with: %(words)s") if query.required else gettext("any of: %(words)s")
+        read.append(words % {"words": ", ".join(map(_shown, query.terms))})
+    read += [_held(group) for group in query.required]
     if query.excluded:
-        read.append(f"not: {', '.join(map(_shown, query.excluded))}")
-    return read + [("not " if one.is_excluded else "") + _filter_read(one, zone) for one in query.filters]
+        read.append(gettext("not: %(words)s") % {"words": ", ".join(map(_shown, query.excluded))})
+    for one in query.filters:
+        phrase = _filter_read(one, zone)
+        read.append(gettext("not %(filter)s") % {"filter": phrase} if one.is_excluded else phrase)
+    return read
+
+
+def _held(group: Sequence[Term]) -> str:
+    return gettext("has to hold %(words)s") % {"words": _either(map(_shown, group))}
+
+
+def _either(values: Iterable[str]) -> str:
+    """Return what one of several is said to be: a or b or c."""
+    return reduce(lambda one, other: gettext("%(one)s or %(other)s") % {"one": one, "other": other}, values)
 
 
 def _filter_read(one: Filter, zone: tzinfo) -> str:
     if one.start and one.end:
         first, last = _when(one.start, zone), _when(one.end - timedelta(days=1), zone)
-        return f"on {first}" if first == last else f"from {first} to {last}"
+        words = gettext("on %(first)s") if first == last else gettext("from %(first)s to %(last)s")
+        return words % {"first": first, "last": last}
     if one.end:
-        return f"before {_when(one.end, zone)}"
+        return gettext("before %(day)s") % {"day": _when(one.end, zone)}
     if one.start:
-        return f"from {_when(one.start, zone)} on"
+        return gettext("from %(day)s on") % {"day": _when(one.start, zone)}
     named = TRAITS if one.field == "has" else {}
-    return FIELDS[one.field].reads.format(" or ".join(named.get(value, value) for value in one.values))
+    values = _either(str(named.get(value, value)) for value in one.values)
+    return str(FIELDS[one.field].reads) % {"values": values}
 
 
 def _when(moment: datetime, zone: tzinfo) -> str:

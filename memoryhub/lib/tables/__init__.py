@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.utils.translation import gettext
+
 from memoryhub.lib.errors import MemoryHubError
 
 MAX_BYTES = 10 * 2**20
 MAX_ROWS = 50_000
 MAX_COLUMNS = 200
-PARTS = "Filter it or split it, and take the parts."
 
 
 class TableTooLarge(MemoryHubError):
@@ -51,13 +52,19 @@ class Format:
 def check_size(size: int) -> None:
     """Raise TableTooLarge for a file of more than 10 MB."""
     if size > MAX_BYTES:
-        raise TableTooLarge(f"A table has at most {MAX_BYTES // 2**20} MB; this one has more. {PARTS}")
+        words = gettext(
+            "A table has at most %(most)s MB; this one has more. Filter it or split it, and take the parts."
+        )
+        raise TableTooLarge(words % {"most": MAX_BYTES // 2**20})
 
 
 def check_rows(count: int) -> None:
     """Raise TableTooLarge for more than 50,000 rows."""
     if count > MAX_ROWS:
-        raise TableTooLarge(f"A table has at most {MAX_ROWS:,} rows; this one has more. {PARTS}")
+        words = gettext(
+            "A table has at most %(most)s rows; this one has more. Filter it or split it, and take the parts."
+        )
+        raise TableTooLarge(words % {"most": f"{MAX_ROWS:,}"})
 
 
 def checked_headers(cells: list[Any]) -> list[str]:
@@ -66,10 +73,12 @@ def checked_headers(cells: list[Any]) -> list[str]:
     while names and not names[-1]:
         names.pop()
     if not names or len(names) > MAX_COLUMNS:
-        raise UnreadableTable(f"The first row must name the columns, at most {MAX_COLUMNS}.")
+        words = gettext("The first row must name the columns, at most %(most)s.")
+        raise UnreadableTable(words % {"most": MAX_COLUMNS})
     if "" in names:
-        raise UnreadableTable(f"Column {names.index('') + 1} has no name in the first row.")
+        words = gettext("Column %(number)s has no name in the first row.")
+        raise UnreadableTable(words % {"number": names.index("") + 1})
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
-        raise UnreadableTable(f"The column {twice} is there twice.")
+        raise UnreadableTable(gettext("The column %(name)s is there twice.") % {"name": twice})
     return names

@@ -7,6 +7,8 @@ import io
 import json
 from typing import Any
 
+from django.utils.translation import gettext
+
 from memoryhub.lib.gate import BadJSON, decode_json, decode_utf8
 from memoryhub.lib.tables import MAX_BYTES, Format, Table, UnreadableTable, check_rows, check_size, checked_headers
 from memoryhub.lib.tables.formulas import guard, unguard
@@ -49,7 +51,7 @@ def read_csv(raw: bytes) -> Table:
     try:
         return _csv_rows(csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True))
     except csv.Error as error:
-        raise UnreadableTable(f"This is no CSV: {error}.") from error
+        raise UnreadableTable(gettext("This is no CSV: %(error)s.") % {"error": error}) from error
     finally:
         csv.field_size_limit(before)
 
@@ -60,9 +62,9 @@ def _csv_rows(reader: Any) -> Table:
         if not cells or cells == [""]:
             continue
         if len(cells) != len(table.headers):
-            raise UnreadableTable(
-                f"Row {len(table) + 1} has {len(cells)} cells, the first row names {len(table.headers)} columns."
-            )
+            words = gettext("Row %(number)s has %(cells)s cells, the first row names %(columns)s columns.")
+            counts = {"number": len(table) + 1, "cells": len(cells), "columns": len(table.headers)}
+            raise UnreadableTable(words % counts)
         table.rows.append(dict(zip(table.headers, map(unguard, cells), strict=True)))
         check_rows(len(table))
     return table
@@ -81,9 +83,11 @@ def read_json(raw: bytes) -> Table:
     try:
         rows = decode_json(text).value
     except BadJSON as error:
-        raise UnreadableTable(f"Line {error.line}, column {error.column}: {error.message}.") from error
+        words = gettext("Line %(line)s, column %(column)s: %(error)s.")
+        place = {"line": error.line, "column": error.column, "error": error.message}
+        raise UnreadableTable(words % place) from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UnreadableTable("This JSON is no list of objects, one for each row.")
+        raise UnreadableTable(gettext("This JSON is no list of objects, one for each row."))
     check_rows(len(rows))
     return Table(checked_headers(list(dict.fromkeys(name for row in rows for name in row))), rows)
 

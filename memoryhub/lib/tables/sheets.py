@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable
 from typing import Any
 
+from django.utils.translation import gettext
 from openpyxl import Workbook, load_workbook
 
 from memoryhub.lib.gate import clean_text
@@ -38,10 +39,11 @@ def write_xlsx(table: Table, as_text: Callable[[Any], str]) -> bytes:
     for number, cells in enumerate(lines, 1):
         long = next((name for name, cell in zip(table.headers, cells, strict=True) if len(cell) > CELL_CHARS), "")
         if long:
-            raise TableTooLarge(
-                f"Row {number}: {long} is longer than the {CELL_CHARS:,} characters that a cell of XLSX holds. "
+            words = gettext(
+                "Row %(number)s: %(column)s is longer than the %(most)s characters that a cell of XLSX holds. "
                 "Take CSV or JSON."
             )
+            raise TableTooLarge(words % {"number": number, "column": long, "most": f"{CELL_CHARS:,}"})
     book = Workbook(write_only=True)
     sheet = book.create_sheet("rows")
     for cells in [[_cell(name) for name in table.headers], *lines]:
@@ -62,13 +64,14 @@ def read_xlsx(raw: bytes) -> Table:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
         if unpacked > UNPACKED_BYTES:
-            raise TableTooLarge(f"This workbook unpacks to more than {UNPACKED_BYTES // 2**20} MB.")
+            words = gettext("This workbook unpacks to more than %(most)s MB.")
+            raise TableTooLarge(words % {"most": UNPACKED_BYTES // 2**20})
         book = load_workbook(io.BytesIO(raw), read_only=True, data_only=True, keep_links=False)
         return _read_sheet(book.worksheets[0])
     except (TableTooLarge, UnreadableTable):
         raise
     except Exception as error:  # a damaged workbook fails in many ways, all of them the file's
-        raise UnreadableTable("This is no XLSX workbook that can be read.") from error
+        raise UnreadableTable(gettext("This is no XLSX workbook that can be read.")) from error
 
 
 def _read_sheet(sheet: Any) -> Table:
@@ -80,7 +83,8 @@ def _read_sheet(sheet: Any) -> Table:
     for cells in sheet.iter_rows(min_row=2, max_col=width + 1, values_only=True):
         values = [_value(cell) for cell in cells]
         if any(value not in ("", None) for value in values[width:]):
-            raise UnreadableTable(f"Row {len(table) + 1} has more cells than the first row names columns.")
+            words = gettext("Row %(number)s has more cells than the first row names columns.")
+            raise UnreadableTable(words % {"number": len(table) + 1})
         if all(value in ("", None) for value in values):
             blank += 1
             check_rows(blank - MAX_ROWS)
