@@ -12,8 +12,6 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.utils.translation import gettext
-
 from memoryhub.lib.errors import MemoryHubError
 
 MAX_DEPTH = 64
@@ -95,18 +93,19 @@ def decode_json(text: str) -> Decoded:
             object_pairs_hook=hooks.unique_keys,
         )
     except json.JSONDecodeError as error:
-        what = error.msg.removesuffix(" at").removesuffix(" starting")
-        raise BadJSON(gettext("not JSON: %(what)s") % {"what": what}, error.lineno, error.colno) from error
+        raise BadJSON(
+            f"not JSON: {error.msg.removesuffix(' at').removesuffix(' starting')}", error.lineno, error.colno
+        ) from error
     except RecursionError as error:
-        raise BadJSON(gettext("nested too deeply")) from error
+        raise BadJSON("nested too deeply") from error
     except ValueError as error:
-        raise BadJSON(gettext("not JSON: %(what)s") % {"what": error}) from error
+        raise BadJSON(f"not JSON: {error}") from error
     return Decoded(_storable(value, hooks.repairs, MAX_DEPTH), hooks.repairs)
 
 
 def _storable(value: Any, repairs: list[str], depth: int) -> Any:
     if depth < 0:
-        raise BadJSON(gettext("nested deeper than %(most)s levels") % {"most": MAX_DEPTH})
+        raise BadJSON(f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, str):
         cleaned = clean_text(value)
         if cleaned != value:
