@@ -92,10 +92,15 @@ def main() -> int:
             prepare(wanted)
             sys.stdout.flush()
             os.execv(PYTHON, [str(PYTHON), *sys.orig_argv[1:]])
-        return run_tests(sys.argv[2:]) if wanted == "dev" else run_django()
+        status = run_tests(sys.argv[2:]) if wanted == "dev" else run_django()
+        sys.stdout.flush()
+        return status
     except Stop as problem:
         print(problem, file=sys.stderr)
         return 1
+    except BrokenPipeError:  # whoever reads the output has enough, as `head` does: nothing more can be said to them
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
         return 130
 

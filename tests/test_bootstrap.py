@@ -57,6 +57,15 @@ def kinds(manage):
     return ["venv" if "venv" in step else Path(step[-1]).name for step in manage.steps]
 
 
+def test_a_reader_who_has_enough_ends_a_command_in_silence():
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run([sys.executable, ROOT / "manage.py", "help"], stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
 def test_an_old_python_is_told_so_in_one_sentence():
     program = "import sys; sys.version_info = (3, 8, 2); exec(open('manage.py').read())"
     result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=30)
@@ -340,10 +349,11 @@ def children_of(process):
 
 @linux_only
 @pytest.mark.slow
-def test_hub_greets_with_address_and_setup_link_answers_and_ends_in_order(hub):
+def test_hub_greets_with_address_and_setup_link_answers_and_ends_in_order(hub, hub_home):
     process, greeting = hub
     address, port = re.search(r"MemoryHub is at (http://127\.0\.0\.1:(\d+))", greeting).groups()
     assert re.search(rf"set up +{re.escape(address)}/setup/[\w-]{{20,}}/\n", greeting)
+    assert (hub_home / "address").read_text() == address
     connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
     connection.request("GET", "/static/css/main.css")
     assert connection.getresponse().status == 200
@@ -352,6 +362,7 @@ def test_hub_greets_with_address_and_setup_link_answers_and_ends_in_order(hub):
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) == 0
     assert process.stdout.read() == "MemoryHub has stopped.\n"
+    assert not (hub_home / "address").exists()
     assert is_gone(worker)
 
 
