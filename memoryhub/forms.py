@@ -14,6 +14,7 @@ from knowledge_app.models import Forgotten, KnowledgeEntry
 from memoryhub.flows.news import KINDS_OF
 from memoryhub.flows.sign_ins import count_as_right, count_try, is_slowed
 from memoryhub.flows.sync import is_below_roots
+from memoryhub.people_forms import ChoosesPassword
 from sessions_app.models import AuditRecord, Session, Workspace
 
 LAYOUTS = [("auto", _("Find out")), *((layout.value, layout.label) for layout in Workspace.Layout if layout != "hub")]
@@ -79,7 +80,7 @@ class LoginForm(AuthenticationForm):
         return values
 
 
-class OperatorForm(BaseUserCreationForm[User]):
+class OperatorForm(ChoosesPassword, BaseUserCreationForm[User]):
     """The first account: a name and a password, twice."""
 
     class Meta:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.contrib.auth.forms import PasswordChangeForm, UserCreationForm
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm, SetPasswordMixin, UserCreationForm
 from django.contrib.auth.models import User
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -158,7 +158,14 @@ class RolesForm(forms.Form):
         return [change for change in found if change.was != change.role]
 
 
-class JoinForm(UserCreationForm[User]):
+class ChoosesPassword(SetPasswordMixin):  # type: ignore[type-arg]
+    """What breaks a rule is said at the first password field, where the rules stand, not at its repetition."""
+
+    def validate_password_for_user(self, user: User, password_field_name: str = "password2") -> None:  # noqa: S107
+        super().validate_password_for_user(user, password_field_name.replace("2", "1"))
+
+
+class JoinForm(ChoosesPassword, UserCreationForm[User]):
     """An account of one's own: a name that nobody has, and a password, twice."""
 
     class Meta:
@@ -166,7 +173,11 @@ class JoinForm(UserCreationForm[User]):
         fields = ("username",)
 
 
-class OwnPasswordForm(PasswordChangeForm):
+class NewPasswordForm(ChoosesPassword, SetPasswordForm):  # type: ignore[type-arg]
+    """Another password, by somebody who was sent a link to it."""
+
+
+class OwnPasswordForm(ChoosesPassword, PasswordChangeForm):
     """Another password, by somebody who knows the present one; guessing that is slowed as signing in is."""
 
     def clean_old_password(self) -> str:

@@ -20,7 +20,7 @@ THEMES = [
 
 
 class PreferencesForm(forms.Form):
-    """Theme, time zone, language, and whether letters alone are shortcuts."""
+    """Theme, time zone, language where there are several, and whether letters alone are shortcuts."""
 
     theme = forms.ChoiceField(label=_("Theme"), choices=THEMES, required=False, widget=forms.RadioSelect)
     time_zone = forms.CharField(
@@ -42,7 +42,10 @@ class PreferencesForm(forms.Form):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self.fields["language"].choices = [("", _("As the browser has it")), *languages()]  # type: ignore[attr-defined]
+        known = languages()
+        self.fields["language"].choices = [("", _("As the browser has it")), *known]  # type: ignore[attr-defined]
+        if len(known) < 2:  # there is nothing to choose; what was chosen once is kept
+            del self.fields["language"]
 
     def clean_time_zone(self) -> str:
         name: str = self.cleaned_data["time_zone"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import django
 from django.conf import settings
@@ -20,6 +20,11 @@ from memoryhub.flows.backups.making import hub_version
 from memoryhub.flows.backups.running import database_words
 
 ATTRIBUTES = {"MEMORYHUB_TIME_ZONE": "TIME_ZONE", "MEMORYHUB_DEBUG": "DEBUG", "MEMORYHUB_SECRET_KEY": "SECRET_KEY"}
+ADDRESSES = frozenset(
+    {"MEMORYHUB_URL", "MEMORYHUB_LLM_BASE_URL", "MEMORYHUB_EMBEDDING_BASE_URL", "MEMORYHUB_PRIVATE_HOSTS"}
+)
+_CREDENTIALS = re.compile(r"^([^:/?#]*://)?.*@", re.DOTALL)
+_QUERY = re.compile(r"([?#]).+", re.DOTALL)
 SECRETS = frozenset(
     {
         "MEMORYHUB_TOKEN",
@@ -188,7 +193,8 @@ def _shown(name: str) -> str:
     value = getattr(settings, ATTRIBUTES.get(name, name))
     if name in SECRETS:
         return gettext("set, and not shown") if value else ""
-    return ", ".join(_words(value))
+    words = _words(value)
+    return ", ".join(without_secrets(word) if name in ADDRESSES or "://" in word else word for word in words)
 
 
 def _words(value: Any) -> Iterator[str]:
@@ -200,16 +206,15 @@ def _words(value: Any) -> Iterator[str]:
     elif isinstance(value, float):
         yield f"{value:g}"
     else:
-        yield _without_password(str(value))
+        yield str(value)
 
 
-def _without_password(text: str) -> str:
-    """Return an address without the name and password in it; any other text as it is."""
-    try:
-        parts = urlsplit(text)
-    except ValueError:  # the hub says elsewhere that it is no address; what is in it may be secret
-        return gettext("unreadable")
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if "@" in parts.netloc else text
+def without_secrets(text: str) -> str:
+    """Return an address with "…" for the name and password in it, and for all after its question mark or hash.
+
+    It may be mistyped, and the password in it have any character: all before its last @ goes.
+    """
+    return _QUERY.sub(r"\1…", _CREDENTIALS.sub(r"\1…@", text))
 
 
 def _database_bytes() -> int:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 
 from memoryhub.flows.lookup import NotFound
 from memoryhub.flows.sign_ins import end_sessions, open_links_to
+from memoryhub.flows.tokens import revoke_tokens_of
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Membership, Workspace
 from sessions_app.services.audit import Actor, record
@@ -127,8 +128,12 @@ def raise_role(user: User, workspace: Workspace, role: str) -> None:
         Membership.objects.filter(pk=membership.pk).update(role=role)
 
 
-def deactivate(user: User, *, actor: Actor, now: datetime) -> bool:
-    """Sign somebody out everywhere and let them in no more; their work stays. Raises LastOperator, OwnAccount."""
+@transaction.atomic
+def deactivate(user: User, *, actor: Actor, now: datetime, revokes_tokens: bool = False) -> bool:
+    """Sign somebody out everywhere and let them in no more; their work stays. Raises LastOperator, OwnAccount.
+
+    ``revokes_tokens``: the tokens that they made for agents end too, also where the account is off already.
+    """
 
     def switch_off(person: User) -> None:
         person.is_active = False
@@ -136,7 +141,9 @@ def deactivate(user: User, *, actor: Actor, now: datetime) -> bool:
         open_links_to(person).update(revoked_at=now)
 
     words = f"{user.username} was deactivated and signed out everywhere"
-    return _change(user, _is_active, switch_off, "account.deactivated", words, actor=actor, now=now)
+    is_changed = _change(user, _is_active, switch_off, "account.deactivated", words, actor=actor, now=now)
+    revoked_count = revoke_tokens_of(user.username, actor=actor, now=now) if revokes_tokens else 0
+    return is_changed or revoked_count > 0
 
 
 def activate(user: User, *, actor: Actor, now: datetime) -> bool:

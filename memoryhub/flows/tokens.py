@@ -9,9 +9,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import IntegrityError, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -19,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.models import ApiToken, IdempotentCall
-from sessions_app.models import Workspace
+from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, record
 
 SCOPES = {  # what each lets an agent do; none lets it approve, pin, delete, make tokens or change settings
@@ -136,9 +137,35 @@ def revoke_token(token: ApiToken, *, actor: Actor, now: datetime) -> bool:
     return True
 
 
+@transaction.atomic
+def revoke_tokens_of(maker: str, *, actor: Actor, now: datetime) -> int:
+    """End all tokens that a person of this name made and that are good, in every workspace; return how many."""
+    return sum(revoke_token(token, actor=actor, now=now) for token in tokens_of(maker, now))
+
+
 def living_tokens(now: datetime) -> Q:
     """Return the condition of tokens that are good."""
     return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
+
+
+def tokens_of(maker: str, now: datetime) -> QuerySet[ApiToken]:
+    """Return the tokens that a person of this name made and that are good, with their workspaces, by its name."""
+    made = ApiToken.objects.filter(living_tokens(now), created_by=maker).exclude(pk__in=_made_by_command(maker))
+    return made.select_related("workspace").order_by("workspace__name", "name", "id")
+
+
+def makers_off(tokens: Collection[ApiToken]) -> set[int]:
+    """Return the keys of those tokens whose maker is deactivated. One query, two where there are any."""
+    names = {token.created_by for token in tokens}
+    off = set(User.objects.filter(username__in=names, is_active=False).values_list("username", flat=True))
+    found = {token.pk for token in tokens if token.created_by in off}
+    return found - set(_made_by_command(*off)) if found else found
+
+
+def _made_by_command(*names: str) -> list[int]:
+    """Return the keys of tokens that no person made: a command may have the same name as somebody."""
+    made = AuditRecord.objects.filter(action="token.made", object_kind="token", actor_name__in=names)
+    return [int(key) for key in made.exclude(actor_kind="person").values_list("object_id", flat=True)]
 
 
 def shown_token(authorization: str) -> str:

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_GET
 
 from memoryhub.agent_forms import TokenForm
 from memoryhub.flows.access_log import words_of
-from memoryhub.flows.tokens import SCOPES, BadToken, issue_token, living_tokens, revoke_token
+from memoryhub.flows.tokens import SCOPES, BadToken, issue_token, living_tokens, makers_off, revoke_token
 from memoryhub.lib.addresses import hub_address
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
@@ -59,6 +59,7 @@ class ShownToken:
     ends_soon: bool
     reading_count: int
     scopes: list[tuple[str, str]]
+    is_maker_off: bool
 
 
 def agents(request: HttpRequest, slug: str) -> HttpResponse:
@@ -82,6 +83,7 @@ def agents(request: HttpRequest, slug: str) -> HttpResponse:
 def _shown(tokens: list[ApiToken], now: datetime) -> list[ShownToken]:
     recent = AccessRecord.objects.filter(token__in=[token.pk for token in tokens], at__gte=now - DAY)
     counts = dict(recent.order_by().values_list("token").annotate(Count("id")))
+    off = makers_off(tokens)
     return [
         ShownToken(
             token,
@@ -89,6 +91,7 @@ def _shown(tokens: list[ApiToken], now: datetime) -> list[ShownToken]:
             token.expires_at is not None and now < token.expires_at <= now + SOON,
             counts.get(token.pk, 0),
             [(scope, str(SCOPES.get(scope, ""))) for scope in token.scopes],
+            token.pk in off,
         )
         for token in tokens
     ]

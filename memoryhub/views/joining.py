@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,7 +11,7 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from memoryhub.flows import invitations as flow
-from memoryhub.people_forms import JoinForm
+from memoryhub.people_forms import JoinForm, NewPasswordForm
 
 GONE = 410
 
@@ -61,7 +60,7 @@ def _join_as_known(request: HttpRequest, token: str, shown: flow.OpenInvitation)
 
 @sensitive_variables("token", "form")
 def _new_password(request: HttpRequest, token: str, user: User) -> HttpResponse:
-    form = SetPasswordForm(user, request.POST if request.method == "POST" else None)
+    form = NewPasswordForm(user, request.POST if request.method == "POST" else None)
     if form.is_bound and form.is_valid():
         changed = flow.choose_new_password(token, form.cleaned_data["new_password1"], now=timezone.now())
         login(request, changed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import messages
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_POST
 
 from memoryhub.flows import people as flow
 from memoryhub.flows.invitations import BadInvitation, make_reset_link, open_invitations, with_roles
+from memoryhub.flows.tokens import tokens_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
@@ -27,6 +29,7 @@ from sessions_app.models import AuditRecord, Membership, Workspace
 
 MOST_INVITATIONS = 100
 TOLD = 10
+SHOWN_TOKENS = 20
 PEOPLE_AT_ONCE, WORKSPACES_AT_ONCE = 15, 8  # of the table of roles: a page stays small
 
 
@@ -80,7 +83,10 @@ def person_page(request: HttpRequest, pk: int) -> HttpResponse:
             pk,
         )
     told = AuditRecord.objects.filter(object_kind="user", object_id=str(user.pk)).select_related("workspace")
+    tokens = tokens_of(user.username, timezone.now())
     context = {
+        "token_count": tokens.count(),
+        "tokens": tokens[:SHOWN_TOKENS],
         "shown": user,
         "form": form,
         "further": further,
@@ -122,7 +128,10 @@ def _roles_form(request: HttpRequest, users: list[User], workspaces: list[Worksp
 
 @require_POST
 def deactivate(request: HttpRequest, pk: int) -> HttpResponse:
-    return _switch(request, pk, flow.deactivate, _("%(name)s is deactivated, and signed out everywhere."))
+    if "revokes_tokens" not in request.POST:
+        return _switch(request, pk, flow.deactivate, _("%(name)s is deactivated, and signed out everywhere."))
+    words = _("%(name)s is deactivated, and signed out everywhere. The tokens that they made are revoked.")
+    return _switch(request, pk, partial(flow.deactivate, revokes_tokens=True), words)
 
 
 @require_POST

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from memoryhub.flows import invitations as flow
+from memoryhub.lib.gate import clean_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.models import Invitation
 from memoryhub.people_forms import InviteForm
@@ -19,6 +20,7 @@ from sessions_app.access import get_workspace, let_in_hub_operators, person
 from sessions_app.models import Workspace
 
 MOST_WORKSPACES = 100
+LONGEST_NAME = 100
 
 
 def address_of(request: HttpRequest, token: str) -> str:
@@ -29,7 +31,8 @@ def address_of(request: HttpRequest, token: str) -> str:
 def invite(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     """Make an invitation. The answer to the post is the only page that ever shows its link: it is kept nowhere."""
     workspace = _let_in(request, slug)
-    workspaces = [workspace] if workspace else list(Workspace.objects.order_by("name", "id")[:MOST_WORKSPACES])
+    named = clean_text(request.GET.get("named", ""))[:LONGEST_NAME]
+    workspaces = [workspace] if workspace else _named_so(named)
     form = InviteForm(request.POST or None, workspaces=workspaces, of_hub=workspace is None)
     back = reverse("workspace-people", args=[slug]) if slug else reverse("people")
     if form.is_bound and form.is_valid():
@@ -46,8 +49,14 @@ def invite(request: HttpRequest, slug: str | None = None) -> HttpResponse:
                 "back": back,
             }
             return render_page(request, "memoryhub/people_link.html", context)
-    context = {"form": form, "workspace": workspace, "back": back}
+    has_more = workspace is None and (bool(named) or len(workspaces) == MOST_WORKSPACES)
+    context = {"form": form, "workspace": workspace, "back": back, "named": named, "has_more": has_more}
     return render_page(request, "memoryhub/people_invite.html", context, status=422 if form.errors else 200)
+
+
+def _named_so(named: str) -> list[Workspace]:
+    """Return the workspaces to choose roles in: the first whose name has this."""
+    return list(Workspace.objects.filter(name__icontains=named).order_by("name", "id")[:MOST_WORKSPACES])
 
 
 @require_POST

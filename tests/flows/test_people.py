@@ -8,8 +8,11 @@ from threading import Barrier
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.utils import timezone
 
 from memoryhub.flows.people import LastOperator, remove_operator
+from memoryhub.flows.tokens import issue_token
+from memoryhub.management.listening import address_for_links, listening_at
 from memoryhub.models import Invitation
 from sessions_app.models import AuditRecord, Membership
 from sessions_app.services.audit import Actor
@@ -40,6 +43,58 @@ def test_the_only_operator_who_forgot_their_password_gets_a_link_by_command(admi
 
     assert page.status_code == 200
     assert Invitation.objects.get().user == admin_user
+
+
+@pytest.mark.django_db
+def test_a_command_tells_which_tokens_stay_good_and_revokes_them_when_told_to(workspace, viewer, command):
+    issue_token(workspace, "pilot", ["read"], actor=Actor("person", "vera"), now=timezone.now())
+
+    left = command("people", "deactivate", "vera")["living_tokens"]
+    revoked = command("people", "deactivate", "vera", "--revoke-tokens")["living_tokens"]
+
+    assert [(token["workspace"], token["name"]) for token in left] == [("atlas", "pilot")]
+    assert revoked == []
+    assert AuditRecord.objects.get(action="token.revoked").actor_kind == "command"
+
+
+@pytest.fixture
+def home(settings, tmp_path):
+    """A home of a hub to which no address was given."""
+    settings.MEMORYHUB_HOME, settings.GIVEN_SETTINGS = tmp_path, frozenset()
+    return tmp_path
+
+
+@pytest.mark.django_db
+def test_a_link_leads_to_where_the_hub_really_listens(home, admin_user, command):
+    with listening_at("http://127.0.0.1:9000"):
+        while_it_runs = command("people", "reset-link", "admin")["link"]
+    afterwards = command("people", "reset-link", "admin")["link"]
+
+    assert while_it_runs.startswith("http://127.0.0.1:9000/invitation/")
+    assert afterwards.startswith("http://127.0.0.1:8765/invitation/")
+    assert list(home.iterdir()) == []
+
+
+def test_an_address_that_is_given_counts_more(home, settings):
+    settings.GIVEN_SETTINGS, settings.MEMORYHUB_URL = frozenset({"MEMORYHUB_URL"}), "https://hub.example"
+
+    with listening_at("http://127.0.0.1:9000"):
+        assert address_for_links() == "https://hub.example"
+
+
+def test_what_a_killed_hub_left_behind_is_no_address(home, settings):
+    (home / "address").write_text("http://127.0.0.1:9000")
+
+    assert address_for_links() == settings.MEMORYHUB_URL
+
+
+def test_of_two_hubs_the_first_ones_address_stays(home):
+    with listening_at("http://127.0.0.1:9000"):
+        with listening_at("http://127.0.0.1:9001"):
+            beside = address_for_links()
+        after = address_for_links()
+
+    assert (beside, after) == ("http://127.0.0.1:9000", "http://127.0.0.1:9000")
 
 
 @pytest.mark.django_db

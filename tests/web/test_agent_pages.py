@@ -19,6 +19,7 @@ from memoryhub.models import ApiToken
 from memoryhub.views.agents import KINDS
 from sessions_app.models import AuditRecord, Membership
 from sessions_app.services.accesses import note_access, seen_rows
+from sessions_app.services.audit import Actor
 from tests.hub import NOW, PERSON
 from tests.markup import live_markup
 
@@ -145,6 +146,20 @@ def test_the_list_says_how_each_stands(workspace, operator):
     }  # fmt: skip
     assert (shown["pilot"].ends_soon, shown["pilot"].reading_count) == (True, 1)
     assert "soon: " in page.content.decode()
+
+
+def test_a_token_whose_maker_is_deactivated_says_so(workspace, operator):
+    User.objects.create_user("gone", is_active=False)
+    for name, maker in (("left", Actor("person", "gone")), ("made by script", Actor("command", "gone"))):
+        issue_token(workspace, name, ["read"], actor=maker, now=timezone.now())
+    issue(workspace)
+
+    page = operator.get(url("agents"))
+
+    assert {one.token.name: one.is_maker_off for one in page.context["tokens"]} == {
+        "left": True, "made by script": False, "pilot": False,
+    }  # fmt: skip
+    assert page.content.decode().count(">deactivated<") == 1
 
 
 def test_the_list_asks_the_same_number_of_questions_for_10_tokens_and_20(workspace, operator):

@@ -8,15 +8,17 @@ import pytest
 from django.conf import settings as hub_settings
 from django.urls import reverse
 
-from memoryhub.flows.knobs import EFFECTS, SECRETS, knobs
+from memoryhub.flows.knobs import EFFECTS, SECRETS, knobs, without_secrets
 
 pytestmark = pytest.mark.django_db
 
 
-def test_every_setting_is_there_and_no_secret(settings, admin_client):
+def test_every_setting_is_there_and_no_secret(settings, admin_client, command):
     for name in SECRETS - {"MEMORYHUB_SECRET_KEY"}:
         setattr(settings, name, "s3cret-value")
     settings.MEMORYHUB_LLM_BASE_URL = "https://olga:s3cret-value@models.example/v1"
+    settings.MEMORYHUB_EMBEDDING_BASE_URL = "https://words.example/v1?key=s3cret-value"
+    settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({"olga:s3cret-value@192.0.2.7:8080"})
 
     text = admin_client.get(reverse("hub-settings")).content.decode()
 
@@ -25,8 +27,28 @@ def test_every_setting_is_there_and_no_secret(settings, admin_client):
     )
     assert {name for name in names if f'id="{name}"' not in text} == set()
     assert "s3cret-value" not in text
+    assert "s3cret-value" not in str(command("settings"))
     assert hub_settings.SECRET_KEY not in text
-    assert "https://models.example/v1" in text
+    assert "https://…@models.example/v1<" in text
+    assert "https://words.example/v1?…<" in text
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://models.example/v1", "https://models.example/v1"),
+        ("ollama", "ollama"),
+        ("https://olga@models.example/v1", "https://…@models.example/v1"),
+        ("https://olga:se/cr?et#@models.example/v1", "https://…@models.example/v1"),
+        ("https://models.example/v1?key=secret&to=a@b", "https://…@b"),
+        ("models.example/v1?key=secret", "models.example/v1?…"),
+        ("https://models.example/v1#secret", "https://models.example/v1#…"),
+        ("olga:secret@models.example", "…@models.example"),
+        ("https://[::1/v1?key=secret", "https://[::1/v1?…"),
+    ],
+)
+def test_an_address_is_shown_without_what_may_be_secret_however_it_is_written(address, shown):
+    assert without_secrets(address) == shown
 
 
 def test_each_says_where_it_is_from(settings):

@@ -91,6 +91,17 @@ def test_a_weak_password_or_a_name_that_is_taken_spends_nothing(workspace, olga,
     assert User.objects.count() == 1
 
 
+def test_what_is_wrong_with_a_password_stands_at_the_first_field_with_the_rules(workspace, olga, viewer, client):
+    for url, field in ((link(workspace), "password"), (reset_link(viewer), "new_password")):
+        weak = {"username": "ed", f"{field}1": "1234", f"{field}2": "1234"}
+
+        response = client.post(url, weak)
+
+        assert list(response.context["form"].errors) == [f"{field}1"]
+        described = f'aria-describedby="id_{field}1_helptext id_{field}1_error"'
+        assert described in response.content.decode()
+
+
 @pytest.mark.parametrize(
     ("end", "words"),
     [

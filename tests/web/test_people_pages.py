@@ -14,7 +14,9 @@ from django.utils import timezone
 
 from memoryhub.flows import invitations
 from memoryhub.flows.people import LastOperator, OwnAccount, deactivate, remove_operator
-from memoryhub.models import Invitation
+from memoryhub.flows.tokens import issue_token
+from memoryhub.models import ApiToken, Invitation
+from memoryhub.views import people_invitations
 from sessions_app.models import AuditRecord, Membership, Workspace
 from sessions_app.services.audit import Actor
 from tests.hub import NOW, PERSON
@@ -142,6 +144,53 @@ def test_a_deactivated_person_is_out_with_the_next_click_and_back_with_their_rol
         "account.deactivated",
         "account.activated",
     ]
+
+
+def given_tokens(maker: str, *workspaces: Workspace, by: str = "person") -> list[ApiToken]:
+    actor, now = Actor(by, maker), timezone.now()
+    return [issue_token(one, f"agent of {by} {maker}", ["read"], actor=actor, now=now)[0] for one in workspaces]
+
+
+def test_the_tokens_that_somebody_made_are_named_and_revoked_when_they_are_switched_off(
+    workspace, other, viewer, admin_client
+):
+    made = given_tokens("vera", workspace, other)
+    spared = [*given_tokens("olga", workspace), *given_tokens("vera", workspace, by="command")]
+
+    page = admin_client.get(reverse("person", args=[viewer.pk])).content.decode()
+    admin_client.post(reverse("deactivate-person", args=[viewer.pk]), {"revokes_tokens": "on"})
+
+    assert "vera made 2 tokens that are good" in page
+    assert page.count("<bdi>agent of person vera</bdi>") == 2
+    assert [one for one in made if not ApiToken.objects.get(pk=one.pk).revoked_at] == []
+    assert [one for one in spared if ApiToken.objects.get(pk=one.pk).revoked_at] == []
+    told = AuditRecord.objects.filter(action="token.revoked").values_list("actor_name", "workspace__slug")
+    assert set(told) == {("admin", "atlas"), ("admin", "other")}
+
+
+def test_tokens_that_stayed_good_can_be_revoked_afterwards(workspace, viewer, admin_client):
+    (token,) = given_tokens("vera", workspace)
+    url = reverse("deactivate-person", args=[viewer.pk])
+
+    admin_client.post(url)
+    left = ApiToken.objects.get(pk=token.pk).revoked_at
+    page = admin_client.get(reverse("person", args=[viewer.pk])).content.decode()
+    admin_client.post(url, {"revokes_tokens": "on"})
+
+    assert left is None
+    assert "vera made 1 token that is good" in page
+    assert "Revoke these tokens" in page
+    assert ApiToken.objects.get(pk=token.pk).revoked_at
+    assert AuditRecord.objects.filter(action="account.deactivated").count() == 1
+
+
+def test_who_may_not_be_switched_off_keeps_their_tokens(workspace, admin_user):
+    (token,) = given_tokens("admin", workspace)
+
+    with pytest.raises(LastOperator):
+        deactivate(admin_user, actor=Actor("command", "people"), now=timezone.now(), revokes_tokens=True)
+
+    assert ApiToken.objects.get(pk=token.pk).revoked_at is None
 
 
 def test_an_open_page_of_a_deactivated_person_goes_to_the_login_as_a_whole(workspace, viewer, viewer_client):
@@ -282,6 +331,19 @@ def test_an_invitation_needs_a_name_a_role_and_a_known_time(workspace, admin_cli
         assert admin_client.post(reverse("invite"), complete | wrong).status_code == 422
 
     assert not Invitation.objects.exists()
+
+
+def test_of_very_many_workspaces_the_wanted_ones_can_be_found(workspace, other, admin_client, monkeypatch):
+    monkeypatch.setattr(people_invitations, "MOST_WORKSPACES", 1)
+    url = f"{reverse('invite')}?named=secret"
+
+    first = admin_client.get(reverse("invite")).content.decode()
+    found = admin_client.get(url).content.decode()
+    admin_client.post(url, {"name": "Ed", "days": "7", f"role-{other.pk}": "viewer"})
+
+    assert "Role in Secret project" not in first
+    assert "Role in Secret project" in found
+    assert [role.workspace for role in Invitation.objects.get().roles.all()] == [other]
 
 
 def test_a_revoked_invitation_leaves_the_list(workspace, admin_client):

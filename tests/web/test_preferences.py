@@ -44,6 +44,20 @@ def test_the_switch_leads_back_and_nowhere_else(viewer_client):
     assert Preferences.objects.get().theme == "light"
 
 
+def test_a_language_is_offered_only_where_there_are_two(viewer, viewer_client, settings):
+    Preferences.objects.create(user=viewer, language="de")
+    settings.LANGUAGES = [("en", "English")]
+
+    alone = viewer_client.get(reverse("preferences")).content.decode()
+    save(viewer_client, theme="dark")
+    settings.LANGUAGES = [("en", "English"), ("de", "German")]
+    several = viewer_client.get(reverse("preferences")).content.decode()
+
+    assert 'name="language"' not in alone
+    assert 'name="language"' in several
+    assert Preferences.objects.get().language == "de"
+
+
 def test_what_changes_nothing_is_not_recorded(viewer_client):
     save(viewer_client, theme="light")
     save(viewer_client, theme="light")

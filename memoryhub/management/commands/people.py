@@ -4,7 +4,6 @@ from argparse import ArgumentParser
 from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import Max
 from django.db.models.functions import Coalesce
@@ -14,9 +13,11 @@ from django.utils import timezone
 from memoryhub.flows import people
 from memoryhub.flows.invitations import DAYS, OpenInvitation, invite, make_reset_link, open_invitations, with_roles
 from memoryhub.flows.lookup import find_workspace
+from memoryhub.flows.tokens import tokens_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.models import Invitation
+from memoryhub.management.listening import address_for_links
+from memoryhub.models import ApiToken, Invitation
 from sessions_app.models import Membership
 from sessions_app.services.audit import Actor
 
@@ -37,6 +38,7 @@ class Command(JsonCommand):
         parser.add_argument("name", nargs="?", default="", help="whose account; invite: who it is for")
         parser.add_argument("roles", nargs="*", metavar="WORKSPACE=ROLE", help="viewer, editor, operator or none")
         parser.add_argument("--hub-operator", choices=("yes", "no"), help="invite, roles: operator of the whole hub")
+        parser.add_argument("--revoke-tokens", action="store_true", help="deactivate: end the tokens they made, too")
         parser.add_argument("--days", type=int, choices=DAYS, default=7, help="invite: how long the link is good")
 
     def run(self, *, action: str, name: str, **options: Any) -> dict[str, Any]:
@@ -59,7 +61,8 @@ class Command(JsonCommand):
         if action == "reset-link":
             return _link(*make_reset_link(user, actor=COMMAND, now=now))
         _change(user, action, options, now)
-        return {"people": _documents(User.objects.filter(pk=user.pk))}
+        changed = _documents(User.objects.filter(pk=user.pk))
+        return {"people": changed, "living_tokens": [_token(one) for one in tokens_of(user.username, now)]}
 
     def show(self, result: dict[str, Any]) -> None:
         for one in result.get("people", []):
@@ -67,6 +70,9 @@ class Command(JsonCommand):
             may = "operator of the hub" if one["is_hub_operator"] else roles
             seen = f"{one['last_seen_at']:%Y-%m-%d %H:%M}" if one["last_seen_at"] else "never"
             self.line(f"{one['name']}: {may}, last seen {seen}{'' if one['is_active'] else ', deactivated'}")
+            if result.get("living_tokens") and not one["is_active"]:
+                tokens = ", ".join(f"{token['name']} in {token['workspace']}" for token in result["living_tokens"])
+                self.line(f"  tokens they made that are still good: {tokens} (--revoke-tokens ends them)")
         for one in result.get("invitations", []):
             self.line(f"invited: {one['name']}, until {one['expires_at']:%Y-%m-%d %H:%M}")
         if "link" in result:
@@ -76,7 +82,7 @@ class Command(JsonCommand):
 
 def _change(user: User, action: str, options: dict[str, Any], now: datetime) -> None:
     if action == "deactivate":
-        people.deactivate(user, actor=COMMAND, now=now)
+        people.deactivate(user, actor=COMMAND, now=now, revokes_tokens=options["revoke_tokens"])
     elif action == "activate":
         people.activate(user, actor=COMMAND, now=now)
     else:
@@ -110,6 +116,10 @@ def _documents(users: Any) -> list[dict[str, Any]]:
     ]
 
 
+def _token(token: ApiToken) -> dict[str, str]:
+    return {"workspace": token.workspace.slug, "name": token.name, "prefix": token.prefix}
+
+
 def _open(now: datetime) -> list[dict[str, Any]]:
     return [_invitation(one) for one in with_roles(list(open_invitations(now).order_by("id")))]
 
@@ -126,5 +136,5 @@ def _invitation(one: OpenInvitation) -> dict[str, Any]:
 
 
 def _link(invitation: Invitation, token: str) -> dict[str, Any]:
-    link = f"{settings.MEMORYHUB_URL}{reverse('invitation', args=[token])}"
+    link = f"{address_for_links()}{reverse('invitation', args=[token])}"
     return {"name": invitation.name, "link": link, "expires_at": invitation.expires_at}

@@ -27,6 +27,7 @@ from django.utils import timezone
 from memoryhub.flows.backups.running import database_words
 from memoryhub.flows.setup import issue_setup_token, operator_exists
 from memoryhub.management.in_use import in_use
+from memoryhub.management.listening import listening_at
 from memoryhub.management.supervisor import keep_running
 
 WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes"]
@@ -56,11 +57,12 @@ class Command(BaseCommand):
             address = str(settings.MEMORYHUB_URL) if in_container else _address(listener)
             start_page = address if operator_exists() else f"{address}/setup/{issue_setup_token(timezone.now())}/"
             connection.close()
-            self._announce(applied, address, start_page, no_worker=no_worker)
-            if options["open"]:
-                webbrowser.open(start_page)
-            with nullcontext() if no_worker else keep_running(WORKER, folder=settings.BASE_DIR):
-                _serve(listener)
+            with listening_at(address):
+                self._announce(applied, address, start_page, no_worker=no_worker)
+                if options["open"]:
+                    webbrowser.open(start_page)
+                with nullcontext() if no_worker else keep_running(WORKER, folder=settings.BASE_DIR):
+                    _serve(listener)
         self.stdout.write("MemoryHub has stopped.")
 
     def _announce(self, applied: int, address: str, start_page: str, *, no_worker: bool) -> None:
