@@ -174,10 +174,23 @@ def save_entry(entry: KnowledgeEntry, values: dict[str, Any], *, actor: Actor, n
     if "tags" in wanted:
         wanted["tags"] = clean_tags(wanted["tags"])
     identity = content_id(wanted.get("category", entry.category), wanted.get("content", entry.content))
-    twin = _living(entry.workspace).filter(identity=identity).exclude(pk=entry.pk).first()
-    if twin is not None and identity != entry.identity:
-        raise KnowledgeExists(twin)
+    if identity != entry.identity:
+        _check_no_twin(entry, identity)
     return edit_rows(entry.workspace, "knowledge", "assign", [entry.pk], values=wanted, actor=actor, now=now)
+
+
+def restore_entry(entry: KnowledgeEntry, values: dict[str, Any], *, actor: Actor, now: datetime) -> Run:
+    """Give an entry the values of an earlier state, to the letter. Raises KnowledgeExists."""
+    identity = content_id(values["category"], values["content"])
+    if identity != entry.identity or entry.withdrawn_at:
+        _check_no_twin(entry, identity)
+    return edit_rows(entry.workspace, "knowledge", "assign", [entry.pk], values=values, actor=actor, now=now)
+
+
+def _check_no_twin(entry: KnowledgeEntry, identity: str) -> None:
+    twin = _living(entry.workspace).filter(identity=identity).exclude(pk=entry.pk).first()
+    if twin is not None:
+        raise KnowledgeExists(twin)
 
 
 def recategorise(

@@ -18,6 +18,7 @@ from knowledge_app.services import key_values as service
 from knowledge_app.services.added import edit_of, note_added
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import key_values_file
+from knowledge_app.services.restoring import restore_row
 from knowledge_app.views.bulk import EXPORT, RETURN, WITHDRAW, answer_chosen, answer_edit, list_address
 from memoryhub.lib.choosing import asked_for, chosen_keys
 from memoryhub.lib.downloads import download
@@ -143,7 +144,8 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
     def edit() -> tuple[Run, str]:
         if state is not None:
-            return service.restore_value(row, state, actor=actor, now=now), ""
+            known = number_of(request.POST.get("known"))
+            return restore_row(row, state, known=known, actor=actor, now=now), ""
         if "value" in request.POST:
             if row.is_secret and not request.POST["value"]:
                 raise service.BadKeyValue(_("Give the new value: the masked one stays as it is."))

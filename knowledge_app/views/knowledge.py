@@ -20,6 +20,7 @@ from knowledge_app.services import knowledge as service
 from knowledge_app.services.added import edit_of, note_added
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import knowledge_file
+from knowledge_app.services.restoring import restore_row
 from knowledge_app.views.bulk import (
     EXPORT,
     RETURN,
@@ -255,9 +256,8 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def edit() -> tuple[Run, str]:
         if state is None:
             return _edit(request, workspace, [entry.pk])
-        old = get_object_or_404(entry.history, history_id=state)
-        values = {name: getattr(old, name) for name in ("content", "category", "source", "tags")}
-        return service.save_entry(entry, values, actor=person(request), now=timezone.now()), ""
+        known = number_of(request.POST.get("known"))
+        return restore_row(entry, state, known=known, actor=person(request), now=timezone.now()), ""
 
     return answer_edit(request, slug, reverse("knowledge:knowledge-entry", args=[slug, pk]), edit)
 

@@ -17,6 +17,7 @@ from knowledge_app.services.added import note_added
 from knowledge_app.services.edits import edit_rows
 from knowledge_app.services.files import observations_file
 from knowledge_app.services.observations import BadObservation, Said, decide, store
+from knowledge_app.services.restoring import restore_row
 from knowledge_app.views.bulk import (
     EXPORT,
     RETURN,
@@ -199,9 +200,8 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     def edit() -> tuple[Run, str]:
         if state is None:
             return _edit(request, workspace, [pk]), ""
-        old = get_object_or_404(row.history, history_id=state)
-        values = {name: getattr(old, name) for name in ("content", "category", "source")}
-        return _assign(request, workspace, row, values), ""
+        known = number_of(request.POST.get("known"))
+        return restore_row(row, state, known=known, actor=person(request), now=timezone.now()), ""
 
     return answer_edit(request, slug, reverse("knowledge:observation", args=[slug, pk]), edit)
 

@@ -61,8 +61,11 @@ def _of_run(run: Run) -> Mark:
     return Mark(before + JUST_BEFORE, before, label, run.kind, run.pk)
 
 
-def quick_choices(marks: Sequence[Mark], now: datetime) -> list[Quick]:
-    """Return moments to choose at once: a day and a week ago, before the latest consolidation and import."""
+def quick_choices(marks: Sequence[Mark], since: datetime, now: datetime) -> list[Quick]:
+    """Return moments to choose at once: a day and a week ago, before the latest consolidation and import.
+
+    None lies before ``since``, when memory of the workspace begins.
+    """
     choices = [
         Quick(gettext("Yesterday"), now - timedelta(days=1)),
         Quick(gettext("A week ago"), now - timedelta(days=7)),
@@ -73,7 +76,7 @@ def quick_choices(marks: Sequence[Mark], now: datetime) -> list[Quick]:
         choices.append(Quick(gettext("Before the last consolidation"), consolidation.before))
     if brought:
         choices.append(Quick(gettext("Before the last import"), brought.before))
-    return choices
+    return [choice for choice in choices if choice.at >= since]
 
 
 def line_of_time(marks: Sequence[Mark], chosen: Sequence[tuple[str, datetime]], now: datetime) -> Minimap:

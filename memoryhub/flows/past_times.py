@@ -1,4 +1,4 @@
-"""Which moment somebody means: a date, a time, "7d" or "yesterday"; and how an address spells it."""
+"""Which moment somebody means: a date, a time, "now", "7d" or "yesterday"; and how an address spells it."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ class NoSuchTime(MemoryHubError):
 def read_when(text: str, *, zone: tzinfo, now: datetime) -> datetime:
     """Return the moment that a text names, in UTC.
 
-    A date (its first moment), an ISO time, each in ``zone`` where it names none, "yesterday" (24 hours ago), or so
-    many minutes, hours, days or weeks back: "30min", "36h", "7d", "2w". Raises NoSuchTime.
+    "now", a date (its first moment; "today" is one), an ISO time, each in ``zone`` where it names none, "yesterday"
+    (24 hours ago), or so many minutes, hours, days or weeks back: "30min", "36h", "7d", "2w". Raises NoSuchTime.
     """
     words = text.strip()
-    back = _BACK.fullmatch("1d" if words.lower() == "yesterday" else words)
+    named = {"now": "0min", "yesterday": "1d", "today": now.astimezone(zone).date().isoformat()}
+    words = named.get(words.lower(), words)
+    back = _BACK.fullmatch(words)
     try:
         found = now - int(back[1]) * UNITS[back[2].lower()] if back else read_time(words, zone)
     except OverflowError:
         found = None
     if found is None:
-        raise NoSuchTime(gettext("That is no time. Write for example 2026-03-01, 2026-03-01T14:30, 7d or yesterday."))
+        said = gettext("That is no time. Write for example 2026-03-01, 2026-03-01T14:30, 7d, yesterday or now.")
+        raise NoSuchTime(said)
     if found > now:
         raise NoSuchTime(gettext("That time has not come yet. Choose one that has passed."))
     return found.astimezone(UTC)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC
+
 from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -14,6 +16,7 @@ from memoryhub.forms import AuditFilterForm
 from memoryhub.lib.downloads import streamed
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.pages import keyset_page
 from memoryhub.lib.search.matching import SearchTooSlow, within
 from memoryhub.views.people import OPERATOR
@@ -49,7 +52,15 @@ def activity(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         "workspace": workspace,
         "form": form,
         "page": page,
-        "rows": [(row, slugs.get(row.workspace_id or 0, ""), keys.get(row.session_id or 0)) for row in page.rows],
+        "rows": [
+            (
+                row,
+                slugs.get(row.workspace_id or 0, ""),
+                keys.get(row.session_id or 0),
+                read_time(row.detail.get("taken_at"), UTC),
+            )
+            for row in page.rows
+        ],
         "kind": wanted.kind,
         "may_export": workspace is None or has_role(request.user, workspace, OPERATOR),
         "is_filtered": wanted != Wanted(kind=wanted.kind),

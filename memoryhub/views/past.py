@@ -7,18 +7,21 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.translation import gettext, gettext_lazy
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.models import MemoryRevision
+from knowledge_app.services import restoring as service
+from knowledge_app.views.bulk import answer_edit, list_address
 from knowledge_app.views.memory import show_invisible
 from memoryhub.flows.past_gaps import Gap, gaps_of
 from memoryhub.flows.past_marks import line_of_time, marks_of, quick_choices
+from memoryhub.flows.past_returns import Since, since_then
 from memoryhub.flows.past_rows import (
     CURATED,
     READERS,
@@ -34,10 +37,11 @@ from memoryhub.flows.past_sessions import known_sessions, sessions_at
 from memoryhub.flows.past_times import NoSuchTime, before_run, in_address, known_since, read_when
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
-from sessions_app.access import get_workspace, has_role, note_page
+from sessions_app.access import get_workspace, has_role, note_page, person
 from sessions_app.models import Membership, Run, Workspace
 from sessions_app.services.accesses import Seen, seen_revision, seen_rows
 
+EDITOR = Membership.Role.EDITOR
 PAGE_ROWS = 25
 SHOWN_CHARS = 2_000  # of a row
 DOCUMENT_CHARS = 20_000  # of all documents of a moment together
@@ -85,12 +89,13 @@ class ShownDocument:
 
 @dataclass(frozen=True)
 class ShownRow:
-    """A row of a moment; ``url`` is its page of now, "" where it is gone."""
+    """A row of a moment; ``url`` is its page of now, "" where it is gone, and ``since`` what became of it."""
 
     row: Any
     text: str
     is_cut: bool
     url: str
+    since: Since | None = None
 
 
 @require_GET
@@ -115,10 +120,26 @@ def past(request: HttpRequest, slug: str) -> HttpResponse:
         "part": part,
         "tabs": tabs_of(_address("past", slug, at=in_address(at)), _counts(workspace, at), part),
         "gaps": gaps_for(gaps_of(workspace, at), part),
-        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
+        "may_edit": has_role(request.user, workspace, EDITOR),
         **PART_VIEWS[part](request, workspace, at),
     }
     return render_page(request, "memoryhub/past.html", context)
+
+
+@require_POST
+def restore_row(request: HttpRequest, slug: str, part: str, pk: int) -> HttpResponse:
+    """Give a row of now the text and fields that the page of the past shows of it."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    if part not in CURATED:
+        raise Http404
+    row = get_object_or_404(CURATED[part], workspace=workspace, pk=pk)
+    state, known = (number_of(request.POST.get(name)) or 0 for name in ("state", "known"))
+    return answer_edit(
+        request,
+        slug,
+        list_address(request, slug, "past"),
+        lambda: (service.restore_row(row, state, known=known, actor=person(request), now=timezone.now()), ""),
+    )
 
 
 def read_asked(params: QueryDict, name: str, now: datetime) -> datetime | None:
@@ -159,6 +180,7 @@ def _frame(workspace: Workspace, at: datetime | None, now: datetime, *, error: N
     """Return what the page has round the parts: the field, quick choices, the line of time with its marks."""
     marks = marks_of(workspace)
     since = known_since(workspace)
+    choices = quick_choices(marks, since, now)
     slug = workspace.slug
     return {
         "workspace": workspace,
@@ -169,7 +191,7 @@ def _frame(workspace: Workspace, at: datetime | None, now: datetime, *, error: N
         "error": error.message if error else "",
         "since": since,
         "is_before": at is not None and at < since,
-        "quick": [(one.label, _address("past", slug, at=in_address(one.at))) for one in quick_choices(marks, now)],
+        "quick": [(one.label, _address("past", slug, at=in_address(one.at))) for one in choices],
         "marks": [(mark, _address("past", slug, at=in_address(mark.before))) for mark in marks],
         "line": line_of_time(marks, [(gettext("The moment shown"), at)] if at else [], now) if marks else None,
     }
@@ -204,9 +226,9 @@ def _curated(part: str) -> Callable[[HttpRequest, Workspace, datetime], dict[str
         page = keyset_page(states_at(CURATED[part], workspace, at), order=("id",), params=request.GET, size=PAGE_ROWS)
         found = READERS[part](page.rows)
         _note(request, workspace, part, [row.pk for row in found if not getattr(row, "is_secret", False)])
-        there = set(CURATED[part].objects.filter(pk__in=[row.pk for row in found]).values_list("pk", flat=True))
-        urls = {pk: reverse(PAGES[part], args=[workspace.slug, pk]) for pk in there}
-        return {"page": page, "rows": [_row(row, urls.get(row.pk, "")) for row in found]}
+        since = since_then(part, workspace, page.rows, timezone.now())
+        urls = {pk: reverse(PAGES[part], args=[workspace.slug, pk]) for pk in since}
+        return {"page": page, "rows": [_row(row, urls.get(row.pk, ""), since.get(row.pk)) for row in found]}
 
     return view
 
@@ -220,9 +242,9 @@ def _history(request: HttpRequest, workspace: Workspace, at: datetime) -> dict[s
     return {"page": page, "rows": [_row(row, f"{url}#history-{row.pk}") for row in found]}
 
 
-def _row(row: Any, url: str) -> ShownRow:
+def _row(row: Any, url: str, since: Since | None = None) -> ShownRow:
     text = show_invisible(row.value if hasattr(row, "value") else row.content)
-    return ShownRow(row, text[:SHOWN_CHARS], len(text) > SHOWN_CHARS, url)
+    return ShownRow(row, text[:SHOWN_CHARS], len(text) > SHOWN_CHARS, url, since)
 
 
 def _sessions(request: HttpRequest, workspace: Workspace, at: datetime) -> dict[str, Any]:

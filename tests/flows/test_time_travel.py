@@ -21,6 +21,7 @@ from knowledge_app.services.history import add_note
 from knowledge_app.services.key_values import write_value
 from knowledge_app.services.knowledge import KnowledgeExists, add_knowledge, merge_groups, save_entry
 from knowledge_app.services.observations import Said, store
+from memoryhub.flows.past_marks import quick_choices
 from memoryhub.flows.past_times import NoSuchTime, in_address, read_when
 from memoryhub.flows.time_travel import as_of, compare
 from memoryhub.lib.scanners import MASK
@@ -370,6 +371,8 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(workspace):
         ("2026-03-01T14:30:05+02:00", datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)),
         ("7d", NOW - timedelta(days=7)),
         ("yesterday", NOW - timedelta(days=1)),
+        ("today", NOW.replace(hour=0)),
+        ("Now", NOW),
         ("36h", NOW - timedelta(hours=36)),
     ],
 )
@@ -384,6 +387,12 @@ def test_a_moment_that_is_none_or_lies_ahead_is_refused(text):
         read_when(text, zone=UTC, now=NOW)
 
 
+def test_no_moment_is_offered_of_which_there_is_no_memory():
+    offered = quick_choices([], NOW - timedelta(days=2), NOW)
+
+    assert [choice.at for choice in offered] == [NOW - timedelta(days=1)]
+
+
 def test_the_command_tells_a_moment_and_compares_two(workspace, command):
     write_text(workspace, "- tea\n", 1)
     write_text(workspace, "- milk\n", 3)
@@ -393,6 +402,9 @@ def test_the_command_tells_a_moment_and_compares_two(workspace, command):
 
     assert [(row["name"], row["content"]) for row in then["documents"]] == [("MEMORY.md", "- tea\n")]
     assert [row["after"]["revision"] for row in between["documents"]] == [2]
+    until_now = command("past", "atlas", in_address(moment(2)), "--compare", "now")
+    assert [row["after"]["revision"] for row in until_now["documents"]] == [2]
+    assert command("past", "atlas", "now")["documents"][0]["content"] == "- milk\n"
     assert command("past", "atlas", "soon", status=1)["error"]["code"] == "no_such_time"
 
 

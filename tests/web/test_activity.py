@@ -43,12 +43,23 @@ def told(workspace: Workspace) -> Workspace:
 def test_a_page_shows_what_is_asked_for(told, viewer_client, asked, found):
     response = viewer_client.get(reverse("activity", args=["atlas"]), asked)
 
-    assert [row.action for row, _, _ in response.context["rows"]] == found
+    assert [row.action for row, *_ in response.context["rows"]] == found
 
 
 def test_the_hubs_own_records_are_for_its_operators(told, admin_client, viewer_client):
     assert viewer_client.get(reverse("hub-activity")).status_code == 404
     assert "A backup was made" in admin_client.get(reverse("hub-activity")).content.decode()
+
+
+def test_a_restored_backup_says_of_when_it_is_in_the_readers_zone(told, admin_client):
+    detail = {"taken_at": "2026-03-31T08:00:00+00:00"}
+    record(AGENT, "backup.restored", "backup", "x.tar.gz", "restored a backup", at=NOW, detail=detail)
+    admin_client.cookies["zone"] = "Asia/Tokyo"
+
+    page = admin_client.get(reverse("hub-activity")).content.decode()
+
+    assert "as it was on" in page
+    assert "31 Mar 2026, 17:00:00" in page
 
 
 def test_the_file_holds_what_the_filters_leave_and_no_formula(told, admin_client):

@@ -129,7 +129,9 @@ def test_an_entry_is_edited_withdrawn_and_restored_on_its_page(workspace, editor
     assert "likes green tea" in html
 
     first = entry.history.order_by("history_id")[0]
-    editor.post(url("edit-knowledge-entry", entry.pk), {"action": "return"})
+    editor.post(url("edit-knowledge-entry", entry.pk), {"state": first.history_id, "known": first.history_id})
+    entry.refresh_from_db()
+    assert entry.content == "likes green tea"
     editor.post(url("edit-knowledge-entry", entry.pk), {"state": first.history_id})
     entry.refresh_from_db()
     assert (entry.content, entry.withdrawn_at, str(entry.review_by)) == ("likes tea", None, "2026-12-24")

@@ -9,20 +9,28 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from knowledge_app.models import MemoryDocument
+from knowledge_app.models import KeyValue, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.services.edit_tables import TABLES
 from knowledge_app.services.editing import save_text, start_document
+from knowledge_app.services.edits import edit_rows, undo_edit
 from knowledge_app.services.history import add_note
 from knowledge_app.services.key_values import write_value
 from knowledge_app.services.knowledge import add_knowledge, save_entry
 from knowledge_app.services.observations import Said, store
 from memoryhub.flows.past_times import in_address
 from memoryhub.views.past import PAGE_ROWS
-from sessions_app.models import Run, Workspace
+from sessions_app.models import AuditRecord, Run, Workspace
 from tests.hub import NOW, PERSON, open_at, talk
 from tests.markup import live_markup
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "</title><script>window.__xss=1</script>"
+PARTS = [
+    ("knowledge", "knowledge", "content"),
+    ("observations", "observations", "content"),
+    ("key_values", "key-values", "value"),
+]
+Row = KnowledgeEntry | Observation | KeyValue
 AT = in_address(NOW + timedelta(minutes=30))
 LATER = in_address(NOW + timedelta(hours=2))
 
@@ -130,6 +138,79 @@ def test_an_editor_restores_the_text_of_then_and_a_viewer_is_not_asked(atlas, ed
 
     document.refresh_from_db()
     assert "first" in document.head.content
+
+
+def form_of(client, row: Row, part: str) -> tuple[str, dict[str, int]]:
+    """Return where the page's form for a row is sent, and what with; the page has to have it."""
+    response = get(client, at=AT, part=part)
+    address = reverse("restore-row", args=["atlas", part, row.pk])
+    assert address in response.text
+    [since] = [shown.since for shown in response.context["rows"] if shown.row.pk == row.pk]
+    return f"{address}?at={AT}&part={part}", {"state": since.state, "known": since.known}
+
+
+@pytest.mark.parametrize(("table", "part", "field"), PARTS)
+def test_a_row_comes_back_as_it_was_and_that_can_be_undone(atlas, editor, table, part, field):
+    row = TABLES[table].model._default_manager.order_by("pk")[0]
+    text = row.history.earliest("history_id").__dict__[field]
+    who = {"actor": PERSON, "now": NOW + timedelta(hours=1)}
+    edit_rows(atlas, table, "assign", [row.pk], values={field: "third"}, **who)
+    edit_rows(atlas, table, "withdraw", [row.pk], values={"reason": "old"}, **who)
+    address, fields = form_of(editor, row, part)
+
+    response = editor.post(address, fields, follow=True)
+
+    assert unquote(response.redirect_chain[0][0]).endswith(f"?at={AT}&part={part}")
+    row.refresh_from_db()
+    assert (getattr(row, field), row.withdrawn_at, row.withdrawn_reason) == (text, None, "")
+    assert AuditRecord.objects.latest("pk").actor_name == "edda"
+    undo_edit(Run.objects.latest("pk"), **who)
+    row.refresh_from_db()
+    assert (getattr(row, field), row.withdrawn_reason) == ("third", "old")
+
+
+def test_a_row_that_changed_since_the_page_was_shown_is_left_alone(atlas, editor):
+    entry = atlas.knowledge_entries.get()
+    address, fields = form_of(editor, entry, "knowledge")
+    save_entry(entry, {"tags": ["new"]}, actor=PERSON, now=NOW + timedelta(hours=2))
+
+    page = editor.post(address, fields, follow=True).text
+
+    assert "Someone changed this meanwhile" in page
+    entry.refresh_from_db()
+    assert (entry.content, entry.tags) == ("second entry", ["new"])
+
+
+def test_an_entry_that_another_one_repeats_stays_withdrawn(atlas, editor):
+    entry = atlas.knowledge_entries.get()
+    who = {"actor": PERSON, "now": NOW + timedelta(hours=2)}
+    edit_rows(atlas, "knowledge", "withdraw", [entry.pk], **who)
+    add_knowledge(atlas, f"first {HOSTILE} entry", category="learned_fact", **who)
+
+    page = editor.post(*form_of(editor, entry, "knowledge"), follow=True).text
+
+    assert "says exactly that" in page
+    entry.refresh_from_db()
+    assert entry.withdrawn_at
+
+
+def test_what_is_still_so_or_is_no_editors_has_no_button(atlas, editor, viewer_client):
+    still, changed = Observation.objects.earliest("pk"), atlas.knowledge_entries.get()
+
+    assert f"/{still.pk}/restore/" not in get(editor, at=AT, part="observations").text
+    viewed = get(viewer_client, at=AT, part="knowledge").text
+    assert "changed since" in viewed
+    assert f"/{changed.pk}/restore/" not in viewed
+
+
+def test_a_state_of_another_row_or_part_restores_nothing(atlas, editor):
+    one, other = (write_value(atlas, key, "x", actor=PERSON, now=NOW) for key in ("one", "other"))
+    sent = {"state": other.history.get().history_id, "known": one.history.get().history_id}
+
+    page = editor.post(reverse("restore-row", args=["atlas", "key-values", one.pk]), sent, follow=True).text
+
+    assert "not kept any more" in page
+    assert editor.post(reverse("restore-row", args=["atlas", "sessions", one.pk])).status_code == 404
 
 
 def test_rows_are_paged_by_key(atlas, viewer_client):

@@ -22,8 +22,8 @@ class Command(JsonCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("workspace")
-        parser.add_argument("when", help='a date, an ISO time, "7d", "36h", "yesterday"')
-        parser.add_argument("--compare", metavar="WHEN", help='show what changed between the two; "0min" is now')
+        parser.add_argument("when", help='a date, an ISO time, "7d", "36h", "yesterday", "today", "now"')
+        parser.add_argument("--compare", metavar="WHEN", help="show what changed between the two")
 
     def run(self, *, workspace: str, when: str, **options: Any) -> dict[str, Any]:
         found, now = find_workspace(workspace), timezone.now()

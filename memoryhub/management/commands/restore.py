@@ -44,8 +44,9 @@ class Command(JsonCommand):
         if not restored.pending:
             result["broken"] = [asdict(row) for row in check_memory().broken]
             self.exit_status = 1 if result["broken"] else 0
-            words = f"restored a backup of {restored.manifest.rows:,} rows, as it was {restored.manifest.taken_at}"
-            record(COMMAND, "backup.restored", "backup", Path(source).name[:64], words, at=timezone.now())
+            name, words = Path(source).name[:64], f"restored a backup of {restored.manifest.rows:,} rows"
+            detail = {"taken_at": restored.manifest.taken_at}
+            record(COMMAND, "backup.restored", "backup", name, words, at=timezone.now(), detail=detail)
         return result
 
     def show(self, result: dict[str, Any]) -> None:
