@@ -102,7 +102,7 @@ PART_OF = {  # pages below a part
 
 
 COUNTED: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {  # whose rows, and which of them
-    "session_total": (Session, "", ()),
+    "session_total": (Session, "AND archived_at IS NULL", ()),
     "document_total": (MemoryDocument, "", ()),
     "history_total": (HistoryEntry, "", ()),
     "knowledge_total": (KnowledgeEntry, "AND withdrawn_at IS NULL", ()),
@@ -116,16 +116,31 @@ COUNTED: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {  # whose rows, 
 }
 
 
-def _letters() -> dict[str, str]:
-    """Return what leads to a part after g: the first letter of its English name, where no earlier one has it."""
-    letters = {"search": "/"}
-    for label, name, *_ in PARTS + FOR_OPERATORS:
-        if name not in letters and label[0].lower() not in letters.values():
-            letters[name] = label[0].lower()
-    return letters
-
-
-LETTERS = _letters()
+LETTERS = {  # what leads to a part after g, in every language: a letter of its English name where one was left
+    "workspace": "o",
+    "review": "r",
+    "search": "/",
+    "sessions:list": "s",
+    "knowledge:documents": "m",
+    "knowledge:history": "h",
+    "knowledge:knowledge": "k",
+    "knowledge:observations": "b",
+    "knowledge:key-values": "v",
+    "terms": "t",
+    "knowledge:cached-responses": "c",
+    "hygiene": "x",
+    "runs": "u",
+    "activity": "a",
+    "past": "p",
+    "access": "l",
+    "sessions:statistics": "d",
+    "workspace-imports": "i",
+    "sync": "y",
+    "connect": "n",
+    "forget": "f",
+    "workspace-people": "e",
+    "workspace-settings": "w",
+}
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
@@ -169,7 +184,7 @@ def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
             "count": counts[count] if count else None,
             "oldest": _oldest_held(workspace) if name == "review" and counts["held_total"] else None,
             "current": part == name,
-            "key": LETTERS.get(name, ""),
+            "key": LETTERS[name],
         }
         for label, name, icon, count in PARTS + (FOR_OPERATORS if may_configure else [])
     ]

@@ -79,7 +79,7 @@ def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         context |= _as_grip(place.workspace, place, asked, now)
     else:
         context |= _found(request, place, asked, now)
-    if not asked.is_part:  # half typed, the results change with every letter
+    if not (asked.is_part and getattr(request, "htmx", False)):  # while typing, they change with every letter
         note_shown(request, place, context)
     response = render_page(request, "memoryhub/search.html", context, fragment="search-results")
     return _at_its_address(request, response, asked, place)

@@ -53,6 +53,10 @@ const unfold = () => {
 addEventListener("hashchange", unfold);
 unfold();
 one(".sidenav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+all(".tabs > [aria-current]").forEach((tab) => { /* into the middle, where not all of them have room */
+  const tabs = tab.parentElement;
+  tabs.scrollLeft = tab.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
+});
 
 /* Unsaved text survives a lost connection or login: kept for this tab alone, until it is saved or given up. */
 const draft = one("[data-draft]");

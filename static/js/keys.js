@@ -30,6 +30,11 @@ const edit = () => {
   field?.focus();
 };
 let going = 0;
+/* The key at hand; on a keyboard of another script the Latin letter of its place, since that is what the hints say. */
+const keyOf = ({ key = "", code = "", shiftKey }) => {
+  if (key.length > 1 || key <= "~" || !/^Key[A-Z]$/.test(code)) return key;
+  return shiftKey ? code[3] : code[3].toLowerCase();
+};
 const keys = {
   "/": () => (one("main [data-search]") ?? one("[data-search]"))?.focus(),
   "?": () => {
@@ -56,11 +61,12 @@ document.addEventListener("keydown", (event) => {
   }
   const typing = event.target.closest("input:not([type='checkbox'], [type='radio']), textarea, select, [contenteditable], dialog[open]");
   const isOff = document.documentElement.dataset.keys === "off";
-  if (typing || isOff || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || (event.repeat && !/[jk]/i.test(event.key))) return;
-  const place = Date.now() - going < 1500 && one(`[data-go="${CSS.escape(event.key)}"]`);
+  if (typing || isOff || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || (event.repeat && !/[jk]/i.test(keyOf(event)))) return;
+  const key = keyOf(event);
+  const place = Date.now() - going < 1500 && one(`[data-go="${CSS.escape(key)}"]`);
   going = 0;
   if (place) place.click();
-  else if (Object.hasOwn(keys, event.key)) keys[event.key]();
+  else if (Object.hasOwn(keys, key)) keys[key]();
   else return;
   event.preventDefault();
 });

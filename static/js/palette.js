@@ -5,7 +5,7 @@
   const palette = one("#palette");
   const STORE = "recent-places";
   if (!palette) return localStorage.removeItem(STORE); /* signed out: nobody else is to see where one was */
-  const [box, list, count] = ["input", "[role='listbox']", "output"].map((part) => one(part, palette));
+  const [box, list, count] = ["[role='combobox']", "[role='listbox']", "output"].map((part) => one(part, palette));
   const { address, workspace, user, recent } = palette.dataset;
   let waiting = 0, asking = null, asked = null;
 
@@ -43,7 +43,8 @@
     head.textContent = recent;
     group.append(head, ...found.slice(0, text ? 2 : 4).map(({ url, title }) => {
       const row = document.createElement("a");
-      Object.assign(row, { href: url, className: "palette-row", role: "option", tabIndex: -1, ariaSelected: "false", dir: "auto", textContent: title });
+      Object.assign(row, { href: url, className: "palette-row", role: "option", tabIndex: -1, ariaSelected: "false" });
+      row.append(Object.assign(document.createElement("span"), { className: "truncate", dir: "auto", textContent: title }));
       return row;
     }));
     return [group];
@@ -101,7 +102,7 @@
     event.preventDefault();
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+    if (keyOf(event).toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
     event.preventDefault();
     if (palette.open) palette.close();
     else open();

@@ -65,8 +65,10 @@ def counts() -> dict[str, int]:
 
 
 def undo(page: Page) -> None:
+    undone = page.url
     page.click("button[data-dialog=undo]")
     page.click("dialog[open] button[type=submit]")
+    page.wait_for_url(lambda url: url != undone)
 
 
 def test_thousands_of_entries_are_recategorised_some_merged_and_both_undone(page: Page, many: Workspace):
@@ -121,6 +123,7 @@ def test_what_is_chosen_goes_along_to_the_next_page_and_is_given_up_with_escape(
     expect(said).to_have_text("4 of 3,000 chosen")
 
     page.click("a[rel=next]")
+    expect(page.locator("main a[rel=prev]").first).to_be_visible()
     expect(said).to_have_text("4 of 3,000 chosen")
     page.keyboard.press("a")
     expect(said).to_have_text("54 of 3,000 chosen")

@@ -13,6 +13,7 @@ from tests.browser.test_living import learn
 from tests.hub import open_at
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+BOX = "#palette [role=combobox]"
 
 
 def test_the_palette_leads_to_what_is_typed_and_gives_the_focus_back(page: Page, workspace: Workspace):
@@ -20,10 +21,11 @@ def test_the_palette_leads_to_what_is_typed_and_gives_the_focus_back(page: Page,
     page.goto("/w/atlas/")
     page.focus(".palette-opener")
     page.keyboard.press("Control+k")
-    box, options = page.locator("#palette input"), page.locator("#palette [role=option]")
+    box, options = page.locator(BOX), page.locator("#palette [role=option]")
     expect(box).to_be_focused()
     page.keyboard.type("heron")
-    expect(options.filter(has_text="cli:herons")).to_be_visible()
+    expect(options.filter(has_text="Search for “heron”")).to_be_visible()  # all of it was asked for
+    expect(options.first).to_contain_text("cli:herons")
     page.keyboard.press("ArrowDown")
     chosen = page.locator("#palette [aria-selected=true]")
     expect(chosen).to_have_count(1)
@@ -72,7 +74,22 @@ def test_keys_do_nothing_while_typing_and_can_be_switched_off(
     expect(page.locator("#shortcuts")).to_be_hidden()
     expect(page.locator("body")).to_be_focused()
     page.keyboard.press("Control+k")
-    expect(page.locator("#palette input")).to_be_focused()
+    expect(page.locator(BOX)).to_be_focused()
+
+
+def test_g_and_a_letter_lead_to_a_part_on_a_keyboard_of_any_script(page: Page, workspace: Workspace):
+    page.goto("/w/atlas/")
+    page.keyboard.press("?")
+    expect(page.locator("#shortcuts")).to_contain_text("Go to: Observations")
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    page.wait_for_url("**/w/atlas/observations/")
+
+    for key, code in (("ע", "KeyG"), ("ו", "KeyU")):
+        event = {"key": key, "code": code, "bubbles": True}
+        page.evaluate("event => document.body.dispatchEvent(new KeyboardEvent('keydown', event))", event)
+    page.wait_for_url("**/w/atlas/runs/")
 
 
 def test_the_focus_stays_with_what_a_swap_renews(page: Page, workspace: Workspace):
@@ -80,10 +97,11 @@ def test_the_focus_stays_with_what_a_swap_renews(page: Page, workspace: Workspac
         learn(workspace, text)
     page.goto("/w/atlas/knowledge/")
     page.evaluate("""() => { /* a part that renews itself while a link in it has the focus */
+      document.querySelector("#knowledge-list").dataset.old = "";
       document.querySelectorAll("#knowledge-list [data-row] a")[1].focus();
       htmx.ajax("GET", location.href, { target: "#knowledge-list", swap: "outerHTML" });
     }""")
-    page.wait_for_load_state("networkidle")
+    expect(page.locator("#knowledge-list:not([data-old])")).to_be_visible()
     expect(page.locator("#knowledge-list [data-row] a").nth(1)).to_be_focused()
 
     page.fill("#id_q", "patient")

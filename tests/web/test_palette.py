@@ -1,3 +1,6 @@
+import re
+from html import unescape
+
 import pytest
 from django.db import connection
 from django.urls import reverse
@@ -5,8 +8,11 @@ from django.urls import reverse
 from knowledge_app.services.knowledge import add_knowledge
 from memoryhub.flows.palette import shared_out
 from memoryhub.lib.search.matching import SearchTooSlow
+from memoryhub.models import AccessRecord
+from memoryhub.navigation import FOR_OPERATORS, LETTERS, PARTS
 from sessions_app.models import Workspace
 from tests.hub import NOW, PERSON, open_at
+from tests.pseudo import CODE, pages_in_brackets
 
 pytestmark = pytest.mark.django_db
 
@@ -108,6 +114,28 @@ def test_without_a_script_it_is_a_page_of_links(workspace, viewer_client):
     assert "<h1>Go to</h1>" in html
     assert 'role="option"' not in html
     assert reverse("knowledge:knowledge", args=["atlas"]) in html
+
+
+def test_a_search_for_what_is_typed_takes_the_last_word_as_half_typed(workspace, viewer_client):
+    learnt = learn(workspace, "Herons fish at dawn")
+    address = re.search(r'href="([^"]*/search/[^"]*)"', rows(viewer_client, q="hero", workspace="atlas"))
+
+    html = viewer_client.get(unescape(address[1])).content.decode()
+
+    assert f'href="/w/atlas/knowledge/{learnt}/"' in html
+    assert "<mark>Herons</mark>" in html
+    assert AccessRecord.objects.get().action == "search.read"  # sent, though not to its end
+
+
+def test_every_part_has_a_key_of_its_own_the_same_in_every_language(workspace, admin_client):
+    with pages_in_brackets():
+        html = admin_client.get(reverse("workspace", args=["atlas"]), headers={"accept-language": CODE})
+    keys = re.findall(r'data-go="([^"]*)"', html.content.decode())
+
+    assert keys == [LETTERS[name] for _label, name, *_ in PARTS + FOR_OPERATORS]
+    assert len({*keys}) == len(keys)
+    assert {len(key) for key in keys} == {1}
+    assert re.findall(r"<kbd>g</kbd> <kbd>(.+?)</kbd>", html.content.decode()) == keys
 
 
 def test_every_group_has_its_share():
