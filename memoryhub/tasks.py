@@ -7,7 +7,7 @@ import logging
 from django.utils import timezone
 from django_tasks import task
 
-from memoryhub.flows.backups.folder import check_kept_backup, make_kept_backup
+from memoryhub.flows.backups.folder import check_kept_backup, is_wanted, make_kept_backup
 from memoryhub.flows.imports import carry_out_import
 from memoryhub.flows.live_sync import sync_workspace
 from memoryhub.lib.errors import MemoryHubError
@@ -38,6 +38,8 @@ def sync_folder(workspace_id: int, requested_by: str) -> None:
 @task()
 def back_up(requested_by: str) -> None:
     """Make the backup that a page asked for; the folder's state says how it went."""
+    if not is_wanted():
+        return
     try:
         make_kept_backup(actor=Actor("person", requested_by), clock=timezone.now)
     except MemoryHubError as error:
@@ -47,6 +49,8 @@ def back_up(requested_by: str) -> None:
 @task()
 def check_backup(name: str) -> None:
     """Check a backup that a page asked for; the folder's state says how it went."""
+    if not is_wanted():
+        return
     try:
         check_kept_backup(name, now=timezone.now())
     except MemoryHubError as error:

@@ -6,116 +6,42 @@ Each finder asks once or twice, grouped by workspace, however many there are; no
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import CharField, Count, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import CharField, Exists, F, Max, Min, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from knowledge_app.models import Concern, HeldChange
 from knowledge_app.services.written import blocking
+from memoryhub.flows.need import MOST, ORDER, RECENT, Finder, Need, grouped, need_of
 from memoryhub.flows.reach import Reach
-from sessions_app.models import AuditRecord, ImportProblem, ImportReport, Run, Session, Workspace
+from memoryhub.flows.unmended import failed_deliveries, failed_jobs, first_imports, latest_imports
+from sessions_app.models import AuditRecord, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 
-LABELS = {  # of each kind, the most urgent first
-    "secret": gettext_lazy("Secret"),
-    "folder": gettext_lazy("Folder"),
-    "conflict": gettext_lazy("Conflict"),
-    "held": gettext_lazy("Review"),
-    "parked": gettext_lazy("Run"),
-    "order": gettext_lazy("Instruction-like"),
-    "approval": gettext_lazy("Run"),
-    "import": gettext_lazy("Import"),
-    "waiting": gettext_lazy("Run"),
-    "failed": gettext_lazy("Run"),
-    "budget": gettext_lazy("Budget"),
-    "concerns": gettext_lazy("Hygiene"),
-}
-ORDER = tuple(LABELS)
-URGENT = ("secret", "folder", "conflict")
-WAITS_FOR_A_DECISION = ("held", "parked", "order", "approval")
-MOST = 200  # workspaces, and reports of imports, that are listed of each kind
-RECENT = timedelta(days=7)  # what failed, was decided or left problems longer ago is let be
 LAGS_AFTER = timedelta(minutes=10)  # a followed folder is looked at every half minute
 WAITS_AFTER = timedelta(minutes=30)
 GROWN_BEFORE = timedelta(hours=1)  # a session that is over its limits since then was passed over
 SMALLER = (Concern.Kind.CONTRADICTION, Concern.Kind.PERSONAL, Concern.Kind.DUPLICATE, Concern.Kind.STALE)
 STOPPED = (Run.Status.PARKED, Run.Status.HELD, Run.Status.FAILED)
 FOLDER_FACTS = ("failed_at", "error", "succeeded_at", "requested_at", "unwritten")
-TO_LOOK_AT = ("rejected", "repaired", "held")  # of what imports tell; the rest is as it should be
-Finder = Callable[[QuerySet[Workspace], datetime], "list[Need]"]
-
-
-@dataclass(frozen=True)
-class Need:
-    """One thing that needs a person: a sentence, since when, and the address where it is settled.
-
-    ``kind``: see LABELS. ``slug`` and ``name``: its workspace, "" for an import that made none. ``count``: how many
-    such things; ``since``: the oldest of them.
-    """
-
-    kind: str
-    slug: str
-    name: str
-    text: str
-    url: str
-    count: int = 1
-    since: datetime | None = None
-    pk: int = 0  # of what is one of several in a workspace
-
-    @property
-    def key(self) -> str:
-        return "-".join(str(part) for part in (self.kind, self.slug, self.pk) if part)
-
-    @property
-    def gravity(self) -> str:
-        """One of problem, warning and info: something is wrong, a decision is due, or it is worth a look."""
-        return "problem" if self.kind in URGENT else "warning" if self.kind in WAITS_FOR_A_DECISION else "info"
-
-    @property
-    def label(self) -> str:
-        return str(LABELS[self.kind])
 
 
 def needs_of(reach: Reach, *, now: datetime) -> list[Need]:
-    """Return what needs somebody with this reach, the most urgent first, then the oldest. Twelve queries at most."""
+    """Return what needs somebody with this reach, the most urgent first, then the oldest. 14 queries at most."""
     found: list[Need] = []
     for find in CURATED:
         found += find(reach.curated, now)
     for find in OPERATED:
         found += find(reach.operated, now)
+    found += failed_jobs(reach.curated, now, of_hub=reach.is_whole)
     if reach.is_whole:
-        found += _failed_before_a_workspace(now)
+        found += first_imports(now)
     return sorted(found, key=lambda need: (ORDER.index(need.kind), need.since or now, need.name, need.pk))
-
-
-def need_document(need: Need) -> dict[str, Any]:
-    """Return a need as JSON."""
-    return {
-        "kind": need.kind,
-        "gravity": need.gravity,
-        "workspace": need.slug or None,
-        "text": need.text,
-        "count": need.count,
-        "since": need.since,
-        "url": need.url,
-    }
-
-
-def _grouped(rows: QuerySet[Any], *by: str, **figures: Any) -> list[dict[str, Any]]:
-    """Count some rows by workspace and more, with further figures: dictionaries that ``_need`` reads."""
-    groups = rows.order_by().values("workspace__slug", "workspace__name", *by).annotate(n=Count("pk"), **figures)
-    return list(groups.order_by("workspace__name", "workspace__slug", *by)[: MOST * (1 + 5 * bool(by))])
-
-
-def _need(kind: str, row: dict[str, Any], text: str, url: str, *, count: int = 1, since: datetime | None) -> Need:
-    return Need(kind, row["workspace__slug"], row["workspace__name"], text, url, count, since)
 
 
 def _held(workspaces: QuerySet[Workspace], _now: datetime) -> list[Need]:
@@ -125,12 +51,12 @@ def _held(workspaces: QuerySet[Workspace], _now: datetime) -> list[Need]:
     found = []
     for kind, rows in (("conflict", pending.filter(is_conflict)), ("held", pending.exclude(is_conflict))):
         figures = {"first": Min("pk"), "since": Min("created_at"), "document": Min("document__name")}
-        for row in _grouped(rows, **figures):
+        for row in grouped(rows, **figures):
             count, slug = row["n"], row["workspace__slug"]
             one = reverse("held-change", args=[slug, row["first"]])
             url = one if count == 1 else reverse("review", args=[slug])
             text = _words_of_held(kind, count, row["document"])
-            found.append(_need(kind, row, text, url, count=count, since=row["since"]))
+            found.append(need_of(kind, row, text, url, count=count, since=row["since"]))
     return found
 
 
@@ -166,7 +92,7 @@ def _runs(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
     rows = Run.objects.filter(status__in=STOPPED, workspace__in=workspaces.values("pk")).filter(waits | failed)
     since = Min(Coalesce("finished_at", "created_at"))
     found = []
-    for row in _grouped(rows, "status", first=Min("pk"), since=since, kind=Min("kind")):
+    for row in grouped(rows, "status", first=Min("pk"), since=since, kind=Min("kind")):
         count, slug, status = row["n"], row["workspace__slug"], row["status"]
         state = "failed" if status == Run.Status.FAILED else "waiting"
         several = f"{reverse('runs', args=[slug])}?state={state}"
@@ -174,7 +100,7 @@ def _runs(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
         kind = {Run.Status.PARKED: "parked", Run.Status.HELD: "approval"}.get(status, "failed")
         one = {"kind": Run.Kind(row["kind"]).label, "number": row["first"]}
         words = _words_of_run(kind) % one if count == 1 else _words_of_runs(kind, count) % {"count": count}
-        found.append(_need(kind, row, words, url, count=count, since=row["since"]))
+        found.append(need_of(kind, row, words, url, count=count, since=row["since"]))
     return found
 
 
@@ -203,14 +129,14 @@ def _waiting(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
     """Runs whose time came half an hour ago: as a rule no worker is there to take them."""
     rows = Run.objects.filter(workspace__in=workspaces.values("pk"), status=Run.Status.QUEUED)
     found = []
-    for row in _grouped(rows.filter(not_before__lt=now - WAITS_AFTER), since=Min("not_before")):
+    for row in grouped(rows.filter(not_before__lt=now - WAITS_AFTER), since=Min("not_before")):
         text = ngettext(
             "A run has not begun: is the hub's worker running?",
             "%(count)d runs have not begun: is the hub's worker running?",
             row["n"],
         )
         url = f"{reverse('runs', args=[row['workspace__slug']])}?state=live"
-        found.append(_need("waiting", row, text % {"count": row["n"]}, url, count=row["n"], since=row["since"]))
+        found.append(need_of("waiting", row, text % {"count": row["n"]}, url, count=row["n"], since=row["since"]))
     return found
 
 
@@ -250,7 +176,7 @@ def _folder(row: dict[str, Any]) -> Need:
 def _concerns(workspaces: QuerySet[Workspace], _now: datetime) -> list[Need]:
     """What scans of the memory found: secrets and orders by themselves, the rest of a workspace together."""
     rows = Concern.objects.filter(workspace__in=workspaces.values("pk"), status=Concern.Status.OPEN)
-    groups = _grouped(rows, "kind", first=Min("pk"))
+    groups = grouped(rows, "kind", first=Min("pk"))
     found_at = dict(Concern.objects.filter(pk__in=[row["first"] for row in groups]).values_list("pk", "found_at"))
     smaller: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     found = []
@@ -261,7 +187,7 @@ def _concerns(workspaces: QuerySet[Workspace], _now: datetime) -> list[Need]:
             continue
         url = f"{reverse('hygiene', args=[slug])}?kind={kind}"
         words = _words_of_concerns(kind, count) % {"count": count}
-        found.append(_need(kind, row, words, url, count=count, since=since))
+        found.append(need_of(kind, row, words, url, count=count, since=since))
     return found + [_smaller(rows_of) for rows_of in smaller.values()]
 
 
@@ -290,7 +216,7 @@ def _smaller(rows: list[dict[str, Any]]) -> Need:
     ) % {"count": count, "parts": parts}
     since = min((row["since"] for row in rows if row["since"]), default=None)
     url = reverse("hygiene", args=[rows[0]["workspace__slug"]])
-    return _need("concerns", rows[0], text, url, count=count, since=since)
+    return need_of("concerns", rows[0], text, url, count=count, since=since)
 
 
 def _over_budget(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
@@ -309,13 +235,13 @@ def _over_budget(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
     rows = rows.filter(~Exists(runs), archived_at=None, is_visible_to_agent=True)
     limits = {"tokens": Min("workspace__max_tokens"), "entries": Min("workspace__max_entries")}
     found = []
-    for row in _grouped(rows, "workspace__auto_compress", first=Min("pk"), since=Max("updated_at"), **limits):
+    for row in grouped(rows, "workspace__auto_compress", first=Min("pk"), since=Max("updated_at"), **limits):
         count, slug = row["n"], row["workspace__slug"]
         one = reverse("compress-session", args=[slug, row["first"]])
         url = one if count == 1 else f"{reverse('sessions:list', args=[slug])}?sort=heaviest"
         text = _words_of_budget(count, is_automatic=row["workspace__auto_compress"])
         values = {"count": count, "tokens": f"{row['tokens']:,}", "entries": f"{row['entries']:,}"}
-        found.append(_need("budget", row, text % values, url, count=count, since=row["since"]))
+        found.append(need_of("budget", row, text % values, url, count=count, since=row["since"]))
     return found
 
 
@@ -333,49 +259,5 @@ def _words_of_budget(count: int, *, is_automatic: bool) -> str:
     )
 
 
-def _imports(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
-    """The latest import of each workspace where it failed, or a week ago at most left something to look at."""
-    latest = ImportReport.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("pk")[:1]
-    newest = workspaces.annotate(latest_report=Subquery(latest)).values("latest_report")
-    reports = ImportReport.objects.filter(pk__in=newest).filter(_wants_a_look(now))
-    return _reports(reports)
-
-
-def _failed_before_a_workspace(now: datetime) -> list[Need]:
-    """Imports of a week that failed before there was a workspace, unless the folder was taken since."""
-    later = ImportReport.objects.filter(path=OuterRef("path"), pk__gt=OuterRef("pk"))
-    reports = ImportReport.objects.filter(_wants_a_look(now), workspace=None, created_at__gte=now - RECENT)
-    return _reports(reports.filter(~Exists(later)))
-
-
-def _wants_a_look(now: datetime) -> Q:
-    has_problems = Q(status=ImportReport.Status.DONE, problem_count__gt=0, created_at__gte=now - RECENT)
-    return Q(status=ImportReport.Status.FAILED) | has_problems
-
-
-def _reports(wanted: QuerySet[ImportReport]) -> list[Need]:
-    reports = list(wanted.select_related("workspace").order_by("-id")[:MOST])
-    problems = ImportProblem.objects.filter(report__in=[report.pk for report in reports], outcome__in=TO_LOOK_AT)
-    left = dict(problems.order_by().values_list("report").annotate(n=Count("pk")))
-    failed = ImportReport.Status.FAILED
-    return [_report(one, left.get(one.pk, 0)) for one in reports if one.status == failed or one.pk in left]
-
-
-def _report(report: ImportReport, count: int) -> Need:
-    workspace = report.workspace
-    url = reverse("import-report", args=[report.pk])
-    if report.status == ImportReport.Status.FAILED:
-        text = _("The last import failed: %(error)s") % {"error": report.error}
-    else:
-        text = ngettext(
-            "The last import left a problem to look at.",
-            "The last import left %(count)d problems to look at.",
-            count,
-        ) % {"count": count}
-        url = f"{url}#problems"
-    slug, name = (workspace.slug, workspace.name) if workspace else ("", report.name or report.path)
-    return Need("import", slug, name, text, url, max(1, count), report.finished_at or report.created_at, report.pk)
-
-
 CURATED: tuple[Finder, ...] = (_held, _runs, _concerns, _over_budget)
-OPERATED: tuple[Finder, ...] = (_folders, _waiting, _imports)
+OPERATED: tuple[Finder, ...] = (_folders, _waiting, latest_imports, failed_deliveries)

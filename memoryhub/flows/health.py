@@ -145,7 +145,7 @@ def _token_figures(pks: Sequence[int]) -> tuple[dict[int, TokenFigures], dict[in
         .order_by()
         .values("workspace")
         .annotate(
-            sessions=Count("pk"),
+            sessions=Count("pk", filter=Q(archived_at=None)),
             all_entries=Sum("entry_count"),
             active_entries=Sum("active_entry_count"),
             original=Sum("total_tokens"),

@@ -184,9 +184,15 @@ def _keep_failure(report: ImportReport, error: MemoryHubError, now: datetime) ->
     )
 
 
+def uploads() -> Path:
+    """Return the folder of uploaded files, each of which lies in one of its own there."""
+    folder: Path = settings.MEMORYHUB_HOME / "agents" / "uploads"
+    return folder
+
+
 def store_upload(name: str, chunks: Iterable[bytes]) -> Path:
     """Keep an uploaded file in a folder of its own in the hub's home; its name is made harmless."""
-    folder = settings.MEMORYHUB_HOME / "agents" / "uploads" / uuid.uuid4().hex
+    folder = uploads() / uuid.uuid4().hex
     folder.mkdir(parents=True, mode=0o700)
     file = folder / (re.sub(r"[^\w.-]", "_", name).lstrip(".")[-100:] or "upload")
     with file.open("wb") as out:

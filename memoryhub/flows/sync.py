@@ -91,8 +91,8 @@ def import_workspace(
 
     The workspace is the one that was imported from the same path before, else a new one. Each source file is one
     transaction. Nothing in the hub is ever deleted for what a file lacks; a second import adds and changes nothing.
-    ``progress`` hears of each file that is done; where it raises ImportCancelled, the import ends there, and no file
-    counts as missing. Raises FolderMissing (and marks a known workspace as
+    ``progress`` hears of each file that is done, and last that all are; where it raises ImportCancelled, the import
+    ends there, and no file counts as missing. Raises FolderMissing (and marks a known workspace as
     unavailable), UnknownLayout, BadArchive, ImportRefused.
     """
     path = own_path(path)
@@ -102,10 +102,13 @@ def import_workspace(
         result = ImportResult(workspace, found)
         file_count = count_files(folder, found, only=only)
         zone = ZoneInfo(settings.TIME_ZONE)
+        done = 0
         try:
             for done, read in enumerate(read_folder(folder, found, zone=zone, only=only), 1):
                 result.tally.include(take_file(workspace, read, now, dry_run=dry_run))
                 progress(done, max(file_count, done), read.path)
+            if done < file_count:  # some files held no memory
+                progress(done, done, "")
         except ImportCancelled as error:
             result.broken_off = error.message
         if not dry_run:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.flows.at_work import lives, where_at, worker_lives
-from memoryhub.flows.backups.folder import read_state, step_under_way
+from memoryhub.flows.backups.folder import CANCELLABLE, read_state, step_under_way
 from memoryhub.flows.imports import import_name
 from memoryhub.models import Job
 from sessions_app.models import ImportReport, Run, SyncState, Workspace
@@ -229,14 +229,25 @@ def _syncs(workspaces: QuerySet[Workspace], now: datetime) -> Iterable[Piece]:
 
 
 def _backup(now: datetime) -> list[Piece]:
-    step, wanted = step_under_way(now), read_state().wanted_at
+    step, state = step_under_way(now), read_state()
     if not step:
         return []
-    asked_at = datetime.fromisoformat(wanted) if wanted else None
-    status = "queued" if step == "waiting" else "running"
-    stage = "" if step == "waiting" else str(STEPS.get(step, step))
-    is_left = status == "queued" and is_stranded(asked_at, now)
-    return [Piece("backup", 0, "backup", None, status, "", asked_at, stage=stage, is_stranded=is_left)]
+    is_waiting = step == "waiting"
+    asked_at = datetime.fromisoformat(state.wanted_at) if state.wanted_at else None
+    piece = Piece(
+        table="backup",
+        number=0,
+        kind="backup",
+        workspace=None,
+        status="queued" if is_waiting else "running",
+        requested_by="",
+        created_at=asked_at,
+        stage="" if is_waiting else str(STEPS.get(step, step)),
+        is_cancelling=bool(state.cancel_asked_at) and step in CANCELLABLE,
+        is_stranded=is_waiting and is_stranded(asked_at, now),
+        row=step,
+    )
+    return [piece]
 
 
 def _seconds_left(kind: str, started_at: datetime | None, done: int, total: int, now: datetime) -> int | None:

@@ -19,6 +19,7 @@ from django_htmx.http import HttpResponseStopPolling
 
 from memoryhub.flows.backups import folder
 from memoryhub.flows.backups.running import database_words
+from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.tasks import back_up, check_backup
 from sessions_app.access import let_in_hub_operators, person
@@ -42,6 +43,8 @@ def backups(request: HttpRequest) -> HttpResponse:
         "step": step,
         "step_title": step_title,
         "step_words": step_words,
+        "may_cancel": step in folder.CANCELLABLE and not state.cancel_asked_at,
+        "is_cancelling": step in folder.CANCELLABLE and bool(state.cancel_asked_at),
         "failed_at": parse_datetime(state.failed_at) if state.failed_at else None,
         "failure": state.failure,
         "next_due": folder.next_due(timezone.now()),
@@ -63,6 +66,16 @@ def make(request: HttpRequest) -> HttpResponse:
     let_in_hub_operators(request)
     name = person(request).name
     return _ask(request, lambda: back_up.enqueue(name))
+
+
+@require_POST
+def cancel(request: HttpRequest) -> HttpResponse:
+    let_in_hub_operators(request)
+    try:
+        folder.cancel_backup(actor=person(request), now=timezone.now())
+    except MemoryHubError as error:
+        messages.info(request, error.message)
+    return redirect("backups")
 
 
 @require_POST

@@ -14,10 +14,11 @@ from django.utils.translation import gettext
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
-from memoryhub.flows.attention import Need, needs_of
+from memoryhub.flows.attention import needs_of
 from memoryhub.flows.demo import prepare_demo
 from memoryhub.flows.health import health_of
 from memoryhub.flows.imports import known_folders, request_import
+from memoryhub.flows.need import Need
 from memoryhub.flows.reach import reach_of
 from memoryhub.flows.setup import create_first_operator, is_valid, operator_exists
 from memoryhub.forms import OperatorForm

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
+from knowledge_app.services.edits import edit_rows
+from knowledge_app.views.bulk import answer_edit
 from memoryhub.flows.intake import record_entries
 from memoryhub.flows.sessions import archive_and_clear, fold_to_window
 from memoryhub.flows.transfer import export_session, import_session, problems_of
@@ -120,6 +124,24 @@ def prune(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk, role=EDITOR)
     run = fold_to_window(session, None, actor=person(request), now=timezone.now())
     return redirect("run", slug, run.pk)
+
+
+@require_POST
+def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return _edit(request, slug, pk, "archive")
+
+
+@require_POST
+def unarchive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return _edit(request, slug, pk, "unarchive")
+
+
+def _edit(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
+    """Do one thing as the list does it with many, and go back to the session."""
+    workspace = get_session(request, slug, pk, role=EDITOR).workspace
+    who: dict[str, Any] = {"actor": person(request), "now": timezone.now()}
+    address = reverse("sessions:detail", args=[slug, pk])
+    return answer_edit(request, slug, address, lambda: (edit_rows(workspace, "sessions", action, [pk], **who), ""))
 
 
 def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:

@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.flows.backups.folder import CANCELLABLE
 from memoryhub.flows.work_list import Piece
 from memoryhub.templatetags.memoryhub import filesize
 
@@ -126,6 +127,8 @@ def _url(piece: Piece) -> str:
 def _cancel_url(piece: Piece) -> str:
     if piece.table == "run" and piece.workspace:
         return reverse("cancel-run", args=[piece.workspace.slug, piece.number])
+    if piece.table == "backup":
+        return reverse("cancel-backup") if piece.row in CANCELLABLE else ""
     names = {"job": "cancel-job", "import": "cancel-import"}
     return reverse(names[piece.table], args=[piece.number]) if piece.table in names else ""
 
@@ -148,11 +151,19 @@ def _left(seconds: int) -> str:
 def _result(piece: Piece) -> str:
     """Say what came of a job or an import, as far as it came."""
     if piece.table == "import":
-        return added_words(piece.row.added)
+        return _import_words(piece)
     if piece.table != "job":
         return ""
     words = {"export": _export_words, "compression": _compression_words, "rebuild": _rebuild_words}
     return words[piece.kind](piece.row.result)
+
+
+def _import_words(piece: Piece) -> str:
+    added = added_words(piece.row.added)
+    if piece.status != "done":
+        return added
+    read = ngettext("%(count)s file read", "%(count)s files read", piece.done) % {"count": f"{piece.done:,}"}
+    return f"{read} · {added}" if added else read
 
 
 def added_words(added: Mapping[str, int]) -> str:

@@ -60,6 +60,7 @@ class Session(models.Model):
             models.Index(fields=["workspace", "-entry_count", "-id"], name="session_longest"),
             models.Index(fields=["workspace", "-total_tokens", "-id"], name="session_heaviest"),
             models.Index(fields=["workspace", "channel", "-updated_at", "-id"], name="session_by_channel"),
+            models.Index(fields=["workspace", "archived_at"], name="session_in_use"),  # every page counts them
         ]
 
     def __str__(self) -> str:

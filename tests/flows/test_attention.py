@@ -9,10 +9,25 @@ from django.utils import timezone
 
 from knowledge_app.models import Concern, HeldChange, MemoryDocument
 from knowledge_app.services.outside import SYNC
-from memoryhub.flows.attention import Need, needs_of
+from memoryhub.flows.attention import needs_of
+from memoryhub.flows.imports import uploads
+from memoryhub.flows.need import Need
 from memoryhub.flows.reach import reach_of, whole_reach
-from sessions_app.models import ImportProblem, ImportReport, Membership, Run, Session, SyncState, Workspace
+from memoryhub.models import Job
+from sessions_app.models import (
+    ImportProblem,
+    ImportReport,
+    Membership,
+    Run,
+    Session,
+    SyncState,
+    Webhook,
+    WebhookDelivery,
+    Workspace,
+)
+from sessions_app.services.audit import record
 from sessions_app.services.runs import dismiss_run
+from sessions_app.services.webhooks import LONGEST_PAUSE
 from tests.hub import PERSON, open_at
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +73,21 @@ def imported(workspace: Workspace | None, *outcomes: str, **values: Any) -> Impo
     for outcome in outcomes:
         ImportProblem.objects.create(report=report, file="f", what="what", action="kept", outcome=outcome)
     return report
+
+
+def end_job(workspace: Workspace | None, status: str, **values: Any) -> Job:
+    facts = {"kind": "export", "error": "The disk is full.", "finished_at": NOW - timedelta(hours=2)} | values
+    return Job.objects.create(workspace=workspace, status=status, requested_by="ada", **facts)
+
+
+def hooked(workspace: Workspace, **values: Any) -> Webhook:
+    return Webhook.objects.create(workspace=workspace, url="https://hooks.example/secret-path", **values)
+
+
+def told(hook: Webhook, status: str, gave_up_at: Any = NOW) -> None:
+    event = record(PERSON, "session.opened", "session", 1, "opened", at=NOW, workspace=hook.workspace)
+    facts = {"status": status, "error": "it answered 500", "next_attempt_at": gave_up_at + LONGEST_PAUSE}
+    WebhookDelivery.objects.update_or_create(webhook=hook, record=event, defaults=facts)
 
 
 def needs() -> list[Need]:
@@ -216,6 +246,64 @@ def test_an_import_that_failed_before_there_was_a_workspace_is_the_hubs(workspac
 
     assert [need.url for need in needs()] == [f"/imports/{report.pk}/"]
     assert ours == []
+
+
+def test_a_failed_import_is_let_be_once_the_same_file_was_uploaded_again(db):
+    first = imported(None, path=f"{uploads()}/1/agent.zip", name="agent", status="failed", error="No.")
+    imported(None, path="/elsewhere", name="agent")
+    assert [need.url for need in needs()] == [f"/imports/{first.pk}/"]
+
+    imported(None, path=f"{uploads()}/2/agent.zip", name="agent")
+    assert kinds() == []
+
+
+def test_cancelling_the_next_import_mends_nothing(workspace):
+    failed = imported(workspace, status="failed", error="No.")
+    imported(workspace, status="cancelled")
+
+    assert [need.url for need in needs()] == [f"/imports/{failed.pk}/"]
+
+
+def test_a_failed_job_is_told_of_until_a_later_one_of_its_kind_is_done(workspace):
+    end_job(workspace, "failed", finished_at=NOW - timedelta(days=8), kind="compression")
+    failed = end_job(workspace, "failed")
+    end_job(workspace, "cancelled")
+    end_job(Workspace.objects.create(slug="other", name="Other"), "done")
+    [need] = needs()
+
+    assert (need.url, need.text) == (f"/work/{failed.pk}/", "The last export failed: The disk is full.")
+    end_job(workspace, "done")
+    assert kinds() == []
+
+
+def test_a_failed_rebuild_of_the_whole_hub_is_its_operators(workspace):
+    failed = end_job(None, "failed", kind="rebuild")
+
+    assert [need.url for need in needs()] == [f"/work/{failed.pk}/"]
+    assert needs_of(whole_reach().within(workspace), now=NOW) == []
+    end_job(None, "done", kind="rebuild")
+    assert kinds() == []
+
+
+def test_a_webhook_that_takes_nothing_is_told_of_until_it_does(workspace):
+    hook = hooked(workspace)
+    told(hook, "sent")
+    told(hook, "failed", NOW - timedelta(days=1))
+    told(hook, "waiting")
+    [need] = needs()
+
+    assert (need.url, need.since) == ("/w/atlas/settings/webhooks/", NOW - timedelta(days=1))
+    assert "hooks.example are not taken" in need.text
+    assert "secret-path" not in need.text
+    told(hook, "sent")
+    assert kinds() == []
+
+
+@pytest.mark.parametrize(("is_enabled", "days"), [(False, 1), (True, 8)])
+def test_a_webhook_that_is_off_or_failed_long_ago_is_let_be(workspace, is_enabled, days):
+    told(hooked(workspace, is_enabled=is_enabled), "failed", NOW - timedelta(days=days))
+
+    assert kinds() == []
 
 
 @pytest.mark.parametrize(

@@ -448,6 +448,27 @@ def test_the_password_stands_in_the_environment_alone():
     assert told == "tea for two db.example.org ['-c']\n"
 
 
+def test_a_backup_cancelled_while_it_copies_leaves_nothing_and_the_schedule_waits(monkeypatch, settings, home):
+    real_copy = making._copy
+
+    def copy(*arguments):
+        copied = real_copy(*arguments)
+        folder.cancel_backup(actor=PERSON, now=NOW)
+        return copied
+
+    monkeypatch.setattr(making, "_copy", copy)
+    settings.MEMORYHUB_BACKUP_HOURS = 24.0
+    folder.change_state(watched_since="2020-01-01T00:00:00+00:00")
+
+    assert folder.make_kept_backup(actor=folder.SCHEDULE, clock=lambda: NOW, only_if_due=True) is None
+
+    assert not [*folder.backup_folder().glob("*memoryhub*"), *home.glob(f"{making.WORK}*")]
+    assert AuditRecord.objects.get().action == "backup.cancelled"
+    assert folder.step_under_way(NOW) == ""
+    assert not folder.is_due(NOW)
+    assert folder.is_due(NOW + folder.RETRY)
+
+
 def test_one_backup_at_a_time(monkeypatch):
     monkeypatch.setattr(making, "PATIENCE", 0.05)
 
@@ -567,8 +588,9 @@ def test_the_command_makes_checks_and_restores(command, elsewhere, tmp_path, mon
     assert made["encrypted"] is False
     assert restored["restored_to"].endswith(elsewhere.settings_dict["NAME"]) or ON_POSTGRES
     assert restored["broken"] == []
-    actions = list(AuditRecord.objects.order_by("id").values_list("action", flat=True))
-    assert actions == ["backup.made", "backup.restored"]
+    records = list(AuditRecord.objects.order_by("id"))
+    assert [record.action for record in records] == ["backup.made", "backup.restored"]
+    assert records[-1].detail == {"taken_at": made["taken_at"]}
 
 
 def test_a_wrong_file_is_one_sentence(command, tmp_path):

@@ -24,6 +24,7 @@ from memoryhub.flows.work_list import import_piece, job_piece, live_count
 from memoryhub.lib.search.operations import indexes
 from memoryhub.lib.search.upkeep import faults
 from memoryhub.models import Job
+from memoryhub.views.work_words import work_row
 from sessions_app.models import AuditRecord, ImportReport, Run, Session, SourceFile, Summary, Workspace
 from tests.hub import PERSON, open_at, talk
 
@@ -273,6 +274,20 @@ def agent(tmp_path):
         lines = f'{{"_type": "metadata", "key": "cli:{number}"}}\n{{"role": "user", "content": "hello {number}"}}\n'
         (folder / "sessions" / f"cli_{number}.jsonl").write_text(lines)
     return folder
+
+
+def test_a_finished_import_counts_the_files_that_it_read(agent):
+    (agent / "memory").mkdir()
+    for number in range(3):
+        (agent / "memory" / f"picture{number}.png").write_bytes(b"no memory")
+    report = ImportReport.objects.create(path=str(agent))
+
+    run_import(report, actor=PERSON, now=timezone.now())
+
+    report.refresh_from_db()
+    assert (report.files_done, report.file_count) == (4, 4)
+    row = work_row(import_piece(report, timezone.now()), may_decide=True)
+    assert row.result.startswith("4 files read · ")
 
 
 def test_a_cancelled_import_keeps_what_it_read_and_misses_no_file(agent, monkeypatch, django_user_model):

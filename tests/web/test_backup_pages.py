@@ -6,8 +6,9 @@ from django.conf import settings as hub
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.flows.backups import folder
+from memoryhub.flows.backups import folder, making
 from memoryhub.flows.backups.errors import BackupFailed
+from memoryhub.tasks import back_up
 from sessions_app.models import AuditRecord
 from tests.flows import test_backup
 
@@ -116,6 +117,27 @@ def test_a_second_wish_beside_a_backup_is_not_queued(admin_client, django_captur
     assert len(asked) == 0
 
 
+def test_a_backup_that_waits_is_cancelled_and_not_made(admin_client):
+    admin_client.post(reverse("make-backup"))
+    assert reverse("cancel-backup") in admin_client.get("/work/").content.decode()
+
+    admin_client.post(reverse("cancel-backup"))
+    again = admin_client.post(reverse("cancel-backup"), follow=True).content.decode()
+    back_up.enqueue("admin")
+
+    assert "there is nothing to cancel" in again
+    assert folder.list_backups() == []
+    assert AuditRecord.objects.get().action == "backup.cancelled"
+
+
+def test_what_is_being_read_back_is_not_cancelled(admin_client):
+    with making.only_backup():
+        for step, is_offered in (("packing", True), ("checking", False)):
+            folder.change_state(step=step)
+            for page in ("/work/", URL):
+                assert (reverse("cancel-backup") in admin_client.get(page).content.decode()) is is_offered
+
+
 @pytest.mark.parametrize("name", ["secret_key", "state.json", "memoryhub-20260401T120000Z.tar.gz", ".."])
 def test_nothing_but_backups_is_handed_out(name, admin_client):
     folder.change_state(wanted_at="")
@@ -133,8 +155,7 @@ def test_a_task_that_finds_another_at_it_ends_quietly(monkeypatch, caplog):
         raise BackupFailed("No.")
 
     monkeypatch.setattr("memoryhub.tasks.make_kept_backup", fail)
-    from memoryhub.tasks import back_up
-
+    folder.want(timezone.now())
     back_up.enqueue("olga")
 
     assert "a backup failed: No." in caplog.text

@@ -96,6 +96,21 @@ def test_all_that_match_are_the_sessions_of_the_filter_and_are_counted_again(edi
     assert keys(editor) == {"telegram:three"}
 
 
+def test_a_session_is_archived_on_its_page_and_taken_back(workspace, editor, sessions):
+    page = url("sessions:detail", sessions[0].pk)
+    assert url("archive-session", sessions[0].pk) in editor.get(page).content.decode()
+
+    archived = act(editor, url("archive-session", sessions[0].pk))
+    again = act(editor, url("archive-session", sessions[0].pk))
+    back = act(editor, url("unarchive-session", sessions[0].pk))
+
+    undo = url("undo-run", Run.objects.order_by("id").first().pk)
+    assert all(words in archived for words in ("1 session archived.", undo, page, "Archived <time", "Take back"))
+    assert "Nothing was different." in again
+    assert "1 session taken back from the archive." in back
+    assert not Session.objects.exclude(archived_at=None).exists()
+
+
 def test_upkeep_leaves_archived_sessions_alone(workspace, sessions):
     Workspace.objects.update(max_entries=2, recent_window=1, min_entries_to_compress=1)
     for session in sessions[:2]:

@@ -8,9 +8,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from knowledge_app.models import Concern
-from memoryhub.models import AccessRecord, ApiToken
+from memoryhub.models import AccessRecord, ApiToken, Job
 from memoryhub.views.front import SHOWN_NEEDS
-from sessions_app.models import ImportReport, Run, Workspace
+from sessions_app.models import ImportReport, Run, Session, Webhook, WebhookDelivery, Workspace
+from sessions_app.services.webhooks import LONGEST_PAUSE
 from tests.hub import add, open_at, turn
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +33,10 @@ def make_needy(slug: str) -> Workspace:
     add(session, turn(1))
     Run.objects.create(workspace=workspace, session=session, kind="consolidation", status="parked")
     ImportReport.objects.create(workspace=workspace, path=f"/{slug}", status="failed", error="It is locked.")
+    now = timezone.now()
+    Job.objects.create(workspace=workspace, kind="export", status="failed", error="It is full.", finished_at=now)
+    hook = Webhook.objects.create(workspace=workspace, url="https://hooks.example/")
+    WebhookDelivery.objects.create(webhook=hook, record_id=1, status="failed", next_attempt_at=now + LONGEST_PAUSE)
     for kind in ("secret", "stale"):
         Concern.objects.create(
             workspace=workspace, kind=kind, table="facts", object_id=1, what="it", fingerprint=kind
@@ -69,10 +74,10 @@ def test_the_home_page_shows_the_most_urgent_and_leads_to_the_rest(operator):
     page = first.content.decode()
     everything = operator.get("/?needs=all").content.decode()
 
-    assert first.context["need_count"] == 4 * 6
+    assert first.context["need_count"] == 4 * 8
     assert page.count('id="need-') == SHOWN_NEEDS
-    assert f'<a href="?needs=all">and {4 * 6 - SHOWN_NEEDS} more</a>' in page
-    assert everything.count('id="need-') == 4 * 6
+    assert f'<a href="?needs=all">and {4 * 8 - SHOWN_NEEDS} more</a>' in page
+    assert everything.count('id="need-') == 4 * 8
     assert "of 5 tokens in the largest session" in page
     assert "over its limit" in page
 
@@ -82,8 +87,9 @@ def test_every_need_leads_to_a_page(operator):
 
     needs = operator.get("/?needs=all").context["needs"]
 
-    assert {need.kind for need in needs} == {"secret", "folder", "parked", "import", "budget", "concerns"}
-    assert [operator.get(need.url).status_code for need in needs] == [200] * 6
+    kinds = {"secret", "folder", "parked", "import", "job", "webhook", "budget", "concerns"}
+    assert {need.kind for need in needs} == kinds
+    assert [operator.get(need.url).status_code for need in needs] == [200] * 8
 
 
 def test_nothing_needs_a_viewer_and_they_see_how_it_is_doing(viewer_client, workspace):
@@ -105,6 +111,18 @@ def test_the_overview_has_its_own_needs_only(editor, workspace):
 
     assert page.count('id="need-') == 1
     assert "gave up and waits for your decision" in page
+
+
+def test_sessions_in_the_archive_are_not_counted_as_the_list_does_not_show_them(operator, workspace):
+    open_at(workspace, "cli:kept")
+    Session.objects.filter(pk=open_at(workspace, "cli:gone").pk).update(archived_at=timezone.now())
+
+    home = operator.get("/").context
+    overview = operator.get("/w/atlas/").context
+
+    [(_, health, parts)] = home["rows"]
+    assert [parts["session_total"], health.figures.sessions, overview["health"].figures.sessions] == [1, 1, 1]
+    assert [item["count"] for item in overview["nav"]["items"] if item["label"] == "Sessions"] == [1]
 
 
 def test_the_home_page_of_an_empty_hub_teaches(operator, monkeypatch):

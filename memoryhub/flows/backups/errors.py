@@ -17,6 +17,18 @@ class BackupUnderWay(MemoryHubError):
     code = "backup_under_way"
 
 
+class BackupCancelled(MemoryHubError):
+    """Somebody asked that the backup ends; nothing of it is left."""
+
+    code = "backup_cancelled"
+
+
+class BackupIsOver(MemoryHubError):
+    """There is no backup, or none any more, that could be cancelled."""
+
+    code = "backup_is_over"
+
+
 class RestoreRefused(MemoryHubError):
     """Nothing was restored, and nothing was changed."""
 

@@ -21,7 +21,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from filelock import FileLock, Timeout
 
-from memoryhub.flows.backups.errors import BackupFailed, BackupUnderWay
+from memoryhub.flows.backups.errors import BackupCancelled, BackupFailed, BackupIsOver, BackupUnderWay
 from memoryhub.flows.backups.making import STAMP, Made, make_backup, only_backup, opened_backup
 from memoryhub.lib import retry
 from memoryhub.lib.backup_file import BadBackup, summary_of
@@ -34,6 +34,7 @@ SCHEDULE = Actor("run", "the schedule")
 LOOKS_EVERY = 60.0  # seconds
 RETRY = timedelta(hours=1)  # after a scheduled backup that failed
 LONGEST_WAIT = timedelta(minutes=10)  # for a worker to take up what a page asked for
+CANCELLABLE = ("waiting", "copying", "packing")  # steps; what is being read back is as good as made
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ class State:
     watched_since: str = ""
     wanted_at: str = ""
     step: str = ""
+    cancel_asked_at: str = ""
     failed_at: str = ""
     failure: str = ""
     checked: dict[str, list[str]] = field(default_factory=dict)
@@ -104,27 +106,35 @@ def _unread(error: OSError) -> str:
 
 
 def make_kept_backup(*, actor: Actor, clock: Callable[[], datetime], only_if_due: bool = False) -> Made | None:
-    """Make a backup in the folder, and remove those beyond the number that is kept; None where none was due.
+    """Make a backup in the folder, and remove those beyond the number that is kept.
 
+    None where none was due, or it was cancelled, which puts the schedule off as a failure does.
     A failure is kept for the page. Raises BackupFailed, BackupUnderWay.
     """
     try:
         with only_backup():
-            return _make_kept(actor, clock) if not only_if_due or is_due(clock()) else None
+            if only_if_due and not is_due(clock()):
+                return None
+            if only_if_due:
+                change_state(cancel_asked_at="")  # it was of another one
+            return _make_kept(actor, clock)
     except BackupUnderWay:
         change_state(wanted_at="")
         raise
 
 
-def _make_kept(actor: Actor, clock: Callable[[], datetime]) -> Made:
+def _make_kept(actor: Actor, clock: Callable[[], datetime]) -> Made | None:
     for left in backup_folder().glob(".memoryhub-*.part"):  # by one that was killed
         left.unlink(missing_ok=True)
     try:
         made = make_backup(backup_folder(), database=connection, clock=clock, progress=_note_step)
+    except BackupCancelled:
+        change_state(wanted_at="", step="", cancel_asked_at="", failed_at=_text(clock()), failure="")
+        return None
     except BackupFailed as error:
-        change_state(wanted_at="", step="", failed_at=_text(clock()), failure=error.message)
+        change_state(wanted_at="", step="", cancel_asked_at="", failed_at=_text(clock()), failure=error.message)
         raise
-    change_state(wanted_at="", step="", failed_at="", failure="")
+    change_state(wanted_at="", step="", cancel_asked_at="", failed_at="", failure="")
     note_made(made, actor=actor, now=clock())
     for old in list_backups()[settings.MEMORYHUB_BACKUP_KEEP :] if settings.MEMORYHUB_BACKUP_KEEP > 0 else []:
         remove_backup(old.name, actor=SCHEDULE, now=clock())
@@ -231,7 +241,22 @@ def _times_until(now: datetime) -> list[datetime]:
 
 def want(now: datetime) -> None:
     """Keep that a person asked for a backup, or a check, so that the page says so until the worker takes it up."""
-    change_state(wanted_at=_text(now))
+    change_state(wanted_at=_text(now), cancel_asked_at="")
+
+
+def is_wanted() -> bool:
+    """Tell whether what a page asked for still waits: nobody cancelled it, and no other worker took it up."""
+    return bool(read_state().wanted_at)
+
+
+def cancel_backup(*, actor: Actor, now: datetime) -> None:
+    """Let the backup that waits not begin, or the one under way end after the step at hand. Raises BackupIsOver."""
+    if step_under_way(now) not in CANCELLABLE:
+        raise BackupIsOver(gettext("It is being checked, or over already: there is nothing to cancel."))
+    if read_state().cancel_asked_at:
+        return
+    change_state(wanted_at="", cancel_asked_at=_text(now))
+    _note(actor, "cancelled", "", "cancelled a backup, or the check of one", now)
 
 
 def step_under_way(now: datetime) -> str:
@@ -272,6 +297,8 @@ def change_state(**changes: Any) -> None:
 
 
 def _note_step(step: str) -> None:
+    if read_state().cancel_asked_at:
+        raise BackupCancelled("It was cancelled.")
     change_state(wanted_at="", step=step)
 
 

@@ -76,7 +76,8 @@ def make_backup(
 
     It takes its name only when it was read back whole, found sound by the database's own checks, and holds the very
     rows that were copied. It is encrypted where MEMORYHUB_BACKUP_KEY is set. The caller holds ``only_backup``.
-    ``progress`` hears "copying", "packing" and "checking". Raises BackupFailed.
+    ``progress`` hears "copying", "packing" and "checking"; what it raises ends the backup, and nothing of it is left.
+    Raises BackupFailed.
     """
     key = _key()
     taken_at = clock().astimezone(UTC)

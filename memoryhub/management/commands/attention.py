@@ -5,8 +5,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.attention import need_document, needs_of
+from memoryhub.flows.attention import needs_of
 from memoryhub.flows.lookup import find_workspace
+from memoryhub.flows.need import need_document
 from memoryhub.flows.reach import whole_reach
 from memoryhub.management.json_command import JsonCommand
 
