@@ -45,7 +45,7 @@
   });
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
   sessionStorage.removeItem(KEPT);
-  const wrong = one("main [aria-invalid='true']");
+  const wrong = one("main [aria-invalid='true']:not([translate='no'] *)"); /* a sample on /design/ is none */
   if (wrong) wrong.focus();
   else if (kept?.path === location.pathname && !location.hash) {
     const left = (kept.rows ?? []).map((id) => document.getElementById(id)).find(Boolean);
