@@ -92,15 +92,16 @@ def main() -> int:
             prepare(wanted)
             sys.stdout.flush()
             os.execv(PYTHON, [str(PYTHON), *sys.orig_argv[1:]])
-        status = run_tests(sys.argv[2:]) if wanted == "dev" else run_django()
-        sys.stdout.flush()
-        return status
+        try:
+            return run_tests(sys.argv[2:]) if wanted == "dev" else run_django()
+        finally:
+            sys.stdout.flush()
     except Stop as problem:
         print(problem, file=sys.stderr)
         return 1
     except BrokenPipeError:  # whoever reads the output has enough, as `head` does: nothing more can be said to them
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 141  # what a shell says of a command that SIGPIPE ended
     except KeyboardInterrupt:
         return 130
 

@@ -7,7 +7,7 @@ import logging
 from django.utils import timezone
 from django_tasks import task
 
-from memoryhub.flows.backups.folder import check_kept_backup, is_wanted, make_kept_backup
+from memoryhub.flows.backups.folder import check_kept_backup, is_cancelled, make_kept_backup
 from memoryhub.flows.imports import carry_out_import
 from memoryhub.flows.live_sync import sync_workspace
 from memoryhub.lib.errors import MemoryHubError
@@ -36,9 +36,9 @@ def sync_folder(workspace_id: int, requested_by: str) -> None:
 
 
 @task()
-def back_up(requested_by: str) -> None:
+def back_up(requested_by: str, wish: str = "") -> None:
     """Make the backup that a page asked for; the folder's state says how it went."""
-    if not is_wanted():
+    if is_cancelled(wish):
         return
     try:
         make_kept_backup(actor=Actor("person", requested_by), clock=timezone.now)
@@ -47,9 +47,9 @@ def back_up(requested_by: str) -> None:
 
 
 @task()
-def check_backup(name: str) -> None:
+def check_backup(name: str, wish: str = "") -> None:
     """Check a backup that a page asked for; the folder's state says how it went."""
-    if not is_wanted():
+    if is_cancelled(wish):
         return
     try:
         check_kept_backup(name, now=timezone.now())

@@ -14,7 +14,7 @@ from knowledge_app.services.key_values import restore_value
 from knowledge_app.services.knowledge import restore_entry
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
-from sessions_app.models import Run
+from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor
 
 Curated = KnowledgeEntry | Observation | KeyValue
@@ -41,6 +41,7 @@ def restore_row(row: Curated, state: int, *, known: int | None = None, actor: Ac
 
     @transaction.atomic
     def write() -> Run:
+        Workspace.objects.select_for_update().get(pk=row.workspace_id)  # nobody forgets what is being brought back
         rows: Any = type(row)._default_manager.select_related("workspace").select_for_update(of=("self",))
         locked = rows.filter(pk=row.pk).first()
         latest = row.history.order_by("-history_id").values_list("history_id", flat=True).first()

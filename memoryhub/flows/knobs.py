@@ -24,6 +24,7 @@ ADDRESSES = frozenset(
     {"MEMORYHUB_URL", "MEMORYHUB_LLM_BASE_URL", "MEMORYHUB_EMBEDDING_BASE_URL", "MEMORYHUB_PRIVATE_HOSTS"}
 )
 _CREDENTIALS = re.compile(r"^([^:/?#]*://)?.*@", re.DOTALL)
+_EITHER = re.compile(r"^([^:/?#]*://)?.*[?#].*@.*$", re.DOTALL)
 _QUERY = re.compile(r"([?#]).+", re.DOTALL)
 SECRETS = frozenset(
     {
@@ -212,8 +213,11 @@ def _words(value: Any) -> Iterator[str]:
 def without_secrets(text: str) -> str:
     """Return an address with "…" for the name and password in it, and for all after its question mark or hash.
 
-    It may be mistyped, and the password in it have any character: all before its last @ goes.
+    It may be mistyped, and the password in it have any character: all before its last @ goes, and all there is
+    where a question mark or hash before that leaves open which of both it is.
     """
+    if _EITHER.match(text):
+        return _EITHER.sub(r"\1…", text)
     return _QUERY.sub(r"\1…", _CREDENTIALS.sub(r"\1…@", text))
 
 

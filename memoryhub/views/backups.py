@@ -65,7 +65,7 @@ def backups(request: HttpRequest) -> HttpResponse:
 def make(request: HttpRequest) -> HttpResponse:
     let_in_hub_operators(request)
     name = person(request).name
-    return _ask(request, lambda: back_up.enqueue(name))
+    return _ask(request, lambda wish: back_up.enqueue(name, wish))
 
 
 @require_POST
@@ -81,7 +81,7 @@ def cancel(request: HttpRequest) -> HttpResponse:
 @require_POST
 def check(request: HttpRequest, name: str) -> HttpResponse:
     file = _found(request, name)
-    return _ask(request, lambda: check_backup.enqueue(file.name))
+    return _ask(request, lambda wish: check_backup.enqueue(file.name, wish))
 
 
 @require_POST
@@ -104,13 +104,13 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     return render_page(request, "memoryhub/backup_delete.html", {"kept": kept[0]})
 
 
-def _ask(request: HttpRequest, enqueue: Callable[[], object]) -> HttpResponse:
+def _ask(request: HttpRequest, enqueue: Callable[[str], object]) -> HttpResponse:
     """Hand work to the worker, one thing at a time."""
     if folder.step_under_way(timezone.now()):
         messages.info(request, gettext("A backup is being made or checked: wait for its end."))
     else:
-        folder.want(timezone.now())
-        transaction.on_commit(enqueue)
+        wish = folder.want(timezone.now())
+        transaction.on_commit(lambda: enqueue(wish))
     return redirect("backups")
 
 

@@ -61,7 +61,7 @@ document.addEventListener("keydown", (event) => {
   }
   const typing = event.target.closest("input:not([type='checkbox'], [type='radio']), textarea, select, [contenteditable], dialog[open]");
   const isOff = document.documentElement.dataset.keys === "off";
-  if (typing || isOff || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || (event.repeat && !/[jk]/i.test(keyOf(event)))) return;
+  if (typing || isOff || event.ctrlKey || event.metaKey || event.altKey || event.getModifierState("AltGraph") || event.isComposing || (event.repeat && !/[jk]/i.test(keyOf(event)))) return;
   const key = keyOf(event);
   const place = Date.now() - going < 1500 && one(`[data-go="${CSS.escape(key)}"]`);
   going = 0;

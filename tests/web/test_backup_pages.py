@@ -117,17 +117,29 @@ def test_a_second_wish_beside_a_backup_is_not_queued(admin_client, django_captur
     assert len(asked) == 0
 
 
-def test_a_backup_that_waits_is_cancelled_and_not_made(admin_client):
-    admin_client.post(reverse("make-backup"))
+def test_a_backup_that_waits_is_cancelled_and_not_made(admin_client, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks() as asked:
+        admin_client.post(reverse("make-backup"))
     assert reverse("cancel-backup") in admin_client.get("/work/").content.decode()
 
     admin_client.post(reverse("cancel-backup"))
     again = admin_client.post(reverse("cancel-backup"), follow=True).content.decode()
-    back_up.enqueue("admin")
+    [begin] = asked
+    begin()
 
     assert "there is nothing to cancel" in again
     assert folder.list_backups() == []
     assert AuditRecord.objects.get().action == "backup.cancelled"
+
+
+def test_what_another_backup_overtakes_is_done_all_the_same(admin_client, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks() as asked:
+        admin_client.post(reverse("make-backup"))
+    folder.make_kept_backup(actor=folder.SCHEDULE, clock=timezone.now)
+    [begin] = asked
+    begin()
+
+    assert len(folder.list_backups()) == 2
 
 
 def test_what_is_being_read_back_is_not_cancelled(admin_client):

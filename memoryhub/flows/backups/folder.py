@@ -52,12 +52,18 @@ class Kept:
 
 @dataclass(frozen=True)
 class State:
-    """Times are ISO 8601. ``step``: of the backup under way. ``checked``: by file, when, and what was wrong."""
+    """Times are ISO 8601. ``step``: of the backup under way. ``checked``: by file, when, and what was wrong.
+
+    ``wanted_at``: of a wish that waits; ``cancelled_wish``: of the last that was cancelled while it waited.
+    ``cancel_asked_at``: of the backup under way; ``put_off_at``: when one ended by that.
+    """
 
     watched_since: str = ""
     wanted_at: str = ""
     step: str = ""
+    cancelled_wish: str = ""
     cancel_asked_at: str = ""
+    put_off_at: str = ""
     failed_at: str = ""
     failure: str = ""
     checked: dict[str, list[str]] = field(default_factory=dict)
@@ -115,8 +121,6 @@ def make_kept_backup(*, actor: Actor, clock: Callable[[], datetime], only_if_due
         with only_backup():
             if only_if_due and not is_due(clock()):
                 return None
-            if only_if_due:
-                change_state(cancel_asked_at="")  # it was of another one
             return _make_kept(actor, clock)
     except BackupUnderWay:
         change_state(wanted_at="")
@@ -126,15 +130,16 @@ def make_kept_backup(*, actor: Actor, clock: Callable[[], datetime], only_if_due
 def _make_kept(actor: Actor, clock: Callable[[], datetime]) -> Made | None:
     for left in backup_folder().glob(".memoryhub-*.part"):  # by one that was killed
         left.unlink(missing_ok=True)
+    change_state(cancel_asked_at="")  # it was of another one
     try:
         made = make_backup(backup_folder(), database=connection, clock=clock, progress=_note_step)
     except BackupCancelled:
-        change_state(wanted_at="", step="", cancel_asked_at="", failed_at=_text(clock()), failure="")
+        change_state(wanted_at="", step="", put_off_at=_text(clock()))
         return None
     except BackupFailed as error:
-        change_state(wanted_at="", step="", cancel_asked_at="", failed_at=_text(clock()), failure=error.message)
+        change_state(wanted_at="", step="", failed_at=_text(clock()), failure=error.message)
         raise
-    change_state(wanted_at="", step="", cancel_asked_at="", failed_at="", failure="")
+    change_state(wanted_at="", step="", failed_at="", failure="")
     note_made(made, actor=actor, now=clock())
     for old in list_backups()[settings.MEMORYHUB_BACKUP_KEEP :] if settings.MEMORYHUB_BACKUP_KEEP > 0 else []:
         remove_backup(old.name, actor=SCHEDULE, now=clock())
@@ -218,7 +223,7 @@ def is_due(now: datetime) -> bool:
     if not state.watched_since:
         change_state(watched_since=_text(now))
         return False
-    if state.failed_at and now - datetime.fromisoformat(state.failed_at) < RETRY:
+    if any(now < until for until in _rests(state)):
         return False
     return now - max([datetime.fromisoformat(state.watched_since), *_times_until(now)]) >= timedelta(hours=hours)
 
@@ -230,8 +235,12 @@ def next_due(now: datetime) -> datetime | None:
     state = read_state()
     times = [datetime.fromisoformat(text) for text in (state.watched_since,) if text]
     due = max([*times, *_times_until(now)], default=now) + timedelta(hours=settings.MEMORYHUB_BACKUP_HOURS)
-    failed = datetime.fromisoformat(state.failed_at) + RETRY if state.failed_at else due
-    return max(due, failed)
+    return max([due, *_rests(state)])
+
+
+def _rests(state: State) -> list[datetime]:
+    """Return until when the schedule rests: a while after a failure, and after one was cancelled."""
+    return [datetime.fromisoformat(text) + RETRY for text in (state.failed_at, state.put_off_at) if text]
 
 
 def _times_until(now: datetime) -> list[datetime]:
@@ -239,24 +248,33 @@ def _times_until(now: datetime) -> list[datetime]:
     return [kept.taken_at for kept in list_backups() if kept.taken_at <= now]
 
 
-def want(now: datetime) -> None:
-    """Keep that a person asked for a backup, or a check, so that the page says so until the worker takes it up."""
-    change_state(wanted_at=_text(now), cancel_asked_at="")
+def want(now: datetime) -> str:
+    """Keep that a person asked for a backup, or a check, so that the page says so until the worker takes it up.
+
+    Return the wish's time, by which the worker asks whether it was cancelled.
+    """
+    wish = now.astimezone(UTC).isoformat()
+    change_state(wanted_at=wish)
+    return wish
 
 
-def is_wanted() -> bool:
-    """Tell whether what a page asked for still waits: nobody cancelled it, and no other worker took it up."""
-    return bool(read_state().wanted_at)
+def is_cancelled(wish: str) -> bool:
+    """Tell whether a wish was cancelled while it waited."""
+    return bool(wish) and read_state().cancelled_wish == wish
 
 
 def cancel_backup(*, actor: Actor, now: datetime) -> None:
     """Let the backup that waits not begin, or the one under way end after the step at hand. Raises BackupIsOver."""
-    if step_under_way(now) not in CANCELLABLE:
+    step, state = step_under_way(now), read_state()
+    if step not in CANCELLABLE:
         raise BackupIsOver(gettext("It is being checked, or over already: there is nothing to cancel."))
-    if read_state().cancel_asked_at:
+    if step == "waiting":
+        change_state(wanted_at="", cancelled_wish=state.wanted_at)
+    elif not state.cancel_asked_at:
+        change_state(cancel_asked_at=_text(now))
+    else:
         return
-    change_state(wanted_at="", cancel_asked_at=_text(now))
-    _note(actor, "cancelled", "", "cancelled a backup, or the check of one", now)
+    _note(actor, "cancelled", "", "asked to cancel a backup, or the check of one", now)
 
 
 def step_under_way(now: datetime) -> str:
