@@ -16,7 +16,8 @@ from memoryhub.models import Preferences
 ZONE_COOKIE = "zone"  # the browser's own, written by static/js/reading.js
 KEYS_COOKIE = "keys"  # "off": letters alone do nothing
 WORDLESS = "/changes/"  # what open pages ask every second: it answers with neither words nor times
-AGENTS = ("/api/", "/mcp")  # programs read these: their errors are the same for everybody
+FOR_AGENTS = ("/api/", "/mcp")  # answered the same whoever asks
+FOR_PEOPLE = "/api/v1/docs/"
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
@@ -58,7 +59,7 @@ def follow_the_reader(get_response: GetResponse) -> GetResponse:
         wanted = preferences_of(request)
         browsers = zone_named(request.COOKIES.get(ZONE_COOKIE, ""))
         zone = zone_named(wanted.time_zone) or browsers or timezone.get_default_timezone()
-        language = known_language(wanted.language) or language_of(request)
+        language = language_of(request, wanted.language)
         with timezone.override(zone), translation.override(language):
             request.reading = Reading(  # type: ignore[attr-defined]
                 theme=wanted.theme,
@@ -79,11 +80,11 @@ def preferences_of(request: HttpRequest) -> Preferences:
     return Preferences.objects.filter(user=request.user).first() or Preferences(user=request.user)
 
 
-def language_of(request: HttpRequest) -> str:
-    """Return the language that the browser asks for, of those that the pages exist in; for agents always the same."""
-    if request.path.startswith(AGENTS):
+def language_of(request: HttpRequest, wanted: str) -> str:
+    """Return the language that a person wants or their browser asks for; for agents always the same."""
+    if request.path.startswith(FOR_AGENTS) and request.path != FOR_PEOPLE:
         return settings.LANGUAGE_CODE
-    return translation.get_language_from_request(request)
+    return known_language(wanted) or translation.get_language_from_request(request)
 
 
 def known_language(code: str) -> str:

@@ -213,6 +213,7 @@ LOGOUT_REDIRECT_URL = "login"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English")]  # those that the pages exist in
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["memoryhub.formats"]
 TIME_ZONE = os.environ.get("MEMORYHUB_TIME_ZONE", "UTC")  # the zone in which pages show times
 USE_TZ = True
 

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Field, Model
-from django.utils.translation import gettext, gettext_noop
+from django.utils.translation import gettext, gettext_noop, override
 from simple_history.utils import bulk_update_with_history
 
 from knowledge_app.models import (
@@ -145,7 +146,8 @@ def _start(workspace: Workspace, options: dict[str, Any], size: int, actor: Acto
         return run
     Run.objects.filter(pk=run.pk).update(started_at=now)
     try:
-        carry_out_edit(claimed, now=now)
+        with override(settings.LANGUAGE_CODE):  # why it failed is stored
+            carry_out_edit(claimed, now=now)
     except Exception as error:
         told = error if isinstance(error, MemoryHubError) else EditBroken(f"It broke off: {type(error).__name__}.")
         fail_run(claimed, told, now=now, is_passing=False)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from django.utils.translation import pgettext
-
 from knowledge_app.models import FactSource, MemoryDocument, MemoryRevision
 from memoryhub.lib.blame import blame
 from sessions_app.models import Entry
@@ -25,13 +23,7 @@ class LineOrigin:
     @property
     def source(self) -> str:
         """Say in a word where the line came from: a run, a file, a person, an agent."""
-        kinds = {
-            "sync": pgettext("origin", "file"),
-            "run": pgettext("origin", "run"),
-            "person": pgettext("origin", "person"),
-            "agent": pgettext("origin", "agent"),
-            "command": pgettext("origin", "command"),
-        }
+        kinds = {"sync": "file", "run": "run", "person": "person", "agent": "agent", "command": "command"}
         return kinds.get(self.revision.author_kind, self.revision.author_kind)
 
 

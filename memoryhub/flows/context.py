@@ -105,7 +105,8 @@ def _beyond_budget(part: ContextPart) -> str:
         "%(source)s: %(count)s tokens are more than the budget has left",
         part.tokens,
     )
-    return words % {"source": gettext(part.source), "count": f"{part.tokens:,}"}
+    source = gettext(part.source) if part.source in (SUMMARY, SUMMARY_TEXT) else part.source
+    return words % {"source": source, "count": f"{part.tokens:,}"}
 
 
 def _beyond_limit(beyond: int, limit: int) -> str:

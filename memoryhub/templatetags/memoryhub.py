@@ -110,8 +110,14 @@ def percent(share: float | None) -> str:
 @register.filter
 def words(choice: str) -> str:
     """A stored choice as a label in the reader's language: tool_result becomes "Tool result"."""
-    text = str(choice).replace("_", " ").strip()
-    return gettext(text[:1].upper() + text[1:])
+    return gettext(titled(choice))
+
+
+@register.filter
+def titled(name: str) -> str:
+    """A name that an agent may have given, as a label in nobody's language: late_courier becomes "Late courier"."""
+    text = str(name).replace("_", " ").strip()
+    return text[:1].upper() + text[1:]
 
 
 @register.simple_block_tag

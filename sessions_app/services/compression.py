@@ -120,8 +120,8 @@ def _too_few(end: int, active: int, keep: int, minimum: int) -> str:
     if not active:
         return gettext("Nothing is in the context that could be folded.")
     stay = ngettext(
-        "Of %(count)s active entry the last %(kept)s stay, with whole tool groups:",
-        "Of %(count)s active entries the last %(kept)s stay, with whole tool groups:",
+        "Of %(count)s active entry the last %(kept)s stay, with whole tool groups.",
+        "Of %(count)s active entries the last %(kept)s stay, with whole tool groups.",
         active,
     )
     left = ngettext(

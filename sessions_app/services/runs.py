@@ -247,7 +247,7 @@ def _move(
     def move() -> Run:
         found = Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).first()
         if found is None or found.status not in states:
-            state = found.get_status_display().lower() if found else pgettext("state of a run", "gone")
+            state = found.status if found else pgettext("state of a run", "gone")
             raise RunNotFitting(str(UNFIT[action]) % {"number": run.pk, "state": state})
         nothing_held = {"stage": "", "lease_owner": "", "lease_expires_at": None}
         for name, value in (nothing_held | values).items():

@@ -83,7 +83,7 @@ def test_with_too_few_entries_nothing_is_folded_and_it_says_why(workspace):
     assert not plan.entries
     assert (
         plan.reason
-        == "Of 12 active entries the last 10 stay, with whole tool groups: 1 is left to fold, 5 are needed."
+        == "Of 12 active entries the last 10 stay, with whole tool groups. 1 is left to fold, 5 are needed."
     )
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.test import Client
+from django.test import Client, RequestFactory
 
 from memoryhub.models import Preferences, SavedSearch, SignIn
+from memoryhub.reading import follow_the_reader
 from sessions_app.models import AuditRecord, Workspace
 from tests.api.conftest import one_connection
 from tests.pseudo import CODE, OPEN, Brackets, given_to_translators, pages_in_brackets, untranslated
@@ -85,6 +86,16 @@ def test_every_word_of_every_page_can_be_translated(method, reader, brackets, at
 
     assert {url: places for url, places in found.items() if places} == {}
     assert brackets.asked - translatable == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "language"), [("/", CODE), ("/api/v1/docs/", CODE), ("/api/v1/sessions", "en"), ("/mcp", "en")]
+)
+def test_agents_are_answered_in_english_whoever_is_signed_in(reader, path, language):
+    request = RequestFactory().get(path)
+    request.user = User.objects.get()
+
+    assert follow_the_reader(lambda request: request.reading.language)(request) == language
 
 
 def test_the_check_finds_words_outside_brackets():
