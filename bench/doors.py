@@ -72,13 +72,13 @@ def prepare(entries: int) -> str:
     from filling import add_conversations, add_workspaces, settle
 
     from knowledge_app.models import Observation
-    from knowledge_app.services.key_values import write_value
-    from memoryhub.flows.intake import record_entries
-    from memoryhub.flows.tokens import SCOPES, issue_token
+    from knowledge_app.services.rows.key_values import write_value
+    from memoryhub.agents.tokens import SCOPES, issue_token
+    from memoryhub.conversations.appending import record_entries
     from memoryhub.lib.search.upkeep import bulk_indexing
     from sessions_app.models import Workspace
     from sessions_app.services.audit import Actor
-    from sessions_app.services.incoming import read_batch
+    from sessions_app.services.parsing import read_batch
 
     add_workspaces(1)
     workspace = Workspace.objects.get()
@@ -101,8 +101,8 @@ def functions(token: str) -> dict[str, Work]:
     """Return the bare calls, each by its number: what REST and MCP call once they have parsed and checked."""
     from django.utils import timezone
 
-    from memoryhub.flows.agents import asking, conversations, knowledge
-    from memoryhub.flows.tokens import authenticate
+    from memoryhub.agents.operations import asking, conversations, knowledge
+    from memoryhub.agents.tokens import authenticate
 
     now = timezone.now()
     caller = authenticate(token, via="rest", now=now)

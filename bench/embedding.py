@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from memoryhub.lib.keywords import keywords_of
+from memoryhub.graph.keywords import keywords_of
 
 DIMENSIONS = 100
 

@@ -35,8 +35,8 @@ from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from knowledge_app.models import MemoryDocument  # noqa: E402
-from knowledge_app.services.editing import save_text  # noqa: E402
-from memoryhub.flows.sync import import_workspace  # noqa: E402
+from knowledge_app.services.documents.editing import save_text  # noqa: E402
+from memoryhub.sync.importing import import_workspace  # noqa: E402
 from sessions_app.models import Entry, Workspace  # noqa: E402
 from sessions_app.services.audit import Actor  # noqa: E402
 

@@ -44,7 +44,7 @@ def prepare(entries: int) -> None:
     from django.utils import timezone
     from filling import add_conversations, add_others, add_workspaces, settle
 
-    from knowledge_app.services.memory import open_document, revise_document
+    from knowledge_app.services.documents.revisions import open_document, revise_document
     from sessions_app.models import Workspace
     from sessions_app.services.audit import Actor
 

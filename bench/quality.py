@@ -35,17 +35,17 @@ from django.utils import timezone  # noqa: E402
 from embedding import serving, word_vectors  # noqa: E402
 
 from knowledge_app.models import Observation  # noqa: E402
-from memoryhub.flows.embedding import request_embedding  # noqa: E402
-from memoryhub.flows.recall import recall  # noqa: E402
-from memoryhub.flows.runs import execute  # noqa: E402
-from memoryhub.flows.search.finding import find  # noqa: E402
-from memoryhub.flows.search.fitting import Scope  # noqa: E402
+from memoryhub.graph.embedding_run import request_embedding  # noqa: E402
 from memoryhub.lib.search.query import parse  # noqa: E402
+from memoryhub.runs.executing import execute  # noqa: E402
+from memoryhub.search.filters import Scope  # noqa: E402
+from memoryhub.search.ranking import find  # noqa: E402
+from memoryhub.search.recall import recall  # noqa: E402
 from sessions_app.models import Entry, Workspace  # noqa: E402
 from sessions_app.services.audit import Actor  # noqa: E402
 from sessions_app.services.entries import append  # noqa: E402
-from sessions_app.services.incoming import read_batch  # noqa: E402
 from sessions_app.services.lifecycle import open_session  # noqa: E402
+from sessions_app.services.parsing import read_batch  # noqa: E402
 
 AGENT = Actor("agent", "bench")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -31,8 +31,8 @@ from django.contrib.auth.models import User  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.test import Client  # noqa: E402
 
-from memoryhub.flows.check import check_memory  # noqa: E402
-from memoryhub.flows.sync import import_workspace  # noqa: E402
+from memoryhub.integrity import check_memory  # noqa: E402
+from memoryhub.sync.importing import import_workspace  # noqa: E402
 from sessions_app.models import Session  # noqa: E402
 from sessions_app.services.audit import Actor  # noqa: E402
 

@@ -29,11 +29,11 @@ from django.db import connection
 from django.utils import timezone
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.editing import save_text
-from memoryhub.flows.live_sync import sync_workspace
-from memoryhub.flows.review import approve, reject
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.documents.editing import save_text
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.runs.review import approve, reject
+from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.syncing import switch_sync

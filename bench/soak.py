@@ -41,13 +41,13 @@ from bench.player import playing  # noqa: E402
 from bench.sharing import agent, killed_syncs  # noqa: E402
 from bench.soak_rest import rest  # noqa: E402
 from knowledge_app.models import MemoryDocument  # noqa: E402
-from memoryhub.flows.check import check_memory  # noqa: E402
-from memoryhub.flows.context import build_context  # noqa: E402
-from memoryhub.flows.intake import record_entries  # noqa: E402
+from memoryhub.conversations.appending import record_entries  # noqa: E402
+from memoryhub.conversations.context import build_context  # noqa: E402
+from memoryhub.integrity import check_memory  # noqa: E402
 from sessions_app.models import Entry, Run, Session, Workspace  # noqa: E402
 from sessions_app.services.audit import Actor  # noqa: E402
 from sessions_app.services.compression import is_due  # noqa: E402
-from sessions_app.services.incoming import read_batch  # noqa: E402
+from sessions_app.services.parsing import read_batch  # noqa: E402
 from sessions_app.services.runs import free_stuck_runs  # noqa: E402
 
 AGENT = Actor("agent", "soak")

@@ -37,14 +37,14 @@ from filling import add_others, add_sessions, add_turns, add_workspaces, settle 
 from hostile import hostile_texts  # noqa: E402
 from stages import Stages, captured_ranks  # noqa: E402
 
-from memoryhub.flows.search.finding import find  # noqa: E402
-from memoryhub.flows.search.fitting import Scope, fit  # noqa: E402
-from memoryhub.flows.search.kinds import ENTRY  # noqa: E402
-from memoryhub.flows.search.listing import newest  # noqa: E402
-from memoryhub.lib.grip_search import search_lines, tokens_of  # noqa: E402
 from memoryhub.lib.search import matching  # noqa: E402
 from memoryhub.lib.search.query import Query, parse  # noqa: E402
 from memoryhub.lib.search.rank import rank  # noqa: E402
+from memoryhub.search.filters import Scope, fit  # noqa: E402
+from memoryhub.search.grip_scoring import search_lines, tokens_of  # noqa: E402
+from memoryhub.search.kinds import ENTRY  # noqa: E402
+from memoryhub.search.listing import newest  # noqa: E402
+from memoryhub.search.ranking import find  # noqa: E402
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH = 50_000

@@ -1,4 +1,4 @@
-"""Where the time of a search goes: the parts of ``memoryhub.flows.search.finding``, each without what it calls."""
+"""Where the time of a search goes: the parts of ``memoryhub.search.ranking``, each without what it calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 from unittest.mock import patch
 
-from memoryhub.flows.search import finding
+from memoryhub.search import ranking as finding
 
 PARTS = {
     "fitting_kinds": "filters",

@@ -33,14 +33,14 @@ from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from memoryhub.flows.context import build_context  # noqa: E402
+from memoryhub.conversations.context import build_context  # noqa: E402
 from memoryhub.lib.layouts.records import EntryRecord  # noqa: E402
 from memoryhub.lib.tokens import count_tokens, counter_for  # noqa: E402
 from sessions_app.models import Session, Workspace  # noqa: E402
 from sessions_app.services.audit import Actor  # noqa: E402
 from sessions_app.services.entries import append  # noqa: E402
-from sessions_app.services.incoming import read_batch  # noqa: E402
 from sessions_app.services.lifecycle import open_session  # noqa: E402
+from sessions_app.services.parsing import read_batch  # noqa: E402
 
 AGENT = Actor("agent", "bench")
 TEXT = "the label service scaled to four replicas before the carrier cut over and nobody noticed the queue " * 3

@@ -1,3 +1,5 @@
+from importlib import import_module
+
 from django.apps import AppConfig
 from django.conf import settings
 from django.contrib.admin.apps import AdminConfig, SimpleAdminConfig
@@ -7,6 +9,10 @@ class MemoryHubConfig(AppConfig):
     name = "memoryhub"
     default_auto_field = "django.db.models.BigAutoField"
     verbose_name = "MemoryHub"
+
+    def ready(self) -> None:
+        """Tell jobs how each kind of them is done."""
+        import_module("memoryhub.job_handlers")
 
 
 class OperatorAdminConfig(AdminConfig):

@@ -17,8 +17,8 @@ from django.conf import settings
 from memoryhub.wsgi import application as django_application
 
 # isort: split
-from memoryhub.forms import MAX_UPLOAD_BYTES  # models can be imported once Django is set up
 from memoryhub.mcp import door
+from memoryhub.sync.forms import MAX_UPLOAD_BYTES
 
 THREADS = 10  # pages are short and SQLite has one writer; more threads would only wait
 BODY_SECONDS, UPLOAD_SECONDS = 60, 900  # in which a body, or one with a file, has to be there

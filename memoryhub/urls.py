@@ -4,10 +4,10 @@ from django.contrib.auth import views as auth_views
 from django.urls import URLPattern, URLResolver, include, path, reverse_lazy
 
 from memoryhub import views
+from memoryhub.accounts.login_forms import LoginForm
+from memoryhub.accounts.setup import operator_exists
 from memoryhub.api.app import docs, no_such_address, unexpected
 from memoryhub.api.app import patterns as api_patterns
-from memoryhub.flows.setup import operator_exists
-from memoryhub.forms import LoginForm
 
 handler500 = unexpected
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -64,7 +64,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("search/facets/", views.search.narrowing, name="hub-search-facets"),
     path("search/complete/", views.search.complete, name="hub-complete-search"),
     path("search/export/", views.search_actions.export_matches, name="hub-export-matches"),
-    path("search/markdown/", views.as_markdown.search, name="hub-search-markdown"),
+    path("search/markdown/", views.search_markdown.search, name="hub-search-markdown"),
     path("search/recent/", views.saved_searches.note, name="hub-note-search"),
     path("search/recent/clear/", views.saved_searches.clear, name="hub-clear-recent"),
     path("search/saved/", views.saved_searches.saved_searches, name="hub-saved-searches"),
@@ -78,7 +78,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("imports/<int:pk>/", views.import_report, name="import-report"),
     path("imports/<int:pk>/cancel/", views.imports.cancel, name="cancel-import"),
     path("work/", views.work.work, name="work"),
-    path("work/rebuild/", views.work.rebuild_search, name="rebuild-search"),
+    path("work/rebuild/", views.search_rebuild.rebuild_search, name="rebuild-search"),
     path("work/<int:pk>/", views.work.job_page, name="job"),
     path("work/<int:pk>/cancel/", views.work.cancel, name="cancel-job"),
     path("work/<int:pk>/retry/", views.work.retry, name="retry-job"),
@@ -116,7 +116,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("w/<slug:slug>/search/complete/", views.search.complete, name="complete-search"),
     path("w/<slug:slug>/search/edit/", views.search_actions.edit_matches, name="edit-matches"),
     path("w/<slug:slug>/search/export/", views.search_actions.export_matches, name="export-matches"),
-    path("w/<slug:slug>/search/markdown/", views.as_markdown.search, name="search-markdown"),
+    path("w/<slug:slug>/search/markdown/", views.search_markdown.search, name="search-markdown"),
     path("w/<slug:slug>/search/around/<int:pk>/", views.search.around, name="search-around"),
     path("w/<slug:slug>/search/recent/", views.saved_searches.note, name="note-search"),
     path("w/<slug:slug>/search/recent/clear/", views.saved_searches.clear, name="clear-recent"),
@@ -150,7 +150,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("w/<slug:slug>/hygiene/verify/", views.hygiene.verify, name="verify-concerns"),
     path("w/<slug:slug>/hygiene/review-by/", views.hygiene.review_by, name="review-concerns"),
     path("w/<slug:slug>/work/", views.work.workspace_work, name="workspace-work"),
-    path("w/<slug:slug>/compress/", views.work.compress_due, name="compress-due"),
+    path("w/<slug:slug>/compress/", views.compress_due_views.compress_due, name="compress-due"),
     path("w/<slug:slug>/runs/", views.runs.run_list, name="runs"),
     path("w/<slug:slug>/runs/consolidate-due/", views.runs.consolidate_due, name="consolidate-due"),
     path("w/<slug:slug>/runs/edit/", views.run_bulk.edit_runs, name="edit-runs"),
@@ -184,7 +184,13 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("w/<slug:slug>/terms/embed/", views.graph.embed_missing, name="embed-terms"),
     path("w/<slug:slug>/terms/rebuild/", views.graph.rebuild, name="rebuild-terms"),
     path("w/<slug:slug>/terms/export/", views.graph.export, name="export-terms"),
-    path("w/<slug:slug>/", include("sessions_app.urls")),
+    path("w/<slug:slug>/terms/<int:pk>/", views.graph_term.term, name="term"),
+    path("w/<slug:slug>/terms/<int:pk>/relate/", views.graph_term.relate, name="relate-terms"),
+    path("w/<slug:slug>/terms/<int:pk>/pin/", views.graph_term.pin_relation, name="pin-relation"),
+    path("w/<slug:slug>/terms/<int:pk>/unpin/", views.graph_term.unpin_relation, name="unpin-relation"),
+    path("w/<slug:slug>/terms/<int:pk>/remove/", views.graph_term.remove_relation, name="remove-relation"),
+    path("w/<slug:slug>/terms/<int:pk>/restore/", views.graph_term.restore_relation, name="restore-relation"),
+    path("w/<slug:slug>/", include("memoryhub.conversations.urls")),
     path("w/<slug:slug>/", include("knowledge_app.urls")),
 ]
 if settings.MEMORYHUB_ADMIN:

@@ -24,11 +24,14 @@ from django.test import Client, TransactionTestCase
 from django.urls import set_urlconf
 from filelock import FileLock
 
-from memoryhub import sign_ins
-from memoryhub.flows.check.database import protections
-from memoryhub.flows.search import completion, counting, dense, finding, listing
-from memoryhub.lib import quick_embedding
+from memoryhub.accounts import middleware as sign_ins
+from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import install_sql, remove_sql
+from memoryhub.search import completion, listing
+from memoryhub.search import counts as counting
+from memoryhub.search import query_embedding as quick_embedding
+from memoryhub.search import ranking as finding
+from memoryhub.search import semantic as dense
 from sessions_app.models import Membership, Workspace
 
 ASKS_A_DATABASE = {"db", "transactional_db", "live_server"}

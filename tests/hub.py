@@ -8,12 +8,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.runs import execute
+from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.entries import Appended, append
-from sessions_app.services.incoming import read_batch
 from sessions_app.services.lifecycle import open_session
+from sessions_app.services.parsing import read_batch
 from sessions_app.services.runs import request_run
 
 NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)

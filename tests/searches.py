@@ -7,11 +7,11 @@ from itertools import count
 from typing import Any
 
 from knowledge_app.models import HistoryEntry, KnowledgeEntry, Observation
-from memoryhub.flows.search import Found, Scope, find
-from memoryhub.flows.search.answer import text_of
-from memoryhub.flows.search.finding import Wishes
-from memoryhub.flows.search.listing import newest
 from memoryhub.lib.search.query import Query, parse
+from memoryhub.search import Found, Scope, find
+from memoryhub.search.listing import newest
+from memoryhub.search.ranking import Wishes
+from memoryhub.search.results import text_of
 from sessions_app.models import Entry, Workspace
 from tests.hub import NOW, add, open_at
 

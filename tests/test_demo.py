@@ -5,9 +5,9 @@ import pytest
 from django.core.management import call_command
 
 from knowledge_app.models import HeldChange, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation, Term
-from knowledge_app.services.origins import line_origins
+from knowledge_app.services.documents.origins import line_origins
 from memoryhub.demo import write_demo
-from memoryhub.flows.check import check_memory
+from memoryhub.integrity import check_memory
 from memoryhub.lib.folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import read_folder

@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.template.loader import get_template
 
-from memoryhub.flows.check.database import protections
+from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import installed_triggers, trigger_names
 from tests.web.test_access import routes
 

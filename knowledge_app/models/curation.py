@@ -90,7 +90,7 @@ class HygieneScore(models.Model):
 class Forgotten(models.Model):
     """The tombstone and receipt of what was forgotten: what kind of thing, how much of it, and never what it said.
 
-    ``digests`` are keyed hashes by which imports know the words again (``memoryhub.lib.forget``).
+    ``digests`` are keyed hashes by which imports know the words again (``memoryhub.forgetting.matching``).
     """
 
     class Kind(models.TextChoices):

@@ -1,4 +1,4 @@
-from knowledge_app.views import cache, editing, facts, graph, keyvalues, knowledge, observations, scratch
+from knowledge_app.views import cache, editing, facts, keyvalues, knowledge, observations, scratch
 from knowledge_app.views.history import edit_history, history, note_history
 from knowledge_app.views.memory import document, document_news, documents
 
@@ -10,7 +10,6 @@ __all__ = [
     "edit_history",
     "editing",
     "facts",
-    "graph",
     "history",
     "keyvalues",
     "knowledge",

@@ -13,10 +13,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from knowledge_app.services.changes import SENTENCES
-from knowledge_app.services.edit_tables import TABLES
-from knowledge_app.services.edits import NothingChosen, is_final
-from knowledge_app.services.tables import EXPORTS
+from knowledge_app.services.rows.changes import SENTENCES
+from knowledge_app.services.rows.edit_tables import TABLES
+from knowledge_app.services.rows.edits import NothingChosen, is_final
+from knowledge_app.services.rows.spreadsheet_columns import EXPORTS
 from memoryhub.lib.choosing import Action
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError

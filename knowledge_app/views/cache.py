@@ -9,9 +9,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.forms import CacheFilterForm
 from knowledge_app.models import CachedResponse
-from knowledge_app.services.cache import expired, figures, is_expired
-from knowledge_app.services.edits import edit_rows
-from knowledge_app.services.files import cache_file
+from knowledge_app.services.rows.cached_responses import expired, figures, is_expired
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.to_files import cache_file
 from knowledge_app.views.bulk import answer_edit, list_address
 from knowledge_app.views.extra import further_fields
 from memoryhub.lib.choosing import Action, chosen_keys

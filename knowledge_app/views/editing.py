@@ -11,8 +11,8 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.forms import EditForm, FactForm
 from knowledge_app.models import Fact, FactSource, MemoryDocument
-from knowledge_app.services.compaction import apply_compaction, plan_compaction
-from knowledge_app.services.editing import (
+from knowledge_app.services.documents.compaction import apply_compaction, plan_compaction
+from knowledge_app.services.documents.editing import (
     NAMES,
     EditConflict,
     bring_back,
@@ -21,7 +21,7 @@ from knowledge_app.services.editing import (
     save_text,
     start_document,
 )
-from knowledge_app.services.origins import line_origins
+from knowledge_app.services.documents.origins import line_origins
 from knowledge_app.views.memory import show_invisible
 from memoryhub.lib.diff import diff_lines
 from memoryhub.lib.errors import MemoryHubError

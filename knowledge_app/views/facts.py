@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Fact, MemoryDocument
-from knowledge_app.services.edits import NothingChosen, edit_rows
-from knowledge_app.services.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
+from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
+from knowledge_app.services.rows.edits import NothingChosen, edit_rows
 from knowledge_app.views.bulk import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from knowledge_app.views.editing import find_document
 from knowledge_app.views.memory import show_invisible

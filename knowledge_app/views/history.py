@@ -15,8 +15,8 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.forms import HistoryFilterForm
 from knowledge_app.models import HistoryEntry
-from knowledge_app.services.edits import NothingChosen, edit_rows
-from knowledge_app.services.history import add_note
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.rows.edits import NothingChosen, edit_rows
 from knowledge_app.views.bulk import EXPORT, answer_chosen, list_address
 from knowledge_app.views.extra import Fields, with_further_fields
 from memoryhub.lib.choosing import Action, chosen_keys

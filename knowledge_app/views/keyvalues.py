@@ -14,11 +14,11 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from knowledge_app.forms import KeyValueFilterForm, KeyValueForm
 from knowledge_app.models import KeyValue
-from knowledge_app.services import key_values as service
-from knowledge_app.services.added import edit_of, note_added
-from knowledge_app.services.edits import edit_rows
-from knowledge_app.services.files import key_values_file
-from knowledge_app.services.restoring import restore_row
+from knowledge_app.services.rows import key_values as service
+from knowledge_app.services.rows.added import edit_of, note_added
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.restoring import restore_row
+from knowledge_app.services.rows.to_files import key_values_file
 from knowledge_app.views.bulk import EXPORT, RETURN, WITHDRAW, answer_chosen, answer_edit, list_address
 from memoryhub.lib.choosing import asked_for, chosen_keys
 from memoryhub.lib.downloads import download

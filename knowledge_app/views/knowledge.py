@@ -16,11 +16,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.forms import KnowledgeFilterForm, KnowledgeForm
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services import knowledge as service
-from knowledge_app.services.added import edit_of, note_added
-from knowledge_app.services.edits import edit_rows
-from knowledge_app.services.files import knowledge_file
-from knowledge_app.services.restoring import restore_row
+from knowledge_app.services.rows import knowledge as service
+from knowledge_app.services.rows.added import edit_of, note_added
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.restoring import restore_row
+from knowledge_app.services.rows.to_files import knowledge_file
 from knowledge_app.views.bulk import (
     EXPORT,
     RETURN,

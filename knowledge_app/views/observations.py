@@ -13,11 +13,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.forms import ObservationFilterForm, ObservationForm
 from knowledge_app.models import Confirmation, Observation
-from knowledge_app.services.added import note_added
-from knowledge_app.services.edits import edit_rows
-from knowledge_app.services.files import observations_file
-from knowledge_app.services.observations import BadObservation, Said, decide, store
-from knowledge_app.services.restoring import restore_row
+from knowledge_app.services.rows.added import note_added
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.observations import BadObservation, Said, decide, store
+from knowledge_app.services.rows.restoring import restore_row
+from knowledge_app.services.rows.to_files import observations_file
 from knowledge_app.views.bulk import (
     EXPORT,
     RETURN,

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
-from knowledge_app.services.scratch import end_run
+from knowledge_app.services.rows.scratchpads import end_run
 from sessions_app.access import get_workspace, person
 from sessions_app.models import Membership
 

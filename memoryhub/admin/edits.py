@@ -15,9 +15,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.changes import SENTENCES
-from knowledge_app.services.edit_tables import TABLES
-from knowledge_app.services.edits import edit_rows
+from knowledge_app.services.rows.changes import SENTENCES
+from knowledge_app.services.rows.edit_tables import TABLES
+from knowledge_app.services.rows.edits import edit_rows
 from memoryhub.admin.choosing import Chosen, chosen_rows, confirm
 from memoryhub.admin.forms import EditForm
 from memoryhub.lib.errors import MemoryHubError
@@ -53,7 +53,7 @@ def edit_action(
     form: type[EditForm] | None = None,
     help_text: StrOrPromise = "",
 ) -> Action:
-    """Return an admin action that does one of ``knowledge_app.services.changes`` to what was chosen.
+    """Return an admin action that does one of ``knowledge_app.services.rows.changes`` to what was chosen.
 
     ``form``: what to ask for before; without one the edit is done at once, and can be undone.
     """

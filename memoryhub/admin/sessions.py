@@ -19,12 +19,12 @@ from memoryhub.admin.choosing import chosen_rows, confirm
 from memoryhub.admin.forms import ConfirmForm
 from memoryhub.admin.reading import ReadOnlyAdmin
 from memoryhub.admin.tables import ExportAdmin
-from memoryhub.flows.sessions import archive_and_clear
-from memoryhub.flows.transfer import export_sessions
 from sessions_app.access import person
 from sessions_app.models import AppendReceipt, DailyTotal, DeletedSession, Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor, record
+from sessions_app.services.folding import archive_and_clear
 from sessions_app.services.runs import request_run
+from sessions_app.services.transfer import export_sessions
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -28,13 +28,13 @@ from import_export.resources import Resource
 from import_export.results import Result
 from import_export.tmp_storages import BaseStorage
 
-from knowledge_app.services.table_imports import take_table
-from knowledge_app.services.table_rows import TAKING, Judged
 from memoryhub.admin.reading import ReadOnlyAdmin
-from memoryhub.flows.tables import EXPORTS, export_table
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tables import Table, check_size
 from memoryhub.lib.tables.files import FORMATS
+from memoryhub.spreadsheets.exporting import EXPORTS, export_table
+from memoryhub.spreadsheets.importing import take_table
+from memoryhub.spreadsheets.rows import TAKING, Judged
 from sessions_app.access import person
 
 SHOWN_ROWS = 200
@@ -160,7 +160,7 @@ class TableResult(Result):  # type: ignore[misc]
 
 
 class TableResource(Resource):  # type: ignore[misc]
-    """A table of ``memoryhub.flows.tables``, as the package asks for it."""
+    """A table of ``memoryhub.spreadsheets.exporting``, as the package asks for it."""
 
     table = ""
 
@@ -190,7 +190,7 @@ class TableResource(Resource):  # type: ignore[misc]
 
 
 class ExportAdmin(ExportMixin, ReadOnlyAdmin):  # type: ignore[misc]
-    """Rows to look at and to export, as filters and search leave them. ``table``: see memoryhub.flows.tables."""
+    """Rows to look at and to export, as filters and search leave them. ``table``: see memoryhub.spreadsheets.exporting."""
 
     table = ""
     export_form_class = ExportForm

@@ -8,12 +8,12 @@ from django.http import HttpRequest
 from django.utils import timezone
 from ninja import Query, Router, Status
 
+from memoryhub.agents.operations import asking as flow
 from memoryhub.api import answers as out
 from memoryhub.api import requests as given
 from memoryhub.api.conversations import run_answer
 from memoryhub.api.door import ANY, CONSOLIDATE, READ, caller_of
 from memoryhub.api.parameters import Cursor, Kinds, Limit, RowId
-from memoryhub.flows.agents import asking as flow
 from sessions_app.models import Run
 
 router = Router(tags=["Search and runs"])

@@ -18,8 +18,8 @@ from django.views.decorators.csrf import csrf_exempt
 from ninja.parser import Parser
 from ninja.security import HttpBearer
 
+from memoryhub.agents.tokens import SCOPES, Caller, authenticate, require, shown_token, spend_call
 from memoryhub.api.problems import expected, problem
-from memoryhub.flows.tokens import SCOPES, Caller, authenticate, require, shown_token, spend_call
 from memoryhub.lib import retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import NO_NUMBER, TWICE, BadJSON, clean_text, decode_json

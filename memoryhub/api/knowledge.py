@@ -8,12 +8,12 @@ from django.http import HttpRequest
 from django.utils import timezone
 from ninja import Query, Router, Status
 
-from knowledge_app.services.observations import Said
+from knowledge_app.services.rows.observations import Said
+from memoryhub.agents.operations import knowledge as flow
 from memoryhub.api import answers as out
 from memoryhub.api import requests as given
 from memoryhub.api.door import APPEND, EDIT, READ, caller_of
 from memoryhub.api.parameters import Cursor, Limit, RowId, Text
-from memoryhub.flows.agents import knowledge as flow
 
 router = Router(tags=["Knowledge, observations, values, cache"])
 ValueKey = Annotated[str, Query(min_length=1, max_length=512)]

@@ -7,8 +7,8 @@ from typing import Annotated
 from ninja import Path, Query
 from pydantic import AfterValidator
 
-from memoryhub.flows.search import KINDS
 from memoryhub.lib.gate import clean_text
+from memoryhub.search import KINDS
 
 RowId = Annotated[int, Path(ge=1, lt=2**63)]
 Name = Annotated[str, Path(min_length=1, max_length=200), AfterValidator(clean_text)]

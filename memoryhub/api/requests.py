@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from sessions_app.services.incoming import KINDS, ROLES
+from sessions_app.services.parsing import KINDS, ROLES
 
 SAYS = r"\S"  # at least a character that can be seen
 Key = Annotated[

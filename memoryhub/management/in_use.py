@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from django.core.management.base import CommandError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from memoryhub.flows.backups.errors import NoLock, RestoreUnderWay
-from memoryhub.flows.backups.running import using_database
+from memoryhub.backups.errors import NoLock, RestoreUnderWay
+from memoryhub.backups.running import using_database
 
 
 @contextmanager

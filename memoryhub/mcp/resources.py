@@ -14,8 +14,8 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, Resource
 
-from memoryhub.flows.agents import conversations, memory
-from memoryhub.flows.tokens import Caller
+from memoryhub.agents.operations import conversations, memory
+from memoryhub.agents.tokens import Caller
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.gate import clean_text
 from memoryhub.mcp.calling import HubContext, RequestContext, call

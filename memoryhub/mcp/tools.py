@@ -1,4 +1,4 @@
-"""The tools, named as grid's own agent names them. Each is one call of ``memoryhub.flows.agents``."""
+"""The tools, named as grid's own agent names them. Each is one call of ``memoryhub.agents.operations``."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import CallToolResult, ToolAnnotations
 from pydantic import AfterValidator, BaseModel, Field
 
-from knowledge_app.services import editing, key_values, observations
-from knowledge_app.services.observations import Said
-from memoryhub.flows.agents import asking, knowledge, memory
-from memoryhub.flows.search import KINDS
-from memoryhub.flows.tokens import Caller
+from knowledge_app.services.documents import editing
+from knowledge_app.services.rows import key_values, observations
+from knowledge_app.services.rows.observations import Said
+from memoryhub.agents.operations import asking, knowledge, memory
+from memoryhub.agents.tokens import Caller
 from memoryhub.lib.gate import clean_text
 from memoryhub.mcp import shapes
 from memoryhub.mcp.calling import HubContext, answer
+from memoryhub.search import KINDS
 from sessions_app.models.conversations import KEY_LENGTH
 
 MAX_QUERY = 2_000

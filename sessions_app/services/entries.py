@@ -18,7 +18,7 @@ from memoryhub.lib.search.upkeep import bulk_indexing
 from memoryhub.lib.tokens import TokenCounter, counter_for
 from sessions_app.models import AppendReceipt, Entry, Session, Summary
 from sessions_app.services.audit import Actor, record
-from sessions_app.services.incoming import batch_hash
+from sessions_app.services.parsing import batch_hash
 from sessions_app.services.totals import add_entries
 
 BATCH_ROWS = 500

@@ -11,8 +11,8 @@ from django.db import connection
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.config import SchemathesisConfig
 
+from memoryhub.agents.tokens import SCOPES
 from memoryhub.api.app import schema
-from memoryhub.flows.tokens import SCOPES
 from memoryhub.wsgi import application
 from tests.api.conftest import caller, one_connection, token_for
 

@@ -10,8 +10,8 @@ from django.test import Client
 from django.utils import timezone
 
 from knowledge_app.models import HistoryEntry
-from memoryhub.flows.agents.memory import append_history
-from memoryhub.flows.tokens import issue_token, revoke_token
+from memoryhub.agents.operations.memory import append_history
+from memoryhub.agents.tokens import issue_token, revoke_token
 from memoryhub.models import ApiToken
 from sessions_app.models import Session, Workspace
 from tests.api.conftest import OLGA, caller, token_for
@@ -193,7 +193,7 @@ def test_what_nobody_expected_is_a_problem_too(workspace, monkeypatch):
     def fail(*_args, **_options):
         raise RuntimeError("secret inside")
 
-    monkeypatch.setattr("memoryhub.flows.agents.asking.answer", fail)
+    monkeypatch.setattr("memoryhub.agents.operations.asking.answer", fail)
     client = Client(raise_request_exception=False)
 
     answer = client.get("/api/v1/search?query=a", headers={"Authorization": f"Bearer {token_for(workspace)}"})

@@ -1,8 +1,8 @@
 import pytest
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument
-from knowledge_app.services import proposals
-from memoryhub.flows.check import check_memory
+from knowledge_app.services.documents import proposals
+from memoryhub.integrity import check_memory
 
 pytestmark = pytest.mark.django_db
 TEXT = "# Pool\n\n" + "".join(f"- fact number {n} is known\n" for n in range(20))

@@ -3,7 +3,7 @@ import json
 import pytest
 from django.utils import timezone
 
-from memoryhub.flows.check import check_memory
+from memoryhub.integrity import check_memory
 from memoryhub.models import AccessedRow, AccessRecord
 from sessions_app.models import AuditRecord, Entry, Run, Session, Workspace
 from tests.api.conftest import caller, token_for

@@ -9,8 +9,8 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from knowledge_app.models import KnowledgeEntry
-from memoryhub.flows.runs import execute
 from memoryhub.lib.layouts.grip import content_id
+from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Workspace
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -13,11 +13,11 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from knowledge_app.models import MemoryDocument
-from knowledge_app.services.outside import take_document
+from knowledge_app.services.documents.outside_edits import take_document
 from memoryhub.demo import write_demo
-from memoryhub.flows.runs import execute
-from memoryhub.flows.sync import import_workspace
 from memoryhub.lib.layouts.records import DocumentRecord
+from memoryhub.runs.executing import execute
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor
 from tests.hub import open_at, talk

@@ -7,10 +7,10 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.knowledge import add_knowledge
-from memoryhub.flows.intake import record_entries
+from knowledge_app.services.rows.knowledge import add_knowledge
+from memoryhub.conversations.appending import record_entries
 from sessions_app.models import Workspace
-from sessions_app.services.incoming import read_batch
+from sessions_app.services.parsing import read_batch
 from tests.hub import AGENT, open_at, talk
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from knowledge_app.models import KnowledgeEntry
 from memoryhub.demo import write_demo
-from memoryhub.flows.sync import import_workspace
+from memoryhub.sync.importing import import_workspace
 from sessions_app.services.audit import Actor
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -12,13 +12,13 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import HeldChange, KnowledgeEntry, MemoryDocument
-from knowledge_app.services.editing import save_text
-from knowledge_app.services.knowledge import add_knowledge
+from knowledge_app.services.documents.editing import save_text
+from knowledge_app.services.rows.knowledge import add_knowledge
+from memoryhub.accounts.setup import issue_setup_token
 from memoryhub.client import MemoryHub
-from memoryhub.flows.live_sync import sync_workspace
-from memoryhub.flows.runs import execute
-from memoryhub.flows.setup import issue_setup_token
-from memoryhub.flows.sync import import_workspace
+from memoryhub.runs.executing import execute
+from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Entry, Run, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.syncing import switch_sync

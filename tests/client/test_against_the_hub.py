@@ -14,6 +14,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.utils import timezone
 
+from memoryhub.agents.tokens import issue_token
 from memoryhub.api import answers
 from memoryhub.client import (
     AsyncMemoryHub,
@@ -25,7 +26,6 @@ from memoryhub.client import (
     Refused,
     results,
 )
-from memoryhub.flows.tokens import issue_token
 from sessions_app.models import Entry, Workspace
 from tests.client.conftest import finish
 from tests.hub import PERSON

@@ -8,12 +8,12 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from knowledge_app.models import Concern, HeldChange, MemoryDocument
-from knowledge_app.services.outside import SYNC
-from memoryhub.flows.attention import needs_of
-from memoryhub.flows.imports import uploads
-from memoryhub.flows.need import Need
-from memoryhub.flows.reach import reach_of, whole_reach
+from knowledge_app.services.documents.outside_edits import SYNC
+from memoryhub.dashboard.attention import needs_of
+from memoryhub.dashboard.items import Need
+from memoryhub.dashboard.scope import reach_of, whole_reach
 from memoryhub.models import Job
+from memoryhub.sync.import_requests import uploads
 from sessions_app.models import (
     ImportProblem,
     ImportReport,

@@ -17,18 +17,18 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 
-from memoryhub.flows.backups import folder, making, postgres, restoring, sqlite
-from memoryhub.flows.backups.errors import BackupFailed, BackupUnderWay, HubRuns, RestoreRefused
-from memoryhub.flows.backups.making import make_backup, only_backup
-from memoryhub.flows.backups.restoring import Restored, holds_rows, restore_backup
-from memoryhub.flows.backups.running import alone_with_database, using_database
-from memoryhub.flows.check import Broken, CheckResult
-from memoryhub.flows.intake import record_entries
-from memoryhub.lib import sealed
-from memoryhub.lib.backup_file import BadBackup, content_of, unpack_backup, write_backup_file
+from memoryhub.backups import encryption as sealed
+from memoryhub.backups import folder, making, postgres, restoring, sqlite
+from memoryhub.backups.archive import BadBackup, content_of, unpack_backup, write_backup_file
+from memoryhub.backups.errors import BackupFailed, BackupUnderWay, HubRuns, RestoreRefused
+from memoryhub.backups.making import make_backup, only_backup
+from memoryhub.backups.restoring import Restored, holds_rows, restore_backup
+from memoryhub.backups.running import alone_with_database, using_database
+from memoryhub.conversations.appending import record_entries
+from memoryhub.integrity import Broken, CheckResult
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import AuditRecord
-from sessions_app.services.incoming import read_batch
+from sessions_app.services.parsing import read_batch
 from tests.hub import AGENT, NOW, PERSON
 
 ON_POSTGRES = bool(hub.DATABASES["default"]["ENGINE"].endswith("postgresql"))

@@ -21,11 +21,11 @@ from knowledge_app.models import (
     Term,
     TermRelation,
 )
-from knowledge_app.services.memory import revise_document
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.context import build_context
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.documents.revisions import revise_document
+from memoryhub.conversations.context import build_context
+from memoryhub.integrity import check_memory
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.audit import Actor
 from tests.markup import live_markup

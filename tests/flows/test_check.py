@@ -23,16 +23,16 @@ from knowledge_app.models import (
     RowVector,
     Term,
 )
-from knowledge_app.services.edits import edit_rows
-from knowledge_app.services.graph import take_graph
-from knowledge_app.services.history import take_history
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.knowledge import add_knowledge
-from knowledge_app.services.observations import Said, store
-from knowledge_app.services.outside import take_document
-from memoryhub.flows import check
-from memoryhub.flows.check import CHECKS, check_memory, database
-from memoryhub.flows.check.database import protections
+from knowledge_app.services.documents.history import take_history
+from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge
+from knowledge_app.services.rows.observations import Said, store
+from memoryhub import integrity as check
+from memoryhub.graph.graph import take_graph
+from memoryhub.integrity import CHECKS, check_memory, database
+from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import remove_sql
 from memoryhub.lib.layouts.records import (
     DocumentRecord,
@@ -55,7 +55,7 @@ from sessions_app.models import (
     Summary,
     Workspace,
 )
-from sessions_app.services.intake import take_session
+from sessions_app.services.importing import take_session
 from sessions_app.services.sources import path_hash
 from tests.hub import PERSON, add, compress, open_at, talk, turn
 from tests.records import entry_record, session_record

@@ -14,16 +14,16 @@ from django.utils import timezone
 from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
-from knowledge_app.services.memory import revise_document
-from knowledge_app.services.outside import take_document
-from knowledge_app.services.review import hunks_of
-from memoryhub.flows import consolidate as flow
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.consolidate import request_if_due
-from memoryhub.flows.review import approve, approve_run, reject
-from memoryhub.flows.runs import execute, undo_run
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.documents.held_changes import hunks_of
+from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.documents.revisions import revise_document
+from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import DocumentRecord
+from memoryhub.runs import consolidate as flow
+from memoryhub.runs.consolidate import request_if_due
+from memoryhub.runs.executing import execute, undo_run
+from memoryhub.runs.review import approve, approve_run, reject
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.compression import PlanStale
 from sessions_app.services.lifecycle import delete_session

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowledge_app.services.outside import take_document
-from memoryhub.flows.context import build_context, context_text
+from knowledge_app.services.documents.outside_edits import take_document
+from memoryhub.conversations.context import build_context, context_text
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Session, Workspace
 from tests.hub import NOW, add, compress, open_at, talk, turn

@@ -12,14 +12,16 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from knowledge_app.models import KnowledgeEntry, Observation, RowVector
-from knowledge_app.services.forget import Wish, apply_forget, plan_forget
-from knowledge_app.services.row_vectors import SOURCES
-from memoryhub.flows.embedding import request_embedding, request_if_due, request_where_due
-from memoryhub.flows.row_embedding import row_outlook
-from memoryhub.flows.runs import execute
-from memoryhub.flows.search import KINDS, Wishes, dense, kept_vectors
-from memoryhub.flows.search.answer import explanation
-from memoryhub.lib import quick_embedding
+from memoryhub.forgetting.rows import Wish, apply_forget, plan_forget
+from memoryhub.graph.embedding_run import request_embedding, request_if_due, request_where_due
+from memoryhub.graph.row_embedding import row_outlook
+from memoryhub.graph.row_vectors import SOURCES
+from memoryhub.runs.executing import execute
+from memoryhub.search import KINDS, Wishes
+from memoryhub.search import query_embedding as quick_embedding
+from memoryhub.search import semantic as dense
+from memoryhub.search import vector_cache as kept_vectors
+from memoryhub.search.results import explanation
 from sessions_app.models import Run, Workspace
 from sessions_app.services.lifecycle import delete_session
 from tests.embedder import Embedder

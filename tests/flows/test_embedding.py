@@ -10,17 +10,17 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from knowledge_app.models import KnowledgeEntry, Observation, SemanticGraph, Term, TermRelation
-from knowledge_app.services.embedding import store_batch
-from knowledge_app.services.graph import expand, take_graph
-from knowledge_app.services.graph_export import graph_document
-from memoryhub.flows import embedding
-from memoryhub.flows.embedding import outlook, request_embedding, request_if_due, request_where_due
-from memoryhub.flows.model import embedding_settings_for
-from memoryhub.flows.runs import execute
+from memoryhub.graph import embedding_run as embedding
+from memoryhub.graph.embedding_run import outlook, request_embedding, request_if_due, request_where_due
+from memoryhub.graph.export import graph_document
+from memoryhub.graph.graph import expand, take_graph
+from memoryhub.graph.nearest import MOST
+from memoryhub.graph.terms import store_batch
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from memoryhub.lib.llm import ModelNotSet, ModelRefused
-from memoryhub.lib.nearness import MOST
+from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.services.model_choice import embedding_settings_for
 from sessions_app.services.runs import cancel_run
 from tests.embedder import Embedder
 from tests.hub import NOW, PERSON

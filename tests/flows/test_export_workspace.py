@@ -11,12 +11,12 @@ import pytest
 from django.db import connection
 
 from knowledge_app.models import HistoryEntry, KeyValue, KnowledgeEntry, MemoryDocument
-from memoryhub.flows import export_workspace as flow
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.export_plan import plan_export
-from memoryhub.flows.export_workspace import ExportRefused, export_workspace, write_archive
-from memoryhub.flows.sync import import_workspace
+from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.snapshot import LAYOUTS
+from memoryhub.sync import exporting as flow
+from memoryhub.sync.export_plan import plan_export
+from memoryhub.sync.exporting import ExportRefused, export_workspace, write_archive
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, Entry, Session, Workspace
 from sessions_app.services.lifecycle import clear_session
 from tests.hub import NOW, PERSON, add, compress, open_at, talk, turn

@@ -10,12 +10,12 @@ from django.utils import timezone
 from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import Confirmation, Observation
-from knowledge_app.services.observations import Said, store
-from memoryhub.flows.extract import MOST_CHARS, request_extraction, request_if_due
-from memoryhub.flows.intake import record_entries
-from memoryhub.flows.runs import execute
+from knowledge_app.services.rows.observations import Said, store
+from memoryhub.conversations.appending import record_entries
+from memoryhub.runs.executing import execute
+from memoryhub.runs.extract import MOST_CHARS, request_extraction, request_if_due
 from sessions_app.models import Run, Workspace
-from sessions_app.services.incoming import read_batch
+from sessions_app.services.parsing import read_batch
 from tests.hub import AGENT, NOW, PERSON, add, open_at
 
 pytestmark = pytest.mark.django_db

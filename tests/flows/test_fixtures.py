@@ -20,10 +20,10 @@ from knowledge_app.models import (
     Term,
     TermRelation,
 )
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.context import build_context
-from memoryhub.flows.sync import import_workspace
+from memoryhub.conversations.context import build_context
+from memoryhub.integrity import check_memory
 from memoryhub.lib.vectors import unpack
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry, Session
 from sessions_app.services.audit import Actor
 from tests.shared import FIXTURES

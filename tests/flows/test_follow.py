@@ -6,12 +6,12 @@ import pytest
 from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
-from knowledge_app.services.editing import save_text
-from memoryhub.flows import follow
-from memoryhub.flows.follow import follow_workspaces, followed_workspaces
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.documents.editing import save_text
 from memoryhub.lib.folder import Folder
 from memoryhub.lib.layouts.places import places_to_watch
+from memoryhub.sync import watching as follow
+from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.watching import follow_workspaces, followed_workspaces
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.syncing import switch_sync

@@ -23,17 +23,17 @@ from knowledge_app.models import (
     MemoryDocument,
     Observation,
 )
-from knowledge_app.services import forget_rules
-from knowledge_app.services.edits import edit_rows
-from knowledge_app.services.files import key_values_file, knowledge_file
-from knowledge_app.services.forget import ForgetChanged, NothingToForget, Wish, apply_forget, lift, plan_forget
-from knowledge_app.services.history import add_note
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.knowledge import add_knowledge
-from knowledge_app.services.memory import open_document, revise_document
-from knowledge_app.services.observations import Said, store
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.documents.revisions import open_document, revise_document
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge
+from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.to_files import key_values_file, knowledge_file
+from memoryhub.forgetting import rules as forget_rules
+from memoryhub.forgetting.rows import ForgetChanged, NothingToForget, Wish, apply_forget, lift, plan_forget
+from memoryhub.integrity import check_memory
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, DeletedSession, Entry, Session, Workspace
 from sessions_app.services.audit import open_guard
 from tests.hub import NOW, PERSON, add, open_at, talk

@@ -10,16 +10,16 @@ from django.contrib.auth.models import User
 from django.contrib.contenttypes.models import ContentType
 
 from knowledge_app.models import EditedRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
-from knowledge_app.services.cache import keep
-from knowledge_app.services.edits import edit_rows, undo_edit
-from knowledge_app.services.forget import Wish, apply_forget, plan_forget
-from knowledge_app.services.history import append_history
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.knowledge import add_knowledge
-from knowledge_app.services.observations import Said, store
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.documents.history import append_history
+from knowledge_app.services.rows.cached_responses import keep
+from knowledge_app.services.rows.edits import edit_rows, undo_edit
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge
+from knowledge_app.services.rows.observations import Said, store
+from memoryhub.forgetting.rows import Wish, apply_forget, plan_forget
+from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import HistoryRecord
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, DeletedSession, Entry, ImportProblem, Run, Session, SourceFile, Workspace
 from sessions_app.services.lifecycle import delete_session
 from sessions_app.services.runs import LeaseLost, claim_run, finish_run, request_run

@@ -12,11 +12,11 @@ import pytest
 from django.utils import timezone
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, MemoryDocument
-from knowledge_app.services.history import add_note
-from knowledge_app.services.memory import open_document, revise_document
-from memoryhub.flows.grip_search import search_history, search_knowledge, search_memory
-from memoryhub.flows.sync import import_workspace
-from memoryhub.lib.grip_search import HEADING, STOP
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.documents.revisions import open_document, revise_document
+from memoryhub.search.grip import search_history, search_knowledge, search_memory
+from memoryhub.search.grip_scoring import HEADING, STOP
+from memoryhub.sync.importing import import_workspace
 from tests.hub import PERSON
 from tests.shared import FIXTURES
 

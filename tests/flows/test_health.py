@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 from django.utils import timezone
 
-from memoryhub.flows.health import Consolidations, Gauge, growth_points, health_of
+from memoryhub.dashboard.health import Consolidations, Gauge, growth_points, health_of
 from memoryhub.models import AccessRecord, ApiToken
 from sessions_app.models import Run, Session, Workspace
 from tests.hub import add, open_at, turn

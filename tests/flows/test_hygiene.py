@@ -8,13 +8,14 @@ import pytest
 from django.utils import timezone
 
 from knowledge_app.models import CachedResponse, Concern, Fact, HygieneScore, KeyValue, KnowledgeEntry, Observation
-from knowledge_app.services import concerns
-from knowledge_app.services.concerns import WEIGHTS, score_of
-from knowledge_app.services.editing import save_text, start_document
-from knowledge_app.services.settling import dismiss
-from memoryhub.flows import hygiene, upkeep
-from memoryhub.flows.hygiene import request_due, request_scan
-from memoryhub.flows.runs import execute
+from knowledge_app.services.documents.editing import save_text, start_document
+from memoryhub import worker as upkeep
+from memoryhub.hygiene import concerns
+from memoryhub.hygiene import scanning as hygiene
+from memoryhub.hygiene.concerns import WEIGHTS, score_of
+from memoryhub.hygiene.resolving import dismiss
+from memoryhub.hygiene.scanning import request_due, request_scan
+from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.runs import cancel_run
 from tests.hub import NOW, PERSON, add, open_at
@@ -308,7 +309,7 @@ def test_a_cancelled_scan_writes_nothing(workspace, monkeypatch):
 
 def test_a_scan_tells_how_far_it_is(workspace, monkeypatch):
     told = []
-    monkeypatch.setattr("knowledge_app.services.memory_rows.BATCH_ROWS", 2)
+    monkeypatch.setattr("memoryhub.hygiene.rows.BATCH_ROWS", 2)
     monkeypatch.setattr(hygiene, "renew_lease", lambda _run, **values: told.append(tuple(values.values())))
     for number in range(3):
         knowledge(workspace, f"tea number{number}")

@@ -15,16 +15,18 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from memoryhub.flows import job_progress, job_work
-from memoryhub.flows.at_work import at_work, lives, worker_lives, working
-from memoryhub.flows.downloads import discard_downloads, file_of, remove_old_downloads
-from memoryhub.flows.imports import cancel_import, carry_out_import, import_name, run_import, take_up_imports
-from memoryhub.flows.jobs import JobNotFitting, cancel_job, do_next_job, execute_job, request_job, take_up_jobs
-from memoryhub.flows.work_list import import_piece, job_piece, live_count
+from memoryhub import job_handlers as job_work
+from memoryhub.jobs import progress as job_progress
+from memoryhub.jobs.downloads import discard_downloads, file_of, remove_old_downloads
+from memoryhub.jobs.heartbeat_files import at_work, lives, worker_lives, working
+from memoryhub.jobs.labels import work_row
+from memoryhub.jobs.listing import import_piece, job_piece, live_count
+from memoryhub.jobs.names import import_name
+from memoryhub.jobs.queue import JobNotFitting, cancel_job, do_next_job, execute_job, request_job, take_up_jobs
 from memoryhub.lib.search.operations import indexes
 from memoryhub.lib.search.upkeep import faults
 from memoryhub.models import Job
-from memoryhub.views.work_words import work_row
+from memoryhub.sync.import_requests import cancel_import, carry_out_import, run_import, take_up_imports
 from sessions_app.models import AuditRecord, ImportReport, Run, Session, SourceFile, Summary, Workspace
 from tests.hub import PERSON, open_at, talk
 
@@ -233,7 +235,7 @@ def test_a_late_worker_writes_nothing_over_the_one_that_has_its_job(due, monkeyp
     def lose(*_args):
         Job.objects.update(started_at=timezone.now() + timedelta(minutes=5))
 
-    monkeypatch.setattr("memoryhub.flows.job_work.due_sessions", lambda _workspace: lose() or Session.objects.all())
+    monkeypatch.setattr("memoryhub.job_handlers.due_sessions", lambda _workspace: lose() or Session.objects.all())
 
     assert done(job).status == "running"
     assert not Summary.objects.exists()
@@ -261,7 +263,7 @@ def test_a_failure_says_what_to_do(workspace):
 
 
 def test_a_fault_of_our_own_ends_the_job_not_the_worker(workspace, monkeypatch):
-    monkeypatch.setattr("memoryhub.flows.job_work.rebuild_indexes", lambda *_args, **_options: 1 / 0)
+    monkeypatch.setattr("memoryhub.job_handlers.rebuild_indexes", lambda *_args, **_options: 1 / 0)
 
     assert "ZeroDivisionError" in done(ask("rebuild")).error
 
@@ -291,7 +293,7 @@ def test_a_finished_import_counts_the_files_that_it_read(agent):
 
 
 def test_a_cancelled_import_keeps_what_it_read_and_misses_no_file(agent, monkeypatch, django_user_model):
-    monkeypatch.setattr("memoryhub.flows.imports.PROGRESS_SECONDS", -1.0)
+    monkeypatch.setattr("memoryhub.sync.import_requests.PROGRESS_SECONDS", -1.0)
     user = django_user_model.objects.create_user("olga")
     first = ImportReport.objects.create(path=str(agent), requested_by=user)
     run_import(first, actor=PERSON, now=timezone.now())

@@ -7,10 +7,10 @@ import pytest
 from django.utils import timezone
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.edits import edit_rows
-from knowledge_app.services.knowledge import add_knowledge
-from memoryhub.flows.live_sync import SyncResult, sync_workspace
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.knowledge import add_knowledge
+from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.syncing import SyncResult, sync_workspace
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.syncing import switch_sync

@@ -13,16 +13,16 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from memoryhub.flows import compress
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.context import build_context
-from memoryhub.flows.runs import execute
+from memoryhub.conversations.context import build_context
+from memoryhub.integrity import check_memory
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.layouts.records import SessionRecord
 from memoryhub.lib.llm import BadReply, ModelSettings, ModelUnavailable, Reply
+from memoryhub.runs import compress
+from memoryhub.runs.executing import execute
 from sessions_app.models import Entry, Run, Session, Summary, Workspace
 from sessions_app.services.compression import undo_compression
-from sessions_app.services.intake import take_session
+from sessions_app.services.importing import take_session
 from sessions_app.services.lifecycle import SessionBusy, clear_session, delete_session, open_session
 from sessions_app.services.runs import (
     LeaseLost,

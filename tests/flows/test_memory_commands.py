@@ -8,7 +8,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import HeldChange, MemoryDocument
-from knowledge_app.services.outside import take_document
+from knowledge_app.services.documents.outside_edits import take_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Run, Session, Workspace
 from tests.hub import NOW, open_at, talk

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from memoryhub.flows.people import LastOperator, remove_operator
-from memoryhub.flows.tokens import issue_token
+from memoryhub.accounts.people import LastOperator, remove_operator
+from memoryhub.agents.tokens import issue_token
 from memoryhub.management.listening import address_for_links, listening_at
 from memoryhub.models import Invitation
 from sessions_app.models import AuditRecord, Membership

@@ -2,10 +2,10 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import Observation, Term, TermRelation
-from knowledge_app.services.edits import edit_rows
-from knowledge_app.services.observations import Said, store
-from memoryhub.flows.recall import note_reading, recall
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.observations import Said, store
+from memoryhub.search.recall import note_reading, recall
+from memoryhub.sync.importing import import_workspace
 from tests.hub import NOW, PERSON
 from tests.shared import FIXTURES
 

@@ -11,9 +11,9 @@ from django.utils import timezone
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
-from memoryhub.flows import compress
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.runs import execute
+from memoryhub.integrity import check_memory
+from memoryhub.runs import compress
+from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Session, Summary
 from sessions_app.services.runs import request_run
 from tests.hub import PERSON, open_at, talk
@@ -126,7 +126,7 @@ def test_what_does_not_pass_by_itself_is_parked_at_once(session, settings, https
 
 
 def test_a_long_conversation_is_asked_in_parts(session, settings, httpserver, monkeypatch):
-    monkeypatch.setattr("memoryhub.flows.compress.PART_TOKENS", 500)
+    monkeypatch.setattr("memoryhub.runs.compress.PART_TOKENS", 500)
     use(settings, httpserver.port)
     httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("A part was checked."))
 

@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from knowledge_app.models import KeyValue, Term, TermRelation
-from knowledge_app.services.memory import open_document, revise_document
-from memoryhub.flows.search import KINDS, Scope, find
-from memoryhub.flows.search.finding import Wishes
-from memoryhub.flows.search.listing import count_matches, facets, newest
+from knowledge_app.services.documents.revisions import open_document, revise_document
+from memoryhub.search import KINDS, Scope, find
+from memoryhub.search.listing import count_matches, facets, newest
+from memoryhub.search.ranking import Wishes
 from sessions_app.models import Entry, Summary
 from tests.hub import NOW, PERSON, add, open_at
 from tests.searches import asked, know, latest, log, observe, say, scope_of, search, texts

@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from knowledge_app.models import KeyValue, Term, TermRelation
-from knowledge_app.services.memory import open_document, revise_document
-from memoryhub.flows.search import KINDS
+from knowledge_app.services.documents.revisions import open_document, revise_document
+from memoryhub.search import KINDS
 from tests.hub import NOW, PERSON
 from tests.searches import know, log, observe, say
 

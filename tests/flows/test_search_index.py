@@ -27,15 +27,15 @@ from knowledge_app.models import (
     MemoryRevision,
     Observation,
 )
-from knowledge_app.services.edits import edit_rows, undo_edit
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.rows.edits import edit_rows, undo_edit
+from memoryhub.integrity import check_memory
 from memoryhub.lib.search.indexes import GUARD_TABLE, is_installed, trigger_names
 from memoryhub.lib.search.matching import Wanted, ids_sql
 from memoryhub.lib.search.operations import indexes, remove_sql
 from memoryhub.lib.search.postgres_index import COLUMN
 from memoryhub.lib.search.query import Term
 from memoryhub.lib.search.upkeep import bulk_indexing, faults, pack, rebuild
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry, IndexGuard, Session, Summary
 from sessions_app.services.audit import open_guard
 from sessions_app.services.lifecycle import delete_session

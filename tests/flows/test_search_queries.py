@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
 from knowledge_app.models import CachedResponse, KeyValue, Term, TermRelation
-from knowledge_app.services.memory import open_document, revise_document
-from memoryhub.flows.search import KINDS
-from memoryhub.flows.search.answer import Question, answer, explanation, text_of
-from memoryhub.flows.search.fitting import fitting_kinds
-from memoryhub.flows.search.listing import count_matches, facets, newest
+from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.lib.search.fields import ALIASES, FIELDS
+from memoryhub.search import KINDS
+from memoryhub.search.filters import fitting_kinds
+from memoryhub.search.listing import count_matches, facets, newest
+from memoryhub.search.results import Question, answer, explanation, text_of
 from sessions_app.models import Summary, Workspace
 from tests.hub import NOW, PERSON, open_at
 from tests.searches import asked, know, latest, log, observe, say, scope_of, search, texts

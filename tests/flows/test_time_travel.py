@@ -13,18 +13,23 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from knowledge_app.models import Fact, HistoryEntry, KeyValue, KnowledgeEntry, MemoryDocument, Observation
-from knowledge_app.services.consolidation import Proposal, apply_proposal, plan_consolidation, undo_consolidation
-from knowledge_app.services.editing import curate_facts, restore_revision, save_text, start_document
-from knowledge_app.services.edits import edit_rows, undo_edit
-from knowledge_app.services.forget import Wish, apply_forget, plan_forget
-from knowledge_app.services.history import add_note
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.knowledge import KnowledgeExists, add_knowledge, merge_groups, save_entry
-from knowledge_app.services.observations import Said, store
-from memoryhub.flows.past_marks import quick_choices
-from memoryhub.flows.past_times import NoSuchTime, in_address, read_when
-from memoryhub.flows.time_travel import as_of, compare
+from knowledge_app.services.documents.consolidation import (
+    Proposal,
+    apply_proposal,
+    plan_consolidation,
+    undo_consolidation,
+)
+from knowledge_app.services.documents.editing import curate_facts, restore_revision, save_text, start_document
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.rows.edits import edit_rows, undo_edit
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import KnowledgeExists, add_knowledge, merge_groups, save_entry
+from knowledge_app.services.rows.observations import Said, store
+from memoryhub.forgetting.rows import Wish, apply_forget, plan_forget
 from memoryhub.lib.scanners import MASK
+from memoryhub.time_travel.parsing import NoSuchTime, in_address, read_when
+from memoryhub.time_travel.snapshots import as_of, compare
+from memoryhub.time_travel.timeline import quick_choices
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.compression import apply_summary, plan_compression, undo_compression
 from sessions_app.services.lifecycle import clear_session, delete_session, open_session

@@ -10,9 +10,7 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError
 
-from knowledge_app.services.forget import Wish, plan_forget
-from memoryhub.flows.forget import forget
-from memoryhub.flows.tokens import (
+from memoryhub.agents.tokens import (
     SCOPES,
     BadToken,
     NotAuthenticated,
@@ -25,6 +23,8 @@ from memoryhub.flows.tokens import (
     revoke_token,
     spend_call,
 )
+from memoryhub.forgetting.forget import forget
+from memoryhub.forgetting.rows import Wish, plan_forget
 from memoryhub.models import AccessRecord, ApiToken, IdempotentCall
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.accesses import note_access, seen_rows

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.transfer import UnknownExport, UnknownSessionFile, export_session, import_session
+from memoryhub.integrity import check_memory
 from sessions_app.models import Entry, Session, Summary, Workspace
+from sessions_app.services.transfer import UnknownExport, UnknownSessionFile, export_session, import_session
 from tests.hub import NOW, PERSON, add, compress, open_at, talk
 from tests.shared import FIXTURES
 

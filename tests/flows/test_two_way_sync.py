@@ -8,13 +8,13 @@ import pytest
 from django.utils import timezone
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.editing import curate_facts, save_text, start_document
-from memoryhub.flows import write_back
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.live_sync import sync_workspace
-from memoryhub.flows.review import approve, reject
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.documents.editing import curate_facts, save_text, start_document
+from memoryhub.integrity import check_memory
 from memoryhub.lib.folder import FolderMissing
+from memoryhub.runs.review import approve, reject
+from memoryhub.sync import write_back
+from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import AuditRecord, Entry, Session, SourceFile, SyncState, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.syncing import CannotSync, request_sync, switch_sync

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 from pytest_httpserver import HTTPServer
 
-from memoryhub.flows import upkeep
+from memoryhub import worker as upkeep
 from sessions_app.models import Run, Session, Summary, WebhookDelivery, Workspace
 from sessions_app.services.runs import claim_run, request_run, this_worker
 from sessions_app.services.webhooks import add_webhook

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import Fact, MemoryDocument
-from knowledge_app.services.editing import (
+from knowledge_app.services.documents.editing import (
     EditConflict,
     NoSuchFact,
     bring_back,
@@ -15,8 +15,8 @@ from knowledge_app.services.editing import (
     save_text,
     start_document,
 )
-from knowledge_app.services.origins import line_origins
-from memoryhub.flows.check import check_memory
+from knowledge_app.services.documents.origins import line_origins
+from memoryhub.integrity import check_memory
 from sessions_app.models import AuditRecord
 from tests.hub import NOW, PERSON
 

@@ -3,12 +3,12 @@ from datetime import timedelta
 import pytest
 
 from knowledge_app.models import CachedResponse, EditedRow, KnowledgeEntry, Observation
-from knowledge_app.services import edits
-from knowledge_app.services.edits import NothingChosen, carry_out_edit, edit_rows, undo_edit
-from knowledge_app.services.rows import take_knowledge
-from memoryhub.flows.runs import execute, undo_run
+from knowledge_app.services.rows import edits
+from knowledge_app.services.rows.edits import NothingChosen, carry_out_edit, edit_rows, undo_edit
+from knowledge_app.services.rows.from_files import take_knowledge
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import KnowledgeRecord
+from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.runs import LeaseLost, RunNotFitting, cancel_run, claim_run
 from tests.hub import NOW, PERSON, figures

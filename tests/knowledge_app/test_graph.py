@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from knowledge_app.models import Term, TermRelation
-from knowledge_app.services.graph import expand, related, take_graph
-from knowledge_app.services.relations import RelationNotFitting, TermNotFound, decide, find_term
+from memoryhub.graph.graph import expand, related, take_graph
+from memoryhub.graph.relations import RelationNotFitting, TermNotFound, decide, find_term
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from sessions_app.models import AuditRecord, Workspace
 from tests.hub import NOW, PERSON

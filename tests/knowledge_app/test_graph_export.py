@@ -5,10 +5,10 @@ import json
 import pytest
 
 from knowledge_app.models import SemanticGraph, Term, TermRelation
-from knowledge_app.services.graph import take_graph
-from knowledge_app.services.graph_export import graph_document, graph_parts
-from memoryhub.flows.sync import import_workspace
+from memoryhub.graph.export import graph_document, graph_parts
+from memoryhub.graph.graph import take_graph
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Workspace
 from tests.hub import NOW, PERSON
 from tests.shared import FIXTURES

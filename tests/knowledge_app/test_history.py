@@ -4,7 +4,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from knowledge_app.models import HistoryEntry
-from knowledge_app.services.history import take_history
+from knowledge_app.services.documents.history import take_history
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord
 from sessions_app.models import Session, Workspace
 

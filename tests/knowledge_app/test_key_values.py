@@ -4,11 +4,11 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import KeyValue
-from knowledge_app.services.files import key_values_file
-from knowledge_app.services.key_values import BadKeyValue, NoSuchKey, find_key, list_keys, with_text, write_value
-from knowledge_app.services.rows import take_key_values
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.rows.from_files import take_key_values
+from knowledge_app.services.rows.key_values import BadKeyValue, NoSuchKey, find_key, list_keys, with_text, write_value
+from knowledge_app.services.rows.to_files import key_values_file
 from memoryhub.lib.layouts.records import KeyValueRecord
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, Workspace
 from tests.hub import AGENT, NOW, PERSON
 

@@ -4,9 +4,8 @@ from datetime import timedelta
 import pytest
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.edits import NothingChosen, edit_rows, undo_edit
-from knowledge_app.services.files import cache_file, key_values_file, knowledge_file, observations_file
-from knowledge_app.services.knowledge import (
+from knowledge_app.services.rows.edits import NothingChosen, edit_rows, undo_edit
+from knowledge_app.services.rows.knowledge import (
     BadKnowledge,
     KnowledgeExists,
     NothingToMove,
@@ -18,8 +17,9 @@ from knowledge_app.services.knowledge import (
     save_entry,
     search_knowledge,
 )
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.rows.to_files import cache_file, key_values_file, knowledge_file, observations_file
 from memoryhub.lib.layouts.grip import content_id
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord
 from tests.hub import AGENT, NOW, PERSON
 from tests.shared import FIXTURES

@@ -2,8 +2,8 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import Confirmation, Observation
-from knowledge_app.services.edits import edit_rows, undo_edit
-from knowledge_app.services.observations import AlreadyDecided, BadObservation, Said, decide, store
+from knowledge_app.services.rows.edits import edit_rows, undo_edit
+from knowledge_app.services.rows.observations import AlreadyDecided, BadObservation, Said, decide, store
 from sessions_app.models import AuditRecord, Run, Workspace
 from tests.hub import AGENT, NOW, PERSON
 

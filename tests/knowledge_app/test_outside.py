@@ -5,11 +5,11 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.memory import StaleBase, revise_document
-from knowledge_app.services.outside import plan_outside_edit, take_document
-from knowledge_app.services.review import CannotDecide
-from memoryhub.flows.review import approve, reject
+from knowledge_app.services.documents.held_changes import CannotDecide
+from knowledge_app.services.documents.outside_edits import plan_outside_edit, take_document
+from knowledge_app.services.documents.revisions import StaleBase, revise_document
 from memoryhub.lib.layouts.records import DocumentRecord
+from memoryhub.runs.review import approve, reject
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor
 from tests.hub import PERSON

@@ -3,8 +3,8 @@ from datetime import UTC, datetime
 import pytest
 
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation, Term, TermRelation
-from knowledge_app.services.graph import take_graph
-from knowledge_app.services.rows import take_key_values, take_knowledge, take_observations
+from knowledge_app.services.rows.from_files import take_key_values, take_knowledge, take_observations
+from memoryhub.graph.graph import take_graph
 from memoryhub.lib.layouts.records import (
     GraphRecord,
     KeyValueRecord,

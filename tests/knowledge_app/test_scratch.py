@@ -5,12 +5,12 @@ from django.apps import apps
 from django.urls import reverse
 
 from knowledge_app.models import KeyValue, Observation, Term
-from knowledge_app.services.cache import keep
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.knowledge import add_knowledge
-from knowledge_app.services.observations import Said, store
-from knowledge_app.services.scratch import IDLE, NotScratch, end_run, idle_scratchpads
-from memoryhub.flows.upkeep import sweep
+from knowledge_app.services.rows.cached_responses import keep
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge
+from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.scratchpads import IDLE, NotScratch, end_run, idle_scratchpads
+from memoryhub.worker import sweep
 from sessions_app.models import AuditRecord, Entry, Workspace
 from tests.hub import NOW, PERSON, add, open_at
 

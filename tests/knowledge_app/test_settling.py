@@ -3,10 +3,9 @@ from datetime import date, timedelta
 import pytest
 
 from knowledge_app.models import CachedResponse, Concern, Fact, KeyValue, KnowledgeEntry
-from knowledge_app.services import settling
-from knowledge_app.services.edits import NothingChosen
-from knowledge_app.services.memory_rows import Row, shown_text
-from knowledge_app.services.settling import (
+from knowledge_app.services.rows.edits import NothingChosen
+from memoryhub.hygiene import resolving as settling
+from memoryhub.hygiene.resolving import (
     NotWithdrawable,
     TooMany,
     dismiss,
@@ -17,7 +16,8 @@ from knowledge_app.services.settling import (
     verify,
     withdraw,
 )
-from memoryhub.flows.runs import undo_run
+from memoryhub.hygiene.rows import Row, shown_text
+from memoryhub.runs.executing import undo_run
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.runs import RunNotFitting
 from tests.flows.test_hygiene import OLD, TOKEN, WHO, facts, knowledge, observation, scan

@@ -7,12 +7,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
-from knowledge_app.services.forget import Wish, apply_forget, plan_forget
-from knowledge_app.services.table_imports import UnfitTable, take_table
-from memoryhub.flows.tables import EXPORTS, export_table
+from memoryhub.forgetting.rows import Wish, apply_forget, plan_forget
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.tables import Table, TableTooLarge
 from memoryhub.lib.tables.files import FORMATS
+from memoryhub.spreadsheets.exporting import EXPORTS, export_table
+from memoryhub.spreadsheets.importing import UnfitTable, take_table
 from sessions_app.models import AuditRecord, Workspace
 from tests.hub import NOW, PERSON, open_at, talk
 from tests.rows import make

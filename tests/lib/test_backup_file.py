@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from memoryhub.lib import sealed
-from memoryhub.lib.backup_file import (
+from memoryhub.backups import encryption as sealed
+from memoryhub.backups.archive import (
     BadBackup,
     Content,
     KeyMissing,
@@ -161,7 +161,7 @@ def test_another_key_or_none_is_refused_in_words(tmp_path, manifest, database):
 def test_a_manifest_that_does_not_fit_is_refused(change, words, tmp_path, manifest, database, monkeypatch):
     wrong = replace(manifest, **change)
     place = next(iter(wrong.members))
-    monkeypatch.setattr("memoryhub.lib.backup_file.asdict", lambda _: vars(wrong) | as_json(wrong))
+    monkeypatch.setattr("memoryhub.backups.archive.asdict", lambda _: vars(wrong) | as_json(wrong))
     file = tmp_path / "backup"
     with file.open("wb") as out:
         write_backup_file(out, replace(wrong, members={place: content_of(database)}), {place: database}, "")

@@ -1,4 +1,4 @@
-from memoryhub.lib.blame import blame
+from knowledge_app.services.documents.blame import blame
 
 
 def test_each_line_has_the_state_it_came_with():

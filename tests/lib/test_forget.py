@@ -1,6 +1,6 @@
 import pytest
 
-from memoryhub.lib.forget import Redaction, digest_of, find_digests, find_exactly, find_phrases, phrase_of
+from memoryhub.forgetting.matching import Redaction, digest_of, find_digests, find_exactly, find_phrases, phrase_of
 
 KEY = b"k" * 32
 

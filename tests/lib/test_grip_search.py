@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.grip_search import (
+from memoryhub.search.grip_scoring import (
     HEADING,
     history_lines,
     history_text,

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.keywords import MAX_CHARS, MAX_KEYWORDS, has_word, keywords_of
+from memoryhub.graph.keywords import MAX_CHARS, MAX_KEYWORDS, has_word, keywords_of
 
 
 @pytest.mark.parametrize(

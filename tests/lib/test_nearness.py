@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memoryhub.lib.nearness import LEAST, MOST, Space, unit_rows
+from memoryhub.graph.nearest import LEAST, MOST, Space, unit_rows
 from memoryhub.lib.vectors import pack
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from memoryhub.lib import write_back
 from memoryhub.lib.folder import Folder
 from memoryhub.lib.layouts.documents import document_bytes
 from memoryhub.lib.layouts.knowledge_file import EntryEdit, edited_knowledge
-from memoryhub.lib.write_back import private_names, replace_file, settle_copies
+from memoryhub.sync import atomic_replace as write_back
+from memoryhub.sync.atomic_replace import private_names, replace_file, settle_copies
 
 
 @pytest.fixture

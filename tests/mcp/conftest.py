@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from memoryhub import asgi
-from memoryhub.flows.tokens import Caller
+from memoryhub.agents.tokens import Caller
 from memoryhub.mcp import calling, door
 from memoryhub.mcp.server import build_server
 from memoryhub.models import ApiToken

@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memoryhub import asgi
-from memoryhub.flows.tokens import issue_token, revoke_token
+from memoryhub.agents.tokens import issue_token, revoke_token
 from memoryhub.models import ApiToken
 from tests.api.conftest import token_for
 from tests.hub import PERSON

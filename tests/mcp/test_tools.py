@@ -9,11 +9,11 @@ from django.utils import timezone
 from mcp.shared.exceptions import MCPError
 
 from knowledge_app.models import HeldChange, HistoryEntry, KeyValue, Observation
-from knowledge_app.services.editing import start_document
-from knowledge_app.services.history import add_note
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.proposals import write_text
-from memoryhub.flows.agents import knowledge
+from knowledge_app.services.documents.editing import start_document
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.documents.proposals import write_text
+from knowledge_app.services.rows.key_values import write_value
+from memoryhub.agents.operations import knowledge
 from memoryhub.mcp.calling import CODE
 from memoryhub.models import AccessRecord, ApiToken
 from sessions_app.models import Workspace

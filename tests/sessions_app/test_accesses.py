@@ -10,10 +10,10 @@ from django.core.cache import cache
 from django.db import DatabaseError, connection
 
 from knowledge_app.models import Fact
-from knowledge_app.services.memory import open_document, revise_document
-from memoryhub.flows.tokens import issue_token, revoke_token
-from memoryhub.flows.upkeep import sweep
+from knowledge_app.services.documents.revisions import open_document, revise_document
+from memoryhub.agents.tokens import issue_token, revoke_token
 from memoryhub.models import AccessedRow, AccessRecord
+from memoryhub.worker import sweep
 from sessions_app.models import Entry
 from sessions_app.services.accesses import (
     Seen,

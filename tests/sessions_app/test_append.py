@@ -4,10 +4,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from memoryhub.flows.check import check_memory
+from memoryhub.integrity import check_memory
 from sessions_app.models import AuditRecord, DailyTotal, Entry, Session
 from sessions_app.services.entries import KeyReused
-from sessions_app.services.incoming import BadEntry, read_batch
+from sessions_app.services.parsing import BadEntry, read_batch
 from tests.hub import NOW, add, open_at, talk, turn
 
 pytestmark = pytest.mark.django_db

@@ -1,8 +1,8 @@
 import pytest
 
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.compress import approve_held, draft, request_if_due
-from memoryhub.flows.runs import execute
+from memoryhub.integrity import check_memory
+from memoryhub.runs.compress import approve_held, draft, request_if_due
+from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Entry, Run, Session, Summary
 from sessions_app.services.compression import PlanStale, is_due, plan_compression, undo_compression
 from sessions_app.services.lifecycle import clear_session
@@ -177,7 +177,7 @@ def test_a_late_reply_after_a_cancel_changes_nothing(session):
     claimed = claim_run(run.pk, owner="x", now=NOW)
     cancel_run(claimed, actor=PERSON, now=NOW)
 
-    from memoryhub.flows.compress import carry_out
+    from memoryhub.runs.compress import carry_out
     from sessions_app.services.runs import LeaseLost
 
     with pytest.raises(LeaseLost):
@@ -202,7 +202,7 @@ def test_a_run_of_a_dead_worker_is_taken_over_and_the_dead_one_is_fenced_off(ses
 
     freed = free_stuck_runs(NOW)
 
-    from memoryhub.flows.compress import carry_out
+    from memoryhub.runs.compress import carry_out
     from sessions_app.services.runs import LeaseLost
 
     assert [item.pk for item in freed] == [run.pk]

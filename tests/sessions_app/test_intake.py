@@ -6,7 +6,7 @@ from django.db import IntegrityError, connection, transaction
 from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
 from sessions_app.models import DailyTotal, Entry, Run, Session, Summary, Workspace
 from sessions_app.services.audit import open_guard
-from sessions_app.services.intake import take_session
+from sessions_app.services.importing import take_session
 from sessions_app.services.sources import path_hash
 from tests.records import entry_record, session_record
 

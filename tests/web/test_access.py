@@ -8,7 +8,7 @@ from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLPattern, URLResolver
 from django.utils import timezone
 
-from memoryhub.flows.setup import SetupLinkInvalid, issue_setup_token
+from memoryhub.accounts.setup import SetupLinkInvalid, issue_setup_token
 from sessions_app.models import AuditRecord, ImportReport, Membership, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -155,7 +155,7 @@ def test_an_expected_error_is_said_in_words(is_htmx, admin_client, monkeypatch):
     def refuse(*_args, **_options):
         raise SetupLinkInvalid("Not now.")
 
-    monkeypatch.setattr("memoryhub.views.front.keyset_page", refuse)
+    monkeypatch.setattr("memoryhub.dashboard.views.keyset_page", refuse)
 
     response = admin_client.get("/", headers={"HX-Request": "true"} if is_htmx else {})
 

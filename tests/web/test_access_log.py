@@ -15,12 +15,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import Fact
-from knowledge_app.services.history import add_note
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.knowledge import add_knowledge, save_entry
-from knowledge_app.services.memory import open_document, revise_document
-from knowledge_app.services.observations import Said, store
-from memoryhub.flows.access_log import ACTIONS
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.documents.revisions import open_document, revise_document
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
+from knowledge_app.services.rows.observations import Said, store
+from memoryhub.audit.access_log import ACTIONS
 from memoryhub.models import AccessRecord
 from sessions_app.models import Entry, Run
 from sessions_app.services.accesses import Seen, note_access, seen_entries, seen_rows

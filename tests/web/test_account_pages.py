@@ -15,9 +15,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub import sign_ins
-from memoryhub.flows.sign_ins import forget_ended, note_seen
-from memoryhub.lib.browsers import browser_words
+from memoryhub.accounts import middleware as sign_ins
+from memoryhub.accounts.sign_ins import forget_ended, note_seen
+from memoryhub.accounts.user_agents import browser_words
 from memoryhub.models import Invitation, SignIn
 from sessions_app.models import AuditRecord
 from tests.web.test_people_pages import PASSWORD

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from knowledge_app.services.key_values import write_value
+from knowledge_app.services.rows.key_values import write_value
 from memoryhub.lib.search.matching import SearchTooSlow
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, record
@@ -75,7 +75,7 @@ def test_a_search_that_takes_too_long_asks_for_days(told, viewer_client, monkeyp
     def late(*_args, **_options):
         raise SearchTooSlow("late")
 
-    monkeypatch.setattr("memoryhub.views.audit_log.keyset_page", late)
+    monkeypatch.setattr("memoryhub.audit.views.audit_log.keyset_page", late)
     response = viewer_client.get(reverse("activity", args=["atlas"]), {"text": "x"})
 
     assert response.status_code == 422

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import CachedResponse, EditedRow, KeyValue, KnowledgeEntry, Observation
-from memoryhub.flows.runs import execute, undo_run
 from memoryhub.lib.layouts.grip import content_id
+from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, Run, Session, Workspace
 from tests.hub import NOW, PERSON, figures, open_at, talk
 from tests.markup import live_markup

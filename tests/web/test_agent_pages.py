@@ -14,9 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.flows.tokens import authenticate, issue_token, revoke_token
+from memoryhub.agents.tokens import authenticate, issue_token, revoke_token
+from memoryhub.agents.views import KINDS
 from memoryhub.models import ApiToken
-from memoryhub.views.agents import KINDS
 from sessions_app.models import AuditRecord, Membership
 from sessions_app.services.accesses import note_access, seen_rows
 from sessions_app.services.audit import Actor

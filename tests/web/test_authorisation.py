@@ -26,16 +26,16 @@ from knowledge_app.models import (
     Term,
     TermRelation,
 )
-from knowledge_app.services.cache import keep
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.knowledge import add_knowledge
-from knowledge_app.services.memory import open_document, revise_document
-from knowledge_app.services.observations import Said, store
-from knowledge_app.services.proposals import propose_text
+from knowledge_app.services.documents.proposals import propose_text
+from knowledge_app.services.documents.revisions import open_document, revise_document
+from knowledge_app.services.rows.cached_responses import keep
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge
+from knowledge_app.services.rows.observations import Said, store
+from memoryhub.accounts.invitations import invite
+from memoryhub.agents.tokens import SCOPES, issue_token
 from memoryhub.api.app import schema
 from memoryhub.api.openapi import operations
-from memoryhub.flows.invitations import invite
-from memoryhub.flows.tokens import SCOPES, issue_token
 from memoryhub.mcp.calling import CODE
 from memoryhub.models import ApiToken, Invitation, Job, SavedSearch, SignIn
 from sessions_app.models import (

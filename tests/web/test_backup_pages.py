@@ -6,9 +6,9 @@ from django.conf import settings as hub
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.flows.backups import folder, making
-from memoryhub.flows.backups.errors import BackupFailed
-from memoryhub.tasks import back_up
+from memoryhub.backups import folder, making
+from memoryhub.backups.errors import BackupFailed
+from memoryhub.backups.tasks import back_up
 from sessions_app.models import AuditRecord
 from tests.flows import test_backup
 

@@ -12,16 +12,16 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import Fact, HeldChange, HistoryEntry, KeyValue, KnowledgeEntry, MemoryDocument, Observation
-from knowledge_app.services import edits
-from knowledge_app.services.cache import keep
-from knowledge_app.services.fact_edits import recategorise_facts, undo_revision
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.knowledge import add_knowledge
-from knowledge_app.services.memory import open_document, revise_document
-from knowledge_app.services.proposals import propose_text
-from memoryhub.flows import upkeep
-from memoryhub.flows.runs import execute, undo_run
+from knowledge_app.services.documents.fact_edits import recategorise_facts, undo_revision
+from knowledge_app.services.documents.proposals import propose_text
+from knowledge_app.services.documents.revisions import open_document, revise_document
+from knowledge_app.services.rows import edits
+from knowledge_app.services.rows.cached_responses import keep
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge
+from memoryhub import worker as upkeep
 from memoryhub.models import AccessRecord
+from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, DeletedSession, Membership, Run, Session, Workspace
 from tests.hub import NOW, PERSON, open_at, talk
 from tests.searches import log

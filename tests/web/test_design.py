@@ -8,9 +8,9 @@ from django.test import Client
 from django.urls import reverse
 from django.views.defaults import server_error
 
-from memoryhub.lib.design_tokens import Token, contrast, read_tokens
+from memoryhub.dashboard.design_tokens import Token, contrast, read_tokens
+from memoryhub.dashboard.design_views import contrasts, sheet
 from memoryhub.templatetags.memoryhub import register
-from memoryhub.views.design import contrasts, sheet
 
 ELSEWHERE = {  # what the page of the design system can't show, and why
     "sidenav.html": "the navigation of a workspace, which that page has none of",

@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from knowledge_app.models import Confirmation, Term, TermRelation
-from knowledge_app.services.cache import keep
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.knowledge import add_knowledge
-from knowledge_app.services.memory import open_document, revise_document
-from knowledge_app.services.observations import Said, store
-from knowledge_app.services.proposals import propose_text
+from knowledge_app.services.documents.proposals import propose_text
+from knowledge_app.services.documents.revisions import open_document, revise_document
+from knowledge_app.services.rows.cached_responses import keep
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge
+from knowledge_app.services.rows.observations import Said, store
 from sessions_app.models import Session, Summary, Workspace
 from tests.hub import NOW, PERSON, add, compress, open_at, talk
 from tests.searches import log

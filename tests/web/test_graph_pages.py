@@ -13,9 +13,9 @@ from django.utils import timezone
 from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import KnowledgeEntry, Observation, Term, TermRelation
-from knowledge_app.services.graph import take_graph
-from memoryhub.flows.runs import execute
+from memoryhub.graph.graph import take_graph
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
+from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Membership, Run, Workspace
 from tests.embedder import Embedder
 from tests.hub import NOW
@@ -182,7 +182,7 @@ def test_a_term_shows_neighbours_and_where_it_stands(workspace, fast, viewer_cli
     )
     KnowledgeEntry.objects.create(workspace=workspace, content_id="k", category="learned_fact", content="Go FAST")
 
-    page = text_of(viewer_client.get(url("knowledge:term", fast.pk)))
+    page = text_of(viewer_client.get(url("term", fast.pk)))
 
     assert "0.80" in page
     assert page.count(">related<") == 1
@@ -195,16 +195,16 @@ def test_a_term_shows_neighbours_and_where_it_stands(workspace, fast, viewer_cli
 
 
 def test_a_relation_is_removed_and_brought_back(fast, editor):
-    editor.post(url("knowledge:remove-relation", fast.pk), {"other": number("quick")})
+    editor.post(url("remove-relation", fast.pk), {"other": number("quick")})
 
     assert list(TermRelation.objects.filter(is_removed=True).order_by("pk").values_list("term__text", flat=True)) == [
         "fast",
         "quick",
     ]
-    page = text_of(editor.get(url("knowledge:term", fast.pk)))
+    page = text_of(editor.get(url("term", fast.pk)))
     assert "Removed by hand" in page
     assert "Also named" not in page
-    editor.post(url("knowledge:restore-relation", fast.pk), {"other": number("quick")})
+    editor.post(url("restore-relation", fast.pk), {"other": number("quick")})
     assert not TermRelation.objects.filter(is_removed=True).exists()
     assert set(AuditRecord.objects.values_list("action", "actor_name")) == {
         ("relation.removed", "edith"),
@@ -213,16 +213,16 @@ def test_a_relation_is_removed_and_brought_back(fast, editor):
 
 
 def test_a_relation_is_pinned_and_unpinned(fast, editor):
-    editor.post(url("knowledge:pin-relation", fast.pk), {"other": number("soon")})
+    editor.post(url("pin-relation", fast.pk), {"other": number("soon")})
     assert TermRelation.objects.get(term=fast, related__text="soon").pinned
-    assert "Unpin" in text_of(editor.get(url("knowledge:term", fast.pk)))
+    assert "Unpin" in text_of(editor.get(url("term", fast.pk)))
 
-    editor.post(url("knowledge:unpin-relation", fast.pk), {"other": number("soon")})
+    editor.post(url("unpin-relation", fast.pk), {"other": number("soon")})
     assert not TermRelation.objects.filter(pinned=True).exists()
 
 
 def test_a_term_is_related_to_another_by_name(fast, editor):
-    response = editor.post(url("knowledge:relate-terms", fast.pk), {"name": " Owl "})
+    response = editor.post(url("relate-terms", fast.pk), {"name": " Owl "})
 
     assert response.status_code == 302
     assert TermRelation.objects.get(term=fast, related__text="owl").pinned
@@ -231,7 +231,7 @@ def test_a_term_is_related_to_another_by_name(fast, editor):
 
 @pytest.mark.parametrize(("name", "words"), [("nowhere", "no term"), ("", "required"), ("fast", "other terms only")])
 def test_a_name_that_does_not_fit_is_told(fast, editor, name, words):
-    response = editor.post(url("knowledge:relate-terms", fast.pk), {"name": name})
+    response = editor.post(url("relate-terms", fast.pk), {"name": name})
 
     assert response.status_code == 422
     assert words in text_of(response)
@@ -242,13 +242,13 @@ def test_a_name_that_does_not_fit_is_told(fast, editor, name, words):
 def test_decisions_need_an_editor_a_relation_and_ones_own_workspace(name, fast, editor, viewer_client):
     foreign = Term.objects.create(workspace=Workspace.objects.create(slug="other", name="Other"), text="x")
     before = list(TermRelation.objects.order_by("pk").values())
-    address = url(f"knowledge:{name}", fast.pk)
+    address = url(name, fast.pk)
 
     assert viewer_client.post(address, {"other": number("quick")}).status_code == 404
     assert editor.get(address).status_code == 405
     for other in (foreign.pk, number("owl"), 999_999, "x", ""):
         assert editor.post(address, {"other": other}).status_code == 404
-    assert editor.post(url(f"knowledge:{name}", foreign.pk), {"other": fast.pk}).status_code == 404
+    assert editor.post(url(name, foreign.pk), {"other": fast.pk}).status_code == 404
     assert list(TermRelation.objects.order_by("pk").values()) == before
 
 
@@ -258,7 +258,7 @@ def test_stored_text_is_inert_on_the_graphs_pages(workspace, editor):
     take_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False)
     Observation.objects.create(workspace=workspace, uid="o", category="finding", content=f"b {HOSTILE}")
     TermRelation.objects.filter(term__text="b").update(is_removed=True)
-    pages = [url("terms"), *(url("knowledge:term", pk) for pk in Term.objects.values_list("pk", flat=True))]
+    pages = [url("terms"), *(url("term", pk) for pk in Term.objects.values_list("pk", flat=True))]
 
     for page in pages:
         assert live_markup(text_of(editor.get(page))) == []
@@ -289,7 +289,7 @@ def test_pages_cost_the_same_for_few_and_many_neighbours(workspace, editor, sett
             dry_run=False,
         )
         Observation.objects.create(workspace=workspace, uid=f"o{size}", category="finding", content="w0")
-        counts.append((queries_of(editor, url("terms")), queries_of(editor, url("knowledge:term", number("w0")))))
+        counts.append((queries_of(editor, url("terms")), queries_of(editor, url("term", number("w0")))))
 
     assert counts[0] == counts[1]
 

@@ -8,8 +8,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from knowledge_app.models import Concern
+from memoryhub.dashboard.views import SHOWN_NEEDS
 from memoryhub.models import AccessRecord, ApiToken, Job
-from memoryhub.views.front import SHOWN_NEEDS
 from sessions_app.models import ImportReport, Run, Session, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.webhooks import LONGEST_PAUSE
 from tests.hub import add, open_at, turn
@@ -126,7 +126,7 @@ def test_sessions_in_the_archive_are_not_counted_as_the_list_does_not_show_them(
 
 
 def test_the_home_page_of_an_empty_hub_teaches(operator, monkeypatch):
-    monkeypatch.setattr("memoryhub.views.front.known_folders", lambda: ["~/.nanobot"])
+    monkeypatch.setattr("memoryhub.dashboard.views.known_folders", lambda: ["~/.nanobot"])
 
     page = operator.get("/").content.decode()
 

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings as hub_settings
 from django.urls import reverse
 
-from memoryhub.flows.knobs import EFFECTS, SECRETS, knobs, without_secrets
+from memoryhub.dashboard.hub_settings import EFFECTS, SECRETS, knobs, without_secrets
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from knowledge_app.models import Concern, Fact, HygieneScore, KeyValue, KnowledgeEntry
 from memoryhub import urls
-from memoryhub.flows.hygiene import request_scan
+from memoryhub.hygiene.scanning import request_scan
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.runs import claim_run, this_worker
 from tests.flows.test_hygiene import OLD, TOKEN, WHO, facts, knowledge, observation, scan

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import HygieneScore, KeyValue
-from memoryhub.flows.runs import execute
+from memoryhub.runs.executing import execute
 from sessions_app.models import ImportReport, Run, Session, Workspace
 
 pytestmark = pytest.mark.django_db

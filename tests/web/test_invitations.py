@@ -13,8 +13,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.flows import invitations
-from memoryhub.flows.people import deactivate, remove_operator
+from memoryhub.accounts import invitations
+from memoryhub.accounts.people import deactivate, remove_operator
 from memoryhub.models import Invitation
 from sessions_app.models import AuditRecord, Membership, Workspace
 from sessions_app.services.audit import Actor

@@ -7,11 +7,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services import edits
-from knowledge_app.services.cache import keep
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.knowledge import add_knowledge, save_entry
-from memoryhub.flows.runs import execute
+from knowledge_app.services.rows import edits
+from knowledge_app.services.rows.cached_responses import keep
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
+from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Workspace
 from tests.hub import NOW, PERSON
 

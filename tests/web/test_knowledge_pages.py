@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from knowledge_app.models import HeldChange, KeyValue, MemoryDocument, Term
-from knowledge_app.services.graph import take_graph
-from knowledge_app.services.history import take_history
-from knowledge_app.services.outside import take_document
-from knowledge_app.services.rows import take_cached, take_key_values, take_knowledge, take_observations
+from knowledge_app.services.documents.history import take_history
+from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.rows.from_files import take_cached, take_key_values, take_knowledge, take_observations
+from memoryhub.graph.graph import take_graph
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
@@ -40,7 +40,7 @@ LISTS = [
     "terms",
     "knowledge:cached-responses",
 ]
-DETAILS = ["knowledge:document", "knowledge:key-value", "knowledge:term", "knowledge:cached-response"]
+DETAILS = ["knowledge:document", "knowledge:key-value", "term", "knowledge:cached-response"]
 HOSTILE = "</title><script>window.__xss=1</script><img src=x onerror=alert(1)>"
 
 
@@ -186,7 +186,7 @@ def test_a_further_field_may_have_any_name(workspace, viewer_client):
         text(viewer_client, "knowledge:observations", workspace.slug, category="finding"),
         text(viewer_client, "knowledge:history", workspace.slug),
         text(viewer_client, "knowledge:cached-response", workspace.slug, cached),
-        text(viewer_client, "knowledge:term", workspace.slug, found),
+        text(viewer_client, "term", workspace.slug, found),
     ):
         assert "[1, 2, 3]" in page
 
@@ -292,8 +292,8 @@ def test_a_term_shows_how_near_its_neighbours_are(workspace, viewer_client):
     terms = [TermRecord("fast", [1.0, 0.0], ["quick"]), TermRecord("quick", [0.8, 0.6], [])]
     take_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
 
-    assert "0.80" in text(viewer_client, "knowledge:term", workspace.slug, Term.objects.get(text="fast").pk)
-    assert "Also named" in text(viewer_client, "knowledge:term", workspace.slug, Term.objects.get(text="quick").pk)
+    assert "0.80" in text(viewer_client, "term", workspace.slug, Term.objects.get(text="fast").pk)
+    assert "Also named" in text(viewer_client, "term", workspace.slug, Term.objects.get(text="quick").pk)
 
 
 FACTS = "# Team\n" + "\n".join(f"- fact {i} of the team" for i in range(20))

@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import KnowledgeEntry, MemoryDocument
-from knowledge_app.services.knowledge import add_knowledge
-from knowledge_app.services.memory import revise_document
-from memoryhub.flows.news import EVERYTHING, kinds_of, read_news
+from knowledge_app.services.documents.revisions import revise_document
+from knowledge_app.services.rows.knowledge import add_knowledge
+from memoryhub.audit.changes import EVERYTHING, kinds_of, read_news
 from sessions_app.models import AuditRecord, Session, Workspace
 from sessions_app.services.audit import record
 from tests.hub import AGENT, NOW, add, open_at, talk

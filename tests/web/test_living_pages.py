@@ -11,9 +11,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.flows.check import check_memory
-from memoryhub.flows.runs import execute
-from memoryhub.flows.transfer import export_session
+from memoryhub.integrity import check_memory
+from memoryhub.runs.executing import execute
 from sessions_app.models import (
     AuditRecord,
     DeletedSession,
@@ -25,6 +24,7 @@ from sessions_app.models import (
     Webhook,
     Workspace,
 )
+from sessions_app.services.transfer import export_session
 from tests.hub import NOW, compress, open_at, talk
 
 pytestmark = pytest.mark.django_db

@@ -4,8 +4,8 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from knowledge_app.services.knowledge import add_knowledge
-from knowledge_app.services.memory import open_document, revise_document
+from knowledge_app.services.documents.revisions import open_document, revise_document
+from knowledge_app.services.rows.knowledge import add_knowledge
 from memoryhub.lib import as_markdown
 from memoryhub.models import AccessRecord
 from sessions_app.models import Session, Summary

@@ -5,11 +5,11 @@ import pytest
 from django.db import connection
 from django.urls import reverse
 
-from knowledge_app.services.knowledge import add_knowledge
-from memoryhub.flows.palette import shared_out
+from knowledge_app.services.rows.knowledge import add_knowledge
+from memoryhub.dashboard.navigation import FOR_OPERATORS, LETTERS, PARTS
+from memoryhub.dashboard.palette import shared_out
 from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.models import AccessRecord
-from memoryhub.navigation import FOR_OPERATORS, LETTERS, PARTS
 from sessions_app.models import Workspace
 from tests.hub import NOW, PERSON, open_at
 from tests.pseudo import CODE, pages_in_brackets
@@ -92,13 +92,13 @@ def test_twelve_rows_at_most_in_few_queries(workspace, admin_client, django_asse
 
 
 def test_a_look_up_that_takes_too_long_leaves_the_rest(workspace, viewer_client, monkeypatch):
-    monkeypatch.setattr("memoryhub.flows.palette.MILLISECONDS", 0)
+    monkeypatch.setattr("memoryhub.dashboard.palette.MILLISECONDS", 0)
     learn(workspace, "Herons fish at dawn")
 
     def late(*_args):
         raise SearchTooSlow("late")
 
-    monkeypatch.setattr("memoryhub.flows.palette.within", late)
+    monkeypatch.setattr("memoryhub.dashboard.palette.within", late)
 
     assert "Herons fish" in rows(viewer_client, q="heron", workspace="atlas")
 

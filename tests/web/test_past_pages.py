@@ -10,15 +10,15 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import KeyValue, KnowledgeEntry, MemoryDocument, Observation
-from knowledge_app.services.edit_tables import TABLES
-from knowledge_app.services.editing import save_text, start_document
-from knowledge_app.services.edits import edit_rows, undo_edit
-from knowledge_app.services.history import add_note
-from knowledge_app.services.key_values import write_value
-from knowledge_app.services.knowledge import add_knowledge, save_entry
-from knowledge_app.services.observations import Said, store
-from memoryhub.flows.past_times import in_address
-from memoryhub.views.past import PAGE_ROWS
+from knowledge_app.services.documents.editing import save_text, start_document
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.rows.edit_tables import TABLES
+from knowledge_app.services.rows.edits import edit_rows, undo_edit
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
+from knowledge_app.services.rows.observations import Said, store
+from memoryhub.time_travel.parsing import in_address
+from memoryhub.time_travel.views.page import PAGE_ROWS
 from sessions_app.models import AuditRecord, Run, Workspace
 from tests.hub import NOW, PERSON, open_at, talk
 from tests.markup import live_markup

@@ -12,11 +12,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.flows import invitations
-from memoryhub.flows.people import LastOperator, OwnAccount, deactivate, remove_operator
-from memoryhub.flows.tokens import issue_token
+from memoryhub.accounts import invitations
+from memoryhub.accounts.people import LastOperator, OwnAccount, deactivate, remove_operator
+from memoryhub.accounts.views import invitations as people_invitations
+from memoryhub.agents.tokens import issue_token
 from memoryhub.models import ApiToken, Invitation
-from memoryhub.views import people_invitations
 from sessions_app.models import AuditRecord, Membership, Workspace
 from sessions_app.services.audit import Actor
 from tests.hub import NOW, PERSON

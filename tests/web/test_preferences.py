@@ -9,8 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import HistoryEntry
+from memoryhub.accounts.locale import follow_the_reader
 from memoryhub.models import Preferences
-from memoryhub.reading import follow_the_reader
 from sessions_app.models import AuditRecord
 from tests.hub import open_at
 

@@ -3,9 +3,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument
-from knowledge_app.services.history import add_note
-from knowledge_app.services.memory import revise_document
-from knowledge_app.services.outside import take_document
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Entry, Run, Workspace
 from tests.hub import NOW, PERSON, add, open_at, talk

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from knowledge_app.models import Fact, KeyValue
-from knowledge_app.services.rows import take_key_values
+from knowledge_app.services.rows.from_files import take_key_values
 from memoryhub.lib.layouts.records import KeyValueRecord
 from sessions_app.models import Run, Workspace
 from tests.hub import NOW
@@ -118,7 +118,7 @@ def test_a_selection_that_changed_meanwhile_is_refused(workspace, editor):
 
 
 def test_more_than_can_be_counted_is_never_taken_as_a_whole(workspace, editor, monkeypatch):
-    monkeypatch.setattr("memoryhub.flows.search.listing.WINDOW", 1)
+    monkeypatch.setattr("memoryhub.search.listing.WINDOW", 1)
     know(workspace, "heron")
     know(workspace, "another heron")
 

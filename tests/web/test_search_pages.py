@@ -7,9 +7,9 @@ from django.test import Client
 from django.urls import reverse
 
 from knowledge_app.models import KeyValue, Term
-from knowledge_app.services.graph import take_graph
-from knowledge_app.services.outside import take_document
-from knowledge_app.services.rows import take_cached, take_key_values
+from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.rows.from_files import take_cached, take_key_values
+from memoryhub.graph.graph import take_graph
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
@@ -156,7 +156,7 @@ def test_pages_follow_each_other_without_gap_or_repeat(workspace, viewer_client)
 
 
 def test_after_the_best_newest_first_goes_on(workspace, viewer_client, monkeypatch):
-    monkeypatch.setattr("memoryhub.views.search.MOST", 3)
+    monkeypatch.setattr("memoryhub.search.views.search.MOST", 3)
     for number in range(3):
         know(workspace, f"heron {number}")
 
@@ -247,7 +247,7 @@ def test_a_count_is_exact_and_offers_to_choose_all(workspace, viewer_client, mon
     fill(workspace, count=3)
 
     html = page(viewer_client, workspace, "search-count", q="heron", kind="knowledge")
-    monkeypatch.setattr("memoryhub.flows.search.listing.WINDOW", 2)
+    monkeypatch.setattr("memoryhub.search.listing.WINDOW", 2)
     cut = page(viewer_client, workspace, "search-count", q="heron", kind="knowledge")
 
     assert "<strong>3</strong> matches" in html
@@ -390,8 +390,8 @@ def test_operators_of_the_hub_search_all_of_it(workspace, other, admin_client):
 
 def test_nothing_of_another_tenant_shows(workspace, viewer_client, other, monkeypatch):
     """Both keep the same words; only counts, frequencies and ids could tell them apart."""
-    for name in ("finding", "listing"):  # a busy machine takes too long now and then, and the page says so
-        monkeypatch.setattr(f"memoryhub.flows.search.{name}.within", lambda *_: nullcontext())
+    for name in ("ranking", "listing"):  # a busy machine takes too long now and then, and the page says so
+        monkeypatch.setattr(f"memoryhub.search.{name}.within", lambda *_: nullcontext())
     fill(workspace, "heron")
     pages = {
         name: [page(viewer_client, place, name, q="heron", cursor="5", facets="1") for place in (workspace, None)]

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
 from sessions_app.models import Entry, Session, Workspace
-from sessions_app.services.intake import take_session
+from sessions_app.services.importing import take_session
 from tests.records import entry_record, session_record
 
 pytestmark = pytest.mark.django_db

@@ -6,9 +6,9 @@ from django.test import Client
 from django.utils import timezone
 
 from knowledge_app.models import HeldChange, MemoryDocument
-from knowledge_app.services.editing import save_text
-from memoryhub.flows.live_sync import sync_workspace
-from memoryhub.flows.sync import import_workspace
+from knowledge_app.services.documents.editing import save_text
+from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import AuditRecord, Membership, SyncState, Workspace
 from sessions_app.services.audit import Actor
 from tests.hub import PERSON

@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client, RequestFactory
 
+from memoryhub.accounts.locale import follow_the_reader
 from memoryhub.models import Preferences, SavedSearch, SignIn
-from memoryhub.reading import follow_the_reader
 from sessions_app.models import AuditRecord, Workspace
 from tests.api.conftest import one_connection
 from tests.pseudo import CODE, OPEN, Brackets, given_to_translators, pages_in_brackets, untranslated

@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from memoryhub.flows.jobs import do_next_job, request_job
+from memoryhub.jobs.queue import do_next_job, request_job
 from memoryhub.models import Job
-from memoryhub.views import export
+from memoryhub.sync.views import export
 from sessions_app.models import AuditRecord, ImportReport, Workspace
 from tests.hub import PERSON, open_at, talk
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from memoryhub.flows.access_log import access_document, log_of, rows_of, target_of, touch_document
-from memoryhub.flows.lookup import find_workspace
+from memoryhub.audit.access_log import access_document, log_of, rows_of, target_of, touch_document
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 
 LIMIT = 50

@@ -7,12 +7,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.intake import record_entries
-from memoryhub.flows.lookup import find_workspace
+from memoryhub.conversations.appending import record_entries
 from memoryhub.lib.gate import BadJSON, decode_json
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor
-from sessions_app.services.incoming import BadEntry, read_batch
+from sessions_app.services.parsing import BadEntry, read_batch
 
 
 class Command(JsonCommand):

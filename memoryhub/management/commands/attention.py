@@ -5,10 +5,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.attention import needs_of
-from memoryhub.flows.lookup import find_workspace
-from memoryhub.flows.need import need_document
-from memoryhub.flows.reach import whole_reach
+from memoryhub.dashboard.attention import needs_of
+from memoryhub.dashboard.items import need_document
+from memoryhub.dashboard.scope import whole_reach
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 
 MARKS = {"problem": "!", "warning": "?", "info": " "}

@@ -9,9 +9,9 @@ from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
-from memoryhub.flows.backups.folder import note_made
-from memoryhub.flows.backups.making import make_backup, only_backup, opened_backup
-from memoryhub.lib.backup_file import Manifest
+from memoryhub.backups.archive import Manifest
+from memoryhub.backups.folder import note_made
+from memoryhub.backups.making import make_backup, only_backup, opened_backup
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor
 

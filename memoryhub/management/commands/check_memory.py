@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memoryhub.flows.check import check_memory
+from memoryhub.integrity import check_memory
 from memoryhub.management.json_command import JsonCommand
 
 

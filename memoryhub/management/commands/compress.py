@@ -6,13 +6,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.compress import draft
-from memoryhub.flows.compress_all import due_sessions
-from memoryhub.flows.documents import run_document
-from memoryhub.flows.lookup import find_session, find_workspace
-from memoryhub.flows.runs import complete
+from memoryhub.as_json import run_document
+from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.terminal import drawn
+from memoryhub.runs.compress import draft
+from memoryhub.runs.compress_all import due_sessions
+from memoryhub.runs.executing import complete
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.runs import RunNotFitting, cancel_run, request_run

@@ -5,13 +5,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from knowledge_app.services.consolidation import is_due
-from memoryhub.flows.consolidate import preview
-from memoryhub.flows.documents import run_document
-from memoryhub.flows.lookup import find_session, find_workspace
-from memoryhub.flows.runs import complete
+from knowledge_app.services.documents.consolidation import is_due
+from memoryhub.as_json import run_document
 from memoryhub.lib.diff import diff_texts
+from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.runs.consolidate import preview
+from memoryhub.runs.executing import complete
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import Actor
 from sessions_app.services.runs import request_run

@@ -3,8 +3,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from memoryhub.flows.context import build_context, context_text
-from memoryhub.flows.lookup import find_session, find_workspace
+from memoryhub.conversations.context import build_context, context_text
+from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.windows import DEFAULT_MAX_MESSAGES
 

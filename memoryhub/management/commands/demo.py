@@ -4,10 +4,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.demo import let_the_demo_propose, prepare_demo
-from memoryhub.flows.hygiene import scan_first
-from memoryhub.flows.imports import run_import
+from memoryhub.demo.workspaces import let_the_demo_propose, prepare_demo
+from memoryhub.hygiene.scanning import scan_first
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.sync.import_requests import run_import
 from sessions_app.models import ImportReport
 from sessions_app.services.audit import Actor
 

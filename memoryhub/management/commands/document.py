@@ -3,8 +3,8 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from knowledge_app.services.origins import LineOrigin, line_origins
-from memoryhub.flows.lookup import NotFound, find_document, find_workspace
+from knowledge_app.services.documents.origins import LineOrigin, line_origins
+from memoryhub.lookup import NotFound, find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
 
 

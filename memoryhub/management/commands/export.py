@@ -6,11 +6,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.lookup import find_workspace
-from memoryhub.flows.tables import EXPORTS, export_table
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tables.files import FORMATS
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.spreadsheets.exporting import EXPORTS, export_table
 from sessions_app.services.audit import Actor
 
 COMMAND = Actor("command", "export")

@@ -6,13 +6,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.export_plan import plan_export
-from memoryhub.flows.export_workspace import export_workspace
-from memoryhub.flows.lookup import find_workspace
 from memoryhub.lib.layouts.fits import ExportPlan
 from memoryhub.lib.layouts.snapshot import LAYOUTS, WORDS
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.terminal import drawn
+from memoryhub.sync.export_plan import plan_export
+from memoryhub.sync.exporting import export_workspace
 from sessions_app.services.audit import Actor
 
 COMMAND = Actor("command", "export_workspace")

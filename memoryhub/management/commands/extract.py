@@ -8,11 +8,11 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import Confirmation, Observation
-from memoryhub.flows.documents import observation_document, run_document
-from memoryhub.flows.extract import request_extraction
-from memoryhub.flows.lookup import find_workspace
-from memoryhub.flows.runs import complete
+from memoryhub.as_json import observation_document, run_document
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.runs.executing import complete
+from memoryhub.runs.extract import request_extraction
 from sessions_app.services.audit import Actor
 
 COMMAND = Actor("command", "extract")

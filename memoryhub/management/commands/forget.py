@@ -6,10 +6,10 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import Forgotten
-from knowledge_app.services.forget import Wish, lift, plan_forget, receipts
-from memoryhub.flows.documents import forgotten_document
-from memoryhub.flows.forget import forget
-from memoryhub.flows.lookup import NotFound, find_session, find_workspace
+from memoryhub.as_json import forgotten_document
+from memoryhub.forgetting.forget import forget
+from memoryhub.forgetting.rows import Wish, lift, plan_forget, receipts
+from memoryhub.lookup import NotFound, find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor

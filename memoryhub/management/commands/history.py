@@ -6,11 +6,11 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import HistoryEntry
-from knowledge_app.services.edits import edit_rows
-from memoryhub.flows.documents import edit_document
-from memoryhub.flows.lookup import find_workspace
-from memoryhub.flows.runs import complete
+from knowledge_app.services.rows.edits import edit_rows
+from memoryhub.as_json import edit_document
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.runs.executing import complete
 from sessions_app.services.audit import Actor
 
 COMMAND = Actor("command", "history")

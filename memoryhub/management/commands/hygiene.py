@@ -7,13 +7,13 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import Concern, HygieneScore
-from knowledge_app.services import settling
-from knowledge_app.services.concerns import count_open, score_of
-from knowledge_app.services.memory_rows import rows_at, shown_text
-from memoryhub.flows.hygiene import request_scan
-from memoryhub.flows.lookup import NotFound, find_workspace
-from memoryhub.flows.runs import complete, undo_run
+from memoryhub.hygiene import resolving as settling
+from memoryhub.hygiene.concerns import count_open, score_of
+from memoryhub.hygiene.rows import rows_at, shown_text
+from memoryhub.hygiene.scanning import request_scan
+from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.runs.executing import complete, undo_run
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor
 

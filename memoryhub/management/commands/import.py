@@ -8,12 +8,12 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.utils import timezone
 
-from knowledge_app.services.table_imports import take_table
-from knowledge_app.services.table_rows import TAKING
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tables import check_size
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.spreadsheets.importing import take_table
+from memoryhub.spreadsheets.rows import TAKING
 from sessions_app.services.audit import Actor
 
 COMMAND = Actor("command", "import")

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.documents import taken_document
-from memoryhub.flows.imports import run_import
-from memoryhub.flows.sync import import_workspace
+from memoryhub.as_json import taken_document
 from memoryhub.lib.folder import display_path
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.terminal import drawn
+from memoryhub.sync.import_requests import run_import
+from memoryhub.sync.importing import import_workspace
 from sessions_app.models import ImportReport
 from sessions_app.services.audit import Actor
 

@@ -6,13 +6,13 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import KeyValue
-from knowledge_app.services import key_values as service
-from knowledge_app.services.edits import edit_rows
-from knowledge_app.services.files import key_values_file
-from memoryhub.flows.documents import edit_document
-from memoryhub.flows.lookup import find_workspace
-from memoryhub.flows.runs import complete
+from knowledge_app.services.rows import key_values as service
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.to_files import key_values_file
+from memoryhub.as_json import edit_document
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, handed_out
+from memoryhub.runs.executing import complete
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record
 

@@ -7,14 +7,14 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services import knowledge as service
-from knowledge_app.services.edits import edit_rows
-from knowledge_app.services.files import knowledge_file
-from memoryhub.flows.documents import edit_document, knowledge_document
-from memoryhub.flows.lookup import NotFound, find_workspace
-from memoryhub.flows.runs import complete
+from knowledge_app.services.rows import knowledge as service
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.to_files import knowledge_file
+from memoryhub.as_json import edit_document, knowledge_document
 from memoryhub.lib.likeness import DEFAULT_THRESHOLD
+from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand, handed_out
+from memoryhub.runs.executing import complete
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor
 

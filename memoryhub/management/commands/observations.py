@@ -6,13 +6,13 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import Confirmation, Observation
-from knowledge_app.services.edits import edit_rows
-from knowledge_app.services.files import observations_file
-from knowledge_app.services.observations import CATEGORIES, BadObservation, Said, decide, store
-from memoryhub.flows.documents import edit_document, observation_document
-from memoryhub.flows.lookup import NotFound, find_workspace
-from memoryhub.flows.runs import complete
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.observations import CATEGORIES, BadObservation, Said, decide, store
+from knowledge_app.services.rows.to_files import observations_file
+from memoryhub.as_json import edit_document, observation_document
+from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand, handed_out
+from memoryhub.runs.executing import complete
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.lookup import find_workspace
-from memoryhub.flows.past_times import in_address, read_when
-from memoryhub.flows.time_travel import Comparison, WorkspaceAt, as_of, compare
 from memoryhub.lib.diff import MARKS
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.time_travel.parsing import in_address, read_when
+from memoryhub.time_travel.snapshots import Comparison, WorkspaceAt, as_of, compare
 
 PARTS = ("documents", "facts", "knowledge", "observations", "key_values", "history", "sessions")
 

@@ -10,11 +10,11 @@ from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.flows import people
-from memoryhub.flows.invitations import DAYS, OpenInvitation, invite, make_reset_link, open_invitations, with_roles
-from memoryhub.flows.lookup import find_workspace
-from memoryhub.flows.tokens import tokens_of
+from memoryhub.accounts import people
+from memoryhub.accounts.invitations import DAYS, OpenInvitation, invite, make_reset_link, open_invitations, with_roles
+from memoryhub.agents.tokens import tokens_of
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.listening import address_for_links
 from memoryhub.models import ApiToken, Invitation

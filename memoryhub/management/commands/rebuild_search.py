@@ -3,9 +3,9 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from memoryhub.flows.rebuild_search import rebuild_indexes
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.terminal import drawn
+from memoryhub.search.rebuild import rebuild_indexes
 
 
 class Command(JsonCommand):

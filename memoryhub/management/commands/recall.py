@@ -5,9 +5,9 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.lookup import find_workspace
-from memoryhub.flows.recall import LIMIT, note_reading, recall
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.search.recall import LIMIT, note_reading, recall
 
 
 class Command(JsonCommand):

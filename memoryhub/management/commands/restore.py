@@ -8,8 +8,8 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from memoryhub.flows.backups.restoring import restore_backup
-from memoryhub.flows.check import check_memory
+from memoryhub.backups.restoring import restore_backup
+from memoryhub.integrity import check_memory
 from memoryhub.management.commands.backup import document, show_manifest
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor, record

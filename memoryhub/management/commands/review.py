@@ -7,11 +7,11 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import HeldChange
-from knowledge_app.services.review import hunks_of
-from memoryhub.flows.lookup import NotFound, find_workspace
-from memoryhub.flows.review import approve, reject
+from knowledge_app.services.documents.held_changes import hunks_of
 from memoryhub.lib.diff import diff_texts
+from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.runs.review import approve, reject
 from sessions_app.services.audit import Actor
 
 COMMAND = Actor("command", "review")

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.documents import run_document
-from memoryhub.flows.lookup import NotFound, find_workspace
-from memoryhub.flows.review import approve_run
-from memoryhub.flows.runs import undo_run
+from memoryhub.as_json import run_document
+from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.runs.executing import undo_run
+from memoryhub.runs.review import approve_run
 from sessions_app.models import Run
 from sessions_app.services.audit import Actor
 from sessions_app.services.runs import cancel_run, dismiss_run, retry_run

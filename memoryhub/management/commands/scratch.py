@@ -5,8 +5,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from knowledge_app.services.scratch import end_run
-from memoryhub.flows.lookup import find_workspace
+from knowledge_app.services.rows.scratchpads import end_run
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor
 

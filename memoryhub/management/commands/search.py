@@ -9,11 +9,11 @@ from typing import Any
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from memoryhub.flows.lookup import find_workspace
-from memoryhub.flows.search import KINDS, Scope
-from memoryhub.flows.search.answer import Question, answer, answer_as_grip
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.search import KINDS, Scope
+from memoryhub.search.results import Question, answer, answer_as_grip
 
 GRIP_MODES = ("grip-memory", "grip-history", "grip-knowledge")
 

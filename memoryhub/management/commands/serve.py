@@ -24,8 +24,8 @@ from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
-from memoryhub.flows.backups.running import database_words
-from memoryhub.flows.setup import issue_setup_token, operator_exists
+from memoryhub.accounts.setup import issue_setup_token, operator_exists
+from memoryhub.backups.running import database_words
 from memoryhub.management.in_use import in_use
 from memoryhub.management.listening import listening_at
 from memoryhub.management.supervisor import keep_running

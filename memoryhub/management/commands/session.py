@@ -7,18 +7,17 @@ from typing import Any
 
 from django.utils import timezone
 
-from knowledge_app.services.edits import edit_rows
-from memoryhub.flows.documents import edit_document, run_document, session_document
-from memoryhub.flows.lookup import NotFound, find_session, find_workspace
-from memoryhub.flows.runs import complete
-from memoryhub.flows.sessions import archive_and_clear, fold_to_window
-from memoryhub.flows.transfer import export_session, import_session, problems_of
+from knowledge_app.services.rows.edits import edit_rows
+from memoryhub.as_json import edit_document, run_document, session_document
 from memoryhub.lib.downloads import safe_name
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lookup import NotFound, find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.runs.executing import complete
 from sessions_app.models import DeletedSession, Run, Session, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.export import session_as_markdown
+from sessions_app.services.folding import archive_and_clear, fold_to_window
 from sessions_app.services.lifecycle import (
     SessionBusy,
     allow_again,
@@ -27,6 +26,7 @@ from sessions_app.services.lifecycle import (
     open_session,
     rename_session,
 )
+from sessions_app.services.transfer import export_session, import_session, problems_of
 
 COMMAND = Actor("command", "session")
 BULK = ("archive", "unarchive")  # of several at once

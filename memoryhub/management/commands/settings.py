@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from memoryhub.flows.knobs import hub, knobs
+from memoryhub.dashboard.hub_settings import hub, knobs
 from memoryhub.management.json_command import JsonCommand
 
 

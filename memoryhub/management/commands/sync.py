@@ -9,13 +9,13 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.documents import taken_document
-from memoryhub.flows.follow import follow_workspaces, followed_workspaces
-from memoryhub.flows.live_sync import SyncResult, sync_workspace
-from memoryhub.flows.lookup import find_workspace
-from memoryhub.flows.sync_status import waiting_files, written_files
+from memoryhub.as_json import taken_document
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.sync.status import waiting_files, written_files
+from memoryhub.sync.syncing import SyncResult, sync_workspace
+from memoryhub.sync.watching import follow_workspaces, followed_workspaces
 from sessions_app.models import SyncState, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.syncing import switch_sync

@@ -8,16 +8,16 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from knowledge_app.models import SemanticGraph, Term
-from knowledge_app.services.graph import Related, neighbours_of
-from knowledge_app.services.graph_export import graph_document, graph_parts
-from knowledge_app.services.occurrences import knowledge_with, observations_with
-from knowledge_app.services.relations import ACTIONS, decide, find_term
-from memoryhub.flows.documents import run_document
-from memoryhub.flows.embedding import outlook, request_embedding
-from memoryhub.flows.lookup import find_workspace
-from memoryhub.flows.runs import complete
+from memoryhub.as_json import run_document
+from memoryhub.graph.embedding_run import outlook, request_embedding
+from memoryhub.graph.export import graph_document, graph_parts
+from memoryhub.graph.graph import Related, neighbours_of
+from memoryhub.graph.occurrences import knowledge_with, observations_with
+from memoryhub.graph.relations import ACTIONS, decide, find_term
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.runs.executing import complete
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from memoryhub.flows.forget import vacuum
+from memoryhub.forgetting.forget import vacuum
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.management.json_command import JsonCommand
 

@@ -5,12 +5,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.flows.imports import cancel_import
-from memoryhub.flows.jobs import cancel_job
-from memoryhub.flows.lookup import NotFound
-from memoryhub.flows.work_list import Piece, import_piece, job_piece, list_work, run_piece
+from memoryhub.jobs.listing import Piece, import_piece, job_piece, list_work, run_piece
+from memoryhub.jobs.queue import cancel_job
+from memoryhub.lookup import NotFound
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.models import Job
+from memoryhub.sync.import_requests import cancel_import
 from sessions_app.models import ImportReport, Run, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.runs import cancel_run

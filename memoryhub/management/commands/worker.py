@@ -15,12 +15,12 @@ from django.core.management.base import BaseCommand
 from django.db import connection
 from django.utils import timezone
 
-from memoryhub.flows.at_work import working
-from memoryhub.flows.backups.folder import keep_backups
-from memoryhub.flows.follow import follow_workspaces, followed_workspaces
-from memoryhub.flows.imports import close_interrupted_imports
-from memoryhub.flows.upkeep import look_after, look_after_jobs
+from memoryhub.backups.folder import keep_backups
+from memoryhub.jobs.heartbeat_files import working
 from memoryhub.management.in_use import in_use
+from memoryhub.sync.import_requests import close_interrupted_imports
+from memoryhub.sync.watching import follow_workspaces, followed_workspaces
+from memoryhub.worker import look_after, look_after_jobs
 from sessions_app.services.audit import Actor
 
 LAST_SYNC_SECONDS = 3.0  # for the syncs at hand

@@ -6,9 +6,9 @@ from typing import Any
 from django.forms import model_to_dict
 from django.utils import timezone
 
-from memoryhub.flows.documents import settings_document
-from memoryhub.flows.lookup import find_workspace
+from memoryhub.as_json import settings_document
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.forms import WorkspaceSettingsForm
 from sessions_app.models import Workspace

@@ -1,0 +1,378 @@
+"""Consolidation: what was said and not yet consolidated becomes facts of MEMORY.md and an entry of the history.
+
+Plan (reads) → ask (a model; no transaction) → judge (``memoryhub.lib.guard``) → apply (one transaction). The commit
+compares pointer, epoch and fencing number, and merges with whatever became of the document meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypedDict
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext
+
+from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.history import append_history
+from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
+from memoryhub.lib.facts import normal_form
+from memoryhub.lib.guard import additions_only, flags_of
+from memoryhub.lib.layouts.records import HistoryRecord
+from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.merge import merge_texts, overlay_texts
+from sessions_app.models import Entry, Run, Session
+from sessions_app.services.audit import Actor, record
+from sessions_app.services.compression import PlanStale
+from sessions_app.services.entries import lock_session
+from sessions_app.services.runs import RunNotFitting, finish_run
+from sessions_app.services.totals import recount_session
+from sessions_app.services.windows import last_safe_cut
+
+MEMORY = "MEMORY.md"
+CONTEXT_HEADING = "[Previous conversation context]"
+MAX_ENTRIES = 5_000  # read by one run
+_PREFIX = re.compile(r"^\s*\[(\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)(?: ?UTC| ?Z)?\]\s*")
+_WORD = re.compile(r"\w{3,}")
+
+
+class ConsolidationOptions(TypedDict, total=False):
+    """What a consolidation was asked for. ``archive_all``: everything, not only what is older than the window keeps.
+    ``hold``: nothing counts before a person approved it. ``once``: asked for at a prompt, no second attempt.
+    ``entries``: at most so many, after a request was too long."""
+
+    archive_all: bool
+    hold: bool
+    once: bool
+    entries: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The entries that one run reads, and the document that it starts from. ``reason``: why there are none."""
+
+    session: Session
+    document: MemoryDocument | None = None
+    base: MemoryRevision | None = None
+    entries: list[Entry] = field(default_factory=list)
+    reason: str = ""
+
+    @property
+    def memory(self) -> str:
+        return self.base.content if self.base else ""
+
+    @property
+    def end(self) -> int:
+        return self.entries[-1].position + 1 if self.entries else self.session.last_consolidated
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """What came of asking: the new text of MEMORY.md (as the base, where nothing is new), history, summary text."""
+
+    memory: str
+    history: str
+    summary_text: str | None = None
+
+
+def is_due(session: Session) -> bool:
+    """Tell whether enough is unconsolidated: nanobot from the memory window on, Grip beyond twice the window."""
+    workspace = session.workspace
+    waiting = session.next_position - session.last_consolidated
+    if workspace.consolidation_style == "grip":
+        return waiting > 2 * workspace.memory_window
+    return waiting >= workspace.memory_window
+
+
+def plan_consolidation(session: Session, *, archive_all: bool = False, limit: int | None = None) -> Plan:
+    """Decide which entries to read: those from the pointer on, but for the newest. Reads only.
+
+    nanobot keeps half its memory window unconsolidated, Grip a whole window; ``archive_all`` keeps nothing. The end
+    is moved back where it would part a tool call from its results.
+    """
+    workspace = session.workspace
+    if not workspace.persist_memory:
+        return Plan(session, reason="This workspace keeps no memory (setting: Keep memory).")
+    keep = workspace.memory_window if workspace.consolidation_style == "grip" else workspace.memory_window // 2
+    waiting = Entry.objects.filter(session=session, epoch=session.epoch, position__gte=session.last_consolidated)
+    entries = list(waiting.order_by("position")[: MAX_ENTRIES + keep])
+    end = last_safe_cut(entries, len(entries) if archive_all else max(0, len(entries) - keep))
+    end = min(end, MAX_ENTRIES)
+    if limit and limit < end:
+        end = last_safe_cut(entries, limit) or end
+    if not end:
+        words = "entry is" if len(entries) == 1 else "entries are"
+        return Plan(session, reason=f"{len(entries)} {words} not consolidated, and the newest {keep} stay so.")
+    document = MemoryDocument.objects.select_related("head").filter(workspace=workspace, name=MEMORY).first()
+    return Plan(session, document, document.head if document else None, entries[:end])
+
+
+@transaction.atomic
+def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, approved: bool = False) -> Run:
+    """Commit a proposal: revision, facts with their origins, history, pointer, run and audit, all of it or nothing.
+
+    The text is merged with what became of the document since the plan. A change that needs a person (see ``guard``)
+    is held: its additions are committed, the rest waits; where there are no additions, or the texts conflict, nothing
+    is committed and the run waits as a whole. ``approved``: a person has looked, so nothing is held.
+
+    Raises PlanStale when pointer or epoch moved, LeaseLost when the run isn't this worker's any more.
+    """
+    session = lock_session(plan.session.pk)
+    if (session.epoch, session.last_consolidated) != (plan.session.epoch, plan.session.last_consolidated):
+        raise PlanStale(gettext("The session was cleared or consolidated meanwhile."))
+    run.epoch, run.from_position, run.to_position = session.epoch, session.last_consolidated, plan.end
+    run.base_revision_number = plan.base.number if plan.base else None
+    document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=_document(plan).pk)
+    head = document.head
+    current = head.content if head else ""
+    merged = merge_texts(plan.memory, current, proposal.memory, keep_both=True)
+    if merged.text is None and approved:
+        words = gettext("%(document)s was changed since in the same lines. Edit it by hand, then reject this.")
+        raise PlanStale(words % {"document": document.name})
+    wanted = overlay_texts(plan.memory, current, proposal.memory)
+    flags = [] if approved else judge(document, current, wanted)
+    if merged.text is None:
+        flags = [f"the document was changed meanwhile in the same lines, in {merged.conflict_count} places"]
+    text = additions_only(current, wanted) if flags else wanted
+    is_asked = bool(run.options.get("hold")) and not approved
+    if is_asked or (flags and text == current):
+        flags = flags or ["asked to be shown before it counts"]
+        return _hold_whole(run, plan, document, wanted, proposal, flags, now)
+    revision = _revise(document, head, text, run, now)
+    history = _append_history(session, run, proposal.history, now)
+    change = _hold(run, document, wanted, flags, now) if flags else None
+    _move_pointer(session, plan, proposal)
+    _close(run, plan, proposal, now, revision=revision, history=history, change=change, flags=flags)
+    return run
+
+
+def judge(document: MemoryDocument, current: str, wanted: str) -> list[str]:
+    """Return why a person has to look at a run's change of a document; nothing where nobody needs to."""
+    pinned = list(Fact.objects.filter(document=document, died=None, pinned=True).values_list("text", flat=True))
+    return flags_of(current, wanted, pinned=pinned, lost_before=lost_since_looked(document))
+
+
+def lost_since_looked(document: MemoryDocument) -> int:
+    """Return how many facts runs and files removed since a person last revised the document or decided on it."""
+    looked = (
+        document.revisions.filter(author_kind="person").order_by("-number").values_list("number", flat=True).first()
+    )
+    by_person = (HeldChange.Status.APPROVED, HeldChange.Status.REJECTED)
+    decided = HeldChange.objects.filter(document=document, status__in=by_person).order_by("-decided_at").first()
+    gone = Fact.objects.filter(document=document, died__isnull=False).exclude(died__author_kind="person")
+    if looked:
+        gone = gone.filter(died__number__gt=looked)
+    if decided and decided.decided_at:
+        gone = gone.filter(died__created_at__gt=decided.decided_at)
+    return gone.count()
+
+
+def _document(plan: Plan) -> MemoryDocument:
+    return plan.document or open_document(plan.session.workspace, MEMORY, f"memory/{MEMORY}")
+
+
+def _revise(
+    document: MemoryDocument, head: MemoryRevision | None, text: str, run: Run, now: datetime
+) -> MemoryRevision | None:
+    """Write the new text with its facts' origins; nothing where it is as it was."""
+    if text == (head.content if head else ""):
+        return None
+    actor = Actor("run", f"run {run.pk}")
+    reason = f"consolidated #{run.from_position} to #{run.to_position - 1} of {run.session}"
+    revision = revise_document(document, text, base=head, actor=actor, reason=reason, now=now, run=run)
+    _note_origins(revision, run)
+    return revision
+
+
+def _note_origins(revision: MemoryRevision, run: Run) -> None:
+    """Link each new fact to its run, and to the messages that share the most of its words."""
+    entries = Entry.objects.filter(
+        session=run.session_id, epoch=run.epoch, position__gte=run.from_position, position__lt=run.to_position
+    )
+    words = {entry.pk: _words(entry.content) for entry in entries.exclude(content="")}
+    sources = []
+    for fact in Fact.objects.filter(born=revision):
+        mine = _words(fact.text)
+        shared = sorted(((len(mine & theirs), -pk) for pk, theirs in words.items() if mine & theirs), reverse=True)
+        best = [-pk for count, pk in shared[:3] if count * 2 >= max(2, len(mine))] or [-pk for _, pk in shared[:1]]
+        sources += [FactSource(fact=fact, run=run, entry_id=pk) for pk in best] or [FactSource(fact=fact, run=run)]
+    FactSource.objects.bulk_create(sources, batch_size=500)
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(normal_form(text)))
+
+
+def _append_history(session: Session, run: Run, text: str, now: datetime) -> HistoryEntry | None:
+    if not text.strip():
+        return None
+    prefix = _PREFIX.match(text)
+    entry = HistoryRecord(
+        content=text[prefix.end() :].strip() if prefix else text.strip(),
+        source_hash="",
+        occurred_at=(read_time(prefix.group(1), UTC) if prefix else None) or now,
+        occurred_at_text=prefix.group(1) if prefix else "",
+        session_key=session.key,
+    )
+    append_history(session.workspace, [entry], now=now, run=run)
+    return HistoryEntry.objects.filter(workspace=session.workspace_id, run=run).order_by("-position").first()
+
+
+def _move_pointer(session: Session, plan: Plan, proposal: Proposal) -> None:
+    session.last_consolidated = plan.end
+    names = ["last_consolidated"]
+    if proposal.summary_text is not None:
+        session.summary_text = proposal.summary_text
+        names.append("summary_text")
+    session.save(update_fields=names)
+    recount_session(session)
+
+
+def _hold(run: Run, document: MemoryDocument, wanted: str, flags: Sequence[str], now: datetime) -> HeldChange:
+    earlier = HeldChange.objects.filter(
+        document=document, status=HeldChange.Status.PENDING, proposed_hash=content_hash(wanted)
+    )
+    earlier.update(status=HeldChange.Status.SUPERSEDED, decided_at=now)
+    change = HeldChange.objects.create(
+        workspace_id=document.workspace_id,
+        document=document,
+        run=run,
+        base=document.head,
+        ours=document.head,
+        proposed=wanted,
+        proposed_hash=content_hash(wanted),
+        flags=list(flags),
+        reason="; ".join(flags),
+        author_kind="run",
+        author_name=f"run {run.pk}",
+        created_at=now,
+    )
+    record(
+        Actor("run", f"run {run.pk}"),
+        "change.held",
+        "held_change",
+        change.pk,
+        f"{document.name}: a change by run {run.pk} is held ({change.reason})",
+        at=now,
+        workspace=document.workspace,
+        session=run.session,
+        after_hash=change.proposed_hash,
+    )
+    return change
+
+
+def _hold_whole(
+    run: Run,
+    plan: Plan,
+    document: MemoryDocument,
+    wanted: str,
+    proposal: Proposal,
+    flags: Sequence[str],
+    now: datetime,
+) -> Run:
+    """Let everything wait: text, history entry and pointer are committed together once a person approves."""
+    change = _hold(run, document, wanted, flags, now)
+    kept = {
+        "history": proposal.history,
+        "summary_text": proposal.summary_text,
+        "flags": list(flags),
+        "change": change.pk,
+        "end": plan.end,
+    }
+    finish_run(run, status=Run.Status.HELD, now=now, proposal=kept)
+    return run
+
+
+def _close(
+    run: Run,
+    plan: Plan,
+    proposal: Proposal,
+    now: datetime,
+    *,
+    revision: MemoryRevision | None,
+    history: HistoryEntry | None,
+    change: HeldChange | None,
+    flags: Sequence[str],
+) -> None:
+    kept = {
+        "history": proposal.history,
+        "history_entry": history.pk if history else None,
+        "revision": revision.number if revision else None,
+        "summary_before": plan.session.summary_text if proposal.summary_text is not None else None,
+        "flags": list(flags),
+        "change": change.pk if change else None,
+    }
+    finish_run(run, status=Run.Status.DONE, now=now, proposal=kept)
+    words = f"MEMORY.md revision {revision.number}" if revision else "nothing new for MEMORY.md"
+    record(
+        Actor("run", f"run {run.pk}"),
+        "session.consolidated",
+        "run",
+        run.pk,
+        f"{run.session}: #{run.from_position} to #{run.to_position - 1} consolidated, {words}",
+        at=now,
+        workspace=run.workspace,
+        session=run.session,
+        detail={"revision": kept["revision"], "change": kept["change"]},
+    )
+
+
+@transaction.atomic
+def undo_consolidation(run: Run, *, actor: Actor, now: datetime) -> None:
+    """Take a consolidation back: the document as it was, the history entry withdrawn, the pointer where it stood.
+
+    Raises RunNotFitting, and says what, where something later builds on it: another revision, another run.
+    """
+    if run.session_id is None:
+        raise RunNotFitting(gettext("The session of this run was deleted."))
+    session = lock_session(run.session_id)
+    run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
+    if run.kind != Run.Kind.CONSOLIDATION or run.status != Run.Status.DONE or run.origin != Run.Origin.HUB:
+        raise RunNotFitting(gettext("Run %(number)s has nothing to undo.") % {"number": run.pk})
+    if (session.epoch, session.last_consolidated) != (run.epoch, run.to_position):
+        words = gettext("A later consolidation, or a new beginning, builds on this run: undo that first.")
+        raise RunNotFitting(words)
+    revision = MemoryRevision.objects.select_related("document", "base").filter(run=run).order_by("-number").first()
+    if revision:
+        _restore_before(revision, run, actor, now)
+    HistoryEntry.objects.filter(run=run).update(withdrawn_at=now)
+    pending = HeldChange.objects.filter(run=run, status=HeldChange.Status.PENDING)
+    pending.update(status=HeldChange.Status.SUPERSEDED, decided_at=now)
+    session.last_consolidated = run.from_position
+    if run.proposal.get("summary_before") is not None:
+        session.summary_text = run.proposal["summary_before"]
+    session.save(update_fields=["last_consolidated", "summary_text"])
+    Run.objects.filter(pk=run.pk).update(status=Run.Status.UNDONE, finished_at=now)
+    recount_session(session)
+    record(
+        actor,
+        "run.undone",
+        "run",
+        run.pk,
+        f"Consolidation {run.pk} undone",
+        at=now,
+        workspace=session.workspace,
+        session=session,
+    )
+
+
+def _restore_before(revision: MemoryRevision, run: Run, actor: Actor, now: datetime) -> None:
+    document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=revision.document_id)
+    if document.head_id != revision.pk:
+        later = document.revisions.filter(Q(number__gt=revision.number)).order_by("number").first()
+        number = later.number if later else "?"
+        words = gettext("Revision %(number)s of %(document)s builds on this run: restore by hand instead.")
+        raise RunNotFitting(words % {"number": number, "document": document.name})
+    before = revision.base
+    revise_document(
+        document,
+        before.content if before else "",
+        base=revision,
+        actor=actor,
+        reason=f"undo of run {run.pk}",
+        now=now,
+        raw=bytes(before.raw) if before and before.raw is not None else None,
+    )

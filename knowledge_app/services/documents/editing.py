@@ -1,0 +1,204 @@
+"""What people do to memory documents: edit on a known base, restore, curate facts. Every change is a revision."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from django.db import transaction
+from django.utils.translation import gettext
+
+from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.revisions import open_document, revise_document
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.facts import split_sections
+from memoryhub.lib.gate import clean_text
+from memoryhub.lib.merge import merge_texts
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, record
+
+MAX_CHARS = 1_000_000
+_BULLET = re.compile(r"^\s*[-*+]\s+")
+NAMES = ("MEMORY.md", "SOUL.md", "USER.md")
+
+
+class EditConflict(MemoryHubError):
+    """The document was changed in the same lines since the base at hand; ``head`` is its text now."""
+
+    code = "edit_conflict"
+
+    def __init__(self, message: str, base: str, head: MemoryRevision) -> None:
+        super().__init__(message, head=head.number)
+        self.base = base
+        self.head = head
+
+
+class TextTooLong(MemoryHubError):
+    code = "text_too_long"
+
+
+class NoSuchFact(MemoryHubError):
+    code = "no_such_fact"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The revision that a save made, and whether it was merged with changes of others; None where nothing differs."""
+
+    revision: MemoryRevision | None
+    is_merged: bool = False
+
+
+def start_document(workspace: Workspace, name: str) -> MemoryDocument:
+    """Return a document that people may write though no agent's file has it."""
+    path = f"memory/{name}" if name == "MEMORY.md" else name
+    return open_document(workspace, name, path)
+
+
+@transaction.atomic
+def save_text(
+    document: MemoryDocument, text: str, *, base_number: int, actor: Actor, reason: str, now: datetime
+) -> Saved:
+    """Save a text that was edited from a revision (0: from nothing); others' changes since are merged in.
+
+    Raises EditConflict where both changed the same lines, TextTooLong.
+    """
+    text = clean_text(text.replace("\r\n", "\n"))
+    if len(text) > MAX_CHARS:
+        words = gettext("A document has at most %(most)s characters; this one has %(count)s.")
+        raise TextTooLong(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(text):,}"})
+    locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
+    head = locked.head
+    is_merged = False
+    if head is not None and head.number != base_number:
+        base = locked.revisions.filter(number=base_number).values_list("content", flat=True).first() or ""
+        merged = merge_texts(base, head.content, text)
+        if merged.text is None:
+            words = gettext("%(document)s was changed meanwhile in the same lines.")
+            raise EditConflict(words % {"document": document.name}, base, head)
+        text, is_merged = merged.text, True
+    if head is not None and text == head.content:
+        return Saved(None)
+    return Saved(revise_document(locked, text, base=head, actor=actor, reason=reason, now=now), is_merged)
+
+
+@transaction.atomic
+def restore_revision(document: MemoryDocument, number: int, *, actor: Actor, now: datetime) -> MemoryRevision | None:
+    """Make an earlier text the document's head again, as a new revision; None where it is that already."""
+    locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
+    wanted = locked.revisions.get(number=number)
+    if locked.head and wanted.content == locked.head.content:
+        return None
+    raw = bytes(wanted.raw) if wanted.raw is not None else None
+    reason = f"restored revision {number}"
+    return revise_document(locked, wanted.content, base=locked.head, actor=actor, reason=reason, now=now, raw=raw)
+
+
+@transaction.atomic
+def remove_facts(document: MemoryDocument, facts: Collection[int], *, actor: Actor, now: datetime) -> int:
+    """Take some fact lines out of the document; they stay findable. Returns how many."""
+    locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
+    numbers = set(Fact.objects.filter(document=locked, died=None, pk__in=facts).values_list("line", flat=True))
+    if not numbers or locked.head is None:
+        return 0
+    lines = locked.head.content.split("\n")
+    text = "\n".join(line for number, line in enumerate(lines, 1) if number not in numbers)
+    words = "a fact" if len(numbers) == 1 else f"{len(numbers)} facts"
+    revise_document(locked, text, base=locked.head, actor=actor, reason=f"removed {words}", now=now)
+    return len(numbers)
+
+
+@transaction.atomic
+def edit_fact(fact: Fact, *, text: str, category: str, section: str, actor: Actor, now: datetime) -> Fact:
+    """Reword a fact, give it another category, or move it to the end of another section; its pin and dates stay.
+
+    Returns the fact as it lives on. Raises NoSuchFact where it is gone, or the section is.
+    """
+    document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
+    living = Fact.objects.filter(pk=fact.pk, died=None).first()
+    if living is None or document.head is None:
+        raise NoSuchFact(gettext("This fact was removed meanwhile."))
+    lines = document.head.content.split("\n")
+    bullet = _BULLET.match(lines[living.line - 1])
+    mark = bullet.group() if bullet else "- "
+    new = f"{mark}{f'[{category}] ' if category else ''}{' '.join(clean_text(text).split())}"
+    place = living.line - 1
+    if section != living.section:
+        at = _end_of_section(document.head.content, section)
+        lines.insert(at, new)
+        del lines[place if at > place else place + 1]
+        place = at - 1 if at > place else at
+    else:
+        lines[place] = new
+    revision = revise_document(
+        document, "\n".join(lines), base=document.head, actor=actor, reason="edited a fact", now=now
+    )
+    living.refresh_from_db()
+    if living.died_id is None:
+        return living
+    heir = Fact.objects.get(document=document, born=revision, line=place + 1)  # reworded beyond likeness
+    kept = {name: getattr(living, name) for name in ("pinned", "last_verified_at", "review_by")}
+    Fact.objects.filter(pk=heir.pk).update(**kept)
+    heir.refresh_from_db()
+    return heir
+
+
+def _end_of_section(text: str, title: str) -> int:
+    """Return where a section's next line goes: after its last line that isn't blank, counted from 0."""
+    found = next((section for section in split_sections(text) if section.title == title), None)
+    if found is None:
+        raise NoSuchFact(gettext("There is no section %(title)s any more.") % {"title": repr(title)})
+    lines = text.split("\n")
+    end = found.end - 1
+    while end > found.start and not lines[end - 1].strip():
+        end -= 1
+    return end
+
+
+@transaction.atomic
+def bring_back(fact: Fact, *, actor: Actor, now: datetime) -> MemoryRevision:
+    """Put a removed fact back at the end of its section, or of the document where that is gone."""
+    document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
+    category = f"[{fact.category}] " if fact.category else ""
+    line = f"- {category}{fact.text}"
+    lines = (document.head.content if document.head else "").split("\n")
+    place = Fact.objects.filter(document=document, died=None, section=fact.section).order_by("-line").first()
+    at = place.line if place else len(lines) - (1 if lines and not lines[-1] else 0)
+    text = "\n".join([*lines[:at], line, *lines[at:]])
+    return revise_document(document, text, base=document.head, actor=actor, reason="brought a fact back", now=now)
+
+
+@transaction.atomic
+def curate_facts(
+    document: MemoryDocument,
+    facts: Collection[int],
+    *,
+    actor: Actor,
+    now: datetime,
+    pinned: bool | None = None,
+    verified: bool = False,
+    review_by: date | None = None,
+) -> int:
+    """Pin or unpin facts, mark them verified, set a date for their review; returns how many were touched."""
+    living = Fact.objects.filter(document=document, died=None, pk__in=facts)
+    values: dict[str, object] = {}
+    words = []
+    if pinned is not None:
+        values["pinned"] = pinned
+        words.append("pinned" if pinned else "unpinned")
+    if verified:
+        values["last_verified_at"] = now
+        words.append("verified")
+    if review_by is not None:
+        values["review_by"] = review_by
+        words.append(f"to be reviewed by {review_by}")
+    count: int = living.update(**values) if values else 0
+    if count:
+        text = f"{document.name}: {count} fact{'' if count == 1 else 's'} {' and '.join(words)}"
+        detail = {"facts": sorted(facts)}
+        record(
+            actor, "facts.curated", "document", document.pk, text, at=now, workspace=document.workspace, detail=detail
+        )
+    return count

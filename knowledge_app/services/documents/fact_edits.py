@@ -1,0 +1,131 @@
+"""Many facts of a document at once, through its text: each is one revision, undone by another that merges."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.translation import gettext
+
+from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.editing import Saved, save_text
+from knowledge_app.services.documents.revisions import revise_document
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import clean_text
+from sessions_app.services.audit import Actor
+
+CURATED = ("pinned", "last_verified_at", "review_by")
+_BULLET = re.compile(r"^\s*[-*+]\s+")
+_WITH_CATEGORY = re.compile(rf"{_BULLET.pattern}\[[\w-]{{1,64}}\]\s+")
+_CATEGORY = re.compile(r"[\w-]{0,64}")
+
+
+class BadCategory(MemoryHubError):
+    """A word that can't stand in brackets before a fact."""
+
+    code = "bad_category"
+
+
+class NothingToUndo(MemoryHubError):
+    """The revision is gone, or is the first."""
+
+    code = "nothing_to_undo"
+
+
+@dataclass(frozen=True)
+class Revised:
+    """The revision that a change of many facts made (None where nothing differed), and of how many it was."""
+
+    revision: MemoryRevision | None
+    count: int
+
+
+def checked_category(text: str) -> str:
+    """Return a category as it stands before a fact, "" for none. Raises BadCategory."""
+    category = "_".join(clean_text(text).lower().split())
+    if not _CATEGORY.fullmatch(category):
+        raise BadCategory(gettext("A category is one word of at most 64 letters, digits, - and _."))
+    return category
+
+
+@transaction.atomic
+def recategorise_facts(
+    document: MemoryDocument, facts: Collection[int], category: str, *, actor: Actor, now: datetime
+) -> Revised:
+    """Give fact lines another category, "" for none; the facts live on. Raises BadCategory."""
+    wanted = checked_category(category)
+    locked, living = _locked(document, facts)
+    changing = [fact for fact in living if fact.category != wanted]
+    if locked.head is None or not changing:
+        return Revised(None, 0)
+    lines = locked.head.content.split("\n")
+    for fact in changing:
+        lines[fact.line - 1] = _with_category(lines[fact.line - 1], fact, wanted)
+    words = f"{_count(len(changing))} re-categorised as {wanted or 'none'}"
+    revision = revise_document(locked, "\n".join(lines), base=locked.head, actor=actor, reason=words, now=now)
+    return Revised(revision, len(changing))
+
+
+def _with_category(line: str, fact: Fact, category: str) -> str:
+    bullet = _BULLET.match(line)
+    old = _WITH_CATEGORY.match(line) if fact.category else bullet
+    rest = line[old.end() :] if old else line
+    return f"{bullet.group() if bullet else '- '}{f'[{category}] ' if category else ''}{rest}"
+
+
+@transaction.atomic
+def withdraw_facts(
+    document: MemoryDocument, facts: Collection[int], *, actor: Actor, now: datetime, reason: str = ""
+) -> Revised:
+    """Take fact lines out of the document; they stay findable."""
+    locked, living = _locked(document, facts)
+    if locked.head is None or not living:
+        return Revised(None, 0)
+    numbers = {fact.line for fact in living}
+    text = "\n".join(line for number, line in enumerate(locked.head.content.split("\n"), 1) if number not in numbers)
+    words = f"removed {_count(len(living))}{f': {reason}' if reason else ''}"
+    revision = revise_document(locked, text, base=locked.head, actor=actor, reason=words, now=now)
+    return Revised(revision, len(living))
+
+
+def _locked(document: MemoryDocument, facts: Collection[int]) -> tuple[MemoryDocument, list[Fact]]:
+    locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
+    wanted = set(facts)
+    living = Fact.objects.filter(document=locked, died=None).order_by("line", "id")
+    return locked, [fact for fact in living if fact.pk in wanted]
+
+
+@transaction.atomic
+def undo_revision(document: MemoryDocument, number: int, *, actor: Actor, now: datetime) -> Saved:
+    """Take a revision back as a new one, merged with what changed since; facts that return keep pins and dates.
+
+    Raises NothingToUndo, and EditConflict where the same lines were changed again.
+    """
+    made = document.revisions.filter(number=number).first()
+    before = document.revisions.filter(number=number - 1).first()
+    if made is None or before is None:
+        words = gettext("%(document)s has nothing before revision %(number)s.")
+        raise NothingToUndo(words % {"document": document.name, "number": number})
+    reason = f"undid revision {number}"
+    saved = save_text(document, before.content, base_number=number, actor=actor, reason=reason, now=now)
+    if saved.revision is not None:
+        _keep_curation(made, saved.revision)
+    return saved
+
+
+def _keep_curation(gone_in: MemoryRevision, back_in: MemoryRevision) -> None:
+    """Give facts that came back what their earlier selves had: pin, verification, day of review."""
+    gone = Fact.objects.filter(died=gone_in).exclude(pinned=False, last_verified_at=None, review_by=None)
+    earlier = {(fact.section, fact.text): fact for fact in gone}
+    returned = [fact for fact in Fact.objects.filter(born=back_in) if (fact.section, fact.text) in earlier]
+    for fact in returned:
+        for name in CURATED:
+            setattr(fact, name, getattr(earlier[fact.section, fact.text], name))
+    Fact.objects.bulk_update(returned, CURATED, batch_size=200)
+
+
+def _count(number: int) -> str:
+    return "a fact" if number == 1 else f"{number:,} facts"

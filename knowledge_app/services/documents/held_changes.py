@@ -1,0 +1,157 @@
+"""Deciding about held changes: whole, by hunk, or with a text of one's own. All texts are kept, whatever comes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext
+
+from knowledge_app.models import HeldChange, MemoryDocument
+from knowledge_app.services.documents.outside_edits import SYNC
+from knowledge_app.services.documents.revisions import revise_document
+from memoryhub.lib.diff import line_changes
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.merge import merge_texts
+from sessions_app.services.audit import Actor, record
+
+
+class CannotDecide(MemoryHubError):
+    """The change was decided before, or the document moved on so that the two can't be merged."""
+
+    code = "cannot_decide"
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """One place where a held text differs: lines [start, end) of ours become ``new``. Counted from 0."""
+
+    number: int
+    start: int
+    end: int
+    old: list[str]
+    new: list[str]
+
+
+def hunks_of(change: HeldChange) -> list[Hunk]:
+    """Return the places where a held text differs from the hub's of that time, in order."""
+    ours = _ours(change).split("\n")
+    proposed = change.proposed.split("\n")
+    places = [row for row in line_changes(ours, proposed) if row[0] != "equal"]
+    return [
+        Hunk(number, start, end, ours[start:end], proposed[j:j_end])
+        for number, (_, start, end, j, j_end) in enumerate(places)
+    ]
+
+
+def text_with(change: HeldChange, chosen: Collection[int]) -> str:
+    """Return the hub's text of that time with some of the hunks taken. Raises CannotDecide for an unknown number."""
+    hunks = hunks_of(change)
+    unknown = set(chosen) - {hunk.number for hunk in hunks}
+    if unknown:
+        words = gettext("There is no part %(number)s: this change has parts 0 to %(last)s.")
+        raise CannotDecide(words % {"number": min(unknown), "last": len(hunks) - 1})
+    lines = _ours(change).split("\n")
+    for hunk in reversed(hunks):
+        if hunk.number in chosen:
+            lines[hunk.start : hunk.end] = hunk.new
+    return "\n".join(lines)
+
+
+def _ours(change: HeldChange) -> str:
+    return change.ours.content if change.ours else ""
+
+
+def close_change(
+    change: HeldChange, *, approve: bool, actor: Actor, user: User | None, reason: str, now: datetime
+) -> None:
+    """Mark a pending change as decided, with its record. Call inside a transaction. Raises CannotDecide."""
+    status = HeldChange.Status.APPROVED if approve else HeldChange.Status.REJECTED
+    pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
+    if not pending.update(status=status, decided_by=user, decided_at=now, decision_reason=reason):
+        raise CannotDecide(gettext("This change was decided already."))
+    verb = "approved" if approve else "rejected"
+    record(
+        actor,
+        f"change.{verb}",
+        "held_change",
+        change.pk,
+        f"held change of {change.document.name} {verb}",
+        at=now,
+        workspace=change.workspace,
+        after_hash=change.proposed_hash,
+    )
+
+
+@transaction.atomic
+def take_text(change: HeldChange, text: str, *, actor: Actor, now: datetime) -> None:
+    """Make an approved text the document's head, merged with what changed since. Raises CannotDecide."""
+    document = (
+        MemoryDocument.objects.select_related("head").select_for_update(of=("self",)).get(pk=change.document_id)
+    )
+    head = document.head.content if document.head else ""
+    merged = merge_texts(_ours(change), head, text)
+    if merged.text is None:
+        words = gettext("%(document)s was changed since in the same lines. Edit it by hand, then reject this.")
+        raise CannotDecide(words % {"document": document.name})
+    is_file = _is_text_of_file(change, document)
+    if is_file and merged.text != change.proposed:
+        _keep_text_of_file(change, document, now)
+    if document.head is None or merged.text != document.head.content:
+        raw = change.raw if is_file and merged.text == change.proposed else None
+        revise_document(
+            document,
+            merged.text,
+            base=document.head,
+            actor=actor,
+            reason="approved a held change",
+            now=now,
+            raw=bytes(raw) if raw is not None else None,
+        )
+    if is_file and merged.text == change.proposed:
+        document.synced_revision = document.head
+        document.save(update_fields=["synced_revision"])
+
+
+@transaction.atomic
+def keep_ours(change: HeldChange, *, actor: Actor, now: datetime) -> None:
+    """After a file's text was rejected: keep it as a revision, and the hub's as the head that the file is to get.
+
+    An emptied file has no text to keep.
+    """
+    document = (
+        MemoryDocument.objects.select_related("head").select_for_update(of=("self",)).get(pk=change.document_id)
+    )
+    head = document.head
+    if head is None or not _is_text_of_file(change, document):
+        return
+    if change.proposed:
+        _keep_text_of_file(change, document, now)
+    raw = bytes(head.raw) if head.raw is not None else None
+    revise_document(
+        document, head.content, base=document.head, actor=actor, reason="kept the hub's text", now=now, raw=raw
+    )
+
+
+def _is_text_of_file(change: HeldChange, document: MemoryDocument) -> bool:
+    """Tell whether a change is what the agent's file says, as far as the hub knows."""
+    is_found = (change.author_kind, change.author_name) == (SYNC.kind, SYNC.name)
+    return is_found and change.base_id == document.synced_revision_id
+
+
+def _keep_text_of_file(change: HeldChange, document: MemoryDocument, now: datetime) -> None:
+    raw = bytes(change.raw) if change.raw is not None else None
+    document.synced_revision = revise_document(
+        document,
+        change.proposed,
+        base=document.head,
+        actor=Actor(change.author_kind, change.author_name),
+        reason="changed in the agent's file; decided by a person",
+        now=now,
+        raw=raw,
+        is_passing=True,
+    )
+    document.save(update_fields=["synced_revision"])

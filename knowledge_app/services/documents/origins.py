@@ -1,0 +1,44 @@
+"""Where the lines of a document came from: revision, run and messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from knowledge_app.models import FactSource, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.blame import blame
+from sessions_app.models import Entry
+
+MAX_REVISIONS = 500  # looked back; what is older counts as from the oldest of them
+
+
+@dataclass(frozen=True)
+class LineOrigin:
+    """One line, the revision that it came with, and the messages that its fact came from."""
+
+    number: int
+    text: str
+    revision: MemoryRevision
+    entries: list[Entry] = field(default_factory=list)
+
+    @property
+    def source(self) -> str:
+        """Say in a word where the line came from: a run, a file, a person, an agent."""
+        kinds = {"sync": "file", "run": "run", "person": "person", "agent": "agent", "command": "command"}
+        return kinds.get(self.revision.author_kind, self.revision.author_kind)
+
+
+def line_origins(document: MemoryDocument) -> list[LineOrigin]:
+    """Return the lines of a document's head with their origins, in order."""
+    revisions = list(document.revisions.select_related("run__session").order_by("-number")[:MAX_REVISIONS])[::-1]
+    if not revisions:
+        return []
+    numbers = blame(revision.content for revision in revisions)
+    entries: dict[int, list[Entry]] = {}
+    sources = FactSource.objects.filter(fact__document=document, fact__died=None, entry__isnull=False)
+    for source in sources.select_related("entry__session", "fact"):
+        if source.entry:
+            entries.setdefault(source.fact.line, []).append(source.entry)
+    return [
+        LineOrigin(place, line, revisions[number], entries.get(place, []))
+        for place, (line, number) in enumerate(zip(revisions[-1].content.split("\n"), numbers, strict=True), 1)
+    ]

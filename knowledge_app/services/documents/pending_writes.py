@@ -1,0 +1,86 @@
+"""Which memory documents the agents' files are to get, and the note that a file has got one.
+
+A document whose head is not what its file was last seen to hold waits to be written: there is no other queue, so a
+process that dies loses nothing but time.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, QuerySet
+
+from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.outside_edits import LATE_AFTER_WRITE, SYNC
+from knowledge_app.services.documents.revisions import content_hash
+from memoryhub.lib.layouts.documents import document_bytes
+from memoryhub.lib.layouts.records import DocumentRecord
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, record
+
+
+def unwritten_documents() -> QuerySet[MemoryDocument]:
+    """Return documents whose head their agent's file doesn't have and that no conflict blocks, of all workspaces."""
+    behind = MemoryDocument.objects.filter(head__isnull=False).exclude(synced_revision=F("head"))
+    return behind.exclude(Exists(blocking().filter(document=OuterRef("pk")))).select_related(
+        "head", "synced_revision", "written_over"
+    )
+
+
+def blocking() -> QuerySet[HeldChange]:
+    """Return the pending changes of files that block writing their documents until a person decides."""
+    return HeldChange.objects.filter(status=HeldChange.Status.PENDING, author_kind=SYNC.kind, author_name=SYNC.name)
+
+
+def may_write_over(document: MemoryDocument, item: DocumentRecord) -> bool:
+    """Tell whether a file's text is what the document's head moves on from, or an emptied one to be restored."""
+    synced = document.synced_revision
+    if item.content:
+        return synced is not None and item.content == synced.content
+    rejected = HeldChange.objects.filter(
+        document=document, base=synced, proposed_hash=content_hash(""), status=HeldChange.Status.REJECTED
+    )
+    return rejected.exists() or (synced is not None and not synced.content)
+
+
+def bytes_are_kept(document: MemoryDocument, content: str, raw: bytes) -> bool:
+    """Tell whether a file's bytes can be made again from the revision that it was last seen to hold."""
+    synced = document.synced_revision
+    if synced is None or not raw:
+        return not raw
+    kept = bytes(synced.raw) if synced.raw is not None else None
+    return raw == kept or document_bytes(content, raw) == raw
+
+
+def bytes_of(revision: MemoryRevision, like: bytes) -> bytes:
+    """Return a revision as a file's bytes: its own where it came from a file, else in the style of the one there."""
+    if revision.raw is not None:
+        return bytes(revision.raw)
+    return document_bytes(revision.content, like)
+
+
+@transaction.atomic
+def note_written(
+    document: MemoryDocument, revision: MemoryRevision, *, path: str, actor: Actor, now: datetime
+) -> bool:
+    """Note that a document's file holds this revision; False where a sync noted something else meanwhile."""
+    old = document.synced_revision
+    is_recent = document.written_at is not None and now - document.written_at <= LATE_AFTER_WRITE
+    over = document.written_over if is_recent and document.written_over else old
+    same = MemoryDocument.objects.filter(pk=document.pk, synced_revision=old)
+    if not same.update(synced_revision=revision, written_over=over, written_at=now, path=path):
+        return False
+    workspace = Workspace.objects.get(pk=document.workspace_id)
+    record(
+        actor,
+        "document.written",
+        "document",
+        document.pk,
+        f"{document.name} written to the agent's folder: revision {revision.number}",
+        at=now,
+        workspace=workspace,
+        before_hash=old.content_hash if old else "",
+        after_hash=revision.content_hash,
+    )
+    return True

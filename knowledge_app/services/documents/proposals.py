@@ -1,0 +1,153 @@
+"""What agents want memory documents to say: written where that is safe, else held for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.consolidation import judge
+from knowledge_app.services.documents.editing import MAX_CHARS, TextTooLong
+from knowledge_app.services.documents.revisions import StaleBase, content_hash, revise_document
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import clean_text
+from sessions_app.services.audit import Actor, record
+
+MAX_PENDING = 50  # proposals of one author for one document
+
+
+class NoSuchRevision(MemoryHubError):
+    code = "no_such_revision"
+
+
+class TooManyProposals(MemoryHubError):
+    """People have enough of this author's proposals to look at."""
+
+    code = "too_many_proposals"
+
+
+class NothingProposed(MemoryHubError):
+    """The text is the document's own."""
+
+    code = "nothing_proposed"
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a write came to: a new revision, a change that waits for a person, or neither where nothing differs."""
+
+    revision: MemoryRevision | None = None
+    held: HeldChange | None = None
+
+
+def write_text(
+    document: MemoryDocument, text: str, *, base_number: int, actor: Actor, reason: str, now: datetime
+) -> Written:
+    """Make an agent's text the document's head, or hold it where a run's change would be held.
+
+    ``base_number``: the revision that the text was made from, 0 where there was none. Raises StaleBase where that
+    isn't the head any more (nothing is merged behind an agent's back), TextTooLong.
+    """
+    text = _cleaned(text)
+
+    @transaction.atomic
+    def write() -> Written:
+        locked = _locked(document)
+        head = locked.head
+        if (head.number if head else 0) != base_number:
+            number = head.number if head else 0
+            raise StaleBase(
+                f"{locked.name} is at revision {number}, not at {base_number}: read it again.", head=number
+            )
+        if head is not None and text == head.content:
+            return Written()
+        flags = judge(locked, head.content if head else "", text)
+        if flags:
+            return Written(held=_hold(locked, head, text, flags, actor, "; ".join(flags), now))
+        return Written(revision=revise_document(locked, text, base=head, actor=actor, reason=reason, now=now))
+
+    return retry.write(write)
+
+
+def propose_text(
+    document: MemoryDocument, text: str, *, base_number: int | None, actor: Actor, reason: str, now: datetime
+) -> HeldChange:
+    """Put a text into the review inbox, made from a revision (by default the head); a person decides.
+
+    The same text is put there once. Raises NoSuchRevision, NothingProposed, TextTooLong.
+    """
+    text = _cleaned(text)
+
+    @transaction.atomic
+    def write() -> HeldChange:
+        locked = _locked(document)
+        base = locked.head
+        if base_number is not None and base_number != (base.number if base else 0):
+            base = locked.revisions.filter(number=base_number).first()
+            if base is None and base_number:
+                raise NoSuchRevision(f"{locked.name} has no revision {base_number}.")
+        before = base.content if base else ""
+        if text == before:
+            raise NothingProposed(f"{locked.name} says just that already.")
+        flags = ["proposed by an agent", *judge(locked, before, text)]
+        return _hold(locked, base, text, flags, actor, reason, now)
+
+    return retry.write(write)
+
+
+def _cleaned(text: str) -> str:
+    text = clean_text(text.replace("\r\n", "\n"))
+    if len(text) > MAX_CHARS:
+        raise TextTooLong(f"A document has at most {MAX_CHARS:,} characters; this one has {len(text):,}.")
+    return text
+
+
+def _locked(document: MemoryDocument) -> MemoryDocument:
+    rows = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head", "workspace")
+    return rows.get(pk=document.pk)
+
+
+def _hold(
+    document: MemoryDocument,
+    base: MemoryRevision | None,
+    text: str,
+    flags: Sequence[str],
+    actor: Actor,
+    reason: str,
+    now: datetime,
+) -> HeldChange:
+    proposed_hash = content_hash(text)
+    pending = HeldChange.objects.filter(document=document, status=HeldChange.Status.PENDING)
+    known = pending.filter(proposed_hash=proposed_hash).first()
+    if known is not None:
+        return known
+    if pending.filter(author_kind=actor.kind, author_name=actor.name[:200]).count() >= MAX_PENDING:
+        raise TooManyProposals(f"{MAX_PENDING} proposals for {document.name} wait for a decision already.")
+    change = HeldChange.objects.create(
+        workspace_id=document.workspace_id,
+        document=document,
+        base=base,
+        ours=base,
+        proposed=text,
+        proposed_hash=proposed_hash,
+        flags=list(flags),
+        reason=reason,
+        author_kind=actor.kind,
+        author_name=actor.name[:200],
+        created_at=now,
+    )
+    record(
+        actor,
+        "change.held",
+        "held_change",
+        change.pk,
+        f"{document.name}: a change by {actor.name} waits for a decision",
+        at=now,
+        workspace=document.workspace,
+        after_hash=proposed_hash,
+    )
+    return change

@@ -1,0 +1,396 @@
+"""Edits of many rows, and of one: carried out in batches, with progress, and undone as they were done.
+
+An edit is a run. It keeps what each row was before and after (``EditedRow``), so that undoing it is an edit of the
+same shape, and undoing that one does it again. A worker that dies in the middle loses nothing: the rows that are done
+are known, and the next one goes on with the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Field, Model
+from django.utils.translation import gettext, gettext_noop, override
+from simple_history.utils import bulk_update_with_history
+
+from knowledge_app.models import (
+    Confirmation,
+    EditedRow,
+    KeyValue,
+    KnowledgeEntry,
+    Observation,
+)
+from knowledge_app.services.rows.changes import CHANGES, WORDS, Changes, Values
+from knowledge_app.services.rows.derived import derive
+from knowledge_app.services.rows.edit_tables import TABLES, Table
+from knowledge_app.services.rows.steps import FINAL, STEP_ROWS, STEPS, take_back
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor, record
+from sessions_app.services.runs import (
+    RunNotFitting,
+    claim_run,
+    fail_run,
+    finish_run,
+    hold_lease,
+    renew_lease,
+    this_worker,
+)
+
+AT_ONCE = 500  # rows of an edit that the request itself carries out; a worker takes the larger ones
+STEPS_AT_ONCE = 50  # the same, where each row is a step of its own
+BATCH_ROWS = 500
+BROKEN_OFF = (Run.Status.CANCELLED, Run.Status.FAILED, Run.Status.PARKED)
+USES = ("access_count", "accessed_at")  # that agents move on, whatever people edit
+HEAD_START = timedelta(minutes=1)  # for whoever asked to carry it out, before a worker takes it up
+
+
+class EditBroken(MemoryHubError):
+    """A fault of the hub or its database in the middle of an edit; batches that are done stay done."""
+
+    code = "edit_broken"
+
+
+class NothingChosen(MemoryHubError):
+    """An edit without rows."""
+
+    code = "nothing_chosen"
+
+
+def edit_rows(
+    workspace: Workspace,
+    table: str,
+    action: str,
+    units: Sequence[int | Sequence[int]],
+    *,
+    values: Values | None = None,
+    reason: str = "",
+    along: Values | None = None,
+    actor: Actor,
+    now: datetime,
+) -> Run:
+    """Change rows of a workspace and return the run: done for up to 500 rows, queued for a worker beyond.
+
+    ``units``: primary keys, or groups of them for an action that makes several rows one (merge: the first stays).
+    ``action`` and ``values``: see ``knowledge_app.services.rows.changes``. ``reason``: what the rows' histories say,
+    instead of the action's own word. ``along``: what was changed with them (``settling``). Rows that are gone, or of
+    another workspace, are passed over. Steps (``knowledge_app.services.rows.steps``) are queued beyond 50. Raises
+    NothingChosen.
+    """
+    groups = [[unit] if isinstance(unit, int) else list(unit) for unit in units]
+    if not groups:
+        raise NothingChosen(gettext("Choose at least one row."))
+    options: dict[str, Any] = {"table": table, "action": action, "units": groups, "values": values or {}}
+    options |= {name: value for name, value in (("reason", reason), ("along", along)) if value}
+    return _start(workspace, options, sum(len(group) for group in groups), actor, now)
+
+
+def undo_edit(run: Run, *, actor: Actor, now: datetime) -> Run:
+    """Put back every row that an edit changed and that is still as it left it; return the run that does.
+
+    An edit that was cancelled or failed in the middle is undone as far as it came. Raises RunNotFitting where it
+    is at work, touched nothing, or was undone already.
+    """
+    with transaction.atomic():
+        locked = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
+        touched = list(EditedRow.objects.filter(run=locked).order_by("id").values_list("object_id", flat=True))
+        is_broken_off = locked.status in BROKEN_OFF and touched
+        if locked.kind != Run.Kind.EDIT or not (locked.status == Run.Status.DONE or is_broken_off):
+            raise RunNotFitting(gettext("Run %(number)s is no edit that can be undone now.") % {"number": run.pk})
+        if is_final(locked):
+            raise RunNotFitting(
+                gettext("What edit %(number)s did is final: it can't be undone.") % {"number": run.pk}
+            )
+        Run.objects.filter(pk=locked.pk).update(status=Run.Status.UNDONE)
+        offered = Confirmation.objects.filter(pk=locked.options.get("confirmation", 0))
+        offered.update(status=Confirmation.Status.OFFERED, decided_at=None, decided_by="")
+    options = {
+        "table": locked.options["table"],
+        "action": "undo",
+        "of": locked.pk,
+        "of_action": locked.options["action"],
+        "units": [[pk] for pk in touched],
+        "values": {},
+    }
+    return _start(locked.workspace, options, len(touched), actor, now)
+
+
+def is_final(run: Run) -> bool:
+    """Tell whether what an edit did, or its undoing, can't be taken back."""
+    return run.options["action"] in FINAL or run.options.get("of_action") in STEPS
+
+
+def has_steps(options: dict[str, Any]) -> bool:
+    """Tell whether an edit, or the one that it undoes, calls something for each row instead of setting fields."""
+    return options["action"] in STEPS or options.get("of_action") in STEPS
+
+
+def _start(workspace: Workspace, options: dict[str, Any], size: int, actor: Actor, now: datetime) -> Run:
+    is_small = size <= (STEPS_AT_ONCE if has_steps(options) else AT_ONCE)
+    run = Run.objects.create(
+        workspace=workspace,
+        kind=Run.Kind.EDIT,
+        options=options | {"actor": [actor.kind, actor.name]},
+        requested_by=actor.name[:200],
+        not_before=now + HEAD_START if is_small else now,
+        steps_total=size,
+        created_at=now,
+    )
+    claimed = claim_run(run.pk, owner=this_worker(), now=now + HEAD_START) if is_small else None
+    if claimed is None:
+        return run
+    Run.objects.filter(pk=run.pk).update(started_at=now)
+    try:
+        with override(settings.LANGUAGE_CODE):  # why it failed is stored
+            carry_out_edit(claimed, now=now)
+    except Exception as error:
+        told = error if isinstance(error, MemoryHubError) else EditBroken(f"It broke off: {type(error).__name__}.")
+        fail_run(claimed, told, now=now, is_passing=False)
+        raise
+    return Run.objects.select_related("workspace").get(pk=run.pk)
+
+
+def carry_out_edit(run: Run, *, now: datetime) -> None:
+    """Change what a claimed edit has not changed yet, batch by batch, each in a transaction of its own.
+
+    Raises LeaseLost when the run was cancelled in between: what is done stays done and can be undone.
+    """
+    touched = set(EditedRow.objects.filter(run=run).values_list("object_id", flat=True))
+    units = run.options["units"]
+    total = sum(len(unit) for unit in units)
+    left = [unit for unit in units if touched.isdisjoint(unit)]
+    seen = total - sum(len(unit) for unit in left)
+    for batch in _batches(left, STEP_ROWS if has_steps(run.options) else BATCH_ROWS):
+        seen += sum(len(unit) for unit in batch)
+        retry.write(lambda batch=batch, seen=seen: _change_batch(run, batch, seen, total, now))  # type: ignore[misc]
+    retry.write(lambda: _finish(run, total, now))
+
+
+def _batches(units: Iterable[list[int]], rows: int) -> Iterator[list[list[int]]]:
+    batch: list[list[int]] = []
+    size = 0
+    for unit in units:
+        batch.append(unit)
+        size += len(unit)
+        if size >= rows:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+@transaction.atomic
+def _change_batch(run: Run, units: list[list[int]], seen: int, total: int, now: datetime) -> None:
+    hold_lease(run)
+    table = TABLES[run.options["table"]]
+    pks = [pk for unit in units for pk in unit]
+    found = table.model._default_manager.select_for_update().filter(workspace=run.workspace_id, pk__in=pks)
+    rows = {row.pk: row for row in found}
+    if has_steps(run.options):
+        _take_steps(run, [rows[pk] for pk in pks if pk in rows], now)
+    elif run.options["action"] == "undo":
+        _write(run, table, rows, _undoing(run, table, rows, pks), now)
+    else:
+        _write(run, table, rows, _changes(run, table, rows, units, now), now)
+    renew_lease(run, stage=gettext_noop("writing"), steps_done=seen, steps_total=total)
+
+
+def _changes(run: Run, table: Table, rows: dict[int, Model], units: list[list[int]], now: datetime) -> Changes:
+    changes: Changes = {}
+    change, values = CHANGES[run.options["action"]], run.options["values"]
+    if run.options["action"] == "assign":
+        values = _typed(table, values)
+    for unit in units:
+        present = [rows[pk] for pk in unit if pk in rows]
+        if present and present[0].pk == unit[0]:  # a group whose first row is gone has nothing to be merged into
+            changes |= change(present, values, now)
+    return changes
+
+
+def _take_steps(run: Run, rows: Sequence[Model], now: datetime) -> None:
+    """Do a step for each row, or take it back, and note for which it was done."""
+    actor, action = Actor(*run.options["actor"]), run.options["action"]
+    keys = [row.pk for row in rows]  # a deleted row has none any more
+    if action == "undo":
+        earlier = EditedRow.objects.filter(run=run.options["of"], object_id__in=keys).values_list(
+            "object_id", "after"
+        )
+        done: dict[int, Values] = {pk: {} for pk, noted in earlier if take_back(noted or {}, actor=actor, now=now)}
+    else:
+        step, values = STEPS[action], run.options["values"]
+        taken = {pk: step(row, values, actor, now) for pk, row in zip(keys, rows, strict=True)}
+        done = {pk: noted for pk, noted in taken.items() if noted is not None}
+    EditedRow.objects.bulk_create(
+        EditedRow(run=run, table=run.options["table"], object_id=pk, before={}, after=noted)
+        for pk, noted in done.items()
+    )
+
+
+def _undoing(run: Run, table: Table, rows: dict[int, Model], pks: Sequence[int]) -> Changes:
+    """Return the earlier values of rows that are still as the edit left them; rows that it removed come back."""
+    changes: Changes = {}
+    for edited in EditedRow.objects.filter(run=run.options["of"], object_id__in=pks):
+        row = rows.get(edited.object_id)
+        if edited.after is None:
+            if row is None and edited.before is not None and not _is_taken(table, run, edited):
+                rows[edited.object_id] = _made_again(table, run, edited)
+                changes[edited.object_id] = {}
+        elif row is not None and _is_as_left(row, edited.after):
+            changes[edited.object_id] = None if edited.before is None else _put_back(table, row, edited)
+    return changes
+
+
+def _is_taken(table: Table, run: Run, edited: EditedRow) -> bool:
+    """Tell whether another row has the key by now of one that was removed."""
+    if not table.own_key:
+        return False
+    same = {table.own_key: edited.before[table.own_key]}
+    return table.model._default_manager.filter(workspace=run.workspace_id, **same).exists()
+
+
+def _is_as_left(row: Model, after: Values) -> bool:
+    left = {name: value for name, value in after.items() if name not in USES}
+    return _plain(row, left) == left
+
+
+def _put_back(table: Table, row: Any, edited: EditedRow) -> Values:
+    """Return a row's earlier values; what it was used since stays counted."""
+    values = _typed(table, edited.before)
+    if "access_count" in values:
+        values["access_count"] = max(0, row.access_count - edited.after["access_count"] + values["access_count"])
+    if "accessed_at" in values and _plain(row, ["accessed_at"])["accessed_at"] != edited.after["accessed_at"]:
+        del values["accessed_at"]
+    return values
+
+
+def _made_again(table: Table, run: Run, edited: EditedRow) -> Model:
+    values = _typed(table, edited.before)
+    return table.model(pk=edited.object_id, workspace_id=run.workspace_id, **values)
+
+
+def _write(run: Run, table: Table, rows: dict[int, Model], changes: Changes, now: datetime) -> None:
+    edited: list[EditedRow] = []
+    changed: list[Model] = []
+    removed: list[int] = []
+    names: set[str] = set()
+    for pk, values in changes.items():
+        row = rows[pk]
+        before: Values | None
+        after: Values | None
+        if row._state.adding:
+            row.save(force_insert=True)
+            before, after = None, _plain(row, _own_names(table))
+        elif values is None:
+            before, after = _plain(row, _own_names(table)), None
+            removed.append(pk)
+        else:
+            before = apply_values(row, values)
+            if not before:
+                continue
+            after = _plain(row, before)
+            names |= before.keys()
+            changed.append(row)
+        edited.append(EditedRow(run=run, table=run.options["table"], object_id=pk, before=before, after=after))
+    EditedRow.objects.bulk_create(edited, batch_size=BATCH_ROWS)
+    table.model._default_manager.filter(pk__in=removed).delete()
+    if changed:
+        _update(run, table, changed, names, now)
+
+
+def apply_values(row: Any, values: Values) -> Values:
+    """Set fields of a row and what follows from them; return those that changed, as they were, in JSON's types.
+
+    A field that an agent's file has too is noted as corrected, so that imports leave it alone. Saves nothing.
+    """
+    names = [*values, *(["corrected"] if hasattr(row, "corrected") else [])]
+    derived = derive(row)
+    before = _plain(row, {*names, *derived})
+    for name, value in values.items():
+        if name in FROM_FILES.get(type(row), ()) and getattr(row, name) != value:
+            row.corrected = _corrected(row, name, value)
+        setattr(row, name, value)
+    if "corrected" in values:  # what undoing puts back counts, in whatever order the fields come
+        row.corrected = values["corrected"]
+    derive(row)
+    after = _plain(row, before)
+    return {name: value for name, value in before.items() if value != after[name]}
+
+
+FROM_FILES: dict[type[Model], tuple[str, ...]] = {  # fields that an agent's file has and a person may correct
+    KnowledgeEntry: ("category", "content", "source", "tags"),
+    Observation: ("category", "content", "source"),
+    KeyValue: ("value", "is_json"),
+}
+
+
+def _corrected(row: Any, name: str, value: Any) -> Values:
+    """Return what the agent's file has of the corrected fields, after one more of them is set."""
+    files = {name: getattr(row, name)} | row.corrected
+    return {field: kept for field, kept in files.items() if field != name or kept != value}
+
+
+def _update(run: Run, table: Table, changed: list[Model], names: set[str], now: datetime) -> None:
+    if table.is_dated and hasattr(changed[0], "updated_at"):
+        names = names | {"updated_at"}
+        for row in changed:
+            row.updated_at = now  # type: ignore[attr-defined]
+    fields = sorted(names)
+    if not table.has_history:
+        table.model._default_manager.bulk_update(changed, fields, batch_size=BATCH_ROWS)
+        return
+    reason = f"{run.requested_by}: {run.options.get('reason') or WORDS[run.options['action']]}"
+    bulk_update_with_history(
+        changed, table.model, fields, batch_size=BATCH_ROWS, default_change_reason=reason, default_date=now
+    )
+
+
+def _own_names(table: Table) -> list[str]:
+    fields = table.model._meta.concrete_fields
+    return [field.attname for field in fields if not field.primary_key and field.attname != "workspace_id"]
+
+
+def _plain(row: Model, names: Iterable[str]) -> Values:
+    """Return fields of a row in JSON's types."""
+    found = ((name, getattr(row, name)) for name in names)
+    return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in found}
+
+
+def _typed(table: Table, values: Values) -> Values:
+    """Return values of ``_plain`` in the types of their fields."""
+    fields: dict[str, Field[Any, Any]] = {field.attname: field for field in table.model._meta.concrete_fields}
+    return {name: fields[name].to_python(value) for name, value in values.items()}
+
+
+@transaction.atomic
+def _finish(run: Run, total: int, now: datetime) -> None:
+    changed = EditedRow.objects.filter(run=run).count()
+    table, action = TABLES[run.options["table"]], run.options["action"]
+    if action == "undo":
+        _settle_undone(run)
+    text = f"{table.count(changed)} {WORDS[action]}"
+    proposal: dict[str, Any] = {"changed": changed, "passed_over": total - changed, "words": text}
+    if is_final(run):
+        proposal["is_final"] = True
+    finish_run(run, status=Run.Status.DONE, now=now, proposal=proposal)
+    record(
+        Actor(*run.options["actor"]),
+        "rows.edited",
+        "run",
+        run.pk,
+        text,
+        at=now,
+        workspace=run.workspace,
+        detail={"table": run.options["table"], "action": action, "changed": changed},
+    )
+
+
+def _settle_undone(run: Run) -> None:
+    """An edit that is undone says so; one that an undone undoing had undone is done again."""
+    of = Run.objects.get(pk=run.options["of"])
+    if of.options["action"] == "undo":
+        Run.objects.filter(pk=of.options["of"]).update(status=Run.Status.DONE)

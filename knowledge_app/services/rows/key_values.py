@@ -1,0 +1,118 @@
+"""grid's photographic memory: exact values under exact keys. Values are strings; every earlier one is kept."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils.translation import gettext
+from simple_history.utils import bulk_create_with_history
+
+from knowledge_app.models import KeyValue
+from knowledge_app.services.rows.derived import derive
+from knowledge_app.services.rows.edits import edit_rows
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import clean_text
+from sessions_app.models import Run, Workspace
+from sessions_app.models.conversations import KEY_LENGTH
+from sessions_app.services.audit import Actor, record
+
+MAX_CHARS = 200_000
+
+
+class BadKeyValue(MemoryHubError):
+    """A key or value that can't be kept."""
+
+    code = "bad_key_value"
+
+
+class NoSuchKey(MemoryHubError):
+    code = "no_such_key"
+
+
+def living(workspace: Workspace) -> QuerySet[KeyValue]:
+    return KeyValue.objects.filter(workspace=workspace, withdrawn_at=None)
+
+
+def find_key(workspace: Workspace, key: str) -> KeyValue:
+    """Return the row of a key. Raises NoSuchKey where there is none, or it is withdrawn."""
+    row = living(workspace).filter(key=key).first()
+    if row is None:
+        names = {"workspace": workspace.slug, "key": repr(key)}
+        raise NoSuchKey(gettext("%(workspace)s has no key %(key)s.") % names)
+    return row
+
+
+def list_keys(workspace: Workspace, prefix: str = "") -> list[str]:
+    """Return keys that begin so, in order (grid's memory_list)."""
+    rows = living(workspace).filter(key__startswith=prefix)
+    return sorted(key for key in rows.values_list("key", flat=True) if key.startswith(prefix))  # SQLite folds case
+
+
+def with_text(rows: QuerySet[KeyValue], text: str, *, in_values: bool = True) -> QuerySet[KeyValue]:
+    """Return rows whose key or value contains a text, in any case. Values that are masked are not looked into."""
+    in_value = Q(value__icontains=text, is_secret=False) if in_values else Q()
+    return rows.filter(Q(key__icontains=text) | in_value)
+
+
+def write_value(workspace: Workspace, key: str, value: str, *, actor: Actor, now: datetime) -> KeyValue:
+    """Set the value of a key (grid's memory_write); a withdrawn key is back. The same value changes nothing.
+
+    Raises BadKeyValue.
+    """
+    key, value = checked(key, value)
+
+    @transaction.atomic
+    def write() -> KeyValue:
+        Workspace.objects.select_for_update().get(pk=workspace.pk)  # two first writes of a key take turns
+        row = KeyValue.objects.select_for_update().filter(workspace=workspace, key=key).first()
+        if row is None:
+            return _create(workspace, key, value, actor, now)
+        if (row.value, row.is_json, row.withdrawn_at) != (value, False, None):
+            change_value(row, value, actor=actor, now=now)
+            row.refresh_from_db()
+        return row
+
+    return retry.write(write)
+
+
+def checked(key: str, value: str) -> tuple[str, str]:
+    """Return key and value as they are stored. Raises BadKeyValue."""
+    key, value = clean_text(key), clean_text(value)
+    if not key.strip():
+        raise BadKeyValue(gettext("A value needs a key."))
+    if len(key) > KEY_LENGTH:
+        words = gettext("A key has at most %(most)s characters; this one has %(count)s.")
+        raise BadKeyValue(words % {"most": KEY_LENGTH, "count": f"{len(key):,}"})
+    if len(value) > MAX_CHARS:
+        words = gettext("A value has at most %(most)s characters; this one has %(count)s.")
+        raise BadKeyValue(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(value):,}"})
+    return key, value
+
+
+def _create(workspace: Workspace, key: str, value: str, actor: Actor, now: datetime) -> KeyValue:
+    row = KeyValue(workspace=workspace, key=key, value=value, updated_at=now)
+    derive(row)
+    reason = f"{actor.name}: written"
+    bulk_create_with_history([row], KeyValue, default_change_reason=reason, default_date=now)
+    made = KeyValue.objects.get(workspace=workspace, key=key)
+    text = f"Key-value {made.pk} written"
+    record(actor, "key_value.written", "key_value", made.pk, text, at=now, workspace=workspace)
+    return made
+
+
+def change_value(row: KeyValue, value: str, *, is_json: bool = False, actor: Actor, now: datetime) -> Run:
+    """Give a key another value, as an edit that can be undone."""
+    values: dict[str, Any] = {"value": value, "is_json": is_json, "withdrawn_at": None, "withdrawn_reason": ""}
+    return edit_rows(row.workspace, "key_values", "assign", [row.pk], values=values, actor=actor, now=now)
+
+
+def restore_value(row: KeyValue, state: int, *, actor: Actor, now: datetime) -> Run:
+    """Give a key the value of an earlier state, by that state's number. Raises NoSuchKey."""
+    old = row.history.filter(history_id=state).first()
+    if old is None:
+        raise NoSuchKey(gettext("%(key)s has no state %(state)s.") % {"key": repr(row.key), "state": state})
+    return change_value(row, old.value, is_json=old.is_json, actor=actor, now=now)

@@ -1,0 +1,301 @@
+"""Grip's knowledge base: entries in five categories, one for each content within a category."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Least
+from django.utils.translation import gettext
+from simple_history.utils import bulk_create_with_history
+
+from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services.rows.changes import MAX_COUNT
+from knowledge_app.services.rows.derived import derive
+from knowledge_app.services.rows.edits import edit_rows
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import clean_text
+from memoryhub.lib.layouts.grip import content_id
+from memoryhub.lib.likeness import DEFAULT_THRESHOLD, group_pairs, near_pairs
+from memoryhub.lib.tokens import counter_for
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor, record
+
+MAX_CHARS = 20_000
+MAX_TAGS, MAX_TAG = 50, 100
+CONTEXT_CHARS = 2_000  # Grip's default
+USED_FIRST = ("-access_count", F("created_at").desc(nulls_last=True), "-id")  # Grip's order of a search
+CATEGORIES = [category.value for category in KnowledgeEntry.Category]  # in Grip's order of priority
+DEFAULT_CATEGORY = KnowledgeEntry.Category.LEARNED_FACT.value
+
+
+class BadKnowledge(MemoryHubError):
+    """Knowledge that can't be kept: no content, or too much of it."""
+
+    code = "bad_knowledge"
+
+
+class NothingToMove(MemoryHubError):
+    """All that was chosen stands in the category already."""
+
+    code = "nothing_to_move"
+
+
+class KnowledgeExists(MemoryHubError):
+    """Another entry of the category says just that: merge the two."""
+
+    code = "knowledge_exists"
+
+    def __init__(self, other: KnowledgeEntry) -> None:
+        super().__init__(gettext("Another entry of this category says exactly that. Merge the two."), id=other.pk)
+        self.other = other
+
+
+@dataclass(frozen=True)
+class Added:
+    """What adding came to. ``was_unknown``: the category is none of the five and became learned_fact."""
+
+    entry: KnowledgeEntry
+    is_new: bool
+    was_unknown: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """Entries of one category that say the same: the one that stays, the others, and their least likeness to it."""
+
+    keep: KnowledgeEntry
+    others: list[KnowledgeEntry]
+    similarity: float
+
+
+def add_knowledge(
+    workspace: Workspace,
+    content: str,
+    *,
+    category: str,
+    source: str = "",
+    tags: Sequence[str] = (),
+    actor: Actor,
+    now: datetime,
+) -> Added:
+    """Add an entry; one that is there already counts an access instead, as Grip has it.
+
+    A withdrawn one comes back when a person or a command adds it again; an agent's own repeat only counts. Raises
+    BadKnowledge.
+    """
+    was_unknown = category not in CATEGORIES
+    chosen = DEFAULT_CATEGORY if was_unknown else category
+    text, clean = clean_content(content), clean_tags(tags)
+
+    @transaction.atomic
+    def write() -> Added:
+        Workspace.objects.select_for_update().get(pk=workspace.pk)  # two adds of one content take turns
+        same = KnowledgeEntry.objects.filter(workspace=workspace, identity=content_id(chosen, text))
+        known = same.order_by(F("withdrawn_at").asc(nulls_first=True), "id").first()
+        if known is not None:
+            return Added(_used_again(known, actor, now), is_new=False, was_unknown=was_unknown)
+        entry = KnowledgeEntry(
+            workspace=workspace,
+            content_id=content_id(chosen, text),
+            category=chosen,
+            content=text,
+            source=clean_text(source)[:MAX_CHARS],
+            tags=clean,
+            created_at=now,
+            accessed_at=now,
+            awaits_file_since=now,
+            updated_at=now,
+        )
+        return Added(_create(entry, actor, now), is_new=True, was_unknown=was_unknown)
+
+    return retry.write(write)
+
+
+def clean_content(content: str) -> str:
+    text = clean_text(content).strip()
+    if not text:
+        raise BadKnowledge(gettext("An entry needs something to say."))
+    if len(text) > MAX_CHARS:
+        words = gettext("An entry has at most %(most)s characters; this one has %(count)s.")
+        raise BadKnowledge(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(text):,}"})
+    return text
+
+
+def clean_tags(tags: Sequence[str]) -> list[str]:
+    """Return tags without repeats and spaces round them. Raises BadKnowledge for too many or too long ones."""
+    clean = list(dict.fromkeys(tag for raw in tags if (tag := " ".join(clean_text(raw).split()))))
+    if len(clean) > MAX_TAGS or any(len(tag) > MAX_TAG for tag in clean):
+        limits = {"tags": MAX_TAGS, "characters": MAX_TAG}
+        raise BadKnowledge(gettext("At most %(tags)s tags of %(characters)s characters.") % limits)
+    return clean
+
+
+def _used_again(known: KnowledgeEntry, actor: Actor, now: datetime) -> KnowledgeEntry:
+    KnowledgeEntry.objects.filter(pk=known.pk).update(
+        access_count=Least(F("access_count") + 1, MAX_COUNT), accessed_at=now
+    )
+    if known.withdrawn_at and actor.kind in ("person", "command"):
+        edit_rows(known.workspace, "knowledge", "return", [known.pk], actor=actor, now=now)
+    known.refresh_from_db()
+    return known
+
+
+def _create(entry: KnowledgeEntry, actor: Actor, now: datetime) -> KnowledgeEntry:
+    derive(entry)
+    entry.content_id = _free_id(entry)
+    created: list[KnowledgeEntry] = bulk_create_with_history(
+        [entry], KnowledgeEntry, default_change_reason=f"{actor.name}: added", default_date=now
+    )
+    made = KnowledgeEntry.objects.get(workspace=entry.workspace, content_id=created[0].content_id)
+    text = f"Knowledge entry {made.pk} added"
+    record(actor, "knowledge.added", "knowledge", made.pk, text, at=now, workspace=entry.workspace)
+    return made
+
+
+def _free_id(entry: KnowledgeEntry) -> str:
+    """Return the entry's id, with a number where that is the id of an entry that says something else by now."""
+    rows = KnowledgeEntry.objects.filter(workspace=entry.workspace, content_id__startswith=entry.content_id)
+    taken = set(rows.values_list("content_id", flat=True))
+    numbered = (f"{entry.content_id}-{number}" for number in range(2, len(taken) + 3))
+    return next(name for name in (entry.content_id, *numbered) if name not in taken)
+
+
+def save_entry(entry: KnowledgeEntry, values: dict[str, Any], *, actor: Actor, now: datetime) -> Run:
+    """Change an entry in place: category, content, source, tags. Raises KnowledgeExists, BadKnowledge."""
+    wanted = dict(values)
+    if "content" in wanted:
+        wanted["content"] = clean_content(wanted["content"])
+    if "tags" in wanted:
+        wanted["tags"] = clean_tags(wanted["tags"])
+    identity = content_id(wanted.get("category", entry.category), wanted.get("content", entry.content))
+    if identity != entry.identity:
+        _check_no_twin(entry, identity)
+    return edit_rows(entry.workspace, "knowledge", "assign", [entry.pk], values=wanted, actor=actor, now=now)
+
+
+def restore_entry(entry: KnowledgeEntry, values: dict[str, Any], *, actor: Actor, now: datetime) -> Run:
+    """Give an entry the values of an earlier state, to the letter. Raises KnowledgeExists."""
+    identity = content_id(values["category"], values["content"])
+    if identity != entry.identity or entry.withdrawn_at:
+        _check_no_twin(entry, identity)
+    return edit_rows(entry.workspace, "knowledge", "assign", [entry.pk], values=values, actor=actor, now=now)
+
+
+def _check_no_twin(entry: KnowledgeEntry, identity: str) -> None:
+    twin = _living(entry.workspace).filter(identity=identity).exclude(pk=entry.pk).first()
+    if twin is not None:
+        raise KnowledgeExists(twin)
+
+
+def recategorise(
+    workspace: Workspace, pks: Collection[int], category: str, *, actor: Actor, now: datetime
+) -> tuple[Run, int]:
+    """Move entries to a category; return the run and how many stay behind, since the category says that already.
+
+    Raises NothingChosen, NothingToMove where none can move, BadKnowledge for an unknown category.
+    """
+    if category not in CATEGORIES:
+        raise BadKnowledge(gettext("The categories are %(names)s.") % {"names": ", ".join(CATEGORIES)})
+    taken = set(_living(workspace).filter(category=category).values_list("identity", flat=True))
+    moving: list[int] = []
+    for pk, content in _contents(workspace, pks):
+        identity = content_id(category, content)
+        if identity not in taken:
+            moving.append(pk)
+            taken.add(identity)
+    if pks and not moving:
+        raise NothingToMove(gettext("Nothing was different: the category says all of that already."))
+    run = edit_rows(workspace, "knowledge", "assign", moving, values={"category": category}, actor=actor, now=now)
+    return run, len(pks) - len(moving)
+
+
+def _contents(workspace: Workspace, pks: Collection[int]) -> Iterator[tuple[int, str]]:
+    ordered = sorted(pks)
+    for start in range(0, len(ordered), 500):
+        rows = KnowledgeEntry.objects.filter(workspace=workspace, pk__in=ordered[start : start + 500])
+        yield from rows.order_by("id").values_list("pk", "content")
+
+
+def _living(workspace: Workspace) -> QuerySet[KnowledgeEntry]:
+    return KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None)
+
+
+def search_knowledge(
+    workspace: Workspace, query: str = "", *, category: str = "", max_results: int = 20
+) -> list[KnowledgeEntry]:
+    """Return entries whose content, tags or source contain the query, as Grip finds and orders them."""
+    rows = with_text(_living(workspace), query)
+    if category:
+        rows = rows.filter(category=category)
+    return list(rows.order_by(*USED_FIRST)[:max_results])
+
+
+def with_text(rows: QuerySet[KnowledgeEntry], text: str) -> QuerySet[KnowledgeEntry]:
+    """Return entries whose content, tags or source contain a text, in any case."""
+    if not text:
+        return rows
+    return rows.filter(Q(content__icontains=text) | Q(tags__icontains=text) | Q(source__icontains=text))
+
+
+def context_export(workspace: Workspace, *, max_chars: int = CONTEXT_CHARS, max_tokens: int | None = None) -> str:
+    """Return the entries that go into a prompt, one line each: see ``context_lines``."""
+    return "\n".join(line for _, line in context_lines(workspace, max_chars=max_chars, max_tokens=max_tokens))
+
+
+def context_lines(
+    workspace: Workspace, *, max_chars: int = CONTEXT_CHARS, max_tokens: int | None = None
+) -> list[tuple[int, str]]:
+    """Return the entries that go into a prompt, each with its key as a line: ``[category] content``.
+
+    By Grip's order of categories, within one the most used first. Stops before ``max_chars`` characters, line ends
+    counted, or ``max_tokens`` tokens would be passed (formats.md section 3).
+    """
+    counter = counter_for(workspace.model)
+    lines: list[tuple[int, str]] = []
+    chars = tokens = 0
+    for category in CATEGORIES:
+        for pk, content in (
+            _living(workspace)
+            .filter(category=category)
+            .order_by(*USED_FIRST)
+            .values_list("pk", "content")
+            .iterator(chunk_size=200)
+        ):
+            line = f"[{category}] {content}"
+            tokens += counter.count(line) + 1 if max_tokens is not None else 0
+            if chars + len(line) > max_chars or (max_tokens is not None and tokens > max_tokens):
+                return lines
+            lines.append((pk, line))
+            chars += len(line) + 1
+    return lines
+
+
+def plan_merges(
+    workspace: Workspace, *, threshold: float = DEFAULT_THRESHOLD, among: Collection[int] | None = None
+) -> list[Group]:
+    """Return groups of entries of one category that say the same, the most used of each to stay. Reads only.
+
+    ``among``: the keys of those that are compared; all of the workspace without it.
+    """
+    groups: list[Group] = []
+    wanted = None if among is None else set(among)
+    for category in CATEGORIES:
+        living = _living(workspace).filter(category=category).order_by(*USED_FIRST)
+        entries = [entry for entry in living if wanted is None or entry.pk in wanted]
+        same, _ = near_pairs([entry.content for entry in entries], threshold=threshold)
+        groups += [
+            Group(entries[keep], [entries[i] for i in others], ratio) for keep, others, ratio in group_pairs(same)
+        ]
+    return groups
+
+
+def merge_groups(workspace: Workspace, groups: Sequence[Sequence[int]], *, actor: Actor, now: datetime) -> Run:
+    """Merge groups of entries, the first of each to stay with what the others add. Raises NothingChosen."""
+    units = [list(group) for group in groups if len(group) > 1]
+    return edit_rows(workspace, "knowledge", "merge", units, actor=actor, now=now)

@@ -1,0 +1,108 @@
+"""Grip's knowledge.json as it is to be after what people did in the hub, and the note that it is so.
+
+A correction, a withdrawal and a new entry are written; what the agent changed itself was taken before and stays.
+Grip holds its entries in memory and writes them all at once, so that a program which runs may put an old state over
+what the hub wrote. So a correction, and an addition, counts as arrived only when a file that the agent itself wrote
+has it: until then the hub's value stays, and is written again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Count, Max, Q
+
+from knowledge_app.models import KnowledgeEntry
+from knowledge_app.services.rows.from_files import file_identity
+from knowledge_app.services.rows.to_files import knowledge_record
+from memoryhub.lib.layouts.knowledge_file import EntryEdit, edited_knowledge
+from memoryhub.lib.layouts.records import KnowledgeRecord
+from memoryhub.lib.layouts.write_rows import knowledge_json
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, record
+
+
+@dataclass(frozen=True)
+class KnowledgePlan:
+    """The file's new text (None: nothing to write, or ``why_not``), and the rows by what the file does with them."""
+
+    text: str | None
+    why_not: str = ""
+    added: Collection[int] = ()
+    changed: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    removed: Collection[int] = ()
+    already_there: Collection[int] = ()
+
+
+def knowledge_mark(workspace: Workspace) -> str:
+    """Return what tells one state of a workspace's entries from another, cheaply."""
+    rows = KnowledgeEntry.objects.filter(workspace=workspace).order_by()
+    found = rows.aggregate(latest=Max("updated_at"), living=Count("pk", filter=Q(withdrawn_at=None)))
+    return f"{found['latest'].timestamp():.6f}-{found['living']}" if found["latest"] else "none"
+
+
+def plan_knowledge(workspace: Workspace, raw: bytes | None, *, is_own: bool = False) -> KnowledgePlan:
+    """Compare the entries with the bytes of the file that an import has just taken (None: there is none).
+
+    ``is_own``: the hub wrote these bytes, so that they don't say what the agent knows. Reads only.
+    """
+    rows = list(KnowledgeEntry.objects.filter(workspace=workspace).order_by("id"))
+    by_id = {row.content_id: row for row in rows}
+    living_last = sorted(rows, key=lambda row: (row.withdrawn_at is None, -row.pk))
+    by_identity = {name: row for row in living_last for name in (file_identity(row), row.identity)}
+    seen: dict[int, EntryEdit | None] = {}
+
+    def edit_of(name: str, made: str) -> EntryEdit | None:
+        row = by_id.get(name) or by_identity.get(made)
+        if row is None or row.pk in seen:
+            return None
+        seen[row.pk] = _edit(row)
+        return seen[row.pk]
+
+    def waiting() -> list[KnowledgeEntry]:
+        return [row for row in rows if row.awaits_file_since and row.withdrawn_at is None and row.pk not in seen]
+
+    def new() -> list[KnowledgeRecord]:
+        return [replace(knowledge_record(row), content_id=row.identity) for row in waiting()]
+
+    if raw is None:
+        return KnowledgePlan(knowledge_json(new()) if waiting() else None, added=[row.pk for row in waiting()])
+    result = edited_knowledge(raw, edit_of, new)
+    has_something = any(row.awaits_file_since or row.corrected for row in rows)
+    edits = {pk: edit for pk, edit in seen.items() if edit is not None}
+    return KnowledgePlan(
+        result.text,
+        result.why_not if has_something else "",
+        added=[row.pk for row in waiting()],
+        changed={pk: edit.values for pk, edit in edits.items() if not edit.goes},
+        removed=[pk for pk, edit in edits.items() if edit.goes],
+        already_there=[] if is_own else [row.pk for row in rows if row.awaits_file_since and row.pk in seen],
+    )
+
+
+def _edit(row: KnowledgeEntry) -> EntryEdit | None:
+    if row.withdrawn_at is not None:
+        return EntryEdit(goes=True)
+    return EntryEdit({name: getattr(row, name) for name in row.corrected}) if row.corrected else None
+
+
+@transaction.atomic
+def note_knowledge(workspace: Workspace, plan: KnowledgePlan, *, actor: Actor, now: datetime) -> None:
+    """Note what the file has by now; with a record where it was written."""
+    rows = KnowledgeEntry.objects.filter(workspace=workspace)
+    written = plan.text is not None
+    if plan.already_there:
+        rows.filter(pk__in=plan.already_there).update(awaits_file_since=None)
+    if not written:
+        return
+    rows.filter(pk__in=plan.removed).update(awaits_file_since=now)
+    for row in rows.select_for_update().filter(pk__in=plan.changed):
+        rows.filter(pk=row.pk).update(corrected=row.corrected | plan.changed[row.pk])
+    counts = {"added": len(plan.added), "changed": len(plan.changed), "removed": len(plan.removed)}
+    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    text = f"knowledge.json written to the agent's folder: {told}"
+    record(actor, "knowledge.written", "workspace", workspace.pk, text, at=now, workspace=workspace, detail=counts)

@@ -1,0 +1,222 @@
+"""grid's observations: findings, insights and lessons. What was said before is offered as a confirmation of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.translation import gettext
+from simple_history.utils import bulk_create_with_history
+
+from knowledge_app.models import Confirmation, Observation
+from knowledge_app.services.rows.edits import edit_rows
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.facts import normal_form
+from memoryhub.lib.gate import clean_text
+from memoryhub.lib.guard import count_negations, numbers_in
+from memoryhub.lib.likeness import tokens_of
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor, record
+
+MAX_CHARS = 4_000
+MAX_SOURCE = 500
+NEAR = 0.7  # likeness from which an observation is offered as a confirmation
+COMPARED = 20_000  # of the latest observations
+CATEGORIES = [category.value for category in Observation.Category]
+
+
+class BadObservation(MemoryHubError):
+    """An observation that can't be kept: of no known kind, or without anything to say."""
+
+    code = "bad_observation"
+
+
+class AlreadyDecided(MemoryHubError):
+    code = "already_decided"
+
+
+@dataclass(frozen=True)
+class Said:
+    """One thing that was observed, as a person, an agent or a model says it."""
+
+    category: str
+    content: str
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What storing came to: new observations, and what is much like known ones."""
+
+    added: list[Observation]
+    offered: list[Confirmation]
+
+
+def store(
+    workspace: Workspace,
+    said: Sequence[Said],
+    *,
+    actor: Actor,
+    now: datetime,
+    run: Run | None = None,
+    even_if_known: bool = False,
+) -> Stored:
+    """Store observations in one transaction. What is much like a known one, withdrawn or not, is offered instead.
+
+    ``even_if_known``: a person said that it is another thing. Raises BadObservation, and then stores nothing.
+    """
+    checked = [_checked(one) for one in said]
+
+    @transaction.atomic
+    def write() -> Stored:
+        Workspace.objects.select_for_update().get(pk=workspace.pk)  # two that say the same take turns
+        fresh, near = _sorted_out(workspace, checked, even_if_known=even_if_known)
+        offered = [
+            Confirmation(
+                workspace=workspace,
+                observation=known,
+                run=run,
+                category=one.category,
+                content=one.content,
+                source=one.source,
+                similarity=likeness,
+                created_at=now,
+            )
+            for one, known, likeness in near
+        ]
+        Confirmation.objects.bulk_create(offered, batch_size=200)
+        added = _create(workspace, fresh, run, actor, now)
+        _tell(workspace, added, offered, actor, now)
+        return Stored(added, offered)
+
+    return retry.write(write)
+
+
+def _checked(one: Said) -> Said:
+    content = clean_text(one.content).strip()
+    if one.category not in CATEGORIES:
+        raise BadObservation(gettext("The kinds are %(names)s.") % {"names": ", ".join(CATEGORIES)})
+    if not content:
+        raise BadObservation(gettext("An observation needs something to say."))
+    if len(content) > MAX_CHARS:
+        words = gettext("An observation has at most %(most)s characters; this one has %(count)s.")
+        raise BadObservation(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(content):,}"})
+    return Said(one.category, content, clean_text(one.source).strip()[:MAX_SOURCE])
+
+
+def _sorted_out(
+    workspace: Workspace, said: Sequence[Said], *, even_if_known: bool
+) -> tuple[list[Said], list[tuple[Said, Observation, float]]]:
+    """Part what is new from what is much like a known observation, with that and how much."""
+    if even_if_known:
+        return list(said), []
+    known = list(Observation.objects.filter(workspace=workspace).order_by("-id")[:COMPARED])
+    traits = [_traits(row.content) for row in known]
+    waiting = Confirmation.objects.filter(workspace=workspace, status=Confirmation.Status.OFFERED)
+    offered = {(pk, normal_form(content)) for pk, content in waiting.values_list("observation_id", "content")}
+    fresh: list[Said] = []
+    near: list[tuple[Said, Observation, float]] = []
+    for one in said:
+        likeness, row = _most_alike(one.content, known, traits)
+        if row is None:
+            if not any(_likeness(_traits(one.content), _traits(other.content)) >= NEAR for other in fresh):
+                fresh.append(one)
+        elif (row.pk, normal_form(one.content)) not in offered:
+            near.append((one, row, likeness))
+    return fresh, near
+
+
+Traits = tuple[str, frozenset[str], object]
+
+
+def _traits(text: str) -> Traits:
+    return normal_form(text), tokens_of(text), (numbers_in(text), count_negations(text))
+
+
+def _likeness(one: Traits, other: Traits) -> float:
+    """Return how much two texts say the same, 0 to 1, by their tokens; numbers and negations must agree."""
+    if one[0] == other[0]:
+        return 1.0
+    if one[2] != other[2] or not one[1] or not other[1]:
+        return 0.0
+    return len(one[1] & other[1]) / len(one[1] | other[1])
+
+
+def _most_alike(
+    text: str, known: Sequence[Observation], traits: Sequence[Traits]
+) -> tuple[float, Observation | None]:
+    own = _traits(text)
+    likeness, _, row = max(
+        ((_likeness(own, other), -place, row) for place, (other, row) in enumerate(zip(traits, known, strict=True))),
+        default=(0.0, 0, None),
+        key=lambda found: found[:2],
+    )
+    return (likeness, row) if likeness >= NEAR else (0.0, None)
+
+
+def _create(
+    workspace: Workspace, said: Sequence[Said], run: Run | None, actor: Actor, now: datetime
+) -> list[Observation]:
+    rows = [
+        Observation(
+            workspace=workspace,
+            run=run,
+            uid=str(uuid.uuid4()),
+            category=one.category,
+            content=one.content,
+            source=one.source,
+            occurred_at=now,
+            recorded_at=now,
+            updated_at=now,
+        )
+        for one in said
+    ]
+    if rows:
+        reason = f"{actor.name}: added"
+        bulk_create_with_history(rows, Observation, default_change_reason=reason, default_date=now)
+    return list(Observation.objects.filter(workspace=workspace, uid__in=[row.uid for row in rows]).order_by("id"))
+
+
+def _tell(
+    workspace: Workspace, added: list[Observation], offered: list[Confirmation], actor: Actor, now: datetime
+) -> None:
+    if not added and not offered:
+        return
+    words = f"{len(added)} observation{'' if len(added) == 1 else 's'} added"
+    words += f", {len(offered)} much like known ones" if offered else ""
+    detail = {"added": [row.pk for row in added], "offered": [row.pk for row in offered]}
+    record(actor, "observations.added", "workspace", workspace.pk, words, at=now, workspace=workspace, detail=detail)
+
+
+@transaction.atomic
+def decide(confirmation: Confirmation, *, is_same: bool, actor: Actor, now: datetime) -> Run | Observation:
+    """Settle an offered confirmation: it counts for the known observation, or becomes one of its own.
+
+    Counting takes a withdrawn observation back in and marks it as verified; the run returned can be undone. Raises
+    AlreadyDecided.
+    """
+    locked = Confirmation.objects.select_for_update(of=("self",)).get(pk=confirmation.pk)
+    if locked.status != Confirmation.Status.OFFERED:
+        raise AlreadyDecided(gettext("This was decided already."))
+    locked.status = Confirmation.Status.CONFIRMED if is_same else Confirmation.Status.KEPT_APART
+    locked.decided_at, locked.decided_by = now, actor.name[:200]
+    locked.save(update_fields=["status", "decided_at", "decided_by"])
+    workspace, known = locked.workspace, Observation.objects.select_for_update().get(pk=locked.observation_id)
+    if is_same:
+        values = {
+            "confirmation_count": known.confirmation_count + 1,
+            "last_verified_at": now.isoformat(),
+            "withdrawn_at": None,
+            "withdrawn_reason": "",
+        }
+        run = edit_rows(workspace, "observations", "assign", [known.pk], values=values, actor=actor, now=now)
+        run.options = run.options | {"confirmation": locked.pk}
+        run.save(update_fields=["options"])
+        return run
+    said = Said(locked.category, locked.content, locked.source)
+    stored = store(workspace, [said], actor=actor, now=now, run=locked.run, even_if_known=True)
+    return stored.added[0]

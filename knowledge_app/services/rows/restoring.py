@@ -1,0 +1,65 @@
+"""A row that people curate brought back to what one of its earlier states says, as an edit like any other."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext
+
+from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.rows.edits import FROM_FILES, edit_rows
+from knowledge_app.services.rows.key_values import restore_value
+from knowledge_app.services.rows.knowledge import restore_entry
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor
+
+Curated = KnowledgeEntry | Observation | KeyValue
+
+
+class RowChanged(MemoryHubError):
+    """The row is another than the one that was shown to whoever asks."""
+
+    code = "row_changed"
+
+
+class NoSuchState(MemoryHubError):
+    """The row never had this state, or it isn't kept."""
+
+    code = "no_such_state"
+
+
+def restore_row(row: Curated, state: int, *, known: int | None = None, actor: Actor, now: datetime) -> Run:
+    """Give a row the text and fields of an earlier state, to the letter, and take it back in if it is withdrawn.
+
+    ``state``: that state's number. ``known``: the number of the latest state that was shown to whoever asks, if any
+    was. Raises RowChanged where the row got another since, NoSuchState, and KnowledgeExists.
+    """
+
+    @transaction.atomic
+    def write() -> Run:
+        Workspace.objects.select_for_update().get(pk=row.workspace_id)  # nobody forgets what is being brought back
+        rows: Any = type(row)._default_manager.select_related("workspace").select_for_update(of=("self",))
+        locked = rows.filter(pk=row.pk).first()
+        latest = row.history.order_by("-history_id").values_list("history_id", flat=True).first()
+        if locked is None or (known is not None and known != latest):
+            raise RowChanged(gettext("Someone changed this meanwhile: look at it as it is now, then restore it."))
+        old = row.history.filter(history_id=state).first()
+        if old is None:
+            raise NoSuchState(gettext("This earlier state is not kept any more."))
+        return _restore(locked, old, actor, now)
+
+    return retry.write(write)
+
+
+def _restore(row: Curated, old: Any, actor: Actor, now: datetime) -> Run:
+    if isinstance(row, KeyValue):
+        return restore_value(row, old.history_id, actor=actor, now=now)
+    values = {name: getattr(old, name) for name in FROM_FILES[type(row)]}
+    values |= {"withdrawn_at": None, "withdrawn_reason": ""}
+    if isinstance(row, KnowledgeEntry):
+        return restore_entry(row, values, actor=actor, now=now)
+    return edit_rows(row.workspace, "observations", "assign", [row.pk], values=values, actor=actor, now=now)

@@ -1,0 +1,247 @@
+"""Who may get in and what they may do: roles in workspaces, operators of the hub, accounts off and on again.
+
+The hub has always one operator who can sign in, and nobody changes what they themselves may do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext
+
+from memoryhub.accounts.sign_ins import end_sessions, open_links_to
+from memoryhub.agents.tokens import revoke_tokens_of
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lookup import NotFound
+from sessions_app.models import Membership, Workspace
+from sessions_app.services.audit import Actor, record
+
+RANKS = {"": 0, Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership.Role.OPERATOR: 3}
+
+
+class LastOperator(MemoryHubError):
+    """Without this person nobody could look after the hub."""
+
+    code = "last_operator"
+
+
+class OwnAccount(MemoryHubError):
+    """Somebody would change what they themselves may do."""
+
+    code = "own_account"
+
+
+class RolesChanged(MemoryHubError):
+    """Somebody else changed a role after the page was made."""
+
+    code = "roles_changed"
+
+
+class BadRole(MemoryHubError):
+    """There is no such role."""
+
+    code = "bad_role"
+
+
+@dataclass(frozen=True)
+class RoleChange:
+    """A person's role in a workspace, both by key; "" is none. ``was``: the role that the page showed."""
+
+    user: int
+    workspace: int
+    was: str
+    role: str
+
+
+def find_person(username: str) -> User:
+    """Return a person by the name that they sign in with. Raises NotFound."""
+    user = User.objects.filter(username=username).first()
+    if user is None:
+        raise NotFound(f"Nobody here is named {username!r}: the command people list shows who there is.")
+    return user
+
+
+def roles_of(users: Sequence[User], workspaces: Sequence[Workspace]) -> dict[tuple[int, int], str]:
+    """Return the roles that some people have in some workspaces, by the keys of both."""
+    rows = Membership.objects.filter(user__in=users, workspace__in=workspaces)
+    return {(user, workspace): role for user, workspace, role in rows.values_list("user", "workspace", "role")}
+
+
+@transaction.atomic
+def change_roles(changes: Sequence[RoleChange], *, actor: Actor, now: datetime) -> int:
+    """Change roles, all or none; return how many were different. Raises RolesChanged, OwnAccount, BadRole."""
+    wanted = [change for change in changes if change.role != change.was]
+    keys = {change.user for change in wanted}
+    people = {user.pk: user for user in User.objects.select_for_update().filter(pk__in=keys).order_by("pk")}
+    workspaces = Workspace.objects.in_bulk({change.workspace for change in wanted})
+    for change in wanted:
+        if change.user not in people or change.workspace not in workspaces:
+            raise RolesChanged(
+                gettext("A person or a workspace is no longer there: nothing is saved. Open the page again.")
+            )
+        _change_role(people[change.user], workspaces[change.workspace], change, actor=actor, now=now)
+    return len(wanted)
+
+
+def _change_role(user: User, workspace: Workspace, change: RoleChange, *, actor: Actor, now: datetime) -> None:
+    _refuse_oneself(user, actor)
+    membership = Membership.objects.filter(user=user, workspace=workspace).first()
+    if (membership.role if membership else "") != change.was:
+        said = gettext(
+            "Somebody changed the role of %(person)s in %(workspace)s in the meantime: nothing is saved. "
+            "Open the page again to see it."
+        )
+        raise RolesChanged(said % {"person": user.username, "workspace": workspace.name})
+    if change.role not in RANKS:
+        raise no_such_role()
+    if change.role:
+        Membership.objects.update_or_create(user=user, workspace=workspace, defaults={"role": change.role})
+    elif membership:
+        membership.delete()
+    record(
+        actor,
+        "person.role_changed" if change.role else "person.removed",
+        "user",
+        user.pk,
+        f"{user.username} is {change.role} here now" if change.role else f"{user.username} has no access any more",
+        at=now,
+        workspace=workspace,
+        detail={"role": change.role, "was": change.was},
+    )
+
+
+def no_such_role() -> BadRole:
+    """Return the error that names the roles there are."""
+    return BadRole(gettext("Choose one of the roles %(roles)s.") % {"roles": ", ".join(Membership.Role.values)})
+
+
+def raise_role(user: User, workspace: Workspace, role: str) -> None:
+    """Give somebody a role, unless theirs is a higher one. Part of the transaction of an invitation."""
+    locked = Membership.objects.select_for_update()
+    membership, is_new = locked.get_or_create(user=user, workspace=workspace, defaults={"role": role})
+    if not is_new and RANKS[role] > RANKS[membership.role]:
+        Membership.objects.filter(pk=membership.pk).update(role=role)
+
+
+@transaction.atomic
+def deactivate(user: User, *, actor: Actor, now: datetime, revokes_tokens: bool = False) -> bool:
+    """Sign somebody out everywhere and let them in no more; their work stays. Raises LastOperator, OwnAccount.
+
+    ``revokes_tokens``: the tokens that they made for agents end too, also where the account is off already.
+    """
+
+    def switch_off(person: User) -> None:
+        person.is_active = False
+        end_sessions(person)
+        open_links_to(person).update(revoked_at=now)
+
+    words = f"{user.username} was deactivated and signed out everywhere"
+    is_changed = _change(user, _is_active, switch_off, "account.deactivated", words, actor=actor, now=now)
+    revoked_count = revoke_tokens_of(user.username, actor=actor, now=now) if revokes_tokens else 0
+    return is_changed or revoked_count > 0
+
+
+def activate(user: User, *, actor: Actor, now: datetime) -> bool:
+    """Let somebody in again, with the roles and the password that they had."""
+
+    def switch_on(person: User) -> None:
+        person.is_active = True
+
+    words = f"{user.username} was activated"
+    return _change(
+        user, lambda person: not person.is_active, switch_on, "account.activated", words, actor=actor, now=now
+    )
+
+
+def make_operator(user: User, *, actor: Actor, now: datetime) -> bool:
+    """Make somebody an operator of the hub, who may do everything. Raises OwnAccount."""
+
+    def raise_up(person: User) -> None:
+        person.is_superuser = person.is_staff = True
+
+    words = f"{user.username} is an operator of the hub now"
+    return _change(
+        user, lambda person: not person.is_superuser, raise_up, "account.operator_made", words, actor=actor, now=now
+    )
+
+
+def remove_operator(user: User, *, actor: Actor, now: datetime) -> bool:
+    """Leave an operator of the hub the roles in workspaces alone. Raises LastOperator, OwnAccount."""
+
+    def lower(person: User) -> None:
+        person.is_superuser = person.is_staff = False
+
+    words = f"{user.username} is no operator of the hub any more"
+    return _change(user, _is_operator, lower, "account.operator_removed", words, actor=actor, now=now)
+
+
+def is_last_operator(user: User) -> bool:
+    """Tell whether nobody else is left to operate the hub."""
+    others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
+    return user.is_superuser and user.is_active and not others.exists()
+
+
+def _is_active(person: User) -> bool:
+    return person.is_active
+
+
+def _is_operator(person: User) -> bool:
+    return person.is_superuser
+
+
+@transaction.atomic
+def _change(
+    user: User,
+    is_wanted: Callable[[User], bool],
+    change: Callable[[User], None],
+    action: str,
+    words: str,
+    *,
+    actor: Actor,
+    now: datetime,
+) -> bool:
+    """Change an account unless it is so already; tell whether it was changed.
+
+    The account and all who operate the hub are locked, in the order of their keys: of two operators who remove each
+    other at once, one stays.
+    """
+    _refuse_oneself(user, actor)
+    operators = Q(is_superuser=True, is_active=True)
+    locked = {
+        row.pk: row for row in User.objects.select_for_update().filter(Q(pk=user.pk) | operators).order_by("pk")
+    }
+    person = locked[user.pk]
+    if not is_wanted(person):
+        return False
+    was_operator = person.is_superuser and person.is_active
+    change(person)
+    if was_operator and not any(row.is_superuser and row.is_active for row in locked.values()):
+        said = gettext("%(name)s is the last operator of the hub: make somebody else one first.")
+        raise LastOperator(said % {"name": user.username})
+    person.save(update_fields=["is_active", "is_superuser", "is_staff"])
+    record(actor, action, "user", person.pk, words, at=now)
+    return True
+
+
+def _refuse_oneself(user: User, actor: Actor) -> None:
+    if actor.kind == "person" and actor.name == user.username:
+        raise OwnAccount(gettext("Nobody changes what they themselves may do: ask another operator."))
+
+
+def parse_roles(pairs: Sequence[str], find: Callable[[str], Workspace]) -> Mapping[Workspace, str]:
+    """Return the roles that WORKSPACE=ROLE pairs name; "none" is none. Raises BadRole, NotFound."""
+    roles: dict[Workspace, str] = {}
+    for pair in pairs:
+        name, _, role = pair.rpartition("=")
+        role = "" if role == "none" else role
+        if not name or role not in RANKS:
+            raise BadRole(
+                f"Write WORKSPACE=ROLE with one of {', '.join(Membership.Role.values)}, none; not {pair!r}."
+            )
+        roles[find(name)] = role
+    return roles

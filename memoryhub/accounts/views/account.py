@@ -1,0 +1,60 @@
+"""What everybody may do about their own account: another password, the list of their sign-ins, ending them."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth import update_session_auth_hash
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_GET, require_POST
+
+from memoryhub.accounts.forms import OwnPasswordForm
+from memoryhub.accounts.sign_ins import change_password, end_sign_in, sign_ins_of, sign_out_elsewhere
+from memoryhub.lib.htmx import render_page
+from memoryhub.models import SignIn
+from sessions_app.access import person
+
+
+@sensitive_variables("form")
+@sensitive_post_parameters()
+def password(request: HttpRequest) -> HttpResponse:
+    """Another password: this browser stays signed in, under a new session; all others are signed out."""
+    user = _oneself(request)
+    form = OwnPasswordForm(user, request.POST or None)
+    if form.is_bound and form.is_valid():
+        wanted, here = form.cleaned_data["new_password1"], request.session.session_key
+        change_password(user, wanted, keep=here, actor=person(request), now=timezone.now())
+        update_session_auth_hash(request, user)
+        messages.success(request, _("Your password is changed. All other browsers are signed out."))
+        return redirect("password")
+    return render_page(request, "memoryhub/account_password.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@require_GET
+def sign_ins(request: HttpRequest) -> HttpResponse:
+    shown = sign_ins_of(_oneself(request), this=request.session.session_key, now=timezone.now())
+    return render_page(request, "memoryhub/account_sign_ins.html", {"sign_ins": shown})
+
+
+@require_POST
+def end(request: HttpRequest, pk: int) -> HttpResponse:
+    sign_in = get_object_or_404(SignIn.objects.select_related("user"), pk=pk, user=_oneself(request))
+    end_sign_in(sign_in, actor=person(request), now=timezone.now())
+    messages.success(request, _("That browser is signed out."))
+    return redirect("sign-ins")
+
+
+@require_POST
+def end_others(request: HttpRequest) -> HttpResponse:
+    here = request.session.session_key
+    count = sign_out_elsewhere(_oneself(request), keep=here, actor=person(request), now=timezone.now())
+    messages.success(request, _("All other browsers are signed out.") if count else _("There was no other browser."))
+    return redirect("sign-ins")
+
+
+def _oneself(request: HttpRequest) -> User:
+    return User.objects.get(username=request.user.get_username())

@@ -1,0 +1,45 @@
+"""Who may enter one workspace, for its operators. Operators of the hub aren't shown: they may enter all."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db.models import Max
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from memoryhub.access import OPERATOR
+from memoryhub.accounts import people as flow
+from memoryhub.accounts.forms import RolesForm
+from memoryhub.accounts.invitations import invitations_into, with_roles
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page
+from sessions_app.access import get_workspace, person
+
+MOST_INVITATIONS = 100
+
+
+def members(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    users = User.objects.filter(is_superuser=False, memberships__workspace=workspace)
+    users = users.annotate(seen_at=Coalesce(Max("sign_ins__seen_at"), "last_login"))
+    page = keyset_page(users, order=("username", "id"), params=request.GET)
+    roles = flow.roles_of(page.rows, [workspace])
+    oneself = frozenset(user.pk for user in page.rows if user.pk == request.user.pk)
+    form = RolesForm(request.POST or None, people=page.rows, workspaces=[workspace], roles=roles, fixed=oneself)
+    if form.is_bound and form.is_valid():
+        count = flow.change_roles(form.changes(), actor=person(request), now=timezone.now())
+        messages.success(request, _("The roles are saved.") if count else _("Nothing was different."))
+        return redirect("workspace-people", slug)
+    context = {
+        "workspace": workspace,
+        "form": form,
+        "page": page,
+        "invitations": with_roles(
+            list(invitations_into(workspace, timezone.now()).order_by("-id")[:MOST_INVITATIONS])
+        ),
+    }
+    return render_page(request, "memoryhub/people_workspace.html", context, status=422 if form.errors else 200)

@@ -1,0 +1,79 @@
+"""How the person at hand reads the pages: theme, time zone, language, keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
+from django.views.decorators.http import require_http_methods, require_POST
+
+from memoryhub.accounts.locale import KEYS_COOKIE, preferences_of, zone_names
+from memoryhub.accounts.preference_forms import PreferencesForm
+from memoryhub.accounts.preferences import save_preferences
+from memoryhub.models import Preferences
+from sessions_app.access import person
+
+YEAR = 365 * 86_400
+
+
+@require_http_methods(["GET", "POST"])
+def preferences(request: HttpRequest) -> HttpResponse:
+    if request.method == "POST":
+        form = PreferencesForm(request.POST)
+        if form.is_valid():
+            return _saved(request, form.cleaned_data)
+    else:
+        form = PreferencesForm(initial=_shown(request))
+    context = {
+        "form": form,
+        "zones": zone_names(),
+        "zone": timezone.get_current_timezone_name(),
+        "now": timezone.now(),
+        "follows_browser": not preferences_of(request).time_zone,
+    }
+    return render(request, "memoryhub/account_preferences.html", context, status=422 if form.errors else 200)
+
+
+def _shown(request: HttpRequest) -> dict[str, Any]:
+    kept = preferences_of(request)
+    return {
+        "theme": kept.theme,
+        "time_zone": kept.time_zone,
+        "language": kept.language,
+        "letter_keys": request.COOKIES.get(KEYS_COOKIE) != "off",
+    }
+
+
+def _saved(request: HttpRequest, wanted: dict[str, Any]) -> HttpResponse:
+    has_letter_keys = wanted.pop("letter_keys")
+    _save(request, wanted)
+    messages.success(request, gettext("Your preferences are saved."))
+    response = redirect("preferences")
+    if has_letter_keys:
+        response.delete_cookie(KEYS_COOKIE, samesite="Lax")
+    else:
+        secure = request.is_secure()
+        response.set_cookie(KEYS_COOKIE, "off", max_age=YEAR, samesite="Lax", secure=secure, httponly=True)
+    return response
+
+
+@require_POST
+def set_theme(request: HttpRequest) -> HttpResponse:
+    """The switch of the user menu; back to the page that it was used on."""
+    theme = request.POST.get("theme", "")
+    if theme in Preferences.Theme.values:
+        _save(request, {"theme": theme})
+    back = request.POST.get("back", "")
+    is_own = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    return redirect(back if is_own else "preferences")
+
+
+def _save(request: HttpRequest, wanted: dict[str, str]) -> None:
+    assert isinstance(request.user, User)  # noqa: S101  nobody else gets here
+    save_preferences(request.user, actor=person(request), now=timezone.now(), **wanted)

@@ -1,0 +1,194 @@
+"""Sessions, as agents use them: opened, appended to, read as a context, cleared, taken out and in."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from memoryhub.agents.operations.noting import note
+from memoryhub.agents.tokens import Caller, require
+from memoryhub.as_json import run_document, session_document
+from memoryhub.conversations.appending import record_entries
+from memoryhub.conversations.context import build_context, seen_in
+from memoryhub.lib.pages import rows_after
+from memoryhub.lookup import NotFound, find_session
+from sessions_app.models import Entry, Run, Session
+from sessions_app.services.accesses import Seen, seen_entries
+from sessions_app.services.lifecycle import clear_session, open_session
+from sessions_app.services.parsing import read_batch
+from sessions_app.services.runs import request_run
+from sessions_app.services.stats import figures_of
+from sessions_app.services.transfer import export_session, import_session, problems_of
+
+Document = dict[str, Any]
+NAME_BYTES = 200  # of a file's name; file systems take 255
+
+
+def list_sessions(
+    caller: Caller, *, cursor: str = "", limit: int = 50, key: str = "", channel: str = ""
+) -> tuple[list[Document], str | None]:
+    """Return sessions, the latest first, and the next cursor."""
+    require(caller, "read")
+    sessions = Session.objects.filter(workspace=caller.workspace)
+    sessions = sessions.filter(key=key) if key else sessions
+    sessions = sessions.filter(channel=channel) if channel else sessions
+    rows, further = rows_after(sessions, order=("-updated_at", "-id"), cursor=cursor, size=limit)
+    return [_session(row) for row in rows], further
+
+
+def open_one(caller: Caller, key: str, *, title: str = "", now: datetime) -> tuple[Document, bool]:
+    """Return the session of a key, made where it isn't there, and whether it is new. Raises BadKey."""
+    require(caller, "append")
+    session, is_new = open_session(caller.workspace, key, actor=caller.actor, now=now, title=title)
+    return _session(session), is_new
+
+
+def get_session(caller: Caller, pk: int) -> Session:
+    """Return a session of the caller's workspace. Raises NotFound."""
+    session = Session.objects.select_related("workspace").filter(workspace=caller.workspace, pk=pk).first()
+    if session is None:
+        raise NotFound(f"This workspace has no session {pk}.")
+    return session
+
+
+def show_session(caller: Caller, pk: int) -> Document:
+    require(caller, "read")
+    return _session(get_session(caller, pk))
+
+
+def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime) -> Document:
+    """Append entries to the session of a key, opened where it isn't there: all of them or none.
+
+    ``rows`` are as ``sessions_app.services.parsing.read_batch`` takes them. Raises BadKey, BadEntry.
+    """
+    require(caller, "append")
+    records = read_batch(rows, now=now)
+    appended = record_entries(caller.workspace, key, records, actor=caller.actor, now=now)
+    return {
+        "session": appended.session.pk,
+        "key": appended.session.key,
+        "epoch": appended.epoch,
+        "first": appended.first_position,
+        "last": appended.first_position + appended.entry_count - 1,
+        "added": 0 if appended.is_repeat else appended.entry_count,
+    }
+
+
+def list_entries(
+    caller: Caller, pk: int, *, now: datetime, cursor: str = "", limit: int = 50, epoch: int | None = None
+) -> tuple[list[Document], str | None]:
+    """Return entries of a session's epoch, by default the current one, in order."""
+    require(caller, "read")
+    session = get_session(caller, pk)
+    entries = Entry.objects.filter(session=session, epoch=session.epoch if epoch is None else epoch)
+    rows, further = rows_after(entries, order=("position",), cursor=cursor, size=limit)
+    note(caller, "entries.read", seen_entries(rows), now)
+    return [_entry(row) for row in rows], further
+
+
+def read_context(
+    caller: Caller, session: Session, *, now: datetime, max_messages: int = 500, max_tokens: int | None = None
+) -> Document:
+    """Return what would be sent to a model: ``messages``, their ``tokens``, and what was ``dropped`` and why."""
+    require(caller, "read")
+    context = build_context(session, max_messages=max_messages, max_tokens=max_tokens)
+    note(caller, "context.read", seen_in(context), now)
+    return {
+        "session": session.pk,
+        "key": session.key,
+        "messages": context.messages,
+        "tokens": context.tokens,
+        "dropped": [{"position": one.position, "why": one.why} for one in context.dropped],
+    }
+
+
+def context_of_key(caller: Caller, key: str, *, now: datetime, **limits: Any) -> Document:
+    """Return the context of the session of a key, as ``read_context`` does. Raises NotFound."""
+    require(caller, "read")
+    return read_context(caller, find_session(caller.workspace, key), now=now, **limits)
+
+
+def session_figures(caller: Caller, pk: int) -> Document:
+    """Return how many tokens a session's entries had, and how many are left by folding."""
+    require(caller, "read")
+    session = get_session(caller, pk)
+    figures = figures_of(session)
+    return {
+        "session": session.pk,
+        "entries": session.entry_count,
+        "active_entries": session.active_entry_count,
+        "original_tokens": figures.original_tokens,
+        "active_tokens": session.active_tokens,
+        "summary_tokens": session.summary_tokens,
+        "ratio": figures.ratio,
+        "last_consolidated": session.last_consolidated,
+    }
+
+
+def ask_for_run(caller: Caller, pk: int, kind: str, *, now: datetime) -> Document:
+    """Ask for a compression or a consolidation of a session; a worker carries it out. One that waits is returned."""
+    require(caller, "consolidate")
+    session = get_session(caller, pk)
+    run, _ = request_run(session, kind, options={}, actor=caller.actor, now=now)
+    return run_document(Run.objects.select_related("workspace", "session").get(pk=run.pk))
+
+
+def clear(caller: Caller, pk: int, *, now: datetime) -> Document:
+    """Begin a session anew; all that was said stays readable for people. Raises SessionBusy."""
+    require(caller, "edit")
+    return _session(clear_session(get_session(caller, pk), actor=caller.actor, now=now))
+
+
+def export_one(
+    caller: Caller, pk: int, *, layout: str = "", epoch: int | None = None, now: datetime
+) -> tuple[str, str]:
+    """Return a session as one file of a program: its name and its text. Raises UnknownExport."""
+    require(caller, "read")
+    session = get_session(caller, pk)
+    name, text = export_session(session, layout, epoch=epoch)
+    chosen = session.epoch if epoch is None else epoch
+    last = Entry.objects.filter(session=session, epoch=chosen).order_by("-position").first()
+    seen = [Seen("entries", 0, last.position, session.pk, chosen)] if last else []
+    note(caller, "session.exported", seen, now)
+    return name, text
+
+
+def import_one(caller: Caller, name: str, content: str, *, now: datetime) -> Document:
+    """Take one session's file of nanobot, Grip or AgTerm, given as text. Raises UnknownSessionFile."""
+    require(caller, "edit")
+    with tempfile.TemporaryDirectory(prefix="memoryhub-session-") as folder:
+        safe = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in name)
+        short = safe.encode()[-NAME_BYTES:].decode(errors="ignore").lstrip(".")
+        path = Path(folder) / (short or "session.json")
+        path.write_bytes(content.encode(errors="surrogatepass"))
+        tally = import_session(caller.workspace, path, actor=caller.actor, now=now)
+    return {
+        "added": dict(+tally.added),
+        "updated": dict(+tally.updated),
+        "unchanged": dict(+tally.unchanged),
+        "problems": problems_of(tally),
+    }
+
+
+def _session(session: Session) -> Document:
+    return {"id": session.pk, "channel": session.channel} | session_document(session)
+
+
+def _entry(entry: Entry) -> Document:
+    return {
+        "id": entry.pk,
+        "epoch": entry.epoch,
+        "position": entry.position,
+        "kind": entry.kind,
+        "role": entry.role,
+        "content": entry.content,
+        "name": entry.name or None,
+        "tool_call_id": entry.tool_call_id or None,
+        "tool_calls": entry.tool_calls or [],
+        "tokens": entry.token_count,
+        "occurred_at": entry.occurred_at,
+        "summary": entry.summary_id,
+    }

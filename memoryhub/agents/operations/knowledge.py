@@ -1,0 +1,171 @@
+"""Knowledge, observations, key-values and cached responses, as agents use them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.rows import cached_responses as cache
+from knowledge_app.services.rows.key_values import find_key, living, write_value
+from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, save_entry, with_text
+from knowledge_app.services.rows.observations import Said, store
+from memoryhub.agents.operations.noting import note
+from memoryhub.agents.tokens import Caller, require
+from memoryhub.as_json import knowledge_document, observation_document
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.pages import rows_after
+from memoryhub.lookup import NotFound
+from memoryhub.search.recall import note_reading, recall
+from sessions_app.services.accesses import seen_rows
+
+Document = dict[str, Any]
+MAX_STORED = 100  # observations in one call
+
+
+class TooManyAtOnce(MemoryHubError):
+    code = "too_many_at_once"
+
+
+def list_knowledge(
+    caller: Caller, *, text: str = "", category: str = "", cursor: str = "", limit: int = 50, now: datetime
+) -> tuple[list[Document], str | None]:
+    """Return knowledge entries, the latest first; with ``text``, those whose content, tags or source contain it."""
+    require(caller, "read")
+    rows = with_text(KnowledgeEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None), text)
+    rows = rows.filter(category=category) if category else rows
+    found, further = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
+    note(caller, "knowledge.read", seen_rows("knowledge", [row.pk for row in found]), now)
+    return [knowledge_document(row) for row in found], further
+
+
+def show_knowledge(caller: Caller, pk: int, *, now: datetime) -> Document:
+    require(caller, "read")
+    entry = _entry(caller, pk)
+    note(caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now)
+    return knowledge_document(entry)
+
+
+def learn(
+    caller: Caller, content: str, *, category: str, source: str = "", tags: Sequence[str] = (), now: datetime
+) -> tuple[Document, bool]:
+    """Add a knowledge entry, and tell whether it is new; one that is there counts another use.
+
+    Raises BadKnowledge.
+    """
+    require(caller, "append")
+    added = add_knowledge(
+        caller.workspace, content, category=category, source=source, tags=tags, actor=caller.actor, now=now
+    )
+    return knowledge_document(added.entry), added.is_new
+
+
+def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: datetime) -> Document:
+    """Change an entry's category, content, source or tags; people can undo it.
+
+    Raises NotFound, KnowledgeExists, BadKnowledge.
+    """
+    require(caller, "edit")
+    entry = _entry(caller, pk)
+    save_entry(entry, values, actor=caller.actor, now=now)
+    entry.refresh_from_db()
+    note(caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now)  # the answer shows what was left as it is
+    return knowledge_document(entry)
+
+
+def knowledge_for_prompt(caller: Caller, *, max_chars: int = 2_000, now: datetime) -> Document:
+    """Return the entries that Grip would put into a prompt, a line each."""
+    require(caller, "read")
+    chosen = context_lines(caller.workspace, max_chars=max_chars)
+    note(caller, "knowledge.read", seen_rows("knowledge", [pk for pk, _ in chosen]), now)
+    return {"text": "\n".join(line for _, line in chosen)}
+
+
+def remember(caller: Caller, said: Sequence[Said], *, now: datetime) -> Document:
+    """Store observations: ``added`` are new; ``offered`` are much like known ones, and a person says so or not.
+
+    Raises BadObservation, TooManyAtOnce.
+    """
+    require(caller, "append")
+    if not 0 < len(said) <= MAX_STORED:
+        raise TooManyAtOnce(f"Send 1 to {MAX_STORED} observations at once.")
+    stored = store(caller.workspace, said, actor=caller.actor, now=now)
+    return {
+        "added": [observation_document(row) for row in stored.added],
+        "offered": [{"observation": one.observation_id, "content": one.content} for one in stored.offered],
+    }
+
+
+def list_observations(
+    caller: Caller, *, category: str = "", cursor: str = "", limit: int = 50, now: datetime
+) -> tuple[list[Document], str | None]:
+    require(caller, "read")
+    rows = Observation.objects.filter(workspace=caller.workspace, withdrawn_at=None)
+    rows = rows.filter(category=category) if category else rows
+    found, further = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
+    note(caller, "observations.read", seen_rows("observations", [row.pk for row in found]), now)
+    return [observation_document(row) for row in found], further
+
+
+def recall_for(caller: Caller, query: str, *, limit: int = 5, now: datetime) -> Document:
+    """Return contents under ``findings``, ``insights`` and ``lessons``, best first, at most ``limit`` of each."""
+    require(caller, "read")
+    found = recall(caller.workspace, query, now=now, limit=limit)
+    note_reading(found, now)
+    pks = [one.observation.pk for rows in found.found.values() for one in rows]
+    note(caller, "observations.recalled", seen_rows("observations", pks), now)
+    return {"findings": [], "insights": [], "lessons": []} | found.texts
+
+
+def list_keys(
+    caller: Caller, *, prefix: str = "", cursor: str = "", limit: int = 200
+) -> tuple[list[str], str | None]:
+    """Return keys that begin so, in the order of the database, without their values (grid's memory_list)."""
+    require(caller, "read")
+    rows = living(caller.workspace)
+    rows = rows.filter(key__startswith=prefix) if prefix else rows
+    found, further = rows_after(rows, order=("key", "id"), cursor=cursor, size=limit)
+    return [row.key for row in found if row.key.startswith(prefix)], further  # SQLite folds case
+
+
+def read_value(caller: Caller, key: str, *, now: datetime) -> Document:
+    """Return the value of a key (grid's memory_read). Raises NoSuchKey."""
+    require(caller, "read")
+    row = find_key(caller.workspace, key)
+    note(caller, "key_value.read", seen_rows("key_values", [row.pk]), now)
+    return _value(row)
+
+
+def set_value(caller: Caller, key: str, value: str, *, now: datetime) -> Document:
+    """Set the value of a key (grid's memory_write); every earlier one is kept. Raises BadKeyValue."""
+    require(caller, "edit")
+    return _value(write_value(caller.workspace, key, value, actor=caller.actor, now=now))
+
+
+def cached_response(caller: Caller, message: str, model: str, *, now: datetime) -> Document:
+    """Return the kept response to a message, None where there is none that may still be used."""
+    require(caller, "read")
+    response = cache.look_up(caller.workspace, message, model, now=now)
+    if response is not None:
+        rows = CachedResponse.objects.filter(workspace=caller.workspace, key=cache.cache_key(message, model))
+        note(caller, "cached.read", seen_rows("cached", rows.values_list("pk", flat=True)), now)
+    return {"hit": response is not None, "response": response}
+
+
+def keep_response(caller: Caller, message: str, model: str, response: str, *, now: datetime) -> Document:
+    """Keep a response; ``kept`` is false where the workspace keeps none."""
+    require(caller, "append")
+    return {"kept": cache.keep(caller.workspace, message, model, response, now=now) is not None}
+
+
+def _entry(caller: Caller, pk: int) -> KnowledgeEntry:
+    rows = KnowledgeEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None)
+    entry = rows.select_related("workspace").filter(pk=pk).first()
+    if entry is None:
+        raise NotFound(f"This workspace has no knowledge entry {pk}.")
+    return entry
+
+
+def _value(row: KeyValue) -> Document:
+    return {"key": row.key, "value": row.value, "updated_at": row.updated_at}

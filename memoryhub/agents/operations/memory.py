@@ -1,0 +1,173 @@
+"""Memory documents and the history log, as agents use them: read, written on a known base, proposed."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from knowledge_app.models import HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.editing import NAMES, start_document
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.documents.proposals import NoSuchRevision, propose_text, write_text
+from memoryhub.agents.operations.noting import note
+from memoryhub.agents.tokens import Caller, require
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.pages import rows_after
+from memoryhub.lookup import NotFound, find_document
+from sessions_app.services.accesses import seen_revision, seen_rows
+
+Document = dict[str, Any]
+MAX_NOTE = 20_000
+MAX_REASON = 500
+
+
+class BadNote(MemoryHubError):
+    """A history entry without a word, or with too many."""
+
+    code = "bad_note"
+
+
+def list_documents(caller: Caller) -> list[Document]:
+    """Return the memory documents with their revisions, without their texts."""
+    require(caller, "read")
+    found = MemoryDocument.objects.filter(workspace=caller.workspace, head__isnull=False).select_related("head")
+    return [_facts(document, document.head) for document in found.order_by("name") if document.head]
+
+
+def read_document(caller: Caller, name: str, *, revision: int | None = None, now: datetime) -> Document:
+    """Return a document's text, as it is or as it stood at a revision. Raises NotFound, NoSuchRevision."""
+    require(caller, "read")
+    document = find_document(caller.workspace, name)
+    found = document.head if revision is None else document.revisions.filter(number=revision).first()
+    if found is None:
+        raise NoSuchRevision(f"{name} has no revision {revision}.")
+    note(caller, "document.read", [seen_revision(document.pk, found.number)], now)
+    return _facts(document, found) | {"content": found.content}
+
+
+def list_revisions(
+    caller: Caller, name: str, *, cursor: str = "", limit: int = 50
+) -> tuple[list[Document], str | None]:
+    """Return a document's revisions, the latest first: who made them, when and why."""
+    require(caller, "read")
+    document = find_document(caller.workspace, name)
+    rows, further = rows_after(document.revisions.all(), order=("-number",), cursor=cursor, size=limit)
+    return [_facts(document, row) for row in rows], further
+
+
+def write_document(
+    caller: Caller, name: str, content: str, *, base: int, reason: str = "", now: datetime
+) -> Document:
+    """Write a document on the base of a revision (0: it isn't there yet).
+
+    ``status`` is written, unchanged, or held where a person has to look at the change first. Raises NotFound,
+    StaleBase, TextTooLong.
+    """
+    require(caller, "edit")
+    document = _document(caller, name)
+    why = " ".join(reason.split())[:MAX_REASON] or f"written by {caller.actor.name}"
+    written = write_text(document, content, base_number=base, actor=caller.actor, reason=why, now=now)
+    if written.held:
+        return {"name": name, "status": "held", "revision": base, "proposal": proposal_document(written.held)}
+    number = written.revision.number if written.revision else base
+    return {"name": name, "status": "written" if written.revision else "unchanged", "revision": number}
+
+
+def propose_document(
+    caller: Caller, name: str, content: str, *, base: int | None = None, reason: str = "", now: datetime
+) -> Document:
+    """Put a document's new text into the review inbox. Raises NotFound, NoSuchRevision, NothingProposed."""
+    require(caller, "append")
+    document = _document(caller, name)
+    why = " ".join(reason.split())[:MAX_REASON] or f"proposed by {caller.actor.name}"
+    change = propose_text(document, content, base_number=base, actor=caller.actor, reason=why, now=now)
+    return proposal_document(change)
+
+
+def show_proposal(caller: Caller, pk: int) -> Document:
+    """Return how a proposal of the workspace stands, which may be a run's that said the same. Raises NotFound."""
+    require(caller, "read")
+    change = _changes(caller).filter(pk=pk).first()
+    if change is None:
+        raise NotFound(f"This workspace has no proposal {pk}.")
+    return proposal_document(change)
+
+
+def list_proposals(caller: Caller, *, cursor: str = "", limit: int = 50) -> tuple[list[Document], str | None]:
+    """Return what agents of the workspace proposed, the latest first."""
+    require(caller, "read")
+    changes = _changes(caller).filter(author_kind="agent")
+    rows, further = rows_after(changes, order=("-id",), cursor=cursor, size=limit)
+    return [proposal_document(row) for row in rows], further
+
+
+def append_history(caller: Caller, text: str, *, session_key: str = "", now: datetime) -> Document:
+    """Append to the history log. Raises BadNote."""
+    require(caller, "append")
+    if not text.strip() or len(text) > MAX_NOTE:
+        raise BadNote(f"A history entry has 1 to {MAX_NOTE:,} characters.")
+    entry = add_note(caller.workspace, text, actor=caller.actor, now=now, session_key=session_key)
+    return history_document(entry)
+
+
+def list_history(
+    caller: Caller, *, text: str = "", cursor: str = "", limit: int = 50, now: datetime
+) -> tuple[list[Document], str | None]:
+    """Return history entries, the latest first; with ``text``, those that contain it in any case."""
+    require(caller, "read")
+    rows = HistoryEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None).select_related("session")
+    rows = rows.filter(content__icontains=text) if text else rows
+    found, further = rows_after(rows, order=("-position",), cursor=cursor, size=limit)
+    note(caller, "history.read", seen_rows("history", [row.pk for row in found]), now)
+    return [history_document(row) for row in found], further
+
+
+def history_document(entry: HistoryEntry) -> Document:
+    return {
+        "id": entry.pk,
+        "position": entry.position,
+        "content": entry.content,
+        "session": entry.session.key if entry.session else None,
+        "occurred_at": entry.occurred_at,
+    }
+
+
+def proposal_document(change: HeldChange) -> Document:
+    return {
+        "id": change.pk,
+        "document": change.document.name,
+        "status": change.status,
+        "base": change.base.number if change.base else 0,
+        "why": list(change.flags),
+        "reason": change.reason,
+        "created_at": change.created_at,
+        "decided_at": change.decided_at,
+        "decision_reason": change.decision_reason or None,
+    }
+
+
+def _changes(caller: Caller) -> QuerySet[HeldChange]:
+    return HeldChange.objects.filter(workspace=caller.workspace).select_related("document", "base")
+
+
+def _document(caller: Caller, name: str) -> MemoryDocument:
+    """Return a document that may be written: one that is there, or one of the known names."""
+    known = MemoryDocument.objects.filter(workspace=caller.workspace, name=name).first()
+    if known is not None:
+        return known
+    if name not in NAMES:
+        raise NotFound(f"There is no document {name}: there may be {', '.join(NAMES)}.")
+    return start_document(caller.workspace, name)
+
+
+def _facts(document: MemoryDocument, revision: MemoryRevision) -> Document:
+    return {
+        "name": document.name,
+        "revision": revision.number,
+        "hash": revision.content_hash,
+        "author": {"kind": revision.author_kind, "name": revision.author_name},
+        "reason": revision.reason,
+        "created_at": revision.created_at,
+    }

@@ -1,0 +1,201 @@
+"""Tokens of agents, and the page that helps to connect one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import NoReverseMatch, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_GET
+
+from memoryhub.access import OPERATOR
+from memoryhub.agents.forms import TokenForm
+from memoryhub.agents.tokens import SCOPES, BadToken, issue_token, living_tokens, makers_off, revoke_token
+from memoryhub.audit.access_log import words_of
+from memoryhub.lib.addresses import hub_address
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page, number_of
+from memoryhub.models import AccessRecord, ApiToken
+from sessions_app.access import get_workspace, has_role, person
+from sessions_app.models import AuditRecord, Workspace
+
+SOON = timedelta(days=14)  # before its end a token is marked
+DAY = timedelta(days=1)
+WAITING_SECONDS = 600
+STOP_POLLING = 286
+FOLDERS = [  # layout, title, an example of its place, what is read
+    ("nanobot", _("A nanobot folder"), "~/.nanobot", _("The hub reads its conversations, MEMORY.md and HISTORY.md.")),
+    (
+        "grip",
+        _("A Grip folder"),
+        "~/.grip",
+        _("The hub reads its conversations, memory, knowledge and response cache."),
+    ),
+    (
+        "grid",
+        _("A grid folder"),
+        "~/.local/grid",
+        _("The hub reads its exact values, semantic graph and observations."),
+    ),
+    ("agterm", _("An AgTerm export"), "session-export.json", _("The hub reads a session as AgTerm exports it.")),
+]
+KINDS = ("rest", "python", "mcp-http", "mcp-stdio", *(layout for layout, *_ in FOLDERS))
+
+
+@dataclass(frozen=True)
+class ShownToken:
+    token: ApiToken
+    state: str
+    ends_soon: bool
+    reading_count: int
+    scopes: list[tuple[str, str]]
+    is_maker_off: bool
+
+
+def agents(request: HttpRequest, slug: str) -> HttpResponse:
+    """The tokens of a workspace: those that are good, or all."""
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    now = timezone.now()
+    tokens = ApiToken.objects.filter(workspace=workspace)
+    wants_all = request.GET.get("state") == "all"
+    page = keyset_page(tokens if wants_all else tokens.filter(living_tokens(now)), order=("-id",), params=request.GET)
+    context = {
+        "workspace": workspace,
+        "page": page,
+        "tokens": _shown(page.rows, now),
+        "wants_all": wants_all,
+        "has_any": bool(page.rows) or tokens.exists(),
+        "scopes": SCOPES.items(),
+    }
+    return render_page(request, "memoryhub/agents.html", context, fragment="token-list")
+
+
+def _shown(tokens: list[ApiToken], now: datetime) -> list[ShownToken]:
+    recent = AccessRecord.objects.filter(token__in=[token.pk for token in tokens], at__gte=now - DAY)
+    counts = dict(recent.order_by().values_list("token").annotate(Count("id")))
+    off = makers_off(tokens)
+    return [
+        ShownToken(
+            token,
+            _state(token, now),
+            token.expires_at is not None and now < token.expires_at <= now + SOON,
+            counts.get(token.pk, 0),
+            [(scope, str(SCOPES.get(scope, ""))) for scope in token.scopes],
+            token.pk in off,
+        )
+        for token in tokens
+    ]
+
+
+def _state(token: ApiToken, now: datetime) -> str:
+    if token.revoked_at is not None:
+        return "revoked"
+    return "ended" if token.expires_at is not None and token.expires_at <= now else "living"
+
+
+def new_token(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make a token. The answer to the post is the only page that ever shows it: it is kept nowhere."""
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    form = TokenForm(request.POST or None)
+    if form.is_bound and form.is_valid():
+        now = timezone.now()
+        try:
+            token, text = issue_token(workspace, actor=person(request), now=now, **form.wishes(now))
+        except BadToken as error:
+            form.add_error(None, error.message)
+        else:
+            context = _guide(request, workspace, text=text, token=token)
+            return render_page(request, "memoryhub/connect.html", context)
+    context = {"workspace": workspace, "form": form}
+    return render_page(request, "memoryhub/token_new.html", context, status=422 if form.errors else 200)
+
+
+def revoke(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Ask whether a token shall end at once; a post ends it."""
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    token: ApiToken = get_object_or_404(ApiToken.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    if request.method == "POST":
+        was_good = revoke_token(token, actor=person(request), now=timezone.now())
+        words = gettext("The token of %(name)s is revoked.") if was_good else gettext("It was revoked already.")
+        messages.success(request, words % {"name": token.name})
+        return redirect("agents", slug)
+    context = {"workspace": workspace, "shown": _shown([token], timezone.now())[0]}
+    return render_page(request, "memoryhub/token_revoke.html", context)
+
+
+@require_GET
+def connect(request: HttpRequest, slug: str) -> HttpResponse:
+    """How an agent gets to this memory, whatever it is made of, with lines that are ready to be copied."""
+    workspace = get_workspace(request, slug)
+    return render_page(request, "memoryhub/connect.html", _guide(request, workspace))
+
+
+def _guide(
+    request: HttpRequest, workspace: Workspace, *, text: str = "", token: ApiToken | None = None
+) -> dict[str, Any]:
+    """``text``: the token that was made just now, for this one page."""
+    since = int(timezone.now().timestamp())
+    asked = f"since={since}" + (f"&token={token.pk}" if token else "")
+    chosen = request.GET.get("kind", "")
+    may_make = has_role(request.user, workspace, OPERATOR)
+    base = hub_address(request, settings.MEMORYHUB_URL)
+    return {
+        "workspace": workspace,
+        "base": base,
+        "base_shown": format_html("<bdi>{}</bdi>", base),
+        "text": text,
+        "shown_token": text or "mh_…",
+        "token": token,
+        "folders": FOLDERS,
+        "sync_url": _sync_url(workspace) if may_make else "",
+        "kind": chosen if chosen in KINDS else KINDS[0],
+        "may_make": may_make,
+        "first_call_url": f"{reverse('first-call', args=[workspace.slug])}?{asked}",
+        "manage": settings.BASE_DIR / "manage.py",
+    }
+
+
+def _sync_url(workspace: Workspace) -> str:
+    try:
+        return reverse("sync", args=[workspace.slug])
+    except NoReverseMatch:
+        return ""
+
+
+@require_GET
+def first_call(request: HttpRequest, slug: str) -> HttpResponse:
+    """Tell an open guide that an agent has called: 204 while none has, 286, which ends the asking, when it's over."""
+    workspace = get_workspace(request, slug)
+    now = timezone.now()
+    since = number_of(request.GET.get("since"), digits=11) or 0
+    tokens = ApiToken.objects.filter(workspace=workspace, last_used_at__isnull=False)
+    asked = number_of(request.GET.get("token"))
+    if asked is not None:
+        tokens = tokens.filter(pk=asked)
+    latest = tokens.order_by("-last_used_at", "-id").first()
+    called = latest if latest and latest.last_used_at and latest.last_used_at.timestamp() >= since else None
+    if called is None and now.timestamp() - since < WAITING_SECONDS:
+        return HttpResponse(status=204)
+    context = {"workspace": workspace, "called": called, "did": _first_words(called, since) if called else ""}
+    return render(request, "memoryhub/first_call.html", context, status=STOP_POLLING)
+
+
+def _first_words(token: ApiToken, since: int) -> str:
+    """Return what an agent wrote or read first from a time on; "" where it only knocked."""
+    start = datetime.fromtimestamp(since, tz=UTC)
+    audit = AuditRecord.objects.filter(workspace=token.workspace_id, actor_kind="agent", actor_name=token.name)
+    wrote = audit.filter(at__gte=start).order_by("id").first()
+    read = AccessRecord.objects.filter(token=token, at__gte=start).order_by("id").first()
+    if wrote and (read is None or wrote.at <= read.at):
+        return wrote.text
+    return words_of(read.action, read.row_count) if read else ""

@@ -1,0 +1,24 @@
+""""""
+
+from __future__ import annotations
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from memoryhub.audit.access_log import ACTIONS, words_of
+from memoryhub.models import AccessRecord
+
+
+class AccessFilterForm(forms.Form):
+    who = forms.CharField(
+        required=False,
+        max_length=200,
+        label=_("Who"),
+        widget=forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": _("Who")}),
+    )
+    via = forms.ChoiceField(required=False, label=_("Door"), choices=[("", _("Any door")), *AccessRecord.Via.choices])
+    action = forms.ChoiceField(
+        required=False, label=_("What"), choices=[("", _("Anything")), *((name, words_of(name)) for name in ACTIONS)]
+    )
+    since = forms.DateField(required=False, label=_("From"), widget=forms.DateInput(attrs={"type": "date"}))
+    until = forms.DateField(required=False, label=_("To"), widget=forms.DateInput(attrs={"type": "date"}))

@@ -1,0 +1,261 @@
+"""The access log: who read what, by which door; and of one row who has seen or changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils.http import urlencode
+from django.utils.translation import gettext, pgettext
+from django.views.decorators.http import require_GET
+
+from knowledge_app.models import (
+    CachedResponse,
+    Fact,
+    HistoryEntry,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryDocument,
+    Observation,
+)
+from memoryhub.audit.access_forms import AccessFilterForm
+from memoryhub.audit.access_log import TABLES, Target, Touch, UnknownRow, log_of, rows_of, target_of, words_of
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import Page, keyset_page, number_of
+from memoryhub.lib.periods import end_of, start_of
+from memoryhub.lookup import NotFound
+from memoryhub.models import AccessedRow, AccessRecord
+from memoryhub.search.views.rows import fact_url, history_url
+from sessions_app.access import get_workspace
+from sessions_app.models import Entry, Session, Summary, Workspace
+from sessions_app.services.accesses import DOCUMENTS, ENTRIES
+
+DETAILS = {  # tables whose rows have a page of their own
+    "knowledge": (KnowledgeEntry, "knowledge:knowledge-entry"),
+    "observations": (Observation, "knowledge:observation"),
+    "key_values": (KeyValue, "knowledge:key-value"),
+    "cached": (CachedResponse, "knowledge:cached-response"),
+}
+Found = Mapping[str, Mapping[int, Any]]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the log. ``places``: (label, address; "" where the row is gone); ``more``: rows beyond those."""
+
+    pk: str
+    at: datetime
+    who: str
+    is_agent: bool
+    text: str
+    via: str = ""
+    is_change: bool = False
+    places: Sequence[tuple[str, str]] = ()
+    more: int = 0
+
+
+@require_GET
+def access_log(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    target = _asked_about(request, workspace)
+    form = AccessFilterForm(request.GET)
+    wishes = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
+    rows = _filtered(target.accesses if target else log_of(workspace), wishes)
+    page = keyset_page(rows, order=("-id",), params=request.GET)
+    lines = _lines(workspace, page.rows)
+    if target and not wishes:
+        touches = _within(target.touches, page, target.accesses)
+        lines += [_touch_line(workspace, number, touch) for number, touch in enumerate(touches)]
+        lines.sort(key=lambda line: line.at, reverse=True)
+    context = {
+        "workspace": workspace,
+        "form": form,
+        "page": page,
+        "lines": lines,
+        "target": target,
+        "target_url": _target_url(workspace, target) if target else "",
+        "asked": {name: request.GET[name] for name in ("entry", "fact", "row") if request.GET.get(name)},
+        "is_filtered": bool(wishes),
+    }
+    return render_page(request, "memoryhub/access_log.html", context, fragment="access-list")
+
+
+def _asked_about(request: HttpRequest, workspace: Workspace) -> Target | None:
+    entry, fact = number_of(request.GET.get("entry")), number_of(request.GET.get("fact"))
+    row = request.GET.get("row", "")
+    if entry is None and fact is None and not row:
+        return None
+    try:
+        return target_of(workspace, entry=entry, fact=fact, row=row)
+    except (NotFound, UnknownRow) as error:
+        raise Http404 from error
+
+
+def _filtered(rows: QuerySet[AccessRecord], wishes: Mapping[str, Any]) -> QuerySet[AccessRecord]:
+    if who := wishes.get("who"):
+        rows = rows.filter(actor_name__icontains=who)
+    for name in ("via", "action"):
+        if value := wishes.get(name):
+            rows = rows.filter(**{name: value})
+    if since := wishes.get("since"):
+        rows = rows.filter(at__gte=start_of(since))
+    if until := wishes.get("until"):
+        rows = rows.filter(at__lte=end_of(until))
+    return rows
+
+
+def _within(touches: Iterable[Touch], page: Page[AccessRecord], accesses: QuerySet[AccessRecord]) -> list[Touch]:
+    """Return the runs and changes that belong between the accesses of a page; each is on one page alone."""
+    before = accesses.filter(pk__gt=page.rows[0].pk).order_by("pk").first() if page.previous_url else None
+    upper = before.at if before else None
+    lower = page.rows[-1].at if page.next_url else None
+    return [
+        touch for touch in touches if (upper is None or touch.at < upper) and (lower is None or touch.at >= lower)
+    ]
+
+
+def _lines(workspace: Workspace, records: Sequence[AccessRecord]) -> list[Line]:
+    rows = rows_of(records)
+    found = _find(workspace, [row for several in rows.values() for row in several])
+    return [
+        Line(
+            pk=f"access-{record.pk}",
+            at=record.at,
+            who=record.actor_name,
+            is_agent=record.actor_kind == "agent",
+            text=words_of(record.action, record.row_count),
+            via=record.get_via_display(),
+            places=[_place(workspace, row, found) for row in rows[record.pk]],
+            more=record.row_count - sum(row.last - row.first + 1 for row in rows[record.pk]),
+        )
+        for record in records
+    ]
+
+
+def _touch_line(workspace: Workspace, number: int, touch: Touch) -> Line:
+    places = []
+    if touch.revision:
+        document, revision = touch.revision
+        url = reverse("knowledge:document", args=[workspace.slug, document])
+        places.append((gettext("revision %(number)s") % {"number": revision}, f"{url}?revision={revision}"))
+    if touch.run:
+        places.append(
+            (gettext("run %(number)s") % {"number": touch.run}, reverse("run", args=[workspace.slug, touch.run]))
+        )
+    return Line(
+        f"touch-{number}",
+        touch.at,
+        touch.who,
+        is_agent=False,
+        text=touch.text,
+        is_change=touch.is_change,
+        via=pgettext("door", "run") if touch.run else pgettext("door", "export"),
+        places=places,
+    )
+
+
+def _find(workspace: Workspace, rows: Sequence[AccessedRow]) -> Found:
+    """Return what the rows are about, as far as it is still there: by table, then by key. A query for each table."""
+    keys: dict[str, set[int]] = {}
+    for row in rows:
+        keys.setdefault(row.table, set()).add(row.parent or row.first)
+    found: dict[str, Mapping[int, Any]] = {}
+    for table, pks in keys.items():
+        if table in FINDERS:
+            found[table] = FINDERS[table](workspace, pks)
+    return found
+
+
+def _find_facts(workspace: Workspace, pks: set[int]) -> dict[int, tuple[int, bool]]:
+    rows = Fact.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "document", "died")
+    return {pk: (document, died is None) for pk, document, died in rows}
+
+
+def _find_summaries(workspace: Workspace, pks: set[int]) -> dict[int, Summary]:
+    rows = Summary.objects.filter(session__workspace=workspace)
+    return rows.only("session", "epoch", "first_position").in_bulk(pks)
+
+
+def _find_details(table: str) -> Callable[[Workspace, set[int]], Mapping[int, Any]]:
+    model, _ = DETAILS[table]
+    return lambda workspace, pks: model._default_manager.filter(workspace=workspace).only("pk").in_bulk(pks)
+
+
+def _find_sessions(workspace: Workspace, pks: set[int]) -> Mapping[int, Any]:
+    return dict(Session.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "key"))
+
+
+FINDERS: dict[str, Callable[[Workspace, set[int]], Mapping[int, Any]]] = {
+    ENTRIES: _find_sessions,
+    "sessions": _find_sessions,
+    DOCUMENTS: lambda workspace, pks: dict(
+        MemoryDocument.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "name")
+    ),
+    "facts": _find_facts,
+    "summaries": _find_summaries,
+    "history": lambda workspace, pks: dict(
+        HistoryEntry.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "position")
+    ),
+} | {table: _find_details(table) for table in DETAILS}
+
+
+def _place(workspace: Workspace, row: AccessedRow, found: Found) -> tuple[str, str]:
+    """Return what a row is called, and its address while it is there."""
+    slug, pk = workspace.slug, row.parent or row.first
+    at_hand = found.get(row.table, {}).get(pk)
+    if row.table == ENTRIES:
+        name = at_hand or gettext("session %(number)s") % {"number": pk}
+        label = f"{name} {_span(row)}"
+        url = f"{reverse('sessions:detail', args=[slug, pk])}?epoch={row.epoch}&from={row.first}"
+    elif row.table == DOCUMENTS:
+        name = at_hand or gettext("document %(number)s") % {"number": pk}
+        label = gettext("%(document)s revision %(number)s") % {"document": name, "number": row.first}
+        url = f"{reverse('knowledge:document', args=[slug, pk])}?revision={row.first}"
+    else:
+        name = gettext("memory line") if row.table == "facts" else TABLES.get(row.table, row.table)
+        label = f"{name} {pk}"
+        url = _url(slug, row.table, pk, at_hand) if at_hand is not None else ""
+    return label, url if at_hand is not None else ""
+
+
+def _span(row: AccessedRow) -> str:
+    if row.first == row.last:
+        return f"#{row.first:,}"
+    return gettext("#%(first)s to #%(last)s") % {"first": f"{row.first:,}", "last": f"{row.last:,}"}
+
+
+def _url(slug: str, table: str, pk: int, at_hand: Any) -> str:
+    if table in DETAILS:
+        return reverse(DETAILS[table][1], args=[slug, pk])
+    if table == "facts":
+        document, is_living = at_hand
+        return fact_url(slug, document, pk, is_living=is_living)
+    if table == "history":
+        return history_url(slug, pk, at_hand)
+    if table == "summaries":
+        page = reverse("sessions:detail", args=[slug, at_hand.session_id])
+        return f"{page}?epoch={at_hand.epoch}&from={at_hand.first_position}"
+    return reverse("sessions:detail", args=[slug, pk])
+
+
+def _target_url(workspace: Workspace, target: Target) -> str:
+    if target.entry:
+        return reverse("sessions:entry", args=[workspace.slug, target.entry.pk])
+    if target.fact:
+        is_living = target.fact.died_id is None
+        return fact_url(workspace.slug, target.fact.document_id, target.fact.pk, is_living=is_living)
+    return ""
+
+
+@require_GET
+def entry_access(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Who has seen an entry: an address below the entry's own."""
+    workspace = get_workspace(request, slug)
+    entry = get_object_or_404(Entry, workspace=workspace, pk=pk)
+    return redirect(f"{reverse('access', args=[slug])}?{urlencode({'entry': entry.pk})}")

@@ -1,0 +1,225 @@
+"""Dumping a PostgreSQL database while it is used, and restoring one, by PostgreSQL's own programs."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.db import DatabaseError
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from memoryhub.backups.archive import BadBackup, Content
+from memoryhub.backups.errors import BackupFailed, HubRuns, RestoreRefused
+
+LOCK_SECONDS = 60  # that a dump waits for a table which somebody rewrites
+_SESSION = """
+    SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
+    SET LOCAL idle_in_transaction_session_timeout = 0;
+    SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO'; SET LOCAL IntervalStyle = 'iso_8601';
+    SET LOCAL bytea_output = 'hex'; SET LOCAL extra_float_digits = 1
+"""
+_COLUMNS = """
+    SELECT c.table_name, c.column_name FROM information_schema.columns c
+    JOIN pg_tables t ON t.schemaname = c.table_schema AND t.tablename = c.table_name
+    WHERE c.table_schema = current_schema() AND c.is_generated = 'NEVER' ORDER BY c.table_name, c.ordinal_position
+"""
+_KEYS = """
+    SELECT t.relname, a.attname, a.atttypid IN ('int2'::regtype, 'int4'::regtype, 'int8'::regtype)
+    FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid
+    JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = ANY (i.indkey)
+    WHERE i.indisprimary AND t.relnamespace = current_schema()::regnamespace ORDER BY t.relname, a.attnum
+"""
+
+
+def dump_database(database: BaseDatabaseWrapper, target: Path) -> dict[str, Content]:
+    """Dump by pg_dump; return what the dump holds, read in the very transaction whose state it is.
+
+    Raises BackupFailed.
+    """
+    program = _program("pg_dump", database)
+    with _snapshot(database) as cursor:
+        cursor.execute("SELECT pg_export_snapshot(), current_schema()")
+        snapshot, schema = cursor.fetchone()
+        arguments = ["--format=custom", "--compress=0", "--no-owner", "--no-privileges", "--no-password"]
+        arguments += [f"--lock-wait-timeout={LOCK_SECONDS}s"]
+        arguments += [f"--schema={schema}", f"--snapshot={snapshot}", f"--file={target}"]
+        _run(database, [program, *arguments])
+        return _contents(cursor)
+
+
+def contents(database: BaseDatabaseWrapper) -> dict[str, Content]:
+    """Return the rows of every table, by name, and their hash: over PostgreSQL's own text of them, by key.
+
+    Columns that the database makes by itself are left out.
+    """
+    with _snapshot(database) as cursor:
+        return _contents(cursor)
+
+
+@contextmanager
+def _snapshot(database: BaseDatabaseWrapper) -> Iterator[Any]:
+    """Read one moment's state over a connection of its own, which may stay idle for as long as it takes."""
+    own = database.copy()
+    own.settings_dict = {**own.settings_dict, "CONN_MAX_AGE": 0}
+    own.set_autocommit(False)
+    try:
+        with own.wrap_database_errors, own.cursor() as cursor:
+            for statement in _SESSION.split(";"):
+                cursor.execute(statement)
+            yield cursor
+    finally:
+        own.rollback()
+        own.close()
+
+
+def _contents(cursor: Any) -> dict[str, Content]:
+    cursor.execute(_KEYS)
+    keys: dict[str, list[str]] = {}
+    for table, column, is_number in cursor.fetchall():
+        keys.setdefault(table, []).append(_quoted(column) + ("" if is_number else '::text COLLATE "C"'))
+    cursor.execute(_COLUMNS)
+    columns: dict[str, list[str]] = {}
+    for table, column in cursor.fetchall():
+        columns.setdefault(table, []).append(_quoted(column))
+    return {table: _content(cursor, table, names, keys.get(table, names)) for table, names in columns.items()}
+
+
+def _content(cursor: Any, table: str, columns: list[str], keys: list[str]) -> Content:
+    rows = f"SELECT {', '.join(columns)} FROM {_quoted(table)} ORDER BY {', '.join(keys)}"  # noqa: S608  names out of the database
+    digest = hashlib.sha256()
+    with cursor.copy(f"COPY ({rows}) TO STDOUT") as copied:
+        for piece in copied:
+            digest.update(piece)
+    cursor.execute(f"SELECT count(*) FROM {_quoted(table)}")  # noqa: S608
+    return Content(cursor.fetchone()[0], digest.hexdigest())
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def check_dump(database: BaseDatabaseWrapper, dump: Path, tables: dict[str, Content]) -> None:
+    """Make sure that pg_restore can read a dump, and finds every table in it. Raises BackupFailed, BadBackup."""
+    try:
+        listed = _run(database, [_program("pg_restore", database, may_be_older=True), "--list", str(dump)])
+    except BackupFailed as error:
+        raise BadBackup(f"The dump in it can't be read: {error.message}") from error
+    found = set(re.findall(r"^\d+; \d+ \d+ TABLE DATA \S+ (\S+) ", listed, re.MULTILINE))
+    if missing := sorted(set(tables) - found):
+        raise BadBackup(f"The dump in it lacks the table {missing[0]}.")
+
+
+def has_tables(database: BaseDatabaseWrapper) -> bool:
+    with database.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema())")
+        return bool(cursor.fetchone()[0])
+
+
+def take_hold(database: BaseDatabaseWrapper) -> None:
+    """Make sure that nobody else is connected to the database. Raises HubRuns."""
+    with database.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+            "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+        )
+        others = cursor.fetchone()[0]
+    if others:
+        words = f"{others} other connection{'s use' if others > 1 else ' uses'} this database"
+        raise HubRuns(f"{words}: stop the hub, its workers and whatever else is connected, and restore then.")
+
+
+def put_in_place(database: BaseDatabaseWrapper, dump: Path, aside: str) -> bool:
+    """Restore a dump into an empty schema, in one transaction; tell whether there was one, which is ``aside`` then.
+
+    Where it fails, the one that was there is back. Raises RestoreRefused.
+    """
+    program = _program("pg_restore", database)
+    there_was = has_tables(database)
+    with database.cursor() as cursor:
+        cursor.execute("SELECT current_schema()")
+        schema = cursor.fetchone()[0]
+    if there_was:
+        _change(
+            database, f"ALTER SCHEMA {_quoted(schema)} RENAME TO {_quoted(aside)}; CREATE SCHEMA {_quoted(schema)}"
+        )
+    arguments = ["--no-owner", "--no-privileges", "--no-password", "--single-transaction", "--exit-on-error"]
+    try:
+        name = database.settings_dict["NAME"]
+        _run(database, [program, *arguments, f"--schema={schema}", f"--dbname={name}", str(dump)])
+    except BackupFailed as error:
+        take_back(database, aside, there_was)
+        raise RestoreRefused(f"PostgreSQL refused the backup: {error.message}") from error
+    return there_was
+
+
+def take_back(database: BaseDatabaseWrapper, aside: str, there_was: bool) -> None:  # noqa: FBT001
+    """Let the schema that was put aside, if there was one, take its place again; what is there instead is dropped."""
+    with database.cursor() as cursor:
+        cursor.execute("SELECT current_schema()")
+        schema = _quoted(cursor.fetchone()[0])
+    instead = f"ALTER SCHEMA {_quoted(aside)} RENAME TO {schema}" if there_was else f"CREATE SCHEMA {schema}"
+    _change(database, f"DROP SCHEMA {schema} CASCADE; {instead}")
+
+
+def _change(database: BaseDatabaseWrapper, statements: str) -> None:
+    try:
+        with database.cursor() as cursor:
+            cursor.execute(statements)
+    except DatabaseError as error:
+        first_line = str(error).strip().partition("\n")[0]
+        raise RestoreRefused(
+            f"The present tables can't be put aside ({first_line}): the hub's role has to own the database."
+        ) from error
+
+
+def _program(name: str, database: BaseDatabaseWrapper, *, may_be_older: bool = False) -> str:
+    """Return where a program of PostgreSQL is. Raises BackupFailed where it is missing, or older than the server."""
+    found = shutil.which(name)
+    if found is None:
+        raise BackupFailed(
+            f"{name} is missing on this machine: install PostgreSQL's client programs "
+            "(on Debian and Ubuntu: apt install postgresql-client)."
+        )
+    if may_be_older:
+        return found
+    version = re.search(r"\b(\d+)(?:\.\d+)*\b", _run(database, [found, "--version"]))
+    server: int = database.pg_version // 10_000  # type: ignore[attr-defined]
+    if version and int(version[1]) < server:
+        raise BackupFailed(f"{name} {version[1]} is older than the server, PostgreSQL {server}: install that one's.")
+    return found
+
+
+def _run(database: BaseDatabaseWrapper, command: list[str]) -> str:
+    """Run a program of PostgreSQL; how to connect, and the password, are in its environment alone."""
+    done = subprocess.run(  # noqa: S603
+        command, env=_environment(database), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()] or [f"status {done.returncode}"]
+        raise BackupFailed(f"{Path(command[0]).name} failed: {lines[0]:.300}")
+    return done.stdout
+
+
+def _environment(database: BaseDatabaseWrapper) -> dict[str, str]:
+    values = database.settings_dict
+    options = values.get("OPTIONS", {})
+    wanted = {
+        "PGHOST": values["HOST"],
+        "PGPORT": values["PORT"],
+        "PGUSER": values["USER"],
+        "PGPASSWORD": values["PASSWORD"],
+        "PGDATABASE": values["NAME"],
+        "PGSSLMODE": options.get("sslmode"),
+        "PGSSLROOTCERT": options.get("sslrootcert"),
+        "PGSSLCERT": options.get("sslcert"),
+        "PGSSLKEY": options.get("sslkey"),
+    }
+    given = {name: str(value) for name, value in wanted.items() if value}
+    return {"PATH": os.defpath, "HOME": str(Path.home()), "LC_ALL": "C", "PGCONNECT_TIMEOUT": "10", **given}

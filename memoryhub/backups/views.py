@@ -1,0 +1,122 @@
+"""Backups of the whole hub, for its operators: superusers, since a backup holds every workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib import messages
+from django.db import connection, transaction
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_GET, require_POST
+from django_htmx.http import HttpResponseStopPolling
+
+from memoryhub.backups import folder
+from memoryhub.backups.running import database_words
+from memoryhub.backups.tasks import back_up, check_backup
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from sessions_app.access import let_in_hub_operators, person
+
+STEPS = {
+    "waiting": (_("Waiting"), _("The worker takes it up in a moment.")),
+    "copying": (_("Copying"), _("Copying the database. Agents and pages go on meanwhile.")),
+    "packing": (_("Packing"), _("Packing the copy.")),
+    "checking": (_("Checking"), _("Reading it back, and comparing.")),
+}
+
+
+@require_GET
+def backups(request: HttpRequest) -> HttpResponse:
+    let_in_hub_operators(request)
+    step = folder.step_under_way(timezone.now())
+    step_title, step_words = STEPS.get(step, (step, ""))
+    state = folder.read_state()
+    context = {
+        "kept": folder.list_backups(),
+        "step": step,
+        "step_title": step_title,
+        "step_words": step_words,
+        "may_cancel": step in folder.CANCELLABLE and not state.cancel_asked_at,
+        "is_cancelling": step in folder.CANCELLABLE and bool(state.cancel_asked_at),
+        "failed_at": parse_datetime(state.failed_at) if state.failed_at else None,
+        "failure": state.failure,
+        "next_due": folder.next_due(timezone.now()),
+        "hours": settings.MEMORYHUB_BACKUP_HOURS,
+        "keep": settings.MEMORYHUB_BACKUP_KEEP,
+        "folder": settings.MEMORYHUB_BACKUP_DIR,
+        "has_key": bool(settings.MEMORYHUB_BACKUP_KEY),
+        "database": database_words(connection),
+        "manage": settings.BASE_DIR / "manage.py",
+    }
+    response = render_page(request, "memoryhub/backups.html", context, fragment="backup-state")
+    if request.GET.get("poll") and not step:
+        return HttpResponseStopPolling(response.content)
+    return response
+
+
+@require_POST
+def make(request: HttpRequest) -> HttpResponse:
+    let_in_hub_operators(request)
+    name = person(request).name
+    return _ask(request, lambda wish: back_up.enqueue(name, wish))
+
+
+@require_POST
+def cancel(request: HttpRequest) -> HttpResponse:
+    let_in_hub_operators(request)
+    try:
+        folder.cancel_backup(actor=person(request), now=timezone.now())
+    except MemoryHubError as error:
+        messages.info(request, error.message)
+    return redirect("backups")
+
+
+@require_POST
+def check(request: HttpRequest, name: str) -> HttpResponse:
+    file = _found(request, name)
+    return _ask(request, lambda wish: check_backup.enqueue(file.name, wish))
+
+
+@require_POST
+def download(request: HttpRequest, name: str) -> FileResponse:
+    """Hand out a backup, which holds everything: that it was taken is written down first."""
+    file = _found(request, name)
+    folder.note_download(file.name, actor=person(request), now=timezone.now())
+    headers = {"Content-Security-Policy": "sandbox"}
+    return FileResponse(
+        file.open("rb"), as_attachment=True, filename=name, content_type="application/octet-stream", headers=headers
+    )
+
+
+def delete(request: HttpRequest, name: str) -> HttpResponse:
+    file = _found(request, name)
+    kept = [one for one in folder.list_backups() if one.name == file.name]
+    if request.method == "POST" and folder.remove_backup(file.name, actor=person(request), now=timezone.now()):
+        messages.success(request, gettext("%(name)s is deleted.") % {"name": file.name})
+        return redirect("backups")
+    return render_page(request, "memoryhub/backup_delete.html", {"kept": kept[0]})
+
+
+def _ask(request: HttpRequest, enqueue: Callable[[str], object]) -> HttpResponse:
+    """Hand work to the worker, one thing at a time."""
+    if folder.step_under_way(timezone.now()):
+        messages.info(request, gettext("A backup is being made or checked: wait for its end."))
+    else:
+        wish = folder.want(timezone.now())
+        transaction.on_commit(lambda: enqueue(wish))
+    return redirect("backups")
+
+
+def _found(request: HttpRequest, name: str) -> Path:
+    let_in_hub_operators(request)
+    file = folder.find_backup(name)
+    if file is None:
+        raise Http404
+    return file

@@ -1,0 +1,209 @@
+"""What people do to whole sessions. Each action has an address of its own."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.views.decorators.http import require_GET, require_POST
+
+from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.views.bulk import answer_edit
+from memoryhub.access import EDITOR, OPERATOR, get_session
+from memoryhub.conversations.appending import record_entries
+from memoryhub.conversations.forms import SessionFileForm
+from memoryhub.jobs.labels import added_words
+from memoryhub.lib.downloads import download
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import number_of
+from sessions_app.access import get_workspace, note_page, person
+from sessions_app.forms import AppendForm, DeleteForm, OpenForm, RenameForm
+from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
+from sessions_app.models.runs import LIVE_STATUSES
+from sessions_app.services.accesses import seen_epoch
+from sessions_app.services.folding import archive_and_clear, fold_to_window
+from sessions_app.services.lifecycle import allow_again, clear_session, delete_session, open_session, rename_session
+from sessions_app.services.parsing import read_batch
+from sessions_app.services.transfer import export_session, import_session, problems_of
+
+
+def new_session(request: HttpRequest, slug: str) -> HttpResponse:
+    """Open a session, or import one from a file."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    is_import = "import" in request.GET
+    form = OpenForm(request.POST if request.method == "POST" and not is_import else None)
+    file_form = SessionFileForm(
+        request.POST if request.method == "POST" and is_import else None, request.FILES if is_import else None
+    )
+    if form.is_bound and form.is_valid():
+        values = form.cleaned_data
+        try:
+            session, is_new = open_session(
+                workspace, values["key"], actor=person(request), now=timezone.now(), title=values["title"]
+            )
+        except MemoryHubError as error:
+            form.add_error("key", error.message)
+        else:
+            if not is_new:
+                messages.info(request, gettext("This session was there already."))
+            return redirect("sessions:detail", slug, session.pk)
+    if file_form.is_bound and file_form.is_valid():
+        try:
+            _import_upload(request, workspace, file_form.cleaned_data["file"])
+        except MemoryHubError as error:
+            file_form.add_error("file", error.message)
+        else:
+            return redirect("sessions:list", slug)
+    status = 422 if form.errors or file_form.errors else 200
+    context = {"workspace": workspace, "form": form, "file_form": file_form}
+    return render_page(request, "memoryhub/session_new.html", context, status=status)
+
+
+def _import_upload(request: HttpRequest, workspace, upload) -> None:  # type: ignore[no-untyped-def]
+    with tempfile.TemporaryDirectory(prefix="memoryhub-session-") as folder:
+        name = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in upload.name)[-100:]
+        path = Path(folder) / (name.lstrip(".") or "session.json")
+        with path.open("wb") as out:
+            for chunk in upload.chunks():
+                out.write(chunk)
+        tally = import_session(workspace, path, actor=person(request), now=timezone.now())
+    added = added_words(+tally.added)
+    words = gettext("Imported: %(rows)s.") % {"rows": added} if added else gettext("Imported: nothing new.")
+    messages.success(request, words)
+    for problem in problems_of(tally)[:5]:
+        messages.warning(request, problem)
+
+
+@require_POST
+def append_entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk, role=EDITOR)
+    form = AppendForm(request.POST)
+    if not form.is_valid():
+        why = " ".join(str(error) for errors in form.errors.values() for error in errors)
+        messages.error(request, gettext("Nothing was added: %(why)s") % {"why": why})
+        return redirect("sessions:detail", slug, pk)
+    now = timezone.now()
+    records = read_batch([form.row()], now=now)
+    record_entries(session.workspace, session.key, records, actor=person(request), now=now)
+    return redirect("sessions:detail", slug, pk)
+
+
+@require_POST
+def rename(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk, role=EDITOR)
+    form = RenameForm(request.POST)
+    if form.is_valid():
+        rename_session(session, form.cleaned_data["title"], actor=person(request), now=timezone.now())
+    return redirect("sessions:detail", slug, pk)
+
+
+@require_POST
+def clear(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Begin anew, at once or once everything is folded."""
+    session = get_session(request, slug, pk, role=EDITOR)
+    if request.POST.get("archive"):
+        run = archive_and_clear(session, actor=person(request), now=timezone.now())
+        return redirect("run", slug, run.pk)
+    clear_session(session, actor=person(request), now=timezone.now())
+    messages.success(
+        request, gettext("The session begins anew. What was said stays readable under its earlier epochs.")
+    )
+    return redirect("sessions:detail", slug, pk)
+
+
+@require_POST
+def prune(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk, role=EDITOR)
+    run = fold_to_window(session, None, actor=person(request), now=timezone.now())
+    return redirect("run", slug, run.pk)
+
+
+@require_POST
+def archive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return _edit(request, slug, pk, "archive")
+
+
+@require_POST
+def unarchive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    return _edit(request, slug, pk, "unarchive")
+
+
+def _edit(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
+    """Do one thing as the list does it with many, and go back to the session."""
+    workspace = get_session(request, slug, pk, role=EDITOR).workspace
+    who: dict[str, Any] = {"actor": person(request), "now": timezone.now()}
+    address = reverse("sessions:detail", args=[slug, pk])
+    return answer_edit(request, slug, address, lambda: (edit_rows(workspace, "sessions", action, [pk], **who), ""))
+
+
+def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk, role=OPERATOR)
+    form = DeleteForm(request.POST or None, key=session.key)
+    if form.is_bound and form.is_valid():
+        values = form.cleaned_data
+        delete_session(
+            session,
+            confirmation=values["confirmation"],
+            reason=values["reason"],
+            actor=person(request),
+            now=timezone.now(),
+        )
+        messages.success(request, gettext("%(key)s was deleted.") % {"key": session.key})
+        return redirect("sessions:list", slug)
+    context = {
+        "workspace": session.workspace,
+        "session": session,
+        "form": form,
+        "summary_count": Summary.objects.filter(session=session).count(),
+        "run_count": Run.objects.filter(session=session).count(),
+    }
+    return render_page(request, "memoryhub/session_delete.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    tombstone = get_object_or_404(DeletedSession.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    allow_again(tombstone, actor=person(request), now=timezone.now())
+    messages.success(request, gettext("The next import may bring %(key)s back.") % {"key": tombstone.key})
+    return redirect("sessions:list", slug)
+
+
+@require_GET
+def export(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk)
+    epoch = number_of(request.GET.get("epoch"), digits=5)
+    name, text = export_session(session, request.GET.get("layout", ""), epoch=epoch)
+    note_page(request, session.workspace, "session.exported", seen_epoch(session, epoch))
+    return download(text, name)
+
+
+@require_GET
+def live(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Say on an open transcript what is new and not shown at its end: later pages, foldings, runs at work.
+
+    ``after`` is the newest record that the page knows, ``length`` its entries of this epoch ("" where it shows new
+    ones itself).
+    """
+    session = get_session(request, slug, pk)
+    since = number_of(request.GET.get("after")) or 0
+    length = number_of(request.GET.get("length"))
+    told = AuditRecord.objects.filter(session=session, id__gt=since)
+    run = Run.objects.filter(session=session, status__in=LIVE_STATUSES).order_by("-id").first()
+    context = {
+        "workspace": session.workspace,
+        "session": session,
+        "live_url": request.get_full_path(),
+        "run": run,
+        "new_entries": 0 if length is None else max(0, session.next_position - length),
+        "is_changed": told.exclude(action__in=("entry.added", "run.requested", "run.started")).exists(),
+    }
+    return render_page(request, "memoryhub/session_live.html", context)

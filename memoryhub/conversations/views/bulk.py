@@ -1,0 +1,129 @@
+"""Many sessions at once: compressed, consolidated, pruned, archived, taken along as files, deleted."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import QuerySet, Sum
+from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from knowledge_app.services.rows.edits import NothingChosen, edit_rows
+from knowledge_app.views.bulk import after_edit, answer_edit, list_address
+from memoryhub.access import EDITOR, OPERATOR
+from memoryhub.conversations.views.listing import matching_sessions
+from memoryhub.lib.choosing import asked_for, check_count, chosen_keys, sent_rows
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import number_of
+from sessions_app.access import get_workspace, note_page, person
+from sessions_app.models import Run, Session, Workspace
+from sessions_app.services.accesses import seen_sessions
+from sessions_app.services.audit import record
+from sessions_app.services.transfer import export_sessions
+
+ACTIONS = ("compress", "consolidate", "prune", "archive", "unarchive")
+MAX_EXPORTED = 2_000  # sessions of one archive, which is made while the page waits
+IN_MEMORY = 10 * 2**20
+SHOWN = 20
+
+
+@require_POST
+def edit_sessions(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Do one thing with the sessions chosen on the list, or with all that match its filters."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    address = list_address(request, slug, "sessions:list")
+    if request.POST.get("action") != "export":
+        return answer_edit(request, slug, address, lambda: (_edit(request, workspace), ""))
+    try:
+        return _export(request, workspace)
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+
+
+def _chosen(request: HttpRequest, workspace: Workspace) -> list[int]:
+    """Return the keys of the chosen sessions that are there. Raises SelectionChanged, NothingChosen."""
+    keys = set(chosen_keys(request, matching_sessions(workspace, request)))
+    there = Session.objects.filter(workspace=workspace).order_by("pk").values_list("pk", flat=True)
+    found = [pk for pk in there if pk in keys]
+    if not found:
+        raise NothingChosen(_("Choose at least one row."))
+    return found
+
+
+def _edit(request: HttpRequest, workspace: Workspace) -> Run:
+    action = request.POST.get("action", "")
+    if action not in ACTIONS:
+        raise NothingChosen(_("Choose what to do with them."))
+    values = {"keep": workspace.memory_window} if action == "prune" else {}
+    pks = _chosen(request, workspace)
+    return edit_rows(workspace, "sessions", action, pks, values=values, actor=person(request), now=timezone.now())
+
+
+def _export(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
+    pks = _chosen(request, workspace)
+    if len(pks) > MAX_EXPORTED:
+        raise NothingChosen(_("An archive has at most %(count)s sessions.") % {"count": f"{MAX_EXPORTED:,}"})
+    out = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  the response closes it
+    sessions = Session.objects.filter(workspace=workspace, pk__in=pks).select_related("workspace").order_by("pk")
+    count = export_sessions(sessions.iterator(chunk_size=50), out)
+    out.seek(0)
+    now, text = timezone.now(), f"{count:,} session{'' if count == 1 else 's'} exported"
+    record(person(request), "sessions.exported", "workspace", workspace.pk, text, at=now, workspace=workspace)
+    note_page(request, workspace, "session.exported", seen_sessions(pks))
+    return FileResponse(out, as_attachment=True, filename=f"sessions-{workspace.slug}-{now:%Y-%m-%d}.zip")
+
+
+@require_POST
+def delete_sessions(request: HttpRequest, slug: str) -> HttpResponse:
+    """Delete sessions for ever, once their number was typed and is still the same."""
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    address = list_address(request, slug, "sessions:list")
+    try:
+        pks = _chosen(request, workspace)
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    if "typed" not in request.POST:
+        return _confirm(request, workspace, pks)
+    typed = request.POST["typed"].strip().replace(",", "").replace(".", "")
+    if number_of(typed) != len(pks):
+        return _confirm(request, workspace, pks, is_wrong=True)
+
+    def delete() -> tuple[Run, str]:
+        check_count(len(pks), number_of(request.POST.get("shown")))
+        values = {"reason": asked_for(request, "delete")}
+        actor, now = person(request), timezone.now()
+        return edit_rows(workspace, "sessions", "delete", pks, values=values, actor=actor, now=now), ""
+
+    try:
+        run, left = delete()
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    return after_edit(request, run, slug, address, left)
+
+
+def _confirm(request: HttpRequest, workspace: Workspace, pks: list[int], *, is_wrong: bool = False) -> HttpResponse:
+    """Show what would be deleted, and ask for its number. A choice of all stays one: it is counted again."""
+    chosen: QuerySet[Session] = Session.objects.filter(workspace=workspace, pk__in=pks)
+    is_all = bool(request.POST.get("all"))
+    context: dict[str, Any] = {
+        "workspace": workspace,
+        "count": len(pks),
+        "sessions": list(chosen.order_by("-updated_at", "-id")[:SHOWN]),
+        "more": max(0, len(pks) - SHOWN),
+        "totals": chosen.aggregate(entries=Sum("entry_count"), tokens=Sum("total_tokens")),
+        "is_all": is_all,
+        "kept": "" if is_all else ",".join(sent_rows(request)),
+        "reason": asked_for(request, "delete"),
+        "is_wrong": is_wrong,
+        "list_url": list_address(request, workspace.slug, "sessions:list"),
+    }
+    return render_page(request, "memoryhub/sessions_delete.html", context, status=422 if is_wrong else 200)

@@ -1,0 +1,72 @@
+"""Conversations, contexts, documents and search results as Markdown, to be copied or kept as a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from knowledge_app.models import MemoryDocument
+from memoryhub.access import get_session
+from memoryhub.conversations.context import ContextPart, build_context, seen_in
+from memoryhub.lib import as_markdown
+from memoryhub.lib.downloads import markdown
+from memoryhub.lib.pages import number_of
+from sessions_app.access import get_workspace, note_page
+from sessions_app.models import Summary
+from sessions_app.services.accesses import seen_epoch, seen_revision, seen_rows
+from sessions_app.services.export import session_as_markdown
+from sessions_app.services.windows import DEFAULT_MAX_MESSAGES
+
+
+@require_GET
+def session(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """One epoch of a session, or (``?summary=``) one of its summaries alone."""
+    found = get_session(request, slug, pk)
+    if number := number_of(request.GET.get("summary")):
+        summary = get_object_or_404(Summary, session=found, pk=number)
+        note_page(request, found.workspace, "summary.exported", seen_rows("summaries", [summary.pk]))
+        text = as_markdown.summary(summary.content, summary.first_position, summary.last_position) + "\n"
+    else:
+        epoch = number_of(request.GET.get("epoch"), digits=5)
+        text = session_as_markdown(
+            found, epoch=epoch, originals="originals" in request.GET, zone=timezone.get_current_timezone()
+        )
+        note_page(request, found.workspace, "session.exported", seen_epoch(found, epoch))
+    return markdown(text, found.key, is_shown="copy" in request.GET)
+
+
+@require_GET
+def context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    found = get_session(request, slug, pk)
+    most = number_of(request.GET.get("max_messages"), digits=8)
+    built = build_context(
+        found,
+        max_messages=DEFAULT_MAX_MESSAGES if most is None else most,
+        max_tokens=number_of(request.GET.get("max_tokens"), digits=8),
+    )
+    text = as_markdown.context(found.key, [_part(part) for part in built.parts], tokens=built.tokens)
+    note_page(request, found.workspace, "context.read", seen_in(built))
+    return markdown(text, f"context-{found.key}", is_shown="copy" in request.GET)
+
+
+def _part(part: ContextPart) -> as_markdown.Part:
+    source = f"#{part.entry.position}" if part.entry else part.source
+    content: Any = part.message["content"]
+    text = part.entry.content if part.entry else str(content or "")
+    return as_markdown.Part(part.message["role"], source, text, part.message.get("tool_calls", ()))
+
+
+@require_GET
+def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """A revision of a memory document, by default the latest, exactly as it is."""
+    workspace = get_workspace(request, slug)
+    found = get_object_or_404(MemoryDocument, workspace=workspace, pk=pk)
+    wish = request.GET.get("revision")
+    wanted = {"number": number_of(wish, digits=9) or 0} if wish else {"pk": found.head_id}
+    revision = get_object_or_404(found.revisions, **wanted)
+    note_page(request, workspace, "document.read", [seen_revision(found.pk, revision.number)])
+    return markdown(revision.content, found.name.removesuffix(".md"), is_shown="copy" in request.GET)

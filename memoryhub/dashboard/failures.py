@@ -1,0 +1,114 @@
+"""What failed, or left problems, and nothing has mended since: imports, jobs, and messages of webhooks."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from memoryhub.dashboard.items import MOST, RECENT, Need
+from memoryhub.models import Job
+from memoryhub.sync.import_requests import uploads
+from sessions_app.models import ImportProblem, ImportReport, Webhook, WebhookDelivery, Workspace
+from sessions_app.services.webhooks import LONGEST_PAUSE
+
+TO_LOOK_AT = ("rejected", "repaired", "held")  # of what imports tell; the rest is as it should be
+JOBS: dict[str, Promise | str] = {
+    Job.Kind.EXPORT: gettext_lazy("The last export failed: %(error)s"),
+    Job.Kind.COMPRESSION: gettext_lazy("The last compression of all that is due failed: %(error)s"),
+    Job.Kind.REBUILD: gettext_lazy("The last rebuild of the search failed: %(error)s"),
+}
+
+
+def failed_jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool) -> list[Need]:
+    """The latest job of each kind where it failed within a week; one that was cancelled since mends nothing.
+
+    ``of_hub``: those of no workspace too.
+    """
+    mine = Q(workspace__in=workspaces.values("pk")) | (Q(workspace=None) if of_hub else Q(pk__in=[]))
+    later = Job.objects.filter(kind=OuterRef("kind"), pk__gt=OuterRef("pk")).exclude(status=Job.Status.CANCELLED)
+    is_followed = Exists(later.filter(workspace=OuterRef("workspace")))
+    is_followed_in_hub = Q(workspace=None) & Exists(later.filter(workspace=None))
+    failed = Job.objects.filter(mine, status=Job.Status.FAILED, finished_at__gte=now - RECENT)
+    rows = failed.exclude(is_followed).exclude(is_followed_in_hub).select_related("workspace")
+    return [_job(job) for job in rows.order_by("-id")[:MOST]]
+
+
+def _job(job: Job) -> Need:
+    slug, name = (job.workspace.slug, job.workspace.name) if job.workspace else ("", "")
+    text = str(JOBS[job.kind]) % {"error": job.error}
+    return Need("job", slug, name, text, reverse("job", args=[job.pk]), since=job.finished_at, pk=job.pk)
+
+
+def failed_deliveries(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
+    """Webhooks in use whose latest message, of those that don't wait any more, was given up within a week."""
+    tried = WebhookDelivery.objects.filter(webhook=OuterRef("pk")).exclude(status=WebhookDelivery.Status.WAITING)
+    hooks = Webhook.objects.filter(workspace__in=workspaces.values("pk"), is_enabled=True)
+    newest = hooks.annotate(latest=Subquery(tried.order_by("-id").values("pk")[:1])).values("latest")
+    given_up = Q(status=WebhookDelivery.Status.FAILED, next_attempt_at__gte=now - RECENT + LONGEST_PAUSE)
+    rows = WebhookDelivery.objects.filter(given_up, pk__in=newest).select_related("webhook__workspace")
+    return [_delivery(delivery) for delivery in rows.order_by("-id")[:MOST]]
+
+
+def _delivery(delivery: WebhookDelivery) -> Need:
+    workspace = delivery.webhook.workspace
+    words = _("Messages to %(host)s are not taken, and the hub gave up on the last one: %(error)s.")
+    host = urlsplit(delivery.webhook.url).hostname or ""  # the rest of an address may be a secret
+    text = words % {"host": host, "error": delivery.error.rstrip(".")}
+    since = delivery.next_attempt_at - LONGEST_PAUSE  # the last attempt put the next one off for so long
+    url = reverse("webhooks", args=[workspace.slug])
+    return Need("webhook", workspace.slug, workspace.name, text, url, since=since, pk=delivery.webhook_id)
+
+
+def latest_imports(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
+    """The latest import of each workspace where it failed, or a week ago at most left something to look at."""
+    told = ImportReport.objects.filter(workspace=OuterRef("pk")).exclude(status=ImportReport.Status.CANCELLED)
+    newest = workspaces.annotate(latest_report=Subquery(told.order_by("-id").values("pk")[:1]))
+    reports = ImportReport.objects.filter(pk__in=newest.values("latest_report")).filter(_wants_a_look(now))
+    return _reports(reports)
+
+
+def first_imports(now: datetime) -> list[Need]:
+    """Imports of a week that failed before there was a workspace, but for those that were asked for again since.
+
+    An uploaded file has a path of its own each time: it is known by its name.
+    """
+    later = ImportReport.objects.filter(pk__gt=OuterRef("pk")).exclude(status=ImportReport.Status.CANCELLED)
+    is_upload = Q(path__startswith=str(uploads()))
+    same_upload = is_upload & Exists(later.filter(is_upload, name=OuterRef("name")))
+    reports = ImportReport.objects.filter(_wants_a_look(now), workspace=None, created_at__gte=now - RECENT)
+    return _reports(reports.exclude(Exists(later.filter(path=OuterRef("path")))).exclude(same_upload))
+
+
+def _wants_a_look(now: datetime) -> Q:
+    has_problems = Q(status=ImportReport.Status.DONE, problem_count__gt=0, created_at__gte=now - RECENT)
+    return Q(status=ImportReport.Status.FAILED) | has_problems
+
+
+def _reports(wanted: QuerySet[ImportReport]) -> list[Need]:
+    reports = list(wanted.select_related("workspace").order_by("-id")[:MOST])
+    problems = ImportProblem.objects.filter(report__in=[report.pk for report in reports], outcome__in=TO_LOOK_AT)
+    left = dict(problems.order_by().values_list("report").annotate(n=Count("pk")))
+    failed = ImportReport.Status.FAILED
+    return [_report(one, left.get(one.pk, 0)) for one in reports if one.status == failed or one.pk in left]
+
+
+def _report(report: ImportReport, count: int) -> Need:
+    workspace = report.workspace
+    url = reverse("import-report", args=[report.pk])
+    if report.status == ImportReport.Status.FAILED:
+        text = _("The last import failed: %(error)s") % {"error": report.error}
+    else:
+        text = ngettext(
+            "The last import left a problem to look at.",
+            "The last import left %(count)d problems to look at.",
+            count,
+        ) % {"count": count}
+        url = f"{url}#problems"
+    slug, name = (workspace.slug, workspace.name) if workspace else ("", report.name or report.path)
+    return Need("import", slug, name, text, url, max(1, count), report.finished_at or report.created_at, report.pk)

@@ -1,0 +1,222 @@
+"""What every page's frame shows: the workspaces of this person and the parts of the one at hand."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.db.models import IntegerField, Model, QuerySet
+from django.db.models.expressions import RawSQL
+from django.http import HttpRequest
+from django.urls import Resolver404, resolve, reverse
+from django.utils.translation import gettext, gettext_noop
+
+from knowledge_app.models import (
+    CachedResponse,
+    Concern,
+    HeldChange,
+    HistoryEntry,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryDocument,
+    Observation,
+    Term,
+)
+from memoryhub.jobs.listing import live_count
+from sessions_app.access import has_role, is_hub_operator
+from sessions_app.models import Membership, Run, Session, Workspace
+from sessions_app.models.runs import UNSETTLED_STATUSES
+
+PARTS = [  # label, url name, icon, count
+    (gettext_noop("Overview"), "workspace", "overview", None),
+    (gettext_noop("Review"), "review", "inbox", "held_total"),
+    (gettext_noop("Search"), "search", "search", None),
+    (gettext_noop("Sessions"), "sessions:list", "sessions", "session_total"),
+    (gettext_noop("Memory"), "knowledge:documents", "memory", "document_total"),
+    (gettext_noop("History"), "knowledge:history", "history", "history_total"),
+    (gettext_noop("Knowledge"), "knowledge:knowledge", "knowledge", "knowledge_total"),
+    (gettext_noop("Observations"), "knowledge:observations", "observations", "observation_total"),
+    (gettext_noop("Key-values"), "knowledge:key-values", "keyvalues", "key_value_total"),
+    (gettext_noop("Terms"), "terms", "terms", "term_total"),
+    (gettext_noop("Cached responses"), "knowledge:cached-responses", "cache", "cached_total"),
+    (gettext_noop("Hygiene"), "hygiene", "hygiene", "concern_total"),
+    (gettext_noop("Runs"), "runs", "fold", "live_total"),
+    (gettext_noop("Activity"), "activity", "clock", None),
+    (gettext_noop("Past"), "past", "restart", None),
+    (gettext_noop("Access log"), "access", "user", None),
+    (gettext_noop("Statistics"), "sessions:statistics", "statistics", None),
+    (gettext_noop("Imports"), "workspace-imports", "imports", None),
+    (gettext_noop("Sync"), "sync", "restart", None),
+    (gettext_noop("Connect"), "connect", "link", None),
+]
+FOR_OPERATORS = [
+    (gettext_noop("Forget"), "forget", "forget", None),
+    (gettext_noop("People"), "workspace-people", "user", None),
+    (gettext_noop("Settings"), "workspace-settings", "settings", None),
+]
+PART_OF = {  # pages below a part
+    "sessions:detail": "sessions:list",
+    "sessions:session-statistics": "sessions:list",
+    "session-context": "sessions:list",
+    "compress-session": "sessions:list",
+    "compress-due": "runs",
+    "job": "runs",
+    "delete-session": "sessions:list",
+    "delete-sessions": "sessions:list",
+    "new-session": "sessions:list",
+    "run": "runs",
+    "compare-past": "past",
+    "webhooks": "workspace-settings",
+    "workspace-invite": "workspace-people",
+    "agents": "connect",
+    "new-token": "connect",
+    "revoke-token": "connect",
+    "import-report": "workspace-imports",
+    "workspace-files": "workspace-imports",
+    "export-workspace": "workspace-imports",
+    "knowledge:document": "knowledge:documents",
+    "knowledge:edit-document": "knowledge:documents",
+    "knowledge:compare": "knowledge:documents",
+    "knowledge:compact": "knowledge:documents",
+    "knowledge:learnt": "sessions:list",
+    "knowledge:edit-fact": "knowledge:documents",
+    "knowledge:blame": "knowledge:documents",
+    "knowledge:facts": "knowledge:documents",
+    "held-change": "review",
+    "knowledge:new-key-value": "knowledge:key-values",
+    "knowledge:new-observation": "knowledge:observations",
+    "knowledge:offered": "knowledge:observations",
+    "knowledge:observation": "knowledge:observations",
+    "saved-searches": "search",
+    "recall": "knowledge:observations",
+    "knowledge:new-knowledge": "knowledge:knowledge",
+    "knowledge:merge-knowledge": "knowledge:knowledge",
+    "knowledge:knowledge-context": "knowledge:knowledge",
+    "knowledge:knowledge-entry": "knowledge:knowledge",
+    "knowledge:key-value": "knowledge:key-values",
+    "term": "terms",
+    "relate-terms": "terms",
+    "knowledge:cached-response": "knowledge:cached-responses",
+}
+
+
+COUNTED: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {  # whose rows, and which of them
+    "session_total": (Session, "AND archived_at IS NULL", ()),
+    "document_total": (MemoryDocument, "", ()),
+    "history_total": (HistoryEntry, "", ()),
+    "knowledge_total": (KnowledgeEntry, "AND withdrawn_at IS NULL", ()),
+    "observation_total": (Observation, "AND withdrawn_at IS NULL", ()),
+    "key_value_total": (KeyValue, "AND withdrawn_at IS NULL", ()),
+    "term_total": (Term, "", ()),
+    "cached_total": (CachedResponse, "", ()),
+    "concern_total": (Concern, "AND status = %s", (Concern.Status.OPEN,)),
+    "live_total": (Run, f"AND status IN ({', '.join(['%s'] * len(UNSETTLED_STATUSES))})", tuple(UNSETTLED_STATUSES)),
+    "held_total": (HeldChange, "AND status = %s", (HeldChange.Status.PENDING,)),
+}
+
+
+LETTERS = {  # what leads to a part after g, in every language: a letter of its English name where one was left
+    "workspace": "o",
+    "review": "r",
+    "search": "/",
+    "sessions:list": "s",
+    "knowledge:documents": "m",
+    "knowledge:history": "h",
+    "knowledge:knowledge": "k",
+    "knowledge:observations": "b",
+    "knowledge:key-values": "v",
+    "terms": "t",
+    "knowledge:cached-responses": "c",
+    "hygiene": "x",
+    "runs": "u",
+    "activity": "a",
+    "past": "p",
+    "access": "l",
+    "sessions:statistics": "d",
+    "workspace-imports": "i",
+    "sync": "y",
+    "connect": "n",
+    "forget": "f",
+    "workspace-people": "e",
+    "workspace-settings": "w",
+}
+
+
+def navigation(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: ``nav`` for base.html, None for someone who isn't logged in. Five queries at most."""
+    if not request.user.is_authenticated:
+        return {"nav": None}
+    at_hand: Workspace | None = getattr(request, "memory_workspace", None)
+    workspaces = [
+        {"name": name, "slug": slug, "url": reverse("workspace", args=[slug])}
+        for name, slug in Workspace.objects.visible_to(request.user)
+        .order_by("name", "id")
+        .values_list("name", "slug")[:100]
+    ]
+    items = _items(request, at_hand) if at_hand else []
+    search_url = reverse("search", args=[at_hand.slug]) if at_hand else reverse("hub-search")
+    nav: dict[str, Any] = {"workspace": at_hand, "workspaces": workspaces, "items": items, "search_url": search_url}
+    is_operator = is_hub_operator(request.user)
+    nav["work_count"] = live_count(Workspace.objects.visible_to(request.user), of_hub=is_operator)
+    return {"nav": nav | _live(request, at_hand)}
+
+
+def _live(request: HttpRequest, at_hand: Workspace | None) -> dict[str, Any]:
+    """Return where an open page asks for changes, and from which audit record on; "" where nothing on it is live."""
+    newest: int | None = getattr(request, "newest_record", None)
+    if newest is None:
+        return {"changes_url": "", "after": 0}
+    url = reverse("changes", args=[at_hand.slug]) if at_hand else reverse("hub-changes")
+    return {"changes_url": url, "after": newest}
+
+
+def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
+    counts = count_parts(Workspace.objects.filter(pk=workspace.pk))[workspace.pk]
+    here = _page_at_hand(request)
+    part = PART_OF.get(here, here)
+    may_configure = has_role(request.user, workspace, Membership.Role.OPERATOR)
+    return [
+        {
+            "label": gettext(label),
+            "url": reverse(name, args=[workspace.slug]),
+            "icon": icon,
+            "count": counts[count] if count else None,
+            "oldest": _oldest_held(workspace) if name == "review" and counts["held_total"] else None,
+            "current": part == name,
+            "key": LETTERS[name],
+        }
+        for label, name, icon, count in PARTS + (FOR_OPERATORS if may_configure else [])
+    ]
+
+
+def _page_at_hand(request: HttpRequest) -> str:
+    """Return the URL name of the page; of the one that is open where the navigation alone is asked for."""
+    here = request.resolver_match.view_name if request.resolver_match else ""
+    asking: str | None = request.htmx.current_url_abs_path if here == "live-navigation" else None  # type: ignore[attr-defined]
+    if not asking:
+        return here
+    try:
+        return resolve(urlsplit(asking).path).view_name
+    except Resolver404:
+        return ""
+
+
+def _oldest_held(workspace: Workspace) -> datetime | None:
+    held = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
+    return held.order_by("id").values_list("created_at", flat=True).first()
+
+
+def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:
+    """Count the rows of each part of some workspaces, in one query: by primary key, then by part.
+
+    In SQL: every page asks this, and Django would take longer to put eleven subqueries together than to run them.
+    """
+    rows = workspaces.order_by().values_list("pk", *[_count(*counted) for counted in COUNTED.values()])
+    return {pk: dict(zip(COUNTED, counts, strict=True)) for pk, *counts in rows}
+
+
+def _count(model: type[Model], condition: str, values: tuple[str, ...]) -> RawSQL:
+    table = model._meta.db_table
+    of_workspace = f"{table}.workspace_id = {Workspace._meta.db_table}.id"
+    return RawSQL(f"SELECT count(*) FROM {table} WHERE {of_workspace} {condition}", values, IntegerField())  # noqa: S608, S611

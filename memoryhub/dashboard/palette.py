@@ -1,0 +1,88 @@
+"""Where a few typed letters may lead: workspaces, sessions and documents by name, memory and knowledge by words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from typing import Any, TypeVar
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from knowledge_app.models import MemoryDocument
+from memoryhub.lib.search.matching import SearchTooSlow, within
+from memoryhub.lib.search.query import parse
+from memoryhub.lib.search.words import fold
+from memoryhub.search.filters import Scope
+from memoryhub.search.ranking import Found, Wishes, find
+from sessions_app.models import Session, Workspace
+
+MOST = 12  # rows in all
+MOST_OF_A_KIND = 5
+LEAST_CHARS = 2  # of a text by which rows are looked up
+MILLISECONDS = 40  # for each of the look-ups by name
+Row = TypeVar("Row")
+PLAIN = Wishes(graph=False, dense=False)
+
+
+@dataclass(frozen=True)
+class Leads:
+    """What was found for a text, each list best first."""
+
+    workspaces: list[Workspace] = field(default_factory=list)
+    sessions: list[Session] = field(default_factory=list)
+    documents: list[MemoryDocument] = field(default_factory=list)
+    found: Found | None = None
+
+
+def leads(visible: QuerySet[Workspace], scope: Scope, text: str, *, now: datetime, zone: tzinfo) -> Leads:
+    """Return what a text may mean, at most five rows of a kind; nothing for less than two letters.
+
+    ``visible``: the workspaces that the person may see; ``scope``: those whose rows are looked up. Six queries and
+    those of one search; a look-up that takes too long gives nothing.
+    """
+    if len(text.strip()) < LEAST_CHARS:
+        return Leads()
+    named = Q(name__icontains=text.strip()) | Q(slug__istartswith=text.strip())
+    query = parse(text, now=now, prefix=True, zone=zone)
+    return Leads(
+        _quickly(visible.filter(named).order_by("name", "pk")),
+        _quickly(_sessions(scope, text.strip())),
+        _quickly(_in(scope, MemoryDocument.objects.filter(name__icontains=text.strip())).order_by("name", "pk")),
+        find(scope, query, now=now, kinds=("memory", "knowledge"), wishes=PLAIN, limit=MOST_OF_A_KIND),
+    )
+
+
+def _sessions(scope: Scope, text: str) -> QuerySet[Session]:
+    fits = Q(key__icontains=text) | Q(title__icontains=text)
+    return _in(scope, Session.objects.filter(fits)).order_by("-updated_at", "-pk")
+
+
+def _in(scope: Scope, rows: QuerySet[Any]) -> QuerySet[Any]:
+    of_scope = rows if scope.workspaces is None else rows.filter(workspace__in=scope.workspaces)
+    return of_scope.select_related("workspace")
+
+
+def _quickly(rows: QuerySet[Any]) -> list[Any]:
+    try:
+        with within(connection, MILLISECONDS):
+            return list(rows[:MOST_OF_A_KIND])
+    except SearchTooSlow:
+        return []
+
+
+def is_meant(label: str, text: str) -> bool:
+    """Tell whether every typed word begins a word of a label."""
+    words = fold(label).split()
+    return all(any(word.startswith(typed) for word in words) for typed in fold(text).split())
+
+
+def shared_out(groups: Sequence[list[Row]], most: int = MOST) -> list[list[Row]]:
+    """Return the groups, each cut so that all have their share of so many rows: one row of each at a time."""
+    sizes = [0] * len(groups)
+    while sum(sizes) < most and any(size < len(group) for size, group in zip(sizes, groups, strict=True)):
+        for place, group in enumerate(groups):
+            if sizes[place] < len(group) and sum(sizes) < most:
+                sizes[place] += 1
+    return [group[:size] for size, group in zip(sizes, groups, strict=True)]

@@ -1,0 +1,121 @@
+"""What the command palette leads to without asking the database: pages and commands, by who may use them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from django.http import HttpRequest
+from django.urls import Resolver404, resolve, reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from memoryhub.dashboard.navigation import FOR_OPERATORS, PARTS
+from sessions_app.access import has_role, is_hub_operator
+from sessions_app.models import Membership, Workspace
+
+VIEWER, EDITOR, OPERATOR = Membership.Role.VIEWER, Membership.Role.EDITOR, Membership.Role.OPERATOR
+SESSION_PAGES = ("sessions:detail", "sessions:session-statistics", "session-context", "compress-session")
+HUB_PAGES = [  # label, url name, icon, whether for superusers alone
+    (gettext_lazy("All workspaces"), "home", "overview", False),
+    (gettext_lazy("Search all workspaces"), "hub-search", "search", False),
+    (gettext_lazy("Saved searches"), "hub-saved-searches", "search", False),
+    (gettext_lazy("Work under way"), "work", "clock", False),
+    (gettext_lazy("Preferences: theme, time zone, language"), "preferences", "user", False),
+    (gettext_lazy("Password"), "password", "key", False),
+    (gettext_lazy("Sign-ins"), "sign-ins", "key", False),
+    (gettext_lazy("People"), "people", "user", True),
+    (gettext_lazy("Backups"), "backups", "download", True),
+    (gettext_lazy("Activity of the hub"), "hub-activity", "clock", True),
+    (gettext_lazy("Settings of the hub"), "hub-settings", "settings", True),
+]
+HUB_COMMANDS = [  # label, url name, icon, whether it is done at once; for superusers alone
+    (gettext_lazy("Import a folder or file"), "import", "imports", False),
+    (gettext_lazy("Make a workspace"), "new-workspace", "plus", False),
+    (gettext_lazy("Make a backup"), "make-backup", "download", True),
+    (gettext_lazy("Invite a person"), "invite", "user", False),
+]
+COMMANDS = [  # label, url name, icon, role, whether it is done at once
+    (gettext_lazy("New session"), "new-session", "plus", EDITOR, False),
+    (gettext_lazy("Add knowledge"), "knowledge:new-knowledge", "plus", EDITOR, False),
+    (gettext_lazy("Add an observation"), "knowledge:new-observation", "plus", EDITOR, False),
+    (gettext_lazy("Add a key-value"), "knowledge:new-key-value", "plus", EDITOR, False),
+    (gettext_lazy("Consolidate what is due"), "consolidate-due", "fold", EDITOR, True),
+    (gettext_lazy("Scan for what should be tidied"), "scan-hygiene", "hygiene", EDITOR, True),
+    (gettext_lazy("Export this workspace"), "export-workspace", "download", VIEWER, False),
+    (gettext_lazy("Import again"), "import-again", "imports", OPERATOR, True),
+    (gettext_lazy("Sync now"), "sync-now", "restart", OPERATOR, True),
+    (gettext_lazy("Make a token for an agent"), "new-token", "key", OPERATOR, False),
+    (gettext_lazy("Invite a person to this workspace"), "workspace-invite", "user", OPERATOR, False),
+    (gettext_lazy("Recall what is relevant"), "recall", "search", VIEWER, False),
+]
+SESSION_COMMANDS = [
+    (gettext_lazy("Compress this session…"), "compress-session", "fold", EDITOR, False),
+    (gettext_lazy("Consolidate this session"), "consolidate-session", "fold", EDITOR, True),
+    (gettext_lazy("Context of this session"), "session-context", "context", VIEWER, False),
+    (gettext_lazy("Statistics of this session"), "sessions:session-statistics", "statistics", VIEWER, False),
+    (gettext_lazy("Delete this session…"), "delete-session", "forget", OPERATOR, False),
+]
+THEMES = [
+    ("light", gettext_lazy("Theme: light")),
+    ("dark", gettext_lazy("Theme: dark")),
+    ("", gettext_lazy("Theme: as the system has it")),
+]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of the palette. ``is_done``: a button that sends ``fields`` to the address, else a link to it."""
+
+    label: str
+    icon: str
+    url: str
+    note: str = ""
+    is_done: bool = False
+    fields: list[tuple[str, str]] = field(default_factory=list)
+
+
+def pages(request: HttpRequest, workspace: Workspace | None) -> list[Row]:
+    """Return the pages of the workspace at hand and those of the hub."""
+    is_superuser = is_hub_operator(request.user)
+    hub = [Row(str(label), icon, reverse(name)) for label, name, icon, only in HUB_PAGES if is_superuser or not only]
+    if workspace is None:
+        return hub
+    parts = PARTS + (FOR_OPERATORS if has_role(request.user, workspace, OPERATOR) else [])
+    own = [
+        Row(_(label), icon, reverse(name, args=[workspace.slug]), workspace.name) for label, name, icon, _n in parts
+    ]
+    return own + hub
+
+
+def commands(request: HttpRequest, workspace: Workspace | None, here: str) -> list[Row]:
+    """Return what may be done: with the session of the page at ``here``, in the workspace, in the hub."""
+    rows: list[Row] = []
+    if workspace is not None:
+        of_session = [(*row, [workspace.slug, pk]) for row in SESSION_COMMANDS for pk in _session_at(here, workspace)]
+        of_workspace = [(*row, [workspace.slug]) for row in COMMANDS]
+        rows += [
+            Row(str(label), icon, reverse(name, args=args), workspace.name, is_done=is_done)
+            for label, name, icon, role, is_done, args in of_session + of_workspace
+            if has_role(request.user, workspace, role)
+        ]
+    if is_hub_operator(request.user):
+        rows += [Row(str(label), icon, reverse(name), is_done=done) for label, name, icon, done in HUB_COMMANDS]
+    return rows + _of_oneself(here)
+
+
+def _of_oneself(here: str) -> list[Row]:
+    themes = [
+        Row(str(label), "settings", reverse("set-theme"), is_done=True, fields=[("theme", value), ("back", here)])
+        for value, label in THEMES
+    ]
+    return [*themes, Row(_("Log out"), "user", reverse("logout"), is_done=True)]
+
+
+def _session_at(here: str, workspace: Workspace) -> list[int]:
+    """Return the key of the session that the page shows, if it shows one of this workspace."""
+    try:
+        match = resolve(here)
+    except Resolver404:
+        return []
+    is_session = match.view_name in SESSION_PAGES and match.kwargs.get("slug") == workspace.slug
+    return [match.kwargs["pk"]] if is_session else []

@@ -1,0 +1,157 @@
+"""Forgetting as a whole: the rows, then the file of the database; and imports that bring nothing back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.apps import apps
+from django.db import OperationalError, connection
+
+from knowledge_app.models import Forgotten
+from memoryhub.forgetting.matching import MARK
+from memoryhub.forgetting.rows import ImportRules, Wish, apply_forget, import_rules
+from memoryhub.jobs.downloads import discard_downloads
+from memoryhub.lib import retry
+from memoryhub.lib.layouts.records import (
+    CachedResponseRecord,
+    DocumentRecord,
+    FileRead,
+    GraphRecord,
+    HistoryLog,
+    HistoryRecord,
+    Item,
+    KeyValueRecord,
+    KnowledgeRecord,
+    ObservationRecord,
+    Problem,
+    SessionRecord,
+)
+from memoryhub.lib.search.operations import indexes
+from memoryhub.lib.search.upkeep import pack
+from sessions_app.models import DeletedSession, Workspace
+from sessions_app.services.audit import Actor
+from sessions_app.services.lifecycle import forgotten_key
+
+logger = logging.getLogger(__name__)
+TABLES = ("sessions_app", "knowledge_app")
+
+
+def forget(
+    workspace: Workspace, wish: Wish, *, expected: int, reason: str, actor: Actor, now: datetime
+) -> tuple[Forgotten, bool]:
+    """Forget in every table, then make the database's own file forget; return the receipt and whether that was done.
+
+    Archives of the workspace that wait to be downloaded go too.
+
+    Raises NothingToForget, ForgetChanged.
+    """
+    receipt = retry.write(
+        lambda: apply_forget(workspace, wish, expected=expected, reason=reason, actor=actor, now=now)
+    )
+    discard_downloads(workspace, now)
+    return receipt, vacuum()
+
+
+def vacuum() -> bool:
+    """Rewrite the database so that nothing of deleted rows is left in its file; tell whether that was done.
+
+    It is not inside a transaction, nor while others hold the database for longer than it waits. SQLite: the whole
+    file and its log. PostgreSQL: the hub's tables, which frees the space of old rows at once.
+    """
+    if connection.in_atomic_block:
+        return False
+    try:
+        _vacuum()
+    except OperationalError as error:
+        logger.warning("the database's file was not rewritten: %s", error)
+        return False
+    return True
+
+
+def _vacuum() -> None:
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            for index in indexes(connection):  # its pages keep the words of removed rows until they are merged
+                pack(connection, index)
+            cursor.execute("VACUUM")
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if cursor.fetchone()[0]:  # somebody reads it just now
+                raise OperationalError("the log is in use")
+            return
+        for label in TABLES:
+            for model in apps.get_app_config(label).get_models():
+                cursor.execute(f"VACUUM (FULL) {connection.ops.quote_name(model._meta.db_table)}")
+
+
+def without_forgotten(workspace: Workspace, read: FileRead) -> FileRead:
+    """Return a source file without what was forgotten, which it still holds; a problem says how much that was."""
+    rules = import_rules(workspace)
+    if rules is None:
+        return read
+    kept = [item for item in read.items if not _goes(item, rules)]
+    items = [_redacted(item, rules) for item in kept]
+    touched = len(read.items) - len(items) + sum(old != new for old, new in zip(kept, items, strict=True))
+    problems = [_plain(problem, rules) for problem in read.problems]
+    if touched:
+        what = f"holds what was forgotten, in {touched:,} place{'' if touched == 1 else 's'}"
+        action = "left out; an operator can allow it on the page of forgetting"
+        problems.append(Problem(rules.text(read.path), None, what, action, "ignored"))
+    return replace(read, items=items, problems=problems, note=rules.text(read.note))
+
+
+def shown_path(workspace: Workspace, read: FileRead) -> str:
+    """Return what the hub may keep of a file's name: files are often named for a session, or for a person."""
+    keys = [item.key for item in read.items if isinstance(item, SessionRecord)]
+    hashes = [forgotten_key(workspace, key) for key in keys]
+    if DeletedSession.objects.filter(workspace=workspace.pk or 0, is_forgotten=True, key__in=hashes).exists():
+        return MARK
+    rules = import_rules(workspace)
+    return rules.text(read.path) if rules else read.path
+
+
+def _plain(problem: Problem, rules: ImportRules) -> Problem:
+    redacted: Problem = rules.record(problem)
+    raw = problem.raw.decode("utf-8", errors="replace")
+    return replace(redacted, raw=b"" if rules.mentions(raw) else problem.raw)
+
+
+def _goes(item: Item, rules: ImportRules) -> bool:
+    """Tell whether an item is left out whole, as its row went."""
+    if isinstance(item, KeyValueRecord | CachedResponseRecord):
+        return rules.mentions(list(vars(item).values()))
+    if isinstance(item, KnowledgeRecord | ObservationRecord):
+        return rules.is_source(item.source) or rules.of_people(list(vars(item).values()))
+    return False
+
+
+def _redacted(item: Item, rules: ImportRules) -> Item:
+    if isinstance(item, GraphRecord):
+        terms = [term for term in item.terms if not rules.mentions(term.text)]
+        known = [
+            replace(term, related=_unmentioned(term.related, rules), extra=rules.value(term.extra)) for term in terms
+        ]
+        return replace(item, terms=known) if known != item.terms else item
+    redacted: Any = rules.record(item, is_memory=isinstance(item, DocumentRecord))
+    if isinstance(item, DocumentRecord) and redacted.content != item.content:
+        redacted = replace(redacted, name=item.name, raw=None)
+    if isinstance(item, HistoryLog):
+        redacted = replace(redacted, entries=[_of_source(entry, rules) for entry in redacted.entries])
+    if isinstance(item, SessionRecord):
+        redacted = replace(redacted, key=item.key)  # by which a tombstone knows it
+    if isinstance(item, KnowledgeRecord):
+        redacted = replace(redacted, content_id=item.content_id)
+    new: Item = redacted
+    return new
+
+
+def _of_source(entry: HistoryRecord, rules: ImportRules) -> HistoryRecord:
+    gone = rules.is_source(entry.file) or rules.is_source(entry.session_key)
+    return replace(entry, content=MARK) if gone else entry
+
+
+def _unmentioned(words: Iterable[str], rules: ImportRules) -> list[str]:
+    return [word for word in words if not rules.mentions(word)]

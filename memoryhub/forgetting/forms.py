@@ -1,0 +1,49 @@
+""""""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from knowledge_app.models import Forgotten
+from sessions_app.models import Session, Workspace
+
+
+class ForgetForm(forms.Form):
+    """What is to be forgotten, and at the second step that it really is."""
+
+    KINDS = [
+        (Forgotten.Kind.PHRASE, _("A phrase: only the words go")),
+        (Forgotten.Kind.PERSON, _("A person: every line that mentions them goes")),
+        (Forgotten.Kind.SOURCE, _("A source: what was learnt there goes")),
+        (Forgotten.Kind.SESSION, _("A session, with what was learnt from it alone")),
+    ]
+
+    kind = forms.ChoiceField(choices=KINDS, label=_("What"))
+    words = forms.CharField(
+        max_length=4_000,
+        label=_("Which"),
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text=_(
+            "The phrase; the person's names and other names, one a line; the source; or the session's key. "
+            "Case and punctuation don't matter, words count as a whole."
+        ),
+    )
+    expected = forms.IntegerField(required=False, min_value=0)
+    reason = forms.CharField(required=False, max_length=500)
+    is_sure = forms.BooleanField(required=False)
+
+    def __init__(self, *args: Any, workspace: Workspace, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.workspace = workspace
+
+    def clean(self) -> dict[str, Any]:
+        super().clean()
+        key = self.cleaned_data.get("words", "").strip()
+        is_session = self.cleaned_data.get("kind") == Forgotten.Kind.SESSION
+        if is_session and not Session.objects.filter(workspace=self.workspace, key=key).exists():
+            self.add_error("words", gettext("No session has this key."))
+        return self.cleaned_data

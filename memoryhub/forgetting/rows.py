@@ -1,0 +1,378 @@
+"""Forgetting: everything that mentions a phrase or a person, or came from a source or a session, in every table.
+
+One walk over all tables that belong to a workspace finds what is affected; the preview counts it, the apply changes
+it in one transaction behind an open guard. A table that is new takes part by itself. What is exact or derived goes
+as a row (values, terms, cached responses); all else loses the words, or for a person the lines that mention them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Model
+from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext, ngettext, override
+
+from knowledge_app.models import EditedRow, Fact, FactSource, Forgotten, MemoryDocument
+from knowledge_app.services.documents.revisions import keep_facts_in_step
+from knowledge_app.services.rows.edit_tables import TABLES
+from memoryhub.forgetting.matching import (
+    Digest,
+    Redaction,
+    digest_of,
+    find_digests,
+    find_exactly,
+    find_phrases,
+    phrase_of,
+)
+from memoryhub.forgetting.rules import Affected, Rules, walk
+from memoryhub.graph.row_vectors import sweep_vectors
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.facts import fact_lines
+from sessions_app.models import DeletedSession, Entry, Run, Session, Workspace
+from sessions_app.services.audit import Actor, open_guard, record
+from sessions_app.services.lifecycle import delete_session, forgotten_key
+
+SHOWN_EXAMPLES = 3
+
+
+class NothingToForget(MemoryHubError):
+    """The words are too short to look for, or nothing holds them."""
+
+    code = "nothing_to_forget"
+
+
+class ForgetChanged(MemoryHubError):
+    """Something came or went since the preview."""
+
+    code = "forget_changed"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What is to be forgotten: ``kind`` phrase or person with its ``words`` and other names; a source; a session.
+
+    ``everywhere``: also in rows that belong to no workspace, which only operators of the whole hub may ask for.
+    """
+
+    kind: str
+    words: tuple[str, ...] = ()
+    session: Session | None = None
+    everywhere: bool = False
+
+
+@dataclass
+class Preview:
+    """What forgetting would change: rows by table, a few examples of each, and what it can't change."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[str]] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def tables(self) -> list[tuple[str, int, list[str]]]:
+        return [(name, count, self.examples.get(name, [])) for name, count in sorted(self.counts.items())]
+
+
+def plan_forget(workspace: Workspace, wish: Wish) -> Preview:
+    """Return what forgetting would change. Reads only. Raises NothingToForget for words too short to look for."""
+    rules = _rules(wish)
+    preview = Preview()
+    for affected in walk(workspace, rules):
+        name = _name(affected.row)
+        preview.counts[name] += 1
+        shown = preview.examples.setdefault(name, [])
+        if len(shown) < SHOWN_EXAMPLES and affected.example and affected.example not in shown:
+            shown.append(affected.example)
+    if wish.session:
+        preview.counts["sessions"] += 1
+        preview.counts["entries"] += Entry.objects.filter(session=wish.session).count()
+    own = {"name": workspace.name, "address": workspace.slug, "folder": workspace.path}
+    preview.left = [name for name, text in own.items() if rules.redaction.mentions(text)]
+    return preview
+
+
+@transaction.atomic
+def apply_forget(
+    workspace: Workspace, wish: Wish, *, expected: int, reason: str, actor: Actor, now: datetime
+) -> Forgotten:
+    """Forget, in one transaction; return the tombstone, which is the receipt. It can't be undone.
+
+    ``expected``: how many rows the preview counted. Raises NothingToForget, ForgetChanged.
+    """
+    with open_guard("forgetting"):
+        Workspace.objects.select_for_update().get(pk=workspace.pk)
+        rules = _rules(wish)
+        preview = plan_forget(workspace, wish)
+        if not preview.total:
+            raise NothingToForget(gettext("Nothing in this workspace holds it."))
+        if preview.total != expected:
+            raise ForgetChanged(_changed(preview.total, expected))
+        digests = _digests(workspace, wish)  # now: what a session taught is known only while it is there
+        _stop_runs(workspace, now)
+        for affected in list(walk(workspace, rules)):
+            _apply(affected, workspace, actor, now)
+        if wish.session:
+            _drop_session(wish.session, actor, now)
+            for affected in list(walk(workspace, rules)):  # what telling of the deletion wrote
+                _apply(affected, workspace, actor, now)
+        _settle_documents(workspace)
+        sweep_vectors(workspace.pk)
+        receipt = Forgotten.objects.create(
+            workspace=workspace,
+            kind=wish.kind,
+            digests=digests,
+            counts=dict(sorted(preview.counts.items())),
+            reason=rules.redaction.text(reason)[:500],
+            forgotten_by=actor.name[:200],
+            forgotten_at=now,
+        )
+        text = f"A {receipt.kind} was forgotten in {preview.total:,} rows"
+        detail = {"kind": wish.kind, "rows": receipt.counts}
+        record(actor, "memory.forgotten", "forgotten", receipt.pk, text, at=now, workspace=workspace, detail=detail)
+    return receipt
+
+
+def _changed(now: int, before: int) -> str:
+    words = ngettext(
+        "%(count)s row holds it now, not %(expected)s: look at the preview again.",
+        "%(count)s rows hold it now, not %(expected)s: look at the preview again.",
+        now,
+    )
+    return words % {"count": f"{now:,}", "expected": f"{before:,}"}
+
+
+@transaction.atomic
+def lift(receipt: Forgotten, *, actor: Actor, now: datetime) -> None:
+    """Let imports bring back what the agent's files still hold of it."""
+    Forgotten.objects.filter(pk=receipt.pk, lifted_at=None).update(lifted_at=now)
+    text = f"What was forgotten in {receipt.pk} may be imported again"
+    record(actor, "forgotten.lifted", "forgotten", receipt.pk, text, at=now, workspace=receipt.workspace)
+
+
+def _rules(wish: Wish) -> Rules:
+    if wish.session:
+        facts = [phrase for text in _learnt_from(wish.session) if (phrase := phrase_of(text))]
+        return Rules(
+            in_memory=Redaction(lines=find_phrases(facts)),
+            in_keys=Redaction(words=find_exactly(wish.session.key)),
+            sources=frozenset({wish.session.key}),
+            session=wish.session,
+            everywhere=wish.everywhere,
+        )
+    if wish.kind == Forgotten.Kind.SOURCE:
+        sources = frozenset(word.strip() for word in wish.words if word.strip())
+        if not sources:
+            raise NothingToForget(gettext("Name a source."))
+        return Rules(sources=sources)
+    phrases = [phrase for word in wish.words if (phrase := phrase_of(word))]
+    if not phrases:
+        words = gettext("Give at least three letters or digits: fewer would take half of everything along.")
+        raise NothingToForget(words)
+    found = find_phrases(phrases)
+    is_person = wish.kind == Forgotten.Kind.PERSON
+    redaction = Redaction(lines=found) if is_person else Redaction(words=found)
+    return Rules(redaction, is_person=is_person, everywhere=wish.everywhere)
+
+
+def _learnt_from(session: Session) -> list[str]:
+    """Return the facts that came from a session and from nowhere else."""
+    of_session = FactSource.objects.filter(entry__session=session) | FactSource.objects.filter(run__session=session)
+    mine = set(of_session.values_list("fact", flat=True))
+    elsewhere = FactSource.objects.filter(fact__in=mine).exclude(pk__in=of_session.values("pk"))
+    return list(
+        Fact.objects.filter(pk__in=mine - set(elsewhere.values_list("fact", flat=True))).values_list(
+            "text", flat=True
+        )
+    )
+
+
+def _drop_session(session: Session, actor: Actor, now: datetime) -> None:
+    tombstone = delete_session(session, confirmation=session.key, reason="", actor=actor, now=now)
+    _hide_key(tombstone)
+
+
+def _hide_key(tombstone: DeletedSession) -> None:
+    key = forgotten_key(tombstone.workspace, tombstone.key)
+    DeletedSession.objects.filter(workspace=tombstone.workspace, key=key).exclude(pk=tombstone.pk).delete()
+    DeletedSession.objects.filter(pk=tombstone.pk).update(key=key, is_forgotten=True)
+
+
+def _stop_runs(workspace: Workspace, now: datetime) -> None:
+    """Take running runs from their workers: what they have read of it must not be written any more.
+
+    Each begins anew, or ends where another of its kind waits already.
+    """
+    for run in Run.objects.select_for_update().filter(workspace=workspace, status=Run.Status.RUNNING):
+        run.fencing_number += 1
+        run.status, run.not_before, run.stage = Run.Status.QUEUED, now, ""
+        run.lease_owner, run.lease_expires_at = "", None
+        try:
+            with transaction.atomic():
+                run.save()
+        except IntegrityError:
+            run.status, run.finished_at = Run.Status.CANCELLED, now
+            run.save()
+
+
+def _apply(affected: Affected, workspace: Workspace, actor: Actor, now: datetime) -> None:
+    row, values = affected.row, affected.values
+    rows = type(row)._base_manager.filter(pk=row.pk)
+    if values is None:
+        _forget_edits(row, workspace)
+        rows.delete()
+        if hasattr(row, "history"):
+            row.history.all().delete()  # the earlier states, and the one that deleting has just made
+        return
+    if isinstance(row, DeletedSession) and "key" in values:
+        DeletedSession.objects.filter(workspace=workspace, key=values["key"]).exclude(pk=row.pk).delete()
+    if isinstance(row, Session) and "key" in values:
+        _leave_tombstone(row, workspace, actor, now)
+    rows.update(**values)
+
+
+def _forget_edits(row: Model, workspace: Workspace) -> None:
+    """Take what edits keep of a row that goes: its states, and what they were asked to write into it."""
+    table = next((name for name, table in TABLES.items() if table.model is type(row)), "")
+    edited = EditedRow.objects.filter(run__workspace=workspace, table=table, object_id=row.pk)
+    for run in Run.objects.filter(pk__in=edited.values("run")):
+        Run.objects.filter(pk=run.pk).update(options=run.options | {"values": {}, "reason": ""})
+    edited.delete()
+
+
+def _leave_tombstone(session: Session, workspace: Workspace, actor: Actor, now: datetime) -> None:
+    """A session whose key goes is imported no more under that key."""
+    facts = {
+        "is_forgotten": True,
+        "entry_count": session.entry_count,
+        "summary_count": 0,
+        "total_tokens": session.total_tokens,
+        "content_hash": "",
+        "deleted_by": actor.name[:200],
+        "deleted_at": now,
+    }
+    key = forgotten_key(workspace, session.key)
+    DeletedSession.objects.update_or_create(workspace=workspace, key=key, defaults=facts)
+
+
+def _settle_documents(workspace: Workspace) -> None:
+    """Bring living facts in line with the redacted text of their document, line by line."""
+    for document in MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).select_related("head"):
+        if document.head is None:
+            continue
+        lines = {line.line: line for line in fact_lines(document.head.content)}
+        living = list(Fact.objects.filter(document=document, died=None))
+        if lines.keys() != {fact.line for fact in living}:
+            keep_facts_in_step(document, document.head)
+            continue
+        for fact in living:
+            line = lines[fact.line]
+            fact.section, fact.category, fact.text = line.section, line.category, line.text
+        Fact.objects.bulk_update(living, ["section", "category", "text"], batch_size=200)
+
+
+def _name(row: Model) -> str:
+    with override(None):  # it is stored, and the commands print it
+        name = str(row._meta.verbose_name_plural)
+    return name if not name.startswith("historical ") else f"earlier states of {name.removeprefix('historical ')}"
+
+
+def _hash_key(workspace: Workspace) -> bytes:
+    """Return the key of a workspace's digests: derived from the hub's own, stored nowhere."""
+    return salted_hmac("memoryhub.forgotten", str(workspace.pk), algorithm="sha256").digest()
+
+
+def _digests(workspace: Workspace, wish: Wish) -> list[dict[str, Any]]:
+    """Return what imports know it by: a keyed hash of each phrase, or (length 0) of a source as a whole.
+
+    Of a session: of its key as a source, and of the facts that it alone taught, by lines of documents.
+    """
+    key = _hash_key(workspace)
+    if wish.session:
+        sources, texts = [wish.session.key], _learnt_from(wish.session)
+    elif wish.kind == Forgotten.Kind.SOURCE:
+        sources, texts = list(wish.words), []
+    else:
+        sources, texts = [], list(wish.words)
+    found = [(0, digest_of((source.strip(),), key)) for source in sources]
+    found += [(len(phrase), digest_of(phrase, key)) for text in texts if (phrase := phrase_of(text))]
+    return [{"length": length, "hash": digest.hash} for length, digest in found]
+
+
+@dataclass(frozen=True)
+class ImportRules:
+    """What imports leave out, by keyed hashes alone: one redaction after the other, in the order of the receipts.
+
+    ``in_memory``: what only documents lose, the facts of sessions that are forgotten.
+    """
+
+    redactions: tuple[Redaction, ...]
+    people: tuple[Redaction, ...]
+    in_memory: tuple[Redaction, ...]
+    sources: frozenset[str]
+    key: bytes
+
+    def is_source(self, source: str) -> bool:
+        return bool(self.sources) and digest_of((source.strip(),), self.key).hash in self.sources
+
+    def mentions(self, value: Any) -> bool:
+        return any(redaction.mentions(value) for redaction in self.redactions)
+
+    def of_people(self, value: Any) -> bool:
+        return any(redaction.mentions(value) for redaction in self.people)
+
+    def record(self, record: Any, *, is_memory: bool = False) -> Any:
+        """Return a record without what was forgotten."""
+        for redaction in (*self.redactions, *(self.in_memory if is_memory else ())):
+            record = redaction.record(record)
+        return record
+
+    def value(self, value: Any) -> Any:
+        for redaction in self.redactions:
+            value = redaction.value(value)
+        return value
+
+    def text(self, text: str) -> str:
+        for redaction in self.redactions:
+            text = redaction.text(text)
+        return text
+
+
+def import_rules(workspace: Workspace) -> ImportRules | None:
+    """Return what an import of a workspace must not bring back; None where nothing was forgotten."""
+    rows = Forgotten.objects.filter(workspace=workspace.pk or 0, lifted_at=None).order_by("id")
+    kept = [row for row in rows if row.digests]
+    if not kept:
+        return None
+    key = _hash_key(workspace)
+    found: dict[str, list[Redaction]] = {kind: [] for kind in Forgotten.Kind.values}
+    sources: set[str] = set()
+    in_order: list[Redaction] = []
+    for row in kept:
+        sources |= {digest["hash"] for digest in row.digests if not digest["length"]}
+        finder = find_digests([Digest(**digest) for digest in row.digests if digest["length"]], key)
+        redaction = Redaction(words=finder) if row.kind == Forgotten.Kind.PHRASE else Redaction(lines=finder)
+        found[row.kind].append(redaction)
+        if row.kind in (Forgotten.Kind.PHRASE, Forgotten.Kind.PERSON):
+            in_order.append(redaction)
+    return ImportRules(
+        tuple(in_order),
+        tuple(found[Forgotten.Kind.PERSON]),
+        tuple(found[Forgotten.Kind.SESSION]),
+        frozenset(sources),
+        key,
+    )
+
+
+def receipts(workspace: Workspace) -> Iterator[Forgotten]:
+    """Yield the receipts of a workspace, latest first."""
+    yield from Forgotten.objects.filter(workspace=workspace).order_by("-id")[:200]

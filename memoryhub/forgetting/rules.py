@@ -1,0 +1,309 @@
+"""Which rows forgetting affects, and what becomes of each. Reads only.
+
+Every text, JSON and raw column of every table that leads to a workspace is looked into; the exceptions stand here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.apps import apps
+from django.contrib.admin.models import LogEntry
+from django.db.models import BinaryField, CharField, Field, ForeignKey, JSONField, Model, Q, QuerySet, TextField
+from django.utils.translation import gettext_noop
+from django_tasks_db.models import DBTaskResult
+
+from knowledge_app.models import (
+    CachedResponse,
+    Concern,
+    Confirmation,
+    EditedRow,
+    Fact,
+    HeldChange,
+    HistoryEntry,
+    HygieneScore,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryRevision,
+    Observation,
+    Term,
+)
+from knowledge_app.services.documents.history import text_hash
+from knowledge_app.services.documents.revisions import content_hash
+from knowledge_app.services.rows.derived import derive
+from memoryhub.forgetting.matching import MARK, Redaction
+from memoryhub.models import ApiToken, IdempotentCall, RecentSearch, SavedSearch
+from sessions_app.models import (
+    AuditRecord,
+    DeletedSession,
+    Entry,
+    ImportProblem,
+    ImportReport,
+    Run,
+    Session,
+    SourceFile,
+    Summary,
+    Webhook,
+    Workspace,
+)
+from sessions_app.services.lifecycle import forgotten_key
+
+APPS = ("sessions_app", "knowledge_app", "memoryhub")
+UNOWNED: tuple[type[Model], ...] = (LogEntry, DBTaskResult)  # of no workspace: for operators of the whole hub
+GO_AS_ROWS = (
+    KeyValue,
+    CachedResponse,
+    Term,
+    Concern,
+    RecentSearch,
+    SavedSearch,
+)  # without a word they would be wrong
+GO_FOR_A_PERSON = (KnowledgeEntry, Observation, Confirmation)
+HAVE_SOURCES = (KnowledgeEntry, Observation, Confirmation)
+OF_MEMORY = (MemoryRevision, Fact, HeldChange)
+NEVER_MODELS = (Workspace, Webhook, HygieneScore)  # settings, addresses, figures: named in the preview at most
+_STRUCTURE = """
+role kind tool_call_id source_id source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash
+token_method channel lease_owner error_code model method provider base_url fingerprint table other_table action
+object_kind object_id layout layout_version wanted_layout author_kind actor_kind history_type digests counts added
+updated unchanged source_fields identity text_hash stamp knowledge_mark prefix token_hash request_hash scopes
+"""
+STRUCTURE = frozenset(_STRUCTURE.split())  # columns by which the hub finds its way: no text of anybody's
+KEYED = frozenset(("before", "after", "corrected", "options", "proposal", "detail"))  # JSON whose names are the hub's
+OPTION_TEXTS = frozenset(("text", "source", "note", "values", "reason", "words"))  # of what a run was asked for
+ASIDE = frozenset(("corrected", "withdrawn_reason"))  # beside what a row says
+NOTHING = Redaction()
+EXACT_TABLES = ("key_values", "cached", "concerns")  # of edits, whose rows go with what they were of
+PERSON_TABLES = ("knowledge", "observations")
+EXAMPLE_CHARS = 160
+IDS = ("content_id", "uid", "idempotency_key")  # unique beside a foreign key
+NAMES = (  # of the tables, as the filter ``words`` shows them
+    gettext_noop("Access records"),
+    gettext_noop("Api tokens"),
+    gettext_noop("Append receipts"),
+    gettext_noop("Audit records"),
+    gettext_noop("Cached responses"),
+    gettext_noop("Concerns"),
+    gettext_noop("Confirmations"),
+    gettext_noop("Deleted sessions"),
+    gettext_noop("Earlier states of key values"),
+    gettext_noop("Earlier states of knowledge entries"),
+    gettext_noop("Earlier states of observations"),
+    gettext_noop("Edited rows"),
+    gettext_noop("Entries"),
+    gettext_noop("Facts"),
+    gettext_noop("Forgotten"),
+    gettext_noop("Held changes"),
+    gettext_noop("History entries"),
+    gettext_noop("Idempotent calls"),
+    gettext_noop("Import problems"),
+    gettext_noop("Import reports"),
+    gettext_noop("Jobs"),
+    gettext_noop("Key values"),
+    gettext_noop("Knowledge entries"),
+    gettext_noop("Log entries"),
+    gettext_noop("Memory documents"),
+    gettext_noop("Memory revisions"),
+    gettext_noop("Observations"),
+    gettext_noop("Recent searches"),
+    gettext_noop("Runs"),
+    gettext_noop("Saved searches"),
+    gettext_noop("Semantic graphs"),
+    gettext_noop("Sessions"),
+    gettext_noop("Source files"),
+    gettext_noop("Summaries"),
+    gettext_noop("Sync states"),
+    gettext_noop("Task Results"),
+    gettext_noop("Terms"),
+    gettext_noop("Webhook deliveries"),
+)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What to look for: in all tables, in documents and facts alone, and where the hub writes a session's key.
+
+    ``everywhere``: rows of no workspace too, which are for operators of the whole hub.
+    """
+
+    redaction: Redaction = NOTHING
+    in_memory: Redaction = NOTHING
+    in_keys: Redaction = NOTHING
+    is_person: bool = False
+    sources: frozenset[str] = frozenset()
+    session: Session | None = None
+    everywhere: bool = False
+
+    def of(self, model: type[Model]) -> Redaction:
+        """Return what to look for in a table."""
+        if self.session is None:
+            return self.redaction
+        return self.in_memory if issubclass(model, OF_MEMORY) else self.in_keys if model in HOLD_KEYS else NOTHING
+
+
+HOLD_KEYS = (AuditRecord, Session, DeletedSession, SourceFile, ImportProblem, ImportReport, Run, IdempotentCall)
+
+
+@dataclass(frozen=True)
+class Affected:
+    """One row and the fields that change; ``values`` is None for a row that goes. ``example``: where it was found."""
+
+    row: Model
+    values: dict[str, Any] | None
+    example: str = ""
+
+
+def walk(workspace: Workspace, rules: Rules) -> Iterator[Affected]:
+    """Yield every row of a workspace that forgetting affects, table by table."""
+    for model in _models():
+        for row in _rows(model, workspace, rules).iterator(chunk_size=500):
+            affected = _affected(row, rules, workspace)
+            if affected is not None:
+                yield affected
+
+
+def _models() -> list[type[Model]]:
+    own = [model for label in APPS for model in apps.get_app_config(label).get_models()]
+    mine = [model for model in own if _path_to_workspace(model) is not None and model not in NEVER_MODELS]
+    return mine + list(UNOWNED)
+
+
+@lru_cache
+def _path_to_workspace(model: type[Model], depth: int = 3) -> str | None:
+    """Return the lookup from a table to its workspace, the shortest there is; None for a table of none."""
+    if model is Workspace:
+        return "pk"
+    links = [item for item in model._meta.concrete_fields if isinstance(item, ForeignKey)]
+    for link in links:
+        if link.related_model is Workspace:
+            return str(link.name)
+    for link in links if depth else []:
+        further = _path_to_workspace(link.related_model, depth - 1) if link.related_model is not model else None
+        if further and link.related_model.__module__.split(".")[0] in APPS:
+            return f"{link.name}__{further}"
+    return None
+
+
+def _rows(model: type[Model], workspace: Workspace, rules: Rules) -> QuerySet[Model]:
+    path = _path_to_workspace(model)
+    rows: QuerySet[Model] = model._base_manager.all()
+    if path is None:
+        return rows if rules.everywhere else rows.none()
+    unowned = Q(**{f"{path}__isnull": True}) if rules.everywhere else Q(pk__in=[])
+    rows = rows.filter(Q(**{path: workspace.pk}) | unowned)
+    if rules.session and model in (Entry, Summary):
+        rows = rows.exclude(session=rules.session.pk)  # they go with their session
+    if rules.session and model is Session:
+        rows = rows.exclude(pk=rules.session.pk)
+    return rows
+
+
+@lru_cache
+def _columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[Any, Any]]]:
+    """Return a table's columns that hold text or JSON, and those that hold raw bytes."""
+    texts: list[Field[Any, Any]] = []
+    raws: list[Field[Any, Any]] = []
+    for column in model._meta.concrete_fields:
+        if column.name in STRUCTURE or column.choices or isinstance(column, ForeignKey):
+            continue
+        if isinstance(column, CharField | TextField | JSONField):
+            texts.append(column)
+        elif isinstance(column, BinaryField) and column.name == "raw":
+            raws.append(column)
+    return texts, raws
+
+
+def _affected(row: Model, rules: Rules, workspace: Workspace) -> Affected | None:
+    if _goes_with_its_source(row, rules):
+        return Affected(row, None, _brief(str(getattr(row, "content", ""))))
+    values = _changed(row, rules.of(_base_of(row)))
+    if _is_history_of(row, rules):
+        values["content"] = MARK
+    if not values:
+        return None
+    base = _base_of(row)
+    example = next((_brief(str(getattr(row, name))) for name in values if isinstance(values[name], str)), "")
+    says_it = values.keys() - ASIDE
+    if says_it and (issubclass(base, GO_AS_ROWS) or (rules.is_person and issubclass(base, GO_FOR_A_PERSON))):
+        return Affected(row, None, "" if issubclass(base, KeyValue) else example)
+    if isinstance(row, EditedRow) and (row.table in EXACT_TABLES or (rules.is_person and row.table in PERSON_TABLES)):
+        return Affected(row, None, "")
+    return Affected(row, values | _following(row, values, workspace), example)
+
+
+def _base_of(row: Model) -> type[Model]:
+    """Return the table whose earlier states a history table keeps, or the row's own table."""
+    return getattr(row, "instance_type", type(row))
+
+
+def _goes_with_its_source(row: Model, rules: Rules) -> bool:
+    if not issubclass(_base_of(row), HAVE_SOURCES):
+        return False
+    run = getattr(row, "run", None) if rules.session else None
+    return getattr(row, "source", "") in rules.sources or (
+        run is not None and rules.session is not None and run.session_id == rules.session.pk
+    )
+
+
+def _is_history_of(row: Model, rules: Rules) -> bool:
+    """Tell whether a history entry tells of a session that goes, or was read from a source that does."""
+    if not isinstance(row, HistoryEntry) or row.content == MARK:
+        return False
+    of_session = rules.session is not None and row.session_id == rules.session.pk
+    return of_session or bool(row.source and row.source in rules.sources)
+
+
+def _changed(row: Model, redaction: Redaction) -> dict[str, Any]:
+    """Return the columns of a row that hold what is to be forgotten, without it."""
+    texts, raws = _columns(type(row))
+    changed: dict[str, Any] = {}
+    for column in texts:
+        value = getattr(row, column.name)
+        if value and redaction.mentions(value) and (new := _without(row, column, value, redaction)) != value:
+            changed[column.name] = new
+    for column in raws:
+        value = getattr(row, column.name)
+        if value and redaction.mentions(bytes(value).decode("utf-8", errors="replace")):
+            changed[column.name] = None if column.null else b""
+    return changed
+
+
+def _without(row: Model, column: Field[Any, Any], value: Any, redaction: Redaction) -> Any:
+    """Return a column's value without what is to be forgotten, fitting into the column."""
+    if column.name == "options" and isinstance(value, dict):
+        return {
+            name: redaction.value(item, keys=False) if name in OPTION_TEXTS else item for name, item in value.items()
+        }
+    new = redaction.value(value, keys=column.name not in KEYED)
+    if isinstance(column, CharField) and isinstance(new, str):
+        is_once = column.unique or column.name in IDS or (isinstance(row, ApiToken) and column.name == "name")
+        new = f"forgotten-{row.pk}" if is_once else new
+        new = new[: column.max_length]
+    return new
+
+
+def _following(row: Model, values: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
+    """Return what else has to change with a row's values: hashes, derived columns, keys."""
+    if isinstance(row, MemoryRevision) and "content" in values:
+        return {"content_hash": content_hash(values["content"]), "raw": None}
+    if isinstance(row, HistoryEntry) and "content" in values:
+        return {"source_hash": text_hash(values["content"])}
+    if isinstance(row, HeldChange) and "proposed" in values:
+        return {"proposed_hash": content_hash(values["proposed"]), "raw": None}
+    if isinstance(row, Session) and "key" in values:
+        return {"key": f"forgotten:{forgotten_key(workspace, row.key)[:16]}", "channel": "forgotten"}
+    if isinstance(row, DeletedSession) and "key" in values:
+        return {"key": forgotten_key(workspace, row.key), "is_forgotten": True}
+    if hasattr(row, "identity"):
+        for name, value in values.items():
+            setattr(row, name, value)
+        return {name: getattr(row, name) for name in derive(row)} or {"identity": ""}
+    return {}
+
+
+def _brief(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= EXAMPLE_CHARS else f"{line[:EXAMPLE_CHARS]}…"

@@ -1,0 +1,83 @@
+"""Forgetting: what would go, and then that it went."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+from django.views.decorators.http import require_POST
+
+from knowledge_app.models import Forgotten
+from memoryhub.access import OPERATOR
+from memoryhub.forgetting import forget as flow
+from memoryhub.forgetting.forms import ForgetForm
+from memoryhub.forgetting.rows import Wish, lift, plan_forget, receipts
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from sessions_app.access import get_workspace, is_hub_operator, person
+from sessions_app.models import Session, Workspace
+
+
+def forget(request: HttpRequest, slug: str) -> HttpResponse:
+    """The first step shows what would go; the second, with its number of rows and a tick, does it.
+
+    Both are posts: what is to be forgotten belongs into no address and no log.
+    """
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    form = ForgetForm(request.POST or None, workspace=workspace)
+    context = {"workspace": workspace, "form": form, "receipts": receipts(workspace), "preview": None}
+    if form.is_bound and form.is_valid():
+        values = form.cleaned_data
+        try:
+            wish = _wish(workspace, values, everywhere=is_hub_operator(request.user))
+            if values["expected"] and values["is_sure"]:
+                return _forget(request, workspace, wish, values)
+            context["preview"] = plan_forget(workspace, wish)
+        except MemoryHubError as error:
+            form.add_error(None, error.message)
+    return render_page(request, "memoryhub/forget.html", context, status=422 if form.errors else 200)
+
+
+def _wish(workspace: Workspace, values: dict[str, Any], *, everywhere: bool) -> Wish:
+    if values["kind"] == Forgotten.Kind.SESSION:
+        session = Session.objects.select_related("workspace").get(workspace=workspace, key=values["words"].strip())
+        return Wish(values["kind"], session=session, everywhere=everywhere)
+    words = values["words"]
+    if values["kind"] == Forgotten.Kind.PHRASE:
+        return Wish(values["kind"], (words,), everywhere=everywhere)
+    names = tuple(line for line in words.splitlines() if line.strip())
+    return Wish(values["kind"], names, everywhere=everywhere)
+
+
+def _forget(request: HttpRequest, workspace: Workspace, wish: Wish, values: dict[str, Any]) -> HttpResponse:
+    receipt, is_clean = flow.forget(
+        workspace,
+        wish,
+        expected=values["expected"],
+        reason=values["reason"],
+        actor=person(request),
+        now=timezone.now(),
+    )
+    total = sum(receipt.counts.values())
+    words = ngettext("Forgotten in %(count)s row.", "Forgotten in %(count)s rows.", total)
+    messages.success(request, words % {"count": f"{total:,}"})
+    if not is_clean:
+        words = gettext(
+            "The database's file still holds traces of deleted rows: run `python3 manage.py vacuum` at a quiet time."
+        )
+        messages.warning(request, words)
+    return redirect("forget", workspace.slug)
+
+
+@require_POST
+def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Let imports bring it back."""
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    receipt = get_object_or_404(Forgotten.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    lift(receipt, actor=person(request), now=timezone.now())
+    messages.success(request, gettext("The next import may bring it back."))
+    return redirect("forget", slug)

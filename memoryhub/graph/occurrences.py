@@ -1,0 +1,30 @@
+"""Where a word stands in what an agent has learnt."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from django.db.models import Q, QuerySet
+
+from knowledge_app.models import KnowledgeEntry, Observation
+from memoryhub.graph.keywords import has_word
+from sessions_app.models import Workspace
+
+MOST_LOOKED_AT = 200  # rows that hold the letters, before those that hold the word are told apart
+RowT = TypeVar("RowT", Observation, KnowledgeEntry)
+
+
+def observations_with(workspace: Workspace, word: str, *, most: int = 10) -> list[Observation]:
+    """Return living observations that hold a word, latest first; one query."""
+    return _with_word(Observation.objects.filter(workspace=workspace, withdrawn_at=None), word, most)
+
+
+def knowledge_with(workspace: Workspace, word: str, *, most: int = 10) -> list[KnowledgeEntry]:
+    """Return living knowledge entries that hold a word, latest first; one query."""
+    return _with_word(KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None), word, most)
+
+
+def _with_word(rows: QuerySet[RowT], word: str, most: int) -> list[RowT]:
+    variants = Q(content__icontains=word) | Q(content__contains=word.capitalize()) | Q(content__contains=word.upper())
+    found = rows.filter(variants).order_by("-id")[:MOST_LOOKED_AT]
+    return [row for row in found if has_word(row.content, word)][:most]

@@ -1,0 +1,89 @@
+"""Relations of the graph that people decide about: pinned, removed, and brought back.
+
+A decision is about two terms, so it counts both ways. No run and no import changes it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Max, Q
+from django.utils.translation import gettext
+
+from knowledge_app.models import Term, TermRelation
+from memoryhub.graph.graph import neighbours_of
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, record
+
+ACTIONS = {  # what each does to a relation, and what the activity says of it
+    "pin": ({"pinned": True, "is_removed": False}, "relation.pinned", "pinned"),
+    "unpin": ({"pinned": False}, "relation.unpinned", "unpinned"),
+    "remove": ({"is_removed": True}, "relation.removed", "removed"),
+    "restore": ({"is_removed": False}, "relation.restored", "brought back"),
+}
+
+
+class TermNotFound(MemoryHubError):
+    code = "term_not_found"
+
+
+class RelationNotFitting(MemoryHubError):
+    """Two terms that can't be related, or are not."""
+
+    code = "relation_not_fitting"
+
+
+def find_term(workspace: Workspace, text: str) -> Term:
+    """Return a term by its text, as it is written or else in lower case. Raises TermNotFound."""
+    text = text.strip()
+    found = Term.objects.defer("embedding").filter(workspace=workspace, text__in={text, text.lower()})
+    terms = {term.text: term for term in found}
+    if not terms:
+        raise TermNotFound(gettext("The graph has no term %(term)s.") % {"term": repr(text)})
+    return terms.get(text) or terms[text.lower()]
+
+
+def decide(one: Term, other: Term, action: str, *, actor: Actor, now: datetime) -> None:
+    """Pin or unpin the relation of two terms, remove it or bring it back: both ways.
+
+    Pinning relates two that weren't. What was pinned and removed is pinned again when it is brought back. Raises
+    RelationNotFitting for one and the same term, and for a relation that isn't there.
+    """
+    retry.write(lambda: _decide(one, other, action, actor, now))
+
+
+@transaction.atomic
+def _decide(one: Term, other: Term, action: str, actor: Actor, now: datetime) -> None:
+    values, event, words = ACTIONS[action]
+    if one.workspace_id != other.workspace_id or one.pk == other.pk:
+        raise RelationNotFitting(gettext("A term is related to other terms only."))
+    if action == "pin":
+        _relate(one, other)
+        _relate(other, one)
+    both = Q(term=one, related=other) | Q(term=other, related=one)
+    if not TermRelation.objects.filter(both).update(**values):
+        told = gettext("%(one)s and %(other)s are not related: pin them to relate them.")
+        raise RelationNotFitting(told % {"one": repr(one.text), "other": repr(other.text)})
+    record(
+        actor,
+        event,
+        "term",
+        one.pk,
+        f"The relation of terms {one.pk} and {other.pk} was {words}",
+        at=now,
+        workspace=one.workspace,
+        detail={"terms": [one.pk, other.pk]},
+    )
+
+
+def _relate(one: Term, other: Term) -> None:
+    """Make a relation where there is none, at the end of the term's, with its cosine where that can be known."""
+    made, is_new = TermRelation.objects.get_or_create(term=one, related=other, defaults={"pinned": True})
+    if is_new:
+        last = TermRelation.objects.filter(term=one).exclude(pk=made.pk).aggregate(last=Max("rank"))["last"]
+        made.rank = 0 if last is None else last + 1
+        made.cosine = neighbours_of(TermRelation.objects.filter(pk=made.pk))[0].cosine
+        made.save(update_fields=["rank", "cosine"])

@@ -1,0 +1,58 @@
+"""Embedding whole rows, for workspaces whose searches compare meanings: what that takes, and whether it is due."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Max, Model, Sum
+
+from knowledge_app.models import Fact, HistoryEntry
+from memoryhub.graph.row_vectors import rows_to_embed
+from memoryhub.graph.terms import Seen
+from memoryhub.lib.embeddings import EmbeddingSettings
+from sessions_app.models import Session, Summary, Workspace
+from sessions_app.services.model_choice import cost_of, embedding_settings_for
+
+CHARS_PER_TOKEN = 4
+_CHANGES: dict[type[Model], tuple[Any, ...]] = {  # what tells that rows came or went
+    Session: (Count("pk"), Max("pk"), Sum("entry_count")),
+    Summary: (Count("pk"), Max("pk")),
+    Fact: (Count("pk"), Max("pk"), Count("died")),
+    HistoryEntry: (Count("pk"), Max("pk"), Count("withdrawn_at")),
+}
+
+
+@dataclass(frozen=True)
+class RowOutlook:
+    """What embedding all of a workspace's rows would take: how many, tokens and US dollars by estimate."""
+
+    settings: EmbeddingSettings | None
+    rows: int
+    tokens: int
+    cost: Decimal | None
+
+
+def row_outlook(workspace: Workspace) -> RowOutlook:
+    """Return what embedding a workspace's rows would take, by estimate: two queries a kind."""
+    settings = embedding_settings_for(workspace)
+    rows, characters = rows_to_embed(workspace.pk)
+    tokens = max(rows, characters // CHARS_PER_TOKEN)
+    return RowOutlook(settings, rows, tokens, cost_of(settings.model, tokens, 0) if settings else None)
+
+
+def add_row_states(states: dict[int, Seen], workspaces: Collection[Workspace]) -> dict[int, Seen]:
+    """Add to states of workspaces, under "rows", what their other rows are, where searches compare meanings.
+
+    Four queries, none where no workspace's do.
+    """
+    dense = [workspace.pk for workspace in workspaces if workspace.dense_search]
+    for pk in dense:
+        states[pk]["rows"] = []
+    for model, figures in _CHANGES.items() if dense else ():
+        rows = model._default_manager.filter(workspace__in=dense).order_by()
+        for workspace, *found in rows.values_list("workspace").annotate(*figures):
+            states[workspace]["rows"].append([model.__name__, *found])
+    return states

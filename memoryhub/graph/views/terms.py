@@ -1,0 +1,74 @@
+"""The semantic graph as a whole: its terms, what made it, and building it anew."""
+
+from __future__ import annotations
+
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from knowledge_app.forms import TermFilterForm
+from knowledge_app.models import SemanticGraph, Term
+from memoryhub.access import EDITOR
+from memoryhub.graph.embedding_run import outlook, request_embedding
+from memoryhub.graph.export import graph_parts
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page
+from sessions_app.access import get_workspace, has_role, person
+from sessions_app.models import Run
+from sessions_app.services.workspace_runs import latest_run
+
+
+def terms(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    form = TermFilterForm(request.GET)
+    wishes = form.cleaned_data if form.is_valid() else {}
+    rows = Term.objects.filter(workspace=workspace)
+    if text := wishes.get("q"):
+        rows = rows.filter(Q(text__icontains=text) | Q(text__contains=text.lower()))
+    living = Q(relations__is_removed=False)
+    page = keyset_page(
+        rows.defer("embedding").annotate(neighbour_count=Count("relations", filter=living)),
+        order=("text",),
+        params=request.GET,
+        size=100,
+    )
+    context = {
+        "workspace": workspace,
+        "form": form,
+        "page": page,
+        "count": rows.count(),
+        "is_filtered": any(wishes.values()),
+        "graph": SemanticGraph.objects.filter(workspace=workspace).first(),
+        "outlook": outlook(workspace),
+        "run": latest_run(workspace, Run.Kind.EMBEDDING),
+        "may_edit": has_role(request.user, workspace, EDITOR),
+    }
+    return render_page(request, "memoryhub/terms.html", context, fragment="term-list")
+
+
+@require_POST
+def embed_missing(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask for the embeddings that are missing, instead of waiting for the worker to notice."""
+    return _request(request, slug, rebuild=False)
+
+
+@require_POST
+def rebuild(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask for the embeddings of all terms anew."""
+    return _request(request, slug, rebuild=True)
+
+
+def _request(request: HttpRequest, slug: str, *, rebuild: bool) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=EDITOR)
+    run = request_embedding(workspace, rebuild=rebuild, actor=person(request), now=timezone.now())
+    return redirect("run", slug, run.pk)
+
+
+def export(request: HttpRequest, slug: str) -> StreamingHttpResponse:
+    """Send the graph as grid's own file, part by part: it may be large."""
+    workspace = get_workspace(request, slug)
+    response = StreamingHttpResponse(graph_parts(workspace), content_type="application/json")
+    response["Content-Disposition"] = 'attachment; filename="semantic_graph.json"'
+    return response

@@ -1,0 +1,292 @@
+"""What people do about concerns, many at once: dismiss, withdraw, keep one of two, verify, set a date. All is undone
+as it was done.
+
+Each action is an edit of the concerns, which names what was changed along with them (``options["along"]``): edits of
+other tables, facts that were removed, and dates of facts as they were.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.translation import gettext
+
+from knowledge_app.models import Concern, Fact, MemoryDocument
+from knowledge_app.services.documents.editing import bring_back, curate_facts, remove_facts
+from knowledge_app.services.rows.edits import NothingChosen, edit_rows, undo_edit
+from memoryhub.hygiene.rows import CACHED, ENTRIES, FACTS, KEY_VALUES, KNOWLEDGE, OBSERVATIONS
+from memoryhub.lib.errors import MemoryHubError
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor, record
+
+Kind, Status = Concern.Kind, Concern.Status
+Place = tuple[str, int]
+PAIRS = (Kind.DUPLICATE, Kind.CONTRADICTION)
+MERGED = (KNOWLEDGE, OBSERVATIONS)
+MAX_AT_ONCE = 500
+MAX_MARKED = 10_000  # where nothing but the concerns themselves changes
+REASON = "hygiene"
+
+
+class NotWithdrawable(MemoryHubError):
+    """Messages are kept as they were said."""
+
+    code = "not_withdrawable"
+
+
+class WrongDay(MemoryHubError):
+    code = "wrong_day"
+
+
+class TooMany(MemoryHubError):
+    code = "too_many"
+
+
+def dismiss(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: datetime) -> Run:
+    """Say that open concerns are none: scans don't raise them again. Raises NothingChosen, TooMany."""
+    concerns = _chosen(workspace, pks, limit=MAX_MARKED)
+    return _mark(workspace, concerns, Status.DISMISSED, {"words": f"{_count(concerns)} dismissed"}, actor, now)
+
+
+def reopen(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: datetime) -> Run:
+    """Open dismissed concerns again. Raises NothingChosen, TooMany."""
+    concerns = _chosen(workspace, pks, status=Status.DISMISSED, limit=MAX_MARKED)
+    return _mark(workspace, concerns, Status.OPEN, {"words": f"{_count(concerns)} opened again"}, actor, now)
+
+
+def withdraw(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: datetime) -> Run:
+    """Take the rows that concerns are about out of the memory, and settle every concern about them.
+
+    Raises NothingChosen, TooMany, and NotWithdrawable where all of them are messages.
+    """
+    concerns = [concern for concern in _chosen(workspace, pks) if concern.kind not in PAIRS]
+    places = {(concern.table, concern.object_id) for concern in concerns}
+    places = {place for place in places if place[0] != ENTRIES}
+    if concerns and not places:
+        raise NotWithdrawable(
+            gettext("Messages stay as they were said: dismiss the concern, or forget what it is about.")
+        )
+    along = _take_out(workspace, places, actor, now)
+    return _settle(workspace, _about(workspace, places), along | {"words": f"{_rows(places)} withdrawn"}, actor, now)
+
+
+def keep(workspace: Workspace, pks: Collection[int], *, other: bool, actor: Actor, now: datetime) -> Run:
+    """Of each pair keep the first row, or the other; the one that goes is merged into it where their table knows how.
+
+    Raises NothingChosen, TooMany.
+    """
+    concerns = [concern for concern in _chosen(workspace, pks) if concern.kind in PAIRS]
+    merged: defaultdict[Place, list[int]] = defaultdict(list)
+    gone: set[Place] = set()
+    for concern in concerns:
+        sides = [(concern.table, concern.object_id), (concern.other_table, concern.other_id or 0)]
+        stays, goes = reversed(sides) if other else sides
+        if goes in gone or stays in gone:
+            continue
+        gone.add(goes)
+        if concern.kind == Kind.DUPLICATE and stays[0] == goes[0] and stays[0] in MERGED:
+            merged[stays].append(goes[1])
+    if not concerns:
+        raise NothingChosen(gettext("Choose at least one pair."))
+    rest = gone - {(stays[0], pk) for stays, pks_ in merged.items() for pk in pks_}
+    along = _take_out(workspace, rest, actor, now)
+    for table in MERGED:
+        groups = [[pk, *others] for (of, pk), others in merged.items() if of == table]
+        if groups:
+            along["runs"].append(edit_rows(workspace, table, "merge", groups, actor=actor, now=now).pk)
+    return _settle(workspace, _about(workspace, gone), along | {"words": f"{_rows(gone)} withdrawn"}, actor, now)
+
+
+def verify(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: datetime) -> Run:
+    """Say that what stale concerns are about still holds. Raises NothingChosen, TooMany."""
+    return _refresh(workspace, pks, "verify", {}, "marked as verified", actor, now)
+
+
+def review(workspace: Workspace, pks: Collection[int], *, by: date | None, actor: Actor, now: datetime) -> Run:
+    """Set another date for the review of what stale concerns are about.
+
+    Raises NothingChosen, TooMany, and WrongDay for a day that isn't to come.
+    """
+    if by is None or by <= timezone.localdate(now):
+        raise WrongDay(gettext("Give the date as a day to come."))
+    words = f"to be reviewed by {by.day} {by:%b} {by.year}"
+    return _refresh(workspace, pks, "review", {"review_by": by.isoformat()}, words, actor, now)
+
+
+def _refresh(
+    workspace: Workspace,
+    pks: Collection[int],
+    action: str,
+    values: dict[str, str],
+    words: str,
+    actor: Actor,
+    now: datetime,
+) -> Run:
+    stale = [concern for concern in _chosen(workspace, pks) if concern.kind == Kind.STALE]
+    places = {(concern.table, concern.object_id) for concern in stale}
+    if not places:
+        raise NothingChosen(gettext("Choose at least one stale row."))
+    along: dict[str, Any] = {"runs": [], "facts": [], "dates": []}
+    for table, rows in _by_table(places).items():
+        if table == FACTS:
+            along["dates"] = _refresh_facts(workspace, rows, values.get("review_by"), actor, now)
+        else:
+            along["runs"].append(edit_rows(workspace, table, action, rows, values=values, actor=actor, now=now).pk)
+    return _settle(workspace, stale, along | {"words": f"{_rows(places)} {words}"}, actor, now)
+
+
+def _refresh_facts(
+    workspace: Workspace, pks: Sequence[int], review_by: str | None, actor: Actor, now: datetime
+) -> list[list[Any]]:
+    """Verify facts or give them a date; return their dates as they were and as they are."""
+    before = {}
+    for fact in Fact.objects.filter(workspace=workspace, died=None, pk__in=pks).select_related("document__workspace"):
+        before[fact.pk] = fact
+    for document in {fact.document_id: fact.document for fact in before.values()}.values():
+        of_document = [pk for pk, fact in before.items() if fact.document_id == document.pk]
+        day = parse_date(review_by) if review_by else None
+        curate_facts(document, of_document, actor=actor, now=now, verified=day is None, review_by=day)
+    return [
+        [pk, _text(fact.last_verified_at), _text(fact.review_by), *_now_dates(fact, review_by, now)]
+        for pk, fact in before.items()
+    ]
+
+
+def _now_dates(fact: Fact, review_by: str | None, now: datetime) -> list[str | None]:
+    return [_text(fact.last_verified_at), review_by] if review_by else [_text(now), _text(fact.review_by)]
+
+
+def _text(moment: date | None) -> str | None:
+    return moment.isoformat() if moment else None
+
+
+def _take_out(workspace: Workspace, places: Iterable[Place], actor: Actor, now: datetime) -> dict[str, Any]:
+    """Remove facts from their documents, withdraw other rows, remove cached responses; return what undoes it."""
+    along: dict[str, Any] = {"runs": [], "facts": [], "dates": []}
+    for table, pks in _by_table(places).items():
+        if table == FACTS:
+            along["facts"] = _remove_facts(workspace, pks, actor, now)
+        elif table in (KNOWLEDGE, OBSERVATIONS, KEY_VALUES, CACHED):
+            action = "remove" if table == CACHED else "withdraw"
+            values = {} if table == CACHED else {"reason": REASON}
+            along["runs"].append(edit_rows(workspace, table, action, pks, values=values, actor=actor, now=now).pk)
+    return along
+
+
+def _remove_facts(workspace: Workspace, pks: Sequence[int], actor: Actor, now: datetime) -> list[int]:
+    living = Fact.objects.filter(workspace=workspace, died=None, pk__in=pks)
+    by_document: defaultdict[int, list[int]] = defaultdict(list)
+    for pk, number in living.order_by("pk").values_list("pk", "document"):
+        by_document[number].append(pk)
+    for document in MemoryDocument.objects.filter(pk__in=by_document):
+        remove_facts(document, by_document[document.pk], actor=actor, now=now)
+    return sorted(pk for found in by_document.values() for pk in found)
+
+
+def _by_table(places: Iterable[Place]) -> dict[str, list[int]]:
+    tables: defaultdict[str, list[int]] = defaultdict(list)
+    for table, pk in sorted(places):
+        tables[table].append(pk)
+    return dict(tables)
+
+
+def _about(workspace: Workspace, places: Iterable[Place]) -> list[Concern]:
+    """Return every open concern that names one of some rows, alone or in a pair."""
+    named = Q(pk__in=[])
+    for table, pks in _by_table(places).items():
+        named |= Q(table=table, object_id__in=pks) | Q(other_table=table, other_id__in=pks)
+    return list(Concern.objects.filter(named, workspace=workspace, status=Status.OPEN).order_by("id"))
+
+
+def _chosen(
+    workspace: Workspace, pks: Collection[int], *, status: str = Status.OPEN, limit: int = 0
+) -> list[Concern]:
+    most = limit or MAX_AT_ONCE
+    if len(pks) > most:
+        words = gettext("Choose at most %(most)s concerns at once; these are %(count)s.")
+        raise TooMany(words % {"most": f"{most:,}", "count": f"{len(pks):,}"})
+    found = list(Concern.objects.filter(workspace=workspace, status=status, pk__in=pks).order_by("id"))
+    if not found:
+        if status == Status.DISMISSED:
+            raise NothingChosen(gettext("Choose at least one concern that is dismissed."))
+        raise NothingChosen(gettext("Choose at least one concern that is open."))
+    return found
+
+
+def _settle(
+    workspace: Workspace, concerns: Sequence[Concern], along: dict[str, Any], actor: Actor, now: datetime
+) -> Run:
+    if not concerns:
+        raise NothingChosen(gettext("Choose at least one concern that this can settle."))
+    return _mark(workspace, concerns, Status.SETTLED, along, actor, now)
+
+
+def _mark(
+    workspace: Workspace, concerns: Sequence[Concern], status: str, along: dict[str, Any], actor: Actor, now: datetime
+) -> Run:
+    pks = [concern.pk for concern in concerns]
+    values = {"status": status}
+    return edit_rows(workspace, "concerns", "assign", pks, values=values, along=along, actor=actor, now=now)
+
+
+def _count(concerns: Sequence[Concern]) -> str:
+    return "1 concern" if len(concerns) == 1 else f"{len(concerns):,} concerns"
+
+
+def _rows(places: Collection[Place]) -> str:
+    return "1 row" if len(places) == 1 else f"{len(places):,} rows"
+
+
+def undo_settling(run: Run, *, actor: Actor, now: datetime) -> Run:
+    """Undo an edit with all that was changed along with it; return the run that does.
+
+    Facts come back at the end of their sections. What was changed again since stays so. Raises RunNotFitting where
+    the edit isn't done, or was undone already.
+    """
+    undoing = undo_edit(run, actor=actor, now=now)
+    along = run.options.get("along")
+    if not along:
+        return undoing
+    others = Run.objects.filter(workspace=run.workspace_id, pk__in=along.get("runs", []), status=Run.Status.DONE)
+    runs = [undo_edit(other, actor=actor, now=now).pk for other in others.order_by("id")]
+    facts = Fact.objects.filter(workspace=run.workspace_id, pk__in=along.get("facts", []), died__isnull=False)
+    for fact in facts.order_by("document", "line", "id"):
+        revision = bring_back(fact, actor=actor, now=now)
+        _point_at(fact, Fact.objects.filter(born=revision, text=fact.text).order_by("id").first())
+    _restore_dates(run, along.get("dates", []), actor, now)
+    undoing.options = undoing.options | {"along": {"runs": runs}}
+    Run.objects.filter(pk=undoing.pk).update(options=undoing.options)
+    return undoing
+
+
+def _point_at(fact: Fact, heir: Fact | None) -> None:
+    """Let concerns about a fact that was removed be about the one that came back in its place."""
+    if heir is not None:
+        concerns = Concern.objects.filter(workspace=fact.workspace_id)
+        concerns.filter(table=FACTS, object_id=fact.pk).update(object_id=heir.pk)
+        concerns.filter(other_table=FACTS, other_id=fact.pk).update(other_id=heir.pk)
+
+
+def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], actor: Actor, now: datetime) -> None:
+    """Give facts back their dates where they are still as the action left them."""
+    count = 0
+    for pk, verified, review_by, verified_now, review_now in dates:
+        still = Fact.objects.filter(
+            workspace=run.workspace_id,
+            pk=pk,
+            last_verified_at=parse_datetime(verified_now) if verified_now else None,
+            review_by=parse_date(review_now) if review_now else None,
+        )
+        count += still.update(
+            last_verified_at=parse_datetime(verified) if verified else None,
+            review_by=parse_date(review_by) if review_by else None,
+        )
+    if count:
+        text = f"{count} fact{'' if count == 1 else 's'} given back earlier dates"
+        record(actor, "facts.curated", "run", run.pk, text, at=now, workspace=run.workspace)

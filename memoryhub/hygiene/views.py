@@ -1,0 +1,265 @@
+"""The hygiene desk: what the last scan found in the memory, and what a person does about it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_date
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRefresh
+
+from knowledge_app.models import Concern, HygieneScore
+from knowledge_app.views.bulk import after_edit
+from knowledge_app.views.memory import show_invisible
+from memoryhub.access import EDITOR, OPERATOR
+from memoryhub.hygiene import resolving as settling
+from memoryhub.hygiene.concerns import MAX_EACH, count_open, score_of
+from memoryhub.hygiene.rows import WORDS, Row, rows_at, shown_text
+from memoryhub.hygiene.scanning import live_scan, request_scan
+from memoryhub.lib.charts import growth
+from memoryhub.lib.choosing import Action, asked_for, chosen_keys
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page, number_of
+from sessions_app.access import get_workspace, has_role, person
+from sessions_app.models import Run, Workspace
+
+SHOWN_SCORES = 365
+PAGE_CONCERNS = 25
+PLACES = {
+    "knowledge": "knowledge:knowledge-entry",
+    "observations": "knowledge:observation",
+    "key_values": "knowledge:key-value",
+    "cached": "knowledge:cached-response",
+    "entries": "sessions:entry",
+}
+
+
+@dataclass(frozen=True)
+class Side:
+    """A row that a concern is about: what it is, its text with secrets masked, and the address where it lives."""
+
+    word: str
+    text: str
+    url: str
+    made_at: datetime | None
+    is_living: bool
+    forget_url: str = ""
+
+
+def desk(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    kind, is_dismissed = _wishes(request)
+    counts = count_open(workspace)
+    scores = list(
+        HygieneScore.objects.filter(workspace=workspace).select_related("run").order_by("-id")[:SHOWN_SCORES]
+    )
+    concerns = _matching(workspace, request)
+    page = keyset_page(concerns, order=("-id",), params=request.GET, size=PAGE_CONCERNS)
+    may_forget = has_role(request.user, workspace, OPERATOR)
+    latest = scores[0] if scores else None
+    context = {
+        "workspace": workspace,
+        "tabs": [
+            ("", gettext("All"), sum(counts.values())),
+            *((k.value, k.label, counts[k.value]) for k in Concern.Kind),
+        ],
+        "kind": kind,
+        "is_dismissed": is_dismissed,
+        "latest": latest,
+        "score": score_of(workspace, latest.row_count) if latest else None,
+        "chart": growth((timezone.localdate(score.at), round(score.score)) for score in reversed(scores)),
+        "limits": _limits(latest),
+        "page": page,
+        "count": concerns.count(),
+        "actions": _actions(slug, kind, is_dismissed=is_dismissed),
+        "rows": _shown(workspace, page.rows, may_forget=may_forget),
+        "may_edit": has_role(request.user, workspace, EDITOR),
+        "scan": live_scan(workspace),
+        "stopped": _stopped(workspace),
+    }
+    return render_page(request, "memoryhub/hygiene.html", context, fragment="concerns")
+
+
+def _wishes(request: HttpRequest) -> tuple[str, bool]:
+    kind = request.GET.get("kind", "")
+    return kind if kind in Concern.Kind.values else "", request.GET.get("state") == "dismissed"
+
+
+def _matching(workspace: Workspace, request: HttpRequest) -> QuerySet[Concern]:
+    """Return the concerns of a tab: its rows, and what "all that match" means."""
+    kind, is_dismissed = _wishes(request)
+    status = Concern.Status.DISMISSED if is_dismissed else Concern.Status.OPEN
+    concerns = Concern.objects.filter(workspace=workspace, status=status)
+    return concerns.filter(kind=kind) if kind else concerns
+
+
+def _actions(slug: str, kind: str, *, is_dismissed: bool) -> list[Action]:
+    """Return what may be done with chosen concerns of a tab, each at its own address."""
+
+    def address(name: str) -> str:
+        return f"{reverse(name, args=[slug])}?{urlencode({'state': 'dismissed'} if is_dismissed else {'kind': kind})}"
+
+    if is_dismissed:
+        return [Action("reopen", gettext_lazy("Open again"), url=address("reopen-concerns"))]
+    found = [Action("dismiss", gettext_lazy("Dismiss"), url=address("dismiss-concerns"))]
+    if kind == "duplicate":
+        found.append(Action("keep", gettext_lazy("Keep the first of each"), url=address("keep-first")))
+    if kind == "stale":
+        label = gettext_lazy("A day to come")
+        found.append(Action("verify", gettext_lazy("Still true"), url=address("verify-concerns")))
+        found.append(
+            Action("review", gettext_lazy("Review by"), asks="date", label=label, url=address("review-concerns"))
+        )
+    if kind and kind not in ("duplicate", "contradiction"):
+        found.append(Action("withdraw", gettext_lazy("Withdraw"), url=address("withdraw-concerns")))
+    return found
+
+
+def _limits(latest: HygieneScore | None) -> list[str]:
+    """Say what the last scan left out, a sentence each."""
+    proposal = latest.run.proposal if latest and latest.run else {}
+    said = [
+        gettext("%(kind)s: the first %(most)s are listed, %(count)s more wait for the next scan.")
+        % {"kind": Concern.Kind(kind).label, "most": f"{MAX_EACH:,}", "count": f"{count:,}"}
+        for kind, count in proposal.get("left_out", {}).items()
+    ]
+    if proposal.get("is_cut"):
+        said.append(
+            gettext("So much is nearly the same that not all of it was compared: some duplicates may be missing.")
+        )
+    return said
+
+
+def _stopped(workspace: Workspace) -> Run | None:
+    """Return the last scan where it waits for a person, or failed."""
+    last = Run.objects.filter(workspace=workspace, kind=Run.Kind.SCAN).order_by("-id").first()
+    return last if last and last.status in (Run.Status.PARKED, Run.Status.FAILED) else None
+
+
+def _shown(
+    workspace: Workspace, concerns: Sequence[Concern], *, may_forget: bool
+) -> list[tuple[Concern, list[Side]]]:
+    """Return concerns with the rows that they are about: one query for each table among them."""
+    wanted: defaultdict[str, set[int]] = defaultdict(set)
+    for concern in concerns:
+        wanted[concern.table].add(concern.object_id)
+        if concern.other_id is not None:
+            wanted[concern.other_table].add(concern.other_id)
+    found = {table: rows_at(workspace, table, pks) for table, pks in wanted.items()}
+    shown = []
+    for concern in concerns:
+        places = [(concern.table, concern.object_id), (concern.other_table, concern.other_id or 0)]
+        rows = [found.get(table, {}).get(pk) for table, pk in places if table]
+        shown.append((concern, [_side(workspace, concern, row, may_forget=may_forget) for row in rows if row]))
+    return shown
+
+
+def _side(workspace: Workspace, concern: Concern, row: Row, *, may_forget: bool) -> Side:
+    forget = _forget_url(workspace, concern) if may_forget else ""
+    text = show_invisible(shown_text(row, concern.kind))
+    return Side(WORDS[row.table], text, _place(workspace, row), row.made_at, row.is_living, forget)
+
+
+def _place(workspace: Workspace, row: Row) -> str:
+    if row.table == "facts":
+        page = "knowledge:facts" if row.is_living else "knowledge:document"
+        return f"{reverse(page, args=[workspace.slug, row.parent])}{f'#fact-{row.pk}' if row.is_living else ''}"
+    return reverse(PLACES[row.table], args=[workspace.slug, row.pk])
+
+
+def _forget_url(workspace: Workspace, concern: Concern) -> str:
+    """Return where something can be forgotten for good. What it is belongs into no address: it is typed there."""
+    is_for_it = concern.kind in (Concern.Kind.SECRET, Concern.Kind.PERSONAL)
+    return reverse("forget", args=[workspace.slug]) if is_for_it else ""
+
+
+def progress(request: HttpRequest, slug: str) -> HttpResponse:
+    """How far the scan is; once it is over, the page shows what it found."""
+    workspace = get_workspace(request, slug)
+    run = live_scan(workspace)
+    if run is None:
+        return HttpResponseClientRefresh() if getattr(request, "htmx", False) else redirect("hygiene", slug)
+    context = {"workspace": workspace, "scan": run}
+    return render_page(request, "memoryhub/hygiene_progress.html", context)
+
+
+@require_POST
+def scan(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=EDITOR)
+    request_scan(workspace, actor=person(request), now=timezone.now())
+    return redirect("hygiene", slug)
+
+
+def _act(request: HttpRequest, slug: str, action: Callable[..., Run], **values: object) -> HttpResponse:
+    """Do something about the chosen concerns, or about the one whose button it was, and tell what came of it."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    only = number_of(request.POST.get("only"))
+    try:
+        chosen = chosen_keys(request, _matching(workspace, request)) if only is None else [only]
+        run = action(workspace, chosen, actor=person(request), now=timezone.now(), **values)
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+    else:
+        if run.is_live:
+            return after_edit(request, run, slug, "")
+        messages.success(request, f"{run.options['along']['words']}.", extra_tags=str(run.pk))
+    kind, is_dismissed = _wishes(request)
+    wishes = {"kind": kind, "state": "dismissed" if is_dismissed else ""}
+    query = urlencode({name: value for name, value in wishes.items() if value})
+    return redirect(f"{reverse('hygiene', args=[slug])}{f'?{query}' if query else ''}")
+
+
+@require_POST
+def dismiss(request: HttpRequest, slug: str) -> HttpResponse:
+    return _act(request, slug, settling.dismiss)
+
+
+@require_POST
+def reopen(request: HttpRequest, slug: str) -> HttpResponse:
+    return _act(request, slug, settling.reopen)
+
+
+@require_POST
+def withdraw(request: HttpRequest, slug: str) -> HttpResponse:
+    return _act(request, slug, settling.withdraw)
+
+
+@require_POST
+def keep_first(request: HttpRequest, slug: str) -> HttpResponse:
+    return _act(request, slug, settling.keep, other=False)
+
+
+@require_POST
+def keep_other(request: HttpRequest, slug: str) -> HttpResponse:
+    return _act(request, slug, settling.keep, other=True)
+
+
+@require_POST
+def verify(request: HttpRequest, slug: str) -> HttpResponse:
+    return _act(request, slug, settling.verify)
+
+
+@require_POST
+def review_by(request: HttpRequest, slug: str) -> HttpResponse:
+    return _act(
+        request, slug, settling.review, by=_day(request.POST.get("review_by", "") or asked_for(request, "review"))
+    )
+
+
+def _day(text: str) -> object:
+    try:
+        return parse_date(text)
+    except ValueError:
+        return None

@@ -1,0 +1,76 @@
+"""``check_memory``: whether every promise that the tables can tell of holds, on any database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from memoryhub.integrity import conversations, curation, database, documents, work
+
+Finding = tuple[str, str]  # what is wrong, where
+Check = Callable[[], tuple[int, Iterable[Finding]]]
+MAX_FINDINGS = 100  # of one invariant; more tell no more
+
+CHECKS: dict[str, Check] = {
+    "database.integrity": database.check_integrity,
+    "append_only.triggers": database.check_triggers,
+    "append_only.guard": database.check_guard,
+    "search.indexes": database.check_search,
+    "search.vectors": curation.check_vectors,
+    "tenancy": database.check_tenancy,
+    "entries.positions": conversations.check_positions,
+    "sessions.pointer": conversations.check_pointers,
+    "sessions.length": conversations.check_lengths,
+    "sessions.totals": conversations.check_totals,
+    "sessions.sources": conversations.check_sources,
+    "daily.totals": conversations.check_days,
+    "daily.workspace": conversations.check_workspace_days,
+    "runs.tile": work.check_runs,
+    "runs.one_running": work.check_running,
+    "runs.compressions": work.check_compressions,
+    "appends.receipts": work.check_receipts,
+    "summaries.links": conversations.check_summaries,
+    "revisions.chain": documents.check_chain,
+    "revisions.hash": documents.check_hashes,
+    "documents.head": documents.check_heads,
+    "facts.in_step": documents.check_facts,
+    "held.bases": documents.check_held,
+    "history.positions": documents.check_history,
+    "knowledge.identity": curation.check_identities,
+    "key_values.secrets": curation.check_secrets,
+    "rows.history": curation.check_histories,
+    "graph.terms": curation.check_graph,
+    "audit.revisions": documents.check_audit,
+}
+
+
+@dataclass(frozen=True)
+class Broken:
+    """One place where an invariant does not hold."""
+
+    invariant: str
+    what: str
+    where: str
+
+
+@dataclass
+class CheckResult:
+    """``checked``: rows looked at by invariant. ``warnings``: what is no fault of the data."""
+
+    checked: dict[str, int] = field(default_factory=dict)
+    broken: list[Broken] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def check_memory(progress: Callable[[str], None] = lambda _name: None) -> CheckResult:
+    """Verify every invariant of the tables. Reads only; time grows with the rows, memory does not."""
+    result = CheckResult(warnings=database.warnings())
+    for name, check in CHECKS.items():
+        progress(name)
+        count, findings = check()
+        result.checked[name] = count
+        for number, (what, where) in enumerate(findings):
+            if number == MAX_FINDINGS:
+                break
+            result.broken.append(Broken(name, what, where))
+    return result

@@ -1,0 +1,147 @@
+"""Long work on pages: all of it in one list, one job, and what a person decides about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.views.decorators.http import require_GET, require_POST
+
+from memoryhub.access import EDITOR
+from memoryhub.jobs.downloads import KEPT, file_of, note_fetched
+from memoryhub.jobs.labels import WorkRow, work_row
+from memoryhub.jobs.listing import Piece, job_piece, list_work
+from memoryhub.jobs.queue import cancel_job, retry_job
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.search.names import index_names
+from memoryhub.models import Job
+from sessions_app.access import get_workspace, has_role, is_hub_operator, person, visible_workspaces
+from sessions_app.models import Membership, Workspace
+
+SHOWN_ON_RUNS_PAGE = 3  # of the other work of its workspace; a link leads to the rest
+
+
+@require_GET
+def work(request: HttpRequest) -> HttpResponse:
+    workspaces, is_operator = visible_workspaces(request), is_hub_operator(request.user)
+    pieces = list_work(workspaces, of_hub=is_operator, now=timezone.now())
+    context = {
+        "work": _rows(request, pieces),
+        "work_url": reverse("work"),
+        "is_work_live": any(piece.is_live for piece in pieces),
+        "indexes": index_names() if is_operator and not request.GET.get("part") else {},
+    }
+    return render_page(request, "memoryhub/work.html", context, fragment="work-list")
+
+
+@require_GET
+def workspace_work(request: HttpRequest, slug: str) -> HttpResponse:
+    """The part of the runs page that shows what else is under way; alone it leads there."""
+    workspace = get_workspace(request, slug)
+    if not request.htmx:  # type: ignore[attr-defined]
+        return redirect("runs", slug)
+    return render_page(request, "memoryhub/work.html", work_context(request, workspace), fragment="work-list")
+
+
+def work_context(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
+    """Return what a page of a workspace shows of its jobs, imports and syncs."""
+    mine = Workspace.objects.filter(pk=workspace.pk)
+    pieces = list_work(mine, of_hub=False, now=timezone.now(), with_runs=False)[:SHOWN_ON_RUNS_PAGE]
+    return {
+        "work": _rows(request, pieces),
+        "work_url": reverse("workspace-work", args=[workspace.slug]),
+        "is_work_live": any(piece.is_live for piece in pieces),
+        "is_part": True,
+    }
+
+
+def _rows(request: HttpRequest, pieces: list[Piece]) -> list[WorkRow]:
+    mine = Membership.objects.filter(user_id=request.user.pk or 0).exclude(role=Membership.Role.VIEWER)
+    edited = set(mine.values_list("workspace_id", flat=True))
+    is_operator = is_hub_operator(request.user)
+    return [
+        work_row(piece, may_decide=is_operator or (piece.workspace is not None and piece.workspace.pk in edited))
+        for piece in pieces
+    ]
+
+
+@require_GET
+def job_page(request: HttpRequest, pk: int) -> HttpResponse:
+    job = _find(request, pk)
+    piece = job_piece(job, timezone.now())
+    may_decide = job.workspace is None or has_role(request.user, job.workspace, EDITOR)
+    file = file_of(job)
+    context = {
+        "workspace": job.workspace,
+        "job": job,
+        "row": work_row(piece, may_decide=may_decide),
+        "may_decide": may_decide,
+        "file_size": file.stat().st_size if file else None,
+        "kept_until": job.finished_at + KEPT if file and job.finished_at else None,
+        "indexes": _indexes(job),
+    }
+    return render_page(request, "memoryhub/job.html", context, fragment="job")
+
+
+def _indexes(job: Job) -> list[dict[str, Any]]:
+    names = index_names() if job.result.get("indexes") else {}
+    return [one | {"name": names.get(one["table"], one["table"])} for one in job.result.get("indexes", [])]
+
+
+@require_POST
+def cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    job = _find(request, pk, role=EDITOR)
+    try:
+        cancel_job(job, actor=person(request), now=timezone.now())
+    except MemoryHubError as error:
+        messages.info(request, error.message)
+    return redirect("job", pk)
+
+
+@require_POST
+def retry(request: HttpRequest, pk: int) -> HttpResponse:
+    job = _find(request, pk, role=EDITOR)
+    try:
+        job = retry_job(job, actor=person(request), now=timezone.now())
+    except MemoryHubError as error:
+        messages.info(request, error.message)
+    return redirect("job", job.pk)
+
+
+@require_POST
+def download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
+    """Hand out the file that a job made: secrets are in it as they are, so that it takes someone who may see them."""
+    job = _find(request, pk, role=EDITOR)
+    file = file_of(job)
+    if file is None:
+        messages.info(request, gettext("The file is gone: it is kept for a day. Ask for it again."))
+        return redirect("job", pk)
+    note_fetched(job, actor=person(request), now=timezone.now())
+    return FileResponse(
+        file.open("rb"),
+        as_attachment=True,
+        filename=job.file_name,
+        content_type="application/octet-stream",
+        headers={"Content-Security-Policy": "sandbox"},
+    )
+
+
+def to_job(request: HttpRequest, job: Job, *, is_new: bool) -> HttpResponse:
+    if not is_new:
+        messages.info(request, gettext("This was asked for already: here it is."))
+    return redirect("job", job.pk)
+
+
+def _find(request: HttpRequest, pk: int, *, role: str = Membership.Role.VIEWER) -> Job:
+    job: Job = get_object_or_404(Job.objects.select_related("workspace"), pk=pk)
+    if job.workspace is not None:
+        get_workspace(request, job.workspace.slug, role=role)
+    elif not is_hub_operator(request.user):
+        raise Http404
+    return job

@@ -1,0 +1,14 @@
+""""""
+
+from __future__ import annotations
+
+from django.apps import apps
+from django.db import connection
+
+from memoryhub.lib.search.operations import indexes
+
+
+def index_names() -> dict[str, str]:
+    """Return the tables that are indexed for search, each with its name for people."""
+    labels = {model._meta.db_table: str(model._meta.verbose_name_plural) for model in apps.get_models()}
+    return {index.table: labels.get(index.table, index.table) for index in indexes(connection)}

@@ -1,0 +1,211 @@
+"""Carrying out a compression run: plan, ask the model or go by rule, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.utils.translation import gettext, gettext_noop
+
+from memoryhub.lib import retry
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, Reply, ask
+from memoryhub.lib.tokens import counter_for
+from memoryhub.lookup import session_of
+from sessions_app.models import Entry, Run, Session, Summary
+from sessions_app.services.audit import Actor
+from sessions_app.services.compression import Plan, PlanStale, apply_summary, is_due, plan_compression
+from sessions_app.services.entries import lock_session
+from sessions_app.services.lifecycle import begin_anew
+from sessions_app.services.model_choice import model_for
+from sessions_app.services.runs import (
+    RunNotFitting,
+    finish_run,
+    is_resting,
+    renew_lease,
+    request_run,
+    take_held_run,
+)
+from sessions_app.services.summarising import (
+    MIN_PART_TOKENS,
+    PART_TOKENS,
+    Request,
+    by_model,
+    by_rule,
+    requests_for,
+)
+from sessions_app.services.token_budget import note_cost, within_budget
+
+UPKEEP = Actor("run", "automatic compression")
+REST = 2  # an automatic run waits for max_entries / REST new entries after a person said no to one
+
+
+class SavesNothing(MemoryHubError):
+    """The summary is as long as what it would replace."""
+
+    code = "saves_nothing"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A plan with its text: what a dry run shows and a real one commits. ``method``: llm or heuristic.
+
+    ``tokens``: what the model took for it; ``summary_tokens``: the text's own.
+    """
+
+    plan: Plan
+    text: str = ""
+    method: str = ""
+    tokens: int = 0
+
+    @property
+    def summary_tokens(self) -> int:
+        return counter_for(self.plan.session.workspace.model).count(self.text)
+
+
+def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
+    """Fold what a claimed compression run is about. Raises MemoryHubError where it can't; then nothing changed."""
+    session = session_of(run)
+    plan = plan_compression(session, keep=run.options.get("keep"), minimum=run.options.get("minimum"))
+    if plan.reason:
+        _nothing_due(run, plan, now())
+        return
+    model = chosen_model(session, run.options.get("method", "auto"))
+    if model is None:
+        text, method = by_rule(plan), Summary.Method.HEURISTIC
+    else:
+        requests = requests_for(plan, run.options.get("part_tokens", PART_TOKENS))
+        messages = [message for request in requests for message in request.messages]
+        if not within_budget(run, session.workspace, messages, now()):
+            return
+        text, method = _text_by_model(run, plan, requests, model), Summary.Method.LLM
+    _check_saving(run, plan, text)
+    renew_lease(run, stage=gettext_noop("writing"))
+    if run.options.get("hold"):
+        _hold(run, plan, text, method, now())
+    else:
+        retry.write(lambda: _commit(run, plan, text, method, now()))
+
+
+def _commit(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
+    with transaction.atomic():
+        apply_summary(run, plan, text, method=method, now=now)
+        if run.options.get("clear_after"):
+            session = lock_session(plan.session.pk)
+            if session.next_position > plan.last_position + 1:
+                raise PlanStale("New entries came while the session was archived: nothing was cleared.")
+            begin_anew(session, actor=Actor("run", f"run {run.pk}"), now=now)
+
+
+def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
+    with transaction.atomic():
+        session = lock_session(plan.session.pk)
+        finish_run(run, status=Run.Status.DONE, now=now, proposal={"nothing_due": plan.reason})
+        if run.options.get("clear_after") and session.epoch == plan.session.epoch:
+            begin_anew(session, actor=Actor("run", f"run {run.pk}"), now=now)
+
+
+def _hold(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
+    run.epoch, run.from_position, run.to_position = plan.session.epoch, plan.first_position, plan.last_position + 1
+    proposal = {
+        "text": text,
+        "method": method,
+        "before": plan.original_tokens,
+        "entries": [entry.pk for entry in plan.entries],
+        "summaries": [summary.pk for summary in plan.summaries],
+    }
+    with transaction.atomic():
+        finish_run(run, status=Run.Status.HELD, now=now, proposal=proposal)
+
+
+def approve_held(run: Run, *, owner: str, actor: Actor, now: datetime) -> None:
+    """Commit a compression that was shown first. Raises PlanStale when the session changed since."""
+    proposal = run.proposal
+    if run.session is None or run.status != Run.Status.HELD or run.kind != Run.Kind.COMPRESSION:
+        raise RunNotFitting(gettext("Run %(number)s does not wait for a decision.") % {"number": run.pk})
+    with transaction.atomic():
+        taken = take_held_run(run, owner=owner, actor=actor, now=now)
+        session = session_of(run)
+        plan = Plan(
+            session,
+            list(Entry.objects.filter(pk__in=proposal["entries"], epoch=run.epoch).order_by("position")),
+            list(Summary.objects.filter(pk__in=proposal["summaries"], epoch=run.epoch).order_by("first_position")),
+        )
+        if session.epoch != run.epoch or not (plan.entries or plan.summaries):
+            raise PlanStale(gettext("The session began anew since: discard this summary."))
+        _commit(taken, plan, proposal["text"], proposal["method"], now)
+
+
+def chosen_model(session: Session, method: str) -> ModelSettings | None:
+    """Return the model that a method means; None for a summary by rule. Raises ModelNotSet."""
+    model = None if method == Summary.Method.HEURISTIC else model_for(session.workspace)
+    if model is None and method == Summary.Method.LLM:
+        raise ModelNotSet("No model is set: set MEMORYHUB_LLM_MODEL and MEMORYHUB_LLM_BASE_URL, or fold by rule.")
+    return model
+
+
+def draft(session: Session, *, method: str = "auto", keep: int | None = None, minimum: int | None = None) -> Draft:
+    """Return what a compression would do and its text, changing nothing. A model is asked, and paid, if set."""
+    plan = plan_compression(session, keep=keep, minimum=minimum)
+    if plan.reason:
+        return Draft(plan)
+    model = chosen_model(session, method)
+    if model is None:
+        return Draft(plan, by_rule(plan), Summary.Method.HEURISTIC)
+
+    spent = 0
+
+    def asked(messages: list[dict[str, str]], limit: int) -> Reply:
+        nonlocal spent
+        reply = ask(model, messages, max_tokens=limit)
+        spent += reply.prompt_tokens + reply.completion_tokens
+        return reply
+
+    text = by_model(plan, requests_for(plan), asked, lambda _done: None)
+    return Draft(plan, text, Summary.Method.LLM, spent)
+
+
+def _check_saving(run: Run, plan: Plan, text: str) -> None:
+    """Raise SavesNothing for a summary as long as what it replaces, unless the session is cleared with it."""
+    tokens = counter_for(plan.session.workspace.model).count(text)
+    if tokens >= plan.original_tokens and not run.options.get("clear_after"):
+        raise SavesNothing(
+            f"The summary takes {tokens:,} tokens, no fewer than the {plan.original_tokens:,} replaced."
+        )
+
+
+def _text_by_model(run: Run, plan: Plan, requests: list[Request], model: ModelSettings) -> str:
+    """Ask part by part, noting progress and cost. A request too long for the model is halved next time."""
+
+    def asked(messages: list[dict[str, str]], limit: int) -> Reply:
+        reply = ask(model, messages, max_tokens=limit)
+        note_cost(run, messages, reply, reply.text)
+        return reply
+
+    def progress(done: int) -> None:
+        renew_lease(run, stage=gettext_noop("waiting for the model"), steps_done=done, steps_total=len(requests))
+
+    try:
+        return by_model(plan, requests, asked, progress)
+    except PromptTooLong:
+        part = run.options.get("part_tokens", PART_TOKENS)
+        run.options["part_tokens"] = max(MIN_PART_TOKENS, part // 2)
+        raise
+
+
+def request_if_due(session: Session, now: datetime) -> Run | None:
+    """Ask for an automatic compression where a session is over its limits and nothing speaks against it.
+
+    Nothing is asked for while a run of the session is under way, held or parked, and after a person undid,
+    cancelled or dismissed one until the session has grown by half its entry limit.
+    """
+    if not session.workspace.auto_compress or not is_due(session):
+        return None
+    if is_resting(session, Run.Kind.COMPRESSION, until=session.workspace.max_entries // REST):
+        return None
+    if plan_compression(session).reason:
+        return None
+    run, _ = request_run(session, Run.Kind.COMPRESSION, options={}, actor=UPKEEP, now=now)
+    return run

@@ -1,0 +1,63 @@
+"""The review inbox: one door for pages and commands, whatever the change came from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from knowledge_app.models import HeldChange
+from knowledge_app.services.documents.held_changes import close_change, keep_ours, take_text, text_with
+from memoryhub.runs.compress import approve_held
+from memoryhub.runs.consolidate import approve_held_run
+from sessions_app.models import Run
+from sessions_app.services.audit import Actor
+from sessions_app.services.runs import cancel_run, this_worker
+
+
+def approve(
+    change: HeldChange,
+    *,
+    actor: Actor,
+    now: datetime,
+    user: User | None = None,
+    hunks: Collection[int] | None = None,
+    text: str | None = None,
+    reason: str = "",
+) -> None:
+    """Take a held change: all of it, some of its hunks, or a text that a person made of it.
+
+    A consolidation that waited as a whole is committed with it: revision, history entry and pointer together. Raises
+    CannotDecide, PlanStale, RunNotFitting; then nothing changed.
+    """
+    wanted = text if text is not None else change.proposed if hunks is None else text_with(change, hunks)
+    with transaction.atomic():
+        close_change(change, approve=True, actor=actor, user=user, reason=reason, now=now)
+        if change.run and change.run.status == Run.Status.HELD:
+            approve_held_run(change.run, change, wanted, owner=this_worker(), actor=actor, now=now)
+        else:
+            take_text(change, wanted, actor=actor, now=now)
+
+
+def approve_run(run: Run, *, actor: Actor, now: datetime) -> None:
+    """Commit a run that waits for a decision: a summary as it was shown, a consolidation with its held change.
+
+    Raises RunNotFitting, PlanStale, CannotDecide.
+    """
+    change = HeldChange.objects.filter(run=run, status=HeldChange.Status.PENDING).first()
+    if change:
+        approve(change, actor=actor, now=now)
+    else:
+        approve_held(run, owner=this_worker(), actor=actor, now=now)
+
+
+def reject(change: HeldChange, *, actor: Actor, now: datetime, user: User | None = None, reason: str = "") -> None:
+    """Leave the document as it is. A consolidation that waited is cancelled: its messages stay unconsolidated."""
+    with transaction.atomic():
+        close_change(change, approve=False, actor=actor, user=user, reason=reason, now=now)
+        if change.run and change.run.status == Run.Status.HELD:
+            cancel_run(change.run, actor=actor, now=now)
+        elif change.run is None:
+            keep_ours(change, actor=actor, now=now)

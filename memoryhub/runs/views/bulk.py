@@ -1,0 +1,73 @@
+"""Several runs at once: tried again, dismissed, cancelled."""
+
+from __future__ import annotations
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+
+from knowledge_app.services.rows.edits import NothingChosen, edit_rows
+from knowledge_app.views.bulk import answer_edit, list_address
+from memoryhub.access import EDITOR
+from memoryhub.lib.choosing import Action, asked_for, chosen_keys
+from sessions_app.access import get_workspace, person
+from sessions_app.models import Run, Workspace
+from sessions_app.models.runs import LIVE_STATUSES
+
+STATES = {
+    "live": Q(status__in=LIVE_STATUSES),
+    "waiting": Q(status__in=("held", "parked")),
+    "failed": Q(status="failed"),
+}
+TABS = {  # of the list, by the state in its address
+    "": gettext_lazy("All"),
+    "live": gettext_lazy("Live"),
+    "waiting": gettext_lazy("Waiting"),
+    "failed": gettext_lazy("Failed"),
+    "edits": gettext_lazy("Edits"),
+}
+RETRY = Action("retry", gettext_lazy("Try again"))
+DISMISS = Action("dismiss", gettext_lazy("Dismiss"), asks="text", label=gettext_lazy("Why (optional)"))
+CANCEL = Action("cancel", gettext_lazy("Cancel them"))
+ACTIONS = {"": (RETRY, DISMISS, CANCEL), "live": (CANCEL,), "waiting": (RETRY, DISMISS, CANCEL), "failed": (RETRY,)}
+
+
+def matching_runs(workspace: Workspace, state: str) -> QuerySet[Run]:
+    """Return the runs of a tab: its rows, and what "all that match" means. Edits have a tab of their own."""
+    runs = Run.objects.filter(workspace=workspace)
+    if state == "edits":
+        return runs.filter(kind=Run.Kind.EDIT)
+    return runs.filter(STATES[state]) if state in STATES else runs.exclude(kind=Run.Kind.EDIT)
+
+
+@require_POST
+def edit_runs(request: HttpRequest, slug: str) -> HttpResponse:
+    """Decide about the runs chosen on the list, or about all of its tab."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+
+    def edit() -> tuple[Run, str]:
+        action = request.POST.get("action", "")
+        if action not in ("retry", "dismiss", "cancel"):
+            raise NothingChosen(_("Choose what to do with them."))
+        pks = chosen_keys(request, matching_runs(workspace, request.GET.get("state", "")))
+        values = {"reason": asked_for(request, action)}
+        run = edit_rows(workspace, "runs", action, pks, values=values, actor=person(request), now=timezone.now())
+        return run, _left(run)
+
+    return answer_edit(request, slug, list_address(request, slug, "runs"), edit)
+
+
+def _left(run: Run) -> str:
+    """Say which runs were passed over and why."""
+    count = 0 if run.is_live else run.proposal.get("passed_over", 0)
+    if not count:
+        return ""
+    why = {
+        "retry": _("%(count)s left: only runs that failed, are parked or were cancelled are tried again."),
+        "dismiss": _("%(count)s left: only parked runs are dismissed."),
+        "cancel": _("%(count)s left: they are over."),
+    }
+    return why[run.options["action"]] % {"count": f"{count:,}"}

@@ -1,0 +1,41 @@
+""""""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from memoryhub.access import EDITOR
+from memoryhub.jobs.queue import request_job
+from memoryhub.jobs.views import to_job
+from memoryhub.lib.htmx import render_page
+from memoryhub.models import Job
+from memoryhub.runs.compress_all import due_sessions, outlook
+from sessions_app.access import get_workspace, person
+from sessions_app.forms import CompressForm
+from sessions_app.services.model_choice import model_for
+
+SHOWN_SESSIONS = 50
+
+
+def compress_due(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show what compressing all sessions that are due would do; asked to, do it as a job."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    model = model_for(workspace)
+    start = {"method": "llm" if model else "heuristic", "keep": workspace.recent_window}
+    form = CompressForm(request.POST if request.method == "POST" else None, initial=start)
+    form.fields["keep"].required = False
+    form.fields["method"].disabled = model is None
+    if request.method == "POST" and form.is_valid():
+        method = "heuristic" if model is None else form.cleaned_data["method"]
+        options = {"method": method, "hold": form.cleaned_data["hold"]}
+        job, is_new = request_job(Job.Kind.COMPRESSION, workspace, options, actor=person(request), now=timezone.now())
+        return to_job(request, job, is_new=is_new)
+    context = {
+        "workspace": workspace,
+        "form": form,
+        "model": model,
+        "outlook": outlook(workspace, model),
+        "sessions": due_sessions(workspace)[:SHOWN_SESSIONS],
+    }
+    return render_page(request, "memoryhub/compress_due.html", context, status=422 if form.errors else 200)

@@ -1,0 +1,114 @@
+"""What an edit did, row by row, for its page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from knowledge_app.models import EditedRow
+from knowledge_app.services.rows.changes import LABELS
+from knowledge_app.services.rows.edit_tables import TABLES
+from knowledge_app.services.rows.edits import BROKEN_OFF, is_final
+from sessions_app.models import Run
+
+SHOWN = 50
+SHOWN_CHARS = 200
+PAGES = {
+    "knowledge": "knowledge:knowledge-entry",
+    "observations": "knowledge:observation",
+    "key_values": "knowledge:key-value",
+    "cached": "knowledge:cached-response",
+    "sessions": "sessions:detail",
+    "runs": "run",
+    "facts": "knowledge:edit-fact",
+}
+DERIVED = ("identity", "corrected", "is_secret")
+COLUMNS: dict[str, Promise | str] = {
+    "content": _("Content"),
+    "value": _("Value"),
+    "category": _("Category"),
+    "tags": _("Tags"),
+    "source": _("Source"),
+    "pinned": _("Pinned"),
+    "review_by": _("Review by"),
+    "last_verified_at": _("Last verified at"),
+    "withdrawn_at": _("Withdrawn at"),
+    "withdrawn_reason": _("Withdrawn reason"),
+    "archived_at": _("Archived at"),
+    "is_archived": _("Is archived"),
+    "created_at": _("Created at"),
+    "occurred_at": _("Occurred at"),
+    "accessed_at": _("Accessed at"),
+    "access_count": _("Access count"),
+    "confirmation_count": _("Confirmation count"),
+    "status": _("Status"),
+}
+MASK = "••••••••"
+
+
+@dataclass(frozen=True)
+class Touched:
+    """One row: its page ("" where it is gone), what it is called, and (field, before, after)."""
+
+    url: str
+    label: str
+    changes: list[tuple[str, str, str]]
+
+
+def edit_figures(run: Run) -> dict[str, Any]:
+    """Return what a page shows of an edit: what it did, to how many rows, and the first fifty of them."""
+    table, action = TABLES[run.options["table"]], run.options["action"]
+    edited = list(EditedRow.objects.filter(run=run).order_by("id")[: SHOWN + 1])
+    rows = table.model._default_manager.in_bulk([row.object_id for row in edited])
+    changed = run.proposal.get("changed") or run.edited_rows.count()
+    is_over = run.status == Run.Status.DONE or run.status in BROKEN_OFF
+    return {
+        "words": LABELS[action],
+        "many": table.many,
+        "total": edit_size(run),
+        "changed": changed,
+        "is_broken_off": run.status in BROKEN_OFF,
+        "is_final": is_final(run),
+        "may_undo": bool(changed) and is_over and not is_final(run),
+        "of": run.options.get("of"),
+        "rows": [_touched(run, row, rows.get(row.object_id)) for row in edited[:SHOWN]],
+        "has_more": len(edited) > SHOWN,
+    }
+
+
+def edit_size(run: Run) -> int:
+    """Return how many rows an edit was asked to change."""
+    return sum(len(unit) for unit in run.options["units"])
+
+
+def _touched(run: Run, edited: EditedRow, row: Any) -> Touched:
+    page = PAGES.get(edited.table)
+    url = reverse(page, args=[run.workspace.slug, edited.object_id]) if page and row is not None else ""
+    gone = (edited.before or edited.after or {}).get("preview")
+    number = gettext("number %(number)s") % {"number": edited.object_id}
+    label = str(row) if row is not None else str(gone or number)
+    before, after = edited.before or {}, edited.after or {}
+    names = [name for name in before if name in after and name not in DERIVED]
+    changes = [
+        (_column(name), _shown(edited, name, before[name]), _shown(edited, name, after[name])) for name in names
+    ]
+    return Touched(url, label[:SHOWN_CHARS], changes)
+
+
+def _column(name: str) -> str:
+    return str(COLUMNS.get(name, name.replace("_", " ").capitalize()))
+
+
+def _shown(edited: EditedRow, name: str, value: Any) -> str:
+    """Return a value in words; exact values may be secrets, so they are masked here."""
+    if edited.table == "key_values" and name == "value":
+        return MASK
+    if value is None or value in ("", []):
+        return "—"
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"

@@ -1,0 +1,132 @@
+"""The review inbox, and the page on which a person decides about one held change."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST
+
+from knowledge_app.models import HeldChange
+from knowledge_app.services.documents.held_changes import hunks_of
+from knowledge_app.views.memory import show_invisible
+from memoryhub.access import EDITOR
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page, numbers_of
+from memoryhub.runs.review import approve, reject
+from memoryhub.runs.views.review_bulk import ACTIONS, pending_changes
+from sessions_app.access import get_workspace, has_role, note_page, person
+from sessions_app.services.accesses import seen_revision
+
+MAX_REASON = 500
+
+
+def inbox(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    is_decided = request.GET.get("state") == "decided"
+    changes = HeldChange.objects.filter(workspace=workspace).select_related("document", "run", "decided_by")
+    pending = pending_changes(workspace).select_related("document", "run", "decided_by")
+    shown = changes.exclude(status=HeldChange.Status.PENDING) if is_decided else pending
+    context = {
+        "workspace": workspace,
+        "page": keyset_page(shown, order=("-id",), params=request.GET),
+        "is_decided": is_decided,
+        "pending_count": pending.count(),
+        "actions": ACTIONS,
+        "may_edit": has_role(request.user, workspace, EDITOR) and not is_decided,
+        "oldest": pending.order_by("id").first(),
+    }
+    return render_page(request, "memoryhub/review.html", context, fragment="inbox")
+
+
+def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    change = _find(request, slug, pk)
+    ours = change.ours.content if change.ours else ""
+    texts = [
+        (gettext("The text that both began with"), change.base.content if change.base else ""),
+        (gettext("What the hub has"), ours),
+        (gettext("What is proposed"), change.proposed),
+    ]
+    hunks = [
+        (hunk, [show_invisible(line) for line in hunk.old], [show_invisible(line) for line in hunk.new])
+        for hunk in hunks_of(change)
+    ]
+    shown = {revision.number for revision in (change.base, change.ours) if revision}
+    seen = [seen_revision(change.document_id, number) for number in sorted(shown)]
+    note_page(request, change.workspace, "document.read", seen)
+    context = {
+        "workspace": change.workspace,
+        "change": change,
+        "hunks": hunks,
+        "texts": [(label, show_invisible(text)) for label, text in texts],
+        "is_whole_run": bool(change.run and change.run.status == "held"),
+        "history": change.run.proposal.get("history", "") if change.run else "",
+        "may_decide": change.status == HeldChange.Status.PENDING and has_role(request.user, change.workspace, EDITOR),
+    }
+    return render_page(request, "memoryhub/held_change.html", context)
+
+
+def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> HeldChange:
+    workspace = get_workspace(request, slug, role=role)
+    rows = HeldChange.objects.select_related(
+        "workspace", "document", "base", "ours", "decided_by", "run", "run__session", "run__workspace"
+    )
+    found: HeldChange = get_object_or_404(rows, workspace=workspace, pk=pk)
+    return found
+
+
+@require_POST
+def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Take the chosen parts, or the edited text where one is sent; all of it where neither is."""
+    change = _find(request, slug, pk, role=EDITOR)
+    text = request.POST["text"].replace("\r\n", "\n") if "text" in request.POST else None
+    chosen = numbers_of(request.POST.getlist("part"))
+    hunks = chosen if "parts" in request.POST and text is None else None
+    if hunks == []:
+        messages.error(request, gettext("Choose at least one part, or keep the hub's text."))
+        return redirect("held-change", slug, pk)
+    part_count = len(hunks_of(change))
+    try:
+        approve(
+            change,
+            actor=person(request),
+            user=request.user,  # type: ignore[arg-type]
+            now=timezone.now(),
+            hunks=hunks,
+            text=text,
+            reason=request.POST.get("reason", "")[:MAX_REASON],
+        )
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect("held-change", slug, pk)
+    messages.success(request, _what_was_taken(change, hunks, part_count))
+    return redirect("knowledge:document", slug, change.document_id)
+
+
+def _what_was_taken(change: HeldChange, hunks: list[int] | None, part_count: int) -> str:
+    name = change.document.name
+    if hunks is None or len(hunks) >= part_count:
+        return gettext("Taken into %(name)s.") % {"name": name}
+    said = gettext("%(taken)s of %(total)s parts taken into %(name)s; where the others stand, it stays as it was.")
+    return said % {"taken": len(hunks), "total": part_count, "name": name}
+
+
+@require_POST
+def reject_held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    change = _find(request, slug, pk, role=EDITOR)
+    try:
+        reject(
+            change,
+            actor=person(request),
+            user=request.user,  # type: ignore[arg-type]
+            now=timezone.now(),
+            reason=request.POST.get("reason", "")[:MAX_REASON],
+        )
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect("held-change", slug, pk)
+    messages.success(request, gettext("The document stays as it is."))
+    return redirect("review", slug)

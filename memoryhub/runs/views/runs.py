@@ -1,0 +1,223 @@
+"""Runs: what they do, what they came to, and the decisions that are a person's."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db.models import F
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseStopPolling
+
+from knowledge_app.models import MemoryRevision
+from knowledge_app.services.documents.consolidation import is_due
+from memoryhub.access import EDITOR, get_session
+from memoryhub.jobs.views import work_context
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page
+from memoryhub.runs.executing import undo_run
+from memoryhub.runs.review import approve_run
+from memoryhub.runs.views.bulk import ACTIONS, TABS, matching_runs
+from memoryhub.runs.views.edits import edit_figures, edit_size
+from sessions_app.access import get_workspace, has_role, person
+from sessions_app.forms import CompressForm
+from sessions_app.models import Run, Session, Summary
+from sessions_app.services.compression import Plan, plan_compression
+from sessions_app.services.model_choice import model_for
+from sessions_app.services.runs import cancel_run, dismiss_run, request_run, retry_run
+from sessions_app.services.summarising import by_rule, requests_for
+
+
+def run_list(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    state = request.GET.get("state", "")
+    tabs = [(name, label, matching_runs(workspace, name).count()) for name, label in TABS.items()]
+    shown = matching_runs(workspace, state).select_related("session")
+    context = {
+        "workspace": workspace,
+        "page": keyset_page(shown, order=("-id",), params=request.GET),
+        "tabs": tabs,
+        "state": state,
+        "count": shown.count(),
+        "actions": ACTIONS.get(state, ()),
+        "may_edit": has_role(request.user, workspace, EDITOR),
+    }
+    return render_page(request, "memoryhub/runs.html", context | work_context(request, workspace), fragment="runs")
+
+
+def run_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    run = _find(request, slug, pk)
+    context = {
+        "workspace": run.workspace,
+        "run": run,
+        "proposal": run.proposal,
+        "summary": Summary.objects.filter(run=run).first(),
+        "may_decide": has_role(request.user, run.workspace, EDITOR),
+        "memory_url": _memory_url(run, slug),
+        "edit": edit_figures(run) if run.kind == Run.Kind.EDIT else None,
+    }
+    response = render_page(request, "memoryhub/run.html", context, fragment="run")
+    if not run.is_live and request.GET.get("poll"):
+        return HttpResponseStopPolling(response.content)
+    return response
+
+
+def _memory_url(run: Run, slug: str) -> str:
+    revision = MemoryRevision.objects.filter(run=run).order_by("-number").first()
+    return reverse("knowledge:document", args=[slug, revision.document_id]) if revision else ""
+
+
+def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> Run:
+    workspace = get_workspace(request, slug, role=role)
+    run: Run = get_object_or_404(Run.objects.select_related("workspace", "session"), workspace=workspace, pk=pk)
+    return run
+
+
+@require_POST
+def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    run = cancel_run(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now())
+    if run.kind == Run.Kind.EDIT:
+        words = _("Cancelled: %(done)s of %(total)s rows were done, the others are as they were.")
+        messages.info(request, words % {"done": f"{run.edited_rows.count():,}", "total": f"{edit_size(run):,}"})
+    return redirect("run", slug, pk)
+
+
+@require_POST
+def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    retry_run(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now())
+    return redirect("run", slug, pk)
+
+
+@require_POST
+def fold_by_rule(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Go on without the model: a compression by rule, a consolidation by archiving the entries as they are."""
+    run = _find(request, slug, pk, role=EDITOR)
+    retry_run(run, actor=person(request), now=timezone.now(), method="heuristic")
+    return redirect("run", slug, pk)
+
+
+@require_POST
+def skip(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Move a consolidation's pointer past what its model can't take; the history keeps the note."""
+    run = _find(request, slug, pk, role=EDITOR)
+    note = request.POST.get("note", "").strip()[:500] or "no reason given"
+    retry_run(
+        run, actor=person(request), now=timezone.now(), method="heuristic", note=f"{note} ({person(request).name})"
+    )
+    return redirect("run", slug, pk)
+
+
+@require_POST
+def dismiss(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    note = request.POST.get("note", "").strip()[:500] or "no reason given"
+    dismiss_run(_find(request, slug, pk, role=EDITOR), note=note, actor=person(request), now=timezone.now())
+    return redirect("run", slug, pk)
+
+
+@require_POST
+def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Take a run back, and go to where that was asked for."""
+    run = _find(request, slug, pk, role=EDITOR)
+    undone = undo_run(run, actor=person(request), now=timezone.now())
+    if isinstance(undone, Run) and undone.is_live:
+        return redirect("run", slug, undone.pk)
+    _say_undone(request, undone)
+    back = request.POST.get("next", "")
+    is_own = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
+    return redirect(back if is_own else reverse("run", args=[slug, pk]))
+
+
+def _say_undone(request: HttpRequest, undone: Run | None) -> None:
+    """Say what was put back, and what wasn't, since it was changed again; an undone edit can be done again."""
+    changed = undone.proposal.get("changed", 0) if undone else 0
+    left = undone.proposal.get("passed_over", 0) if undone else 0
+    if undone is None or not left:
+        messages.success(request, _("Undone."), extra_tags=str(undone.pk) if undone else "")
+    elif changed:
+        words = ngettext(
+            "Undone in %(count)s row; %(left)s were changed since and stay as they are.",
+            "Undone in %(count)s rows; %(left)s were changed since and stay as they are.",
+            changed,
+        )
+        counts = {"count": f"{changed:,}", "left": f"{left:,}"}
+        messages.warning(request, words % counts, extra_tags=str(undone.pk))
+    else:
+        messages.warning(request, _("Nothing was put back: what it changed was changed again since."))
+
+
+@require_POST
+def approve(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    run = _find(request, slug, pk, role=EDITOR)
+    approve_run(run, actor=person(request), now=timezone.now())
+    return redirect("run", slug, pk)
+
+
+def compress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Show what a compression would fold; asked to, start it."""
+    session = get_session(request, slug, pk, role=EDITOR)
+    workspace = session.workspace
+    model = model_for(workspace)
+    start = {"method": "llm" if model else "heuristic", "keep": workspace.recent_window}
+    form = CompressForm(request.POST if request.method == "POST" else request.GET or None, initial=start)
+    form.fields["method"].disabled = model is None
+    if request.method == "POST" and form.is_valid():
+        values = form.cleaned_data
+        method = "heuristic" if model is None else values["method"]
+        options = {"method": method, "keep": values["keep"], "hold": values["hold"]}
+        run, _ = request_run(
+            session, Run.Kind.COMPRESSION, options=options, actor=person(request), now=timezone.now()
+        )
+        return redirect("run", slug, run.pk)
+    keep = form.cleaned_data.get("keep") if form.is_bound and form.is_valid() else None
+    plan = plan_compression(session, keep=keep or workspace.recent_window)
+    context = {
+        "workspace": workspace,
+        "session": session,
+        "form": form,
+        "model": model,
+        "plan": plan,
+        "figures": None if plan.reason else _figures(session, plan),
+        "text": "" if plan.reason else by_rule(plan),
+        "requests": 0 if plan.reason else len(requests_for(plan)),
+    }
+    status = 422 if request.method == "POST" else 200
+    return render_page(request, "memoryhub/compress.html", context, fragment="plan", status=status)
+
+
+@require_POST
+def consolidate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    session = get_session(request, slug, pk, role=EDITOR)
+    options = {name: True for name in ("archive_all", "hold") if request.POST.get(name)}
+    run, _ = request_run(session, Run.Kind.CONSOLIDATION, options=options, actor=person(request), now=timezone.now())
+    return redirect("run", slug, run.pk)
+
+
+@require_POST
+def consolidate_due(request: HttpRequest, slug: str) -> HttpResponse:
+    """Ask for the consolidation of every session of a workspace that is due."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    waiting = Session.objects.filter(workspace=workspace, archived_at=None)
+    sessions = waiting.filter(next_position__gt=F("last_consolidated"))
+    due = [session for session in sessions.select_related("workspace").order_by("id") if is_due(session)]
+    for session in due:
+        request_run(session, Run.Kind.CONSOLIDATION, options={}, actor=person(request), now=timezone.now())
+    words = ngettext(
+        "%(count)s session is being consolidated.", "%(count)s sessions are being consolidated.", len(due)
+    )
+    messages.success(request, words % {"count": f"{len(due):,}"} if due else _("No session is due."))
+    return redirect("runs", slug)
+
+
+def _figures(session: Session, plan: Plan) -> dict[str, int]:
+    before = session.active_tokens + session.summary_tokens
+    return {
+        "before": before,
+        "folded": plan.original_tokens,
+        "target": plan.target_tokens,
+        "after": before - plan.original_tokens + plan.target_tokens,
+    }

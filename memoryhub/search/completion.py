@@ -1,0 +1,139 @@
+"""What may be offered for a search that is being typed: fields, their fixed values, and those that rows have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation
+from memoryhub.lib.search.completion import Wanted, complete_names, complete_values, completion_at
+from memoryhub.lib.search.matching import SearchTooSlow, within
+from memoryhub.lib.search.pieces import cleaned, written
+from memoryhub.lib.search.words import fold
+from memoryhub.search.filters import Scope
+from sessions_app.models import Entry, Session
+
+MOST = 10
+LOOKED_AT = 10_000  # of the latest entries; of other tables a fifth
+MILLISECONDS = 100
+MAX_VALUE = 200  # characters of a value that is offered
+Values = list[tuple[str, str]]  # a value, and what it is
+
+
+@dataclass(frozen=True)
+class Offer:
+    """One completion: what it is called and for, the query's text with it, and the place of the cursor after it."""
+
+    label: str
+    purpose: str
+    text: str
+    cursor: int
+
+
+def offers(scope: Scope, text: str, cursor: int, *, now: datetime, zone: tzinfo) -> list[Offer]:
+    """Return what can be put in where somebody types, at most ten; values of rows come from the scope alone.
+
+    ``cursor``: in characters from the text's start.
+    """
+    wanted = completion_at(text, cursor)
+    if wanted.what == "name":
+        found = [(name, purpose, name) for name, purpose in complete_names(wanted.prefix)]
+    elif wanted.what == "value":
+        fixed = complete_values(wanted.field, wanted.prefix, now=now, zone=zone, typed=wanted.typed)
+        values = fixed or _values(scope, wanted)
+        found = [(value, purpose, f"{written(value)} ") for value, purpose in values]
+    else:
+        return []
+    return [_offer(text, wanted, *one) for one in found[:MOST]]
+
+
+def _offer(text: str, wanted: Wanted, label: str, purpose: str, inserted: str) -> Offer:
+    used = cleaned(text)
+    rest = used[wanted.end :]
+    put = inserted.rstrip() if rest.startswith((",", " ")) else inserted
+    return Offer(label, purpose, f"{used[: wanted.start]}{put}{rest}", wanted.start + len(put))
+
+
+def _values(scope: Scope, wanted: Wanted) -> Values:
+    """Return values of a field that begin with what is typed, the commonest or latest first; none if that is slow."""
+    look = LOOKUPS.get(wanted.field)
+    if look is None:
+        return []
+    known = {fold(value) for value in wanted.typed}
+    try:
+        with within(connection, MILLISECONDS):
+            found = look(scope, wanted.prefix)
+    except SearchTooSlow:
+        return []
+    return [(value, purpose) for value, purpose in found if len(value) <= MAX_VALUE and fold(value) not in known]
+
+
+def _within_scope(rows: QuerySet, scope: Scope) -> QuerySet:  # type: ignore[type-arg]
+    return rows if scope.workspaces is None else rows.filter(workspace__in=scope.workspaces)
+
+
+def _sessions(scope: Scope, prefix: str) -> Values:
+    rows = _within_scope(Session.objects.all(), scope)
+    fits = Q(key__istartswith=prefix) | Q(key__icontains=f":{prefix}") | Q(title__istartswith=prefix)
+    found = rows.filter(fits).order_by("-updated_at", "-pk").values_list("key", "title")[: MOST * 2]
+    return list(dict(found).items())
+
+
+def _counted(values: Iterable[str], prefix: str) -> Values:
+    begun = fold(prefix)
+    counts = Counter(value for value in values if value and fold(value).startswith(begun))
+    return [(value, "") for value, _ in counts.most_common(MOST)]
+
+
+def _latest(rows: QuerySet, scope: Scope, column: str, count: int) -> list[str]:  # type: ignore[type-arg]
+    return list(_within_scope(rows, scope).order_by("-pk").values_list(column, flat=True)[:count])
+
+
+def _of_entries(column: str, condition: Q) -> Callable[[Scope, str], Values]:
+    """Look a column up in the latest entries."""
+
+    def look(scope: Scope, prefix: str) -> Values:
+        return _counted(_latest(Entry.objects.filter(condition), scope, column, LOOKED_AT), prefix)
+
+    return look
+
+
+def _channels(scope: Scope, prefix: str) -> Values:
+    return _counted(_latest(Session.objects.all(), scope, "channel", LOOKED_AT // 5), prefix)
+
+
+def _categories(scope: Scope, prefix: str) -> Values:
+    found: list[str] = []
+    for model in (KnowledgeEntry, Observation, Fact):
+        found += _within_scope(model.objects.all(), scope).order_by().values_list("category", flat=True).distinct()
+    return _counted(found, prefix)
+
+
+def _tags(scope: Scope, prefix: str) -> Values:
+    lists = _latest(KnowledgeEntry.objects.exclude(tags=[]), scope, "tags", LOOKED_AT // 5)
+    return _counted((str(tag) for tags in lists for tag in tags), prefix)
+
+
+def _sources(scope: Scope, prefix: str) -> Values:
+    found: list[str] = []
+    for model in (KnowledgeEntry, Observation, HistoryEntry):
+        found += _latest(model.objects.exclude(source=""), scope, "source", LOOKED_AT // 5)
+    found += _latest(MemoryDocument.objects.all(), scope, "name", MOST * 5)
+    return _counted(found, prefix)
+
+
+LOOKUPS: dict[str, Callable[[Scope, str], Values]] = {
+    "session": _sessions,
+    "channel": _channels,
+    "role": _of_entries("role", Q()),
+    "author": _of_entries("name", ~Q(name="") & ~Q(kind=Entry.Kind.TOOL_RESULT)),
+    "tool": _of_entries("name", Q(kind=Entry.Kind.TOOL_RESULT)),
+    "category": _categories,
+    "tag": _tags,
+    "source": _sources,
+}

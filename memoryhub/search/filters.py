@@ -1,0 +1,216 @@
+"""Which rows of a kind a query asks for: its filters as a queryset, its words as what the kind's index is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import connection
+from django.db.models import Model, Q, QuerySet, Sum
+from django.db.models.expressions import RawSQL
+
+from knowledge_app.models import MemoryDocument
+from memoryhub.lib.search.matching import Sql, Wanted, ids_sql, rest_sql
+from memoryhub.lib.search.query import Filter, Query
+from memoryhub.search.kinds import ENTRY_KINDS, KINDS, Kind
+from sessions_app.models import Session
+
+DATES = ("before", "after", "on")
+WINDOW = 10_000  # of the newest matches of a kind: what is counted, listed and told apart by facets
+MAX_SESSIONS = 200  # that one name may stand for
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The workspaces that are searched, by key; the whole hub where None, which only its operators may ask for."""
+
+    workspaces: tuple[int, ...] | None
+
+    @property
+    def only(self) -> int | None:
+        """Return the one workspace, if it is one."""
+        return self.workspaces[0] if self.workspaces is not None and len(self.workspaces) == 1 else None
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """The rows of a kind that a query's filters leave, and what its index is asked for the words.
+
+    ``is_narrowed``: the filters say more than the index's own scope.
+    """
+
+    kind: Kind
+    rows: QuerySet[Any]
+    wanted: Wanted
+    is_narrowed: bool
+
+    @property
+    def only(self) -> Sql | None:
+        """Return the filters as a condition on a row's key that a ranking query may take in."""
+        if not self.is_narrowed:
+            return None
+        one = self.rows.filter(pk=RawSQL("e.id", ())).order_by().values("pk")
+        sql, params = one.query.sql_with_params()
+        return f"EXISTS ({sql})", list(params)
+
+    @property
+    def has_words(self) -> bool:
+        return bool(self.wanted.groups)
+
+    def matches(self, *, window: int | None = None) -> QuerySet[Any]:
+        """Return all rows that fit, or those among the newest ``window`` that hold the words."""
+        if not self.has_words:
+            return self._without_excluded(window)
+        limit = None if self.is_narrowed else window
+        return self.rows.filter(pk__in=RawSQL(*ids_sql(connection, self.wanted, limit=limit)))
+
+    def _without_excluded(self, window: int | None) -> QuerySet[Any]:
+        """Return the newest ``window`` rows without those that hold an excluded word."""
+        newest = self.rows.order_by("-pk").values("pk")
+        rows = self.rows.filter(pk__in=newest[:window]) if window else self.rows
+        if not self.wanted.excluded:
+            return rows
+        without = Wanted(self.wanted.table, self.wanted.excluded, scope=self.wanted.scope)
+        if connection.vendor == "postgresql":  # which compares each row with each where it is told NOT IN
+            return rows.filter(pk__in=RawSQL(*rest_sql(connection, without)))
+        first = newest[window - 1 : window].first() if window else None
+        return rows.exclude(pk__in=RawSQL(*ids_sql(connection, without, least=first["pk"] if first else 0)))
+
+    @property
+    def indexed(self) -> QuerySet[Any]:
+        """Return the rows that the index's scope of workspaces holds, or of documents, whatever the filters."""
+        if "d" in self.wanted.scope:
+            return self.kind.rows(None).filter(document__in=self.wanted.scope["d"])
+        keys = self.wanted.scope.get("w")
+        return self.kind.rows(None if keys is None else list(keys))
+
+    def count_rows(self) -> int:
+        """Return how many rows the index's scope holds: what document frequencies are measured against."""
+        if self.kind.name == "entry":
+            sessions = Session.objects.all()
+            if "w" in self.wanted.scope:
+                sessions = sessions.filter(workspace__in=self.wanted.scope["w"])
+            if "s" in self.wanted.scope:
+                sessions = sessions.filter(pk__in=self.wanted.scope["s"])
+            return int(sessions.aggregate(n=Sum("entry_count"))["n"] or 0)
+        return self.indexed.count()
+
+
+@dataclass
+class _Narrowing:
+    """Filters on their way into a queryset and an index's scope."""
+
+    rows: QuerySet[Any]
+    scope: dict[str, list[int]] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
+    is_narrowed: bool = False
+
+    def add(self, condition: Q) -> None:
+        self.rows, self.is_narrowed = self.rows.filter(condition), True
+
+
+def fitting_kinds(scope: Scope, query: Query, names: Iterable[str] = ()) -> list[Fitting]:
+    """Return, for every kind that a query may find, its rows and what its index is asked.
+
+    ``names``: of kinds to keep to; all where empty. A kind that doesn't know a field asked for is left out.
+    """
+    asked = [one for one in query.filters if one.field == "kind"]
+    chosen = [name for name in KINDS if _may_be(name, asked) and (not names or name in set(names))]
+    found = (fit(KINDS[name], scope, query) for name in chosen)
+    return [fitting for fitting in found if fitting is not None]
+
+
+def _may_be(name: str, asked: list[Filter]) -> bool:
+    """Tell whether rows of a kind may pass the ``kind:`` filters; a kind of entry stands for entries."""
+    of_entries = (*ENTRY_KINDS, "entry") if name == "entry" else (name,)
+    wanted = all(set(of_entries) & set(one.values) for one in asked if not one.is_excluded)
+    return wanted and not any(name in one.values for one in asked if one.is_excluded)
+
+
+def fit(kind: Kind, scope: Scope, query: Query) -> Fitting | None:
+    """Return what a query asks of one kind, or None where the kind doesn't know a field that is asked for."""
+    workspaces = None if scope.workspaces is None else list(scope.workspaces)
+    narrowing = _Narrowing(kind.rows(workspaces))
+    if workspaces is not None and kind.name != "document":
+        narrowing.scope["w"] = workspaces
+    if workspaces is not None and kind.name == "document":
+        narrowing.scope["d"] = list(
+            MemoryDocument.objects.filter(workspace__in=workspaces).values_list("pk", flat=True)
+        )
+    has_withdrawn = any(one.field == "has" and "withdrawn" in one.values for one in query.filters)
+    if kind.live and not has_withdrawn:
+        narrowing.add(kind.live)
+    for one in query.filters:
+        if not _narrow(kind, narrowing, one, workspaces):
+            return None
+    wanted = Wanted(
+        kind.table, query.terms, query.required, query.excluded, scope=narrowing.scope, kinds=narrowing.kinds
+    )
+    return Fitting(kind, narrowing.rows, wanted, narrowing.is_narrowed)
+
+
+def _narrow(kind: Kind, narrowing: _Narrowing, one: Filter, workspaces: list[int] | None) -> bool:
+    """Take one filter in; False where no row of the kind can pass it."""
+    if one.field == "kind":
+        return _narrow_kind(kind, narrowing, one)
+    if one.field == "session" and not one.is_excluded and "session" in kind.fields and kind.session:
+        narrowing.scope["s"] = _session_keys(one.values, workspaces)
+        narrowing.rows = narrowing.rows.filter(session__in=narrowing.scope["s"])
+        return bool(narrowing.scope["s"])
+    condition = _condition(kind, one)
+    if condition is None:
+        return one.is_excluded
+    narrowing.add(~condition if one.is_excluded else condition)
+    return True
+
+
+def _narrow_kind(kind: Kind, narrowing: _Narrowing, one: Filter) -> bool:
+    chosen = [value for value in one.values if value in ENTRY_KINDS]
+    if kind.name != "entry" or not chosen or (not one.is_excluded and "entry" in one.values):
+        return True
+    kept = [value for value in ENTRY_KINDS if (value in chosen) != one.is_excluded]
+    narrowing.kinds = tuple(value for value in kept if not narrowing.kinds or value in narrowing.kinds)
+    narrowing.rows = narrowing.rows.filter(kind__in=narrowing.kinds)
+    return bool(narrowing.kinds)
+
+
+def _condition(kind: Kind, one: Filter) -> Q | None:
+    """Return a filter's condition on rows of a kind, None where the kind doesn't know the field."""
+    if one.field in DATES:
+        return _between(kind, one) if kind.time else None
+    if one.field == "has":
+        traits = dict(kind.traits) | ({"withdrawn": kind.withdrawn} if kind.withdrawn is not None else {})
+        conditions = [traits[value] for value in one.values if value in traits]
+    else:
+        narrow = kind.fields.get(one.field)
+        conditions = [narrow(value) for value in one.values] if narrow else []
+    if not conditions:
+        return None
+    condition = conditions[0]
+    for other in conditions[1:]:
+        condition |= other
+    return condition
+
+
+def _between(kind: Kind, one: Filter) -> Q:
+    condition = Q(**{f"{kind.time}__isnull": False})
+    if one.start:
+        condition &= Q(**{f"{kind.time}__gte": one.start})
+    if one.end:
+        condition &= Q(**{f"{kind.time}__lt": one.end})
+    return condition
+
+
+def _session_keys(names: Iterable[str], workspaces: list[int] | None) -> list[int]:
+    rows = KINDS["session"].rows(workspaces)
+    condition = Q(pk__in=[])
+    for name in names:
+        condition |= KINDS["session"].fields["session"](name)
+    return list(rows.filter(condition).order_by("-updated_at", "-pk").values_list("pk", flat=True)[:MAX_SESSIONS])
+
+
+def load(kind: Kind, pks: Iterable[int]) -> dict[int, Model]:
+    """Return rows of a kind by key, with what their pages need; one query."""
+    rows = kind.model._default_manager.filter(pk__in=list(pks)).select_related(*kind.related)
+    return {row.pk: row for row in rows}

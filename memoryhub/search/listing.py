@@ -1,0 +1,166 @@
+"""What a search page needs beside the best results: all that fit, newest first; how many there are; and of what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from heapq import nsmallest
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, Model, Q
+from django.db.models.functions import TruncMonth
+
+from memoryhub.lib.search.matching import SearchTooSlow, within
+from memoryhub.lib.search.query import Query
+from memoryhub.search.counts import Clock, as_searched
+from memoryhub.search.filters import WINDOW, Fitting, Scope, fitting_kinds, load
+
+MILLISECONDS = 300
+LISTING_MILLISECONDS = 200  # for the keys of all kinds together
+SHOWN_VALUES = 12  # of a facet
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # where rows without a time stand
+FACETS = ("kind", "session", "channel", "author", "category", "role", "month")
+Cursor = tuple[datetime, str, int]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One row that fits, without a score: ``at`` is the time by which it is ordered."""
+
+    kind: str
+    pk: int
+    at: datetime
+    row: Model
+
+    @property
+    def key(self) -> Cursor:
+        return self.at, self.kind, self.pk
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How many rows fit: exactly, or more than that where ``is_more``; by kind."""
+
+    count: int
+    is_more: bool
+    by_kind: dict[str, int]
+
+
+@dataclass(frozen=True)
+class FacetValue:
+    """A value of a facet, how many of the matches have it, and what it is called."""
+
+    value: str
+    count: int
+    label: str = ""
+
+
+def newest(
+    scope: Scope, query: Query, *, kinds: Iterable[str] = (), limit: int, after: Cursor | None = None
+) -> tuple[list[Listed], bool]:
+    """Return the newest rows that fit, of all kinds in one list, from ``after`` on; and whether there are more.
+
+    Rows without a time come last. Of each kind the 10,000 that were written last are looked at, and a kind
+    that the time doesn't suffice for is left out.
+    """
+    clock = Clock(LISTING_MILLISECONDS)
+    keys: list[Cursor] = []
+    by_kind: dict[str, Fitting] = {}
+    for fitting in fitting_kinds(scope, as_searched(scope, query, kinds), kinds):
+        by_kind[fitting.kind.name] = fitting
+        try:
+            with within(connection, clock.left(LISTING_MILLISECONDS)):
+                keys += _newest_keys(fitting, limit + 1, after)
+        except SearchTooSlow:
+            continue
+    best = nsmallest(limit + 1, keys, key=_order)
+    rows: dict[tuple[str, int], Model] = {}
+    for name, fitting in by_kind.items():
+        if pks := [pk for _, kind, pk in best[:limit] if kind == name]:
+            rows |= {(name, pk): row for pk, row in load(fitting.kind, pks).items()}
+    found = [Listed(kind, pk, at, rows[kind, pk]) for at, kind, pk in best[:limit] if (kind, pk) in rows]
+    return found, len(best) > limit
+
+
+def _order(key: Cursor) -> tuple[float, str, int]:
+    at, kind, pk = key
+    return -at.timestamp(), kind, -pk
+
+
+def _newest_keys(fitting: Fitting, count: int, after: Cursor | None) -> list[Cursor]:
+    time, name = fitting.kind.time, fitting.kind.name
+    rows = fitting.matches(window=WINDOW)
+    dated, undated = rows.filter(**{f"{time}__isnull": False}), rows.filter(**{f"{time}__isnull": True})
+    if after:
+        at, kind, pk = after
+        same = Q(**{time: at}) & (Q(pk__lt=pk) if name == kind else Q() if name > kind else Q(pk__in=[]))
+        dated = dated.filter(Q(**{f"{time}__lt": at}) | same)
+        if at == EPOCH and name <= kind:
+            undated = undated.filter(pk__lt=pk) if name == kind else undated.none()
+    found: list[Cursor] = [
+        (at, name, pk) for pk, at in dated.order_by(f"-{time}", "-pk").values_list("pk", time)[:count]
+    ]
+    if len(found) < count:
+        left = undated.order_by("-pk").values_list("pk", flat=True)[: count - len(found)]
+        found += [(EPOCH, name, pk) for pk in left]
+    return found
+
+
+def count_matches(
+    scope: Scope, query: Query, *, kinds: Iterable[str] = (), above: dict[str, int] | None = None
+) -> Tally:
+    """Count what fits, of each kind up to 10,000. ``above``: by kind, keys that only later rows have (new ones)."""
+    by_kind: dict[str, int] = {}
+    is_more = False
+    for fitting in fitting_kinds(scope, as_searched(scope, query, kinds), kinds):
+        rows = fitting.matches()
+        if above is not None:
+            rows = rows.filter(pk__gt=above.get(fitting.kind.name, 0))
+        try:
+            with within(connection, MILLISECONDS):
+                count = rows.order_by()[: WINDOW + 1].count()
+        except SearchTooSlow:
+            count = WINDOW + 1
+        is_more = is_more or count > WINDOW
+        if count:
+            by_kind[fitting.kind.name] = min(count, WINDOW)
+    return Tally(sum(by_kind.values()), is_more, by_kind)
+
+
+def facets(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str, list[FacetValue]]:
+    """Return by facet the values that the matches have, the commonest first; months in order, the latest first.
+
+    Counts are of the 10,000 latest matches of each kind.
+    """
+    counted: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+    for fitting in fitting_kinds(scope, as_searched(scope, query, kinds), kinds):
+        try:
+            with within(connection, MILLISECONDS):
+                _count_facets(fitting, counted)
+        except SearchTooSlow:
+            continue
+    months = sorted(counted.pop("month").items(), reverse=True)
+    found = {name: counts.most_common(SHOWN_VALUES) for name, counts in counted.items()} | {"month": months[:24]}
+    return {name: [FacetValue(value, count) for value, count in values] for name, values in found.items() if values}
+
+
+def _count_facets(fitting: Fitting, counted: dict[str, Counter[str]]) -> None:
+    kind = fitting.kind
+    rows = fitting.matches(window=WINDOW).order_by()
+    lookups = {**kind.facets, **({"kind": "kind"} if kind.name == "entry" else {})}
+    for name, lookup in lookups.items():
+        for value, count in rows.values_list(lookup).annotate(n=Count("pk")):
+            if value:
+                counted[name][value] += count
+    if kind.name != "entry" and (count := rows.count()):
+        counted["kind"][kind.name] += count
+    if kind.time:
+        months: Sequence[Any] = (
+            rows.annotate(month=TruncMonth(kind.time)).values_list("month").annotate(n=Count("pk"))
+        )
+        for month, count in months:
+            if month:
+                counted["month"][f"{month:%Y-%m}"] += count

@@ -1,0 +1,40 @@
+"""Making search indexes anew, one after another: each in one transaction, so that none is left half made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from django.db import connection
+
+from memoryhub.jobs.progress import Step, nothing_told
+from memoryhub.lib.search.indexes import Index
+from memoryhub.lib.search.names import index_names
+from memoryhub.lib.search.operations import indexes
+from memoryhub.lib.search.upkeep import faults, rebuild
+
+
+def rebuild_indexes(
+    tables: Collection[str] = (), *, only_check: bool = False, step: Step = nothing_told
+) -> list[dict[str, Any]]:
+    """Compare indexes with their rows and make them anew; return of each what was wrong and whether it was rebuilt.
+
+    ``tables``: those to be made anew, all by default. ``step`` hears of rows, and may break it off between two.
+    """
+    chosen = [index for index in indexes(connection) if not tables or index.table in tables]
+    names, sizes = index_names(), [_size(index) for index in chosen]
+    found = []
+    for number, index in enumerate(chosen):
+        step(sum(sizes[:number]), sum(sizes), names[index.table])
+        wrong = faults(connection, index)
+        if not only_check:
+            rebuild(connection, index)
+        found.append({"table": index.table, "faults": wrong, "rebuilt": not only_check})
+    return found
+
+
+def _size(index: Index) -> int:
+    """Return how many rows an index has, and one more, so that an empty one is a step too."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(index.table)}")  # noqa: S608  our own names
+        return int(cursor.fetchone()[0]) + 1

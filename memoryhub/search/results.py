@@ -1,0 +1,173 @@
+"""The answer to a search as a document: what the command prints, and what agents are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from memoryhub.lib.search.hits import Weighted
+from memoryhub.lib.search.passages import passage
+from memoryhub.lib.search.query import Query, describe, parse
+from memoryhub.lib.search.rank import explain as explain_score
+from memoryhub.search import grip as grip_search
+from memoryhub.search.filters import Scope
+from memoryhub.search.kinds import KINDS
+from memoryhub.search.listing import Listed, newest
+from memoryhub.search.ranking import Found, Hit, Wishes, find
+from sessions_app.models import Entry, Workspace
+
+MOST = 200
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked, and how. ``recency``: off, floored, grip (by ``decay`` an hour), or newest (first)."""
+
+    text: str
+    kinds: tuple[str, ...] = ()
+    limit: int = 20
+    recency: str = "off"
+    decay: float = 0.001
+    match_all: bool = False
+    graph: bool = True
+
+
+def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = False) -> dict[str, Any]:
+    """Return the results of a question: ``results``, how the query was ``read``, and ``notes``."""
+    query = parse(question.text, now=now, match_all=question.match_all)
+    limit = max(0, min(question.limit, MOST))
+    if question.recency == "newest" or not query.asked:
+        rows, _ = newest(scope, query, kinds=question.kinds, limit=limit)
+        results = [_listed(one, query) for one in rows]
+        return {"query": query.text, "read": describe(query), "notes": list(query.notes), "results": results}
+    wishes = Wishes(question.recency, question.decay, question.graph)
+    found = find(scope, query, now=now, kinds=question.kinds, wishes=wishes, limit=limit)
+    document: dict[str, Any] = {
+        "query": query.text,
+        "read": describe(query),
+        "notes": [*query.notes, *found.notes],
+        "results": [_result(hit, found, explain=explain) for hit in found.hits],
+    }
+    if explain:
+        document["added"] = {
+            word: [{"word": near, "weight": round(weight, 4)} for near, weight in pairs]
+            for word, pairs in found.added.items()
+        }
+    return document
+
+
+def _result(hit: Hit, found: Found, *, explain: bool) -> dict[str, Any]:
+    terms = found.measures[hit.kind].terms
+    result = _document(hit.kind, hit.row, terms, score=round(hit.score, 6))
+    if explain:
+        result["explanation"] = explanation(hit, found)
+    return result
+
+
+def _listed(one: Listed, query: Query) -> dict[str, Any]:
+    terms = [Weighted(term.words, term.is_prefix) for term in query.asked]
+    return _document(one.kind, one.row, terms, score=None)
+
+
+def _document(kind: str, row: Any, terms: Sequence[Weighted], *, score: float | None) -> dict[str, Any]:
+    document = row_document(kind, row)
+    found = {"score": score, "snippet": passage(document["text"], terms).text}
+    return document | found | ({"source_id": row.source_id, "epoch": row.epoch} if isinstance(row, Entry) else {})
+
+
+def row_document(kind: str, row: Any) -> dict[str, Any]:
+    """Return a row in JSON's types: what it says, never what is masked, and where and when it stands."""
+    at = time_of(kind, row)
+    session = row if kind == "session" else getattr(row, "session", None)
+    return {
+        "kind": kind,
+        "id": row.pk,
+        "workspace": workspace_of(kind, row).slug,
+        "session": session.key if session else None,
+        "position": getattr(row, "position", None),
+        "occurred_at": at.isoformat() if at else None,
+        "text": text_of(kind, row),
+    }
+
+
+def explanation(hit: Hit, found: Found) -> dict[str, Any]:
+    """Return how a score came about: terms and their rarity, neighbours, author, recency, what the graph added.
+
+    ``cosine``: how near the row is to the query in meaning; 0 where that was not compared, or not near.
+    """
+    scored, measure = hit.scored, found.measures[hit.kind]
+    added = {near: word for word, pairs in found.added.items() for near, _ in pairs}
+    parts = explain_score(scored, measure)
+    return {
+        "terms": [
+            {
+                "term": part.text,
+                "count": part.count,
+                "rows": part.frequency,
+                "idf": round(part.worth, 4),
+                "score": round(part.score, 4),
+                "from_neighbours": round(part.worth * part.received, 4),
+                **({"added_for": added[part.text]} if part.text in added else {}),
+            }
+            for part in parts
+        ],
+        "in_a_row": scored.held.bigrams,
+        "author": round(scored.author, 4),
+        "recency": round(scored.recency, 4),
+        "coverage": round(scored.coverage, 4),
+        "cosine": round(scored.cosine, 4),
+    }
+
+
+def text_of(kind: str, row: Any) -> str:
+    """Return the text of a row that was searched, as it may be shown: never a value that is masked."""
+    known = KINDS[kind]
+    if kind == "entry":
+        calls = [call.get("function", {}) for call in row.tool_calls if isinstance(call, dict)]
+        called = [f"{call.get('name', '')} {call.get('arguments', '')}" for call in calls if isinstance(call, dict)]
+        return "\n".join([*([row.content] if row.content else []), *called])
+    if kind == "key_value":
+        return f"{row.key} = {'••••' if row.is_secret else row.value}"
+    return "\n".join(text for name in known.texts if (text := getattr(row, name)))
+
+
+def time_of(kind: str, row: Any) -> datetime | None:
+    """Return the time by which a row is ordered, as its kind has it."""
+    found = row
+    for name in KINDS[kind].time.split("__"):
+        found = getattr(found, name)
+    return found if isinstance(found, datetime) else None
+
+
+def workspace_of(kind: str, row: Any) -> Workspace:
+    found = row.document.workspace if kind == "document" else row.workspace
+    return found if isinstance(found, Workspace) else Workspace()
+
+
+def answer_as_grip(
+    workspace: Workspace, query: str, *, mode: str, category: str, decay: float, now: datetime, limit: int
+) -> dict[str, Any]:
+    """Return what Grip itself would find: its lines, in its order (``memoryhub.search.grip``)."""
+    if mode == "grip-history":
+        hits = grip_search.search_history(workspace, query, decay=decay, now=now, limit=limit)
+    elif mode == "grip-memory":
+        hits = grip_search.search_memory(workspace, query, category=category, limit=limit)
+    else:
+        hits = grip_search.search_knowledge(workspace, query, category=category, limit=limit)
+    results = [
+        {
+            "kind": hit.kind,
+            "id": hit.id,
+            "workspace": workspace.slug,
+            "session": hit.session_key,
+            "position": hit.position,
+            "score": hit.score,
+            "snippet": hit.line,
+            "occurred_at": hit.occurred_at.isoformat() if hit.occurred_at else None,
+            "text": hit.line,
+        }
+        for hit in hits
+    ]
+    return {"query": query, "mode": mode, "notes": [], "results": results}

@@ -1,0 +1,142 @@
+"""What a person does with what a search found: change it in one go, or take it along as a file."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
+from django.views.decorators.http import require_POST
+
+from knowledge_app.models import KnowledgeEntry, Observation
+from knowledge_app.services.rows.edits import NothingChosen
+from knowledge_app.views.bulk import REVIEW, VERIFY, WITHDRAW, moves, tell
+from memoryhub.access import EDITOR
+from memoryhub.lib.choosing import Action, SelectionChanged, asked_for, check_count, sent_rows
+from memoryhub.lib.downloads import download
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.pages import number_of
+from memoryhub.lib.periods import typed_day
+from memoryhub.search import KINDS
+from memoryhub.search.actions import (
+    Done,
+    act,
+    as_csv,
+    as_json_lines,
+    keep_within,
+    matching_keys,
+    words_left,
+)
+from memoryhub.search.listing import count_matches
+from memoryhub.search.views.access import note_handed_out
+from memoryhub.search.views.params import Asked, Place, asked_of, place_of
+from sessions_app.access import get_workspace, person
+
+EDITS = (
+    Action("pin", gettext_lazy("Pin")),
+    Action("unpin", gettext_lazy("Unpin")),
+    VERIFY,
+    REVIEW,
+    Action("tag", gettext_lazy("Add tags"), asks="text", label=gettext_lazy("Tags, between commas")),
+    Action("untag", gettext_lazy("Take tags away"), asks="text", label=gettext_lazy("Tags, between commas")),
+    moves([*KnowledgeEntry.Category.choices, *Observation.Category.choices]),
+    WITHDRAW,
+    Action("archive", gettext_lazy("Archive")),
+)
+
+
+@require_POST
+def edit_matches(request: HttpRequest, slug: str) -> HttpResponse:
+    """Do one thing with the results chosen, or with all that match; each edit can be undone."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    place = place_of(request, slug)
+    asked = asked_of(request.GET, place)
+    address = asked.but(place.url("search"))
+    action, _colon, category = request.POST.get("action", "").partition(":")
+    text = asked_for(request, action)
+    try:
+        done = act(
+            workspace,
+            _chosen(request, place, asked),
+            action,
+            category=category,
+            tags=text.split(",") if action in ("tag", "untag") else (),
+            reason=text,
+            day=typed_day(text) if action == "review" else "",
+            actor=person(request),
+            now=timezone.now(),
+        )
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(address)
+    _tell(request, done)
+    live = next((run for run in done.runs if run.is_live), None)
+    return redirect("run", slug, live.pk) if live else redirect(address)
+
+
+def actions_of(place: Place, asked: Asked) -> list[Action]:
+    """Return what may be done with results: whoever sees them takes them along, an editor changes them."""
+    address = asked.address(place.url("export-matches"))
+    files = [("jsonl", "JSON Lines"), ("csv", "CSV")]
+    export = Action("export", gettext_lazy("Export"), choices=files, url=address, is_file=True)
+    return [*EDITS, export] if place.may_edit else [export]
+
+
+def _tell(request: HttpRequest, done: Done) -> None:
+    """Say what was done, a message for each edit with its undo, and what was left out."""
+    for run in done.runs:
+        tell(request, run)
+    if left := words_left(done):
+        messages.info(request, left)
+
+
+@require_POST
+def export_matches(request: HttpRequest, slug: str | None = None) -> HttpResponse:
+    """Hand out the results chosen, or all that match, as JSON Lines or as a table."""
+    place = place_of(request, slug)
+    asked = asked_of(request.GET, place)
+    try:
+        keys = _chosen(request, place, asked)
+        if not keys:
+            raise NothingChosen(gettext("Choose at least one row."))
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+        return redirect(asked.but(place.url("search")))
+    wanted = request.POST.get("action", "").partition(":")[2] or request.POST.get("format", "")
+    if wanted not in ("jsonl", "csv"):
+        raise Http404
+    note_handed_out(request, keys)
+    name = f"search-{place.workspace.slug if place.workspace else 'hub'}.{wanted}"
+    return download(as_csv(keys) if wanted == "csv" else as_json_lines(keys), name)
+
+
+def _chosen(request: HttpRequest, place: Place, asked: Asked) -> dict[str, list[int]]:
+    """Return the keys of the rows that a form chose, by kind: its checkboxes, or all that match.
+
+    Raises SelectionChanged where the number of those isn't the one that the page showed.
+    """
+    if not request.POST.get("all"):
+        return keep_within(place.scope, _boxes(sent_rows(request)))
+    expected = number_of(request.POST.get("expected"))
+    query = asked.query(timezone.now())
+    tally = count_matches(place.scope, query, kinds=asked.kinds)
+    if tally.is_more:
+        words = gettext("More than %(count)s rows match: narrow the search to take all of them.")
+        raise SelectionChanged(words % {"count": f"{tally.count:,}"})
+    keys = matching_keys(place.scope, query, kinds=asked.kinds)
+    check_count(sum(map(len, keys.values())), expected)
+    return keys
+
+
+def _boxes(values: list[str]) -> dict[str, list[int]]:
+    """Return the rows of checkboxes, each "kind:number"."""
+    keys: defaultdict[str, list[int]] = defaultdict(list)
+    for value in values:
+        kind, _, number = value.partition(":")
+        pk = number_of(number)
+        if kind in KINDS and pk is not None:
+            keys[kind].append(pk)
+    return dict(keys)

@@ -1,0 +1,36 @@
+""""""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import override
+from django.views.decorators.http import require_GET
+
+from memoryhub.lib import as_markdown
+from memoryhub.lib.downloads import markdown
+from memoryhub.search.views.access import note_shown
+from memoryhub.search.views.params import asked_of, place_of
+from memoryhub.search.views.rows import Shown
+from memoryhub.search.views.search import results_of
+
+
+@require_GET
+def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
+    """The results that a page of the search shows, each with a link to where it stands."""
+    place = place_of(request, slug)
+    asked = asked_of(request.GET, place)
+    with override("en"):  # as files are, whoever reads them
+        results = results_of(place, asked, asked.query(timezone.now()), request.GET.get("after", ""))
+        rows = [_passage(request, row) for row in results.rows]
+    note_shown(request, place, {"results": results})
+    text = as_markdown.passages(f"Search: {asked.q or asked.kind}", rows)
+    name = f"search-{place.workspace.slug if place.workspace else 'hub'}"
+    return markdown(text, name, is_shown="copy" in request.GET)
+
+
+def _passage(request: HttpRequest, row: Shown) -> as_markdown.Passage:
+    at = [as_markdown.moment(row.at, timezone.get_current_timezone())] if row.at else []
+    about = " · ".join([str(row.label), *([f"in {row.where}"] if row.where else []), *at])
+    text = f"{'… ' * row.passage.has_before}{''.join(piece for piece, _ in row.pieces)}{' …' * row.passage.has_after}"
+    return as_markdown.Passage(row.title, request.build_absolute_uri(row.url), about, text)

@@ -1,0 +1,23 @@
+""""""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from memoryhub.jobs.queue import request_job
+from memoryhub.jobs.views import to_job
+from memoryhub.lib.search.names import index_names
+from memoryhub.models import Job
+from sessions_app.access import is_hub_operator, person
+
+
+@require_POST
+def rebuild_search(request: HttpRequest) -> HttpResponse:
+    if not is_hub_operator(request.user):
+        raise Http404
+    table = request.POST.get("table", "")
+    options = {"tables": [table]} if table in index_names() else {}
+    job, is_new = request_job(Job.Kind.REBUILD, None, options, actor=person(request), now=timezone.now())
+    return to_job(request, job, is_new=is_new)

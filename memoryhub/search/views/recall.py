@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from knowledge_app.models import Observation
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import number_of
+from memoryhub.search import recall as flow
+from sessions_app.access import get_workspace, note_page
+from sessions_app.services.accesses import seen_rows
+
+
+def recall(request: HttpRequest, slug: str) -> HttpResponse:
+    """What an agent would get for a question, by kind, with scores and the words that the graph added."""
+    workspace = get_workspace(request, slug)
+    query = request.GET.get("q", "")
+    limit = number_of(request.GET.get("limit"), digits=3) or flow.LIMIT
+    found = flow.recall(workspace, query, now=timezone.now(), limit=limit)
+    pks = [one.observation.pk for rows in found.found.values() for one in rows]
+    note_page(request, workspace, "observations.recalled", seen_rows("observations", pks))
+    context = {
+        "workspace": workspace,
+        "q": query[:512],
+        "limit": limit,
+        "found": found,
+        "columns": [(category, found.found[category.value]) for category in Observation.Category],
+        "hits": sum(len(rows) for rows in found.found.values()),
+        "has_any": Observation.objects.filter(workspace=workspace, withdrawn_at=None).exists(),
+    }
+    return render_page(request, "memoryhub/recall.html", context, fragment="recalled")

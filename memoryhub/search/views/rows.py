@@ -1,0 +1,254 @@
+"""Rows that a search found, as its page shows them: where they live, what of them is shown, and why they came up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from knowledge_app.views.memory import show_invisible
+from memoryhub.lib.pages import cursor_of
+from memoryhub.lib.search.hits import Weighted
+from memoryhub.lib.search.passages import Passage, highlight, passage
+from memoryhub.search.grip import GripHit
+from memoryhub.search.kinds import KINDS, Kind
+from memoryhub.search.listing import Listed
+from memoryhub.search.ranking import Found, Hit
+from memoryhub.search.results import explanation, text_of, time_of, workspace_of
+from sessions_app.models import Workspace
+from sessions_app.services.transcript import PAGE_ENTRIES
+
+PASSAGE_CHARS = 300
+TITLE_CHARS = 120
+ROLES: dict[str, Promise | str] = {
+    "user": _("User"),
+    "assistant": _("Assistant"),
+    "tool": _("Tool"),
+    "system": _("System"),
+}
+CATEGORIES: dict[str, Promise | str] = {
+    "user_preference": _("user preference"),
+    "project_decision": _("project decision"),
+    "error_pattern": _("error pattern"),
+    "system_behavior": _("system behavior"),
+    "learned_fact": _("learned fact"),
+    "finding": _("finding"),
+    "insight": _("insight"),
+    "lesson": _("lesson"),
+}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One result. ``badges``: (text, tone). ``why``: how its score came about, None where there is none."""
+
+    kind: Kind
+    label: str
+    pk: int
+    title: str
+    title_pieces: list[tuple[str, bool]]
+    url: str
+    at: datetime | None
+    passage: Passage
+    workspace: Workspace
+    where: str = ""
+    where_url: str = ""
+    badges: list[tuple[str, str]] = field(default_factory=list)
+    why: dict[str, Any] | None = None
+
+    @property
+    def key(self) -> str:
+        """Return what a form calls the row."""
+        return f"{self.kind.name}:{self.pk}"
+
+    @property
+    def pieces(self) -> list[tuple[str, bool]]:
+        """Return the passage in pieces, (text, whether it is a hit), with what hides or turns text made visible."""
+        return visible(self.passage.pieces)
+
+    @property
+    def is_entry(self) -> bool:
+        return self.kind.name == "entry"
+
+
+def visible(pieces: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    """Return pieces of text with what hides or turns text made visible."""
+    return [(show_invisible(text), is_hit) for text, is_hit in pieces]
+
+
+def shown_hit(hit: Hit, found: Found) -> Shown:
+    measure = found.measures[hit.kind]
+    why = explanation(hit, found)
+    why |= {"score": hit.score, "is_merged": len(found.measures) > 1, "near": _near(hit)}
+    why["factors"] = _factors(why)
+    return _shown(hit.kind, hit.row, measure.terms, why)
+
+
+def shown_listed(one: Listed, terms: Sequence[Weighted]) -> Shown:
+    return _shown(one.kind, one.row, terms, None)
+
+
+def _near(hit: Hit) -> str:
+    """Return why a hit came up that holds no word by itself: "meaning" or "place" (what stands round it); else ""."""
+    if any(hit.scored.held.shares.values()):
+        return ""
+    return "place" if any(hit.scored.shares.values()) else "meaning"
+
+
+def _factors(why: dict[str, Any]) -> list[tuple[str, float]]:
+    """Return what multiplies the sum of the terms: (why, by how much)."""
+    found = []
+    if why["in_a_row"]:
+        found.append((gettext("words stand together as in the query"), 1 + 0.15 * why["in_a_row"]))
+    if not math.isclose(why["author"], 1.0):
+        found.append((gettext("the query names its author"), why["author"]))
+    if not math.isclose(why["recency"], 1.0):
+        found.append((gettext("its age"), why["recency"]))
+    return found
+
+
+def _shown(kind: str, row: Any, terms: Sequence[Weighted], why: dict[str, Any] | None) -> Shown:
+    workspace = workspace_of(kind, row)
+    title, url = PLACES[kind](row, workspace.slug)
+    where, where_url = _where(kind, row, workspace)
+    return Shown(
+        kind=KINDS[kind],
+        label=str(row.get_kind_display() if kind == "entry" else KINDS[kind].one),
+        pk=row.pk,
+        title=title[:TITLE_CHARS],
+        title_pieces=visible(highlight(title[:TITLE_CHARS], terms)),
+        url=url,
+        at=time_of(kind, row),
+        passage=passage(text_of(kind, row), terms, length=PASSAGE_CHARS),
+        workspace=workspace,
+        where=where,
+        where_url=where_url,
+        badges=_badges(kind, row),
+        why=why,
+    )
+
+
+def _where(kind: str, row: Any, workspace: Workspace) -> tuple[str, str]:
+    """Return the session that a row belongs to, and its page."""
+    session = getattr(row, "session", None) if KINDS[kind].session else None
+    if session is None:
+        return "", ""
+    return str(session), reverse("sessions:detail", args=[workspace.slug, session.pk])
+
+
+def _badges(kind: str, row: Any) -> list[tuple[str, str]]:
+    badges = [(category_words(str(row.category)), "")] if getattr(row, "category", "") else []
+    if getattr(row, "pinned", False):
+        badges.append((gettext("pinned"), "accent"))
+    if kind == "key_value" and row.is_secret:
+        badges.append((gettext("masked"), "warn"))
+    if getattr(row, "withdrawn_at", None) or getattr(row, "died_id", None):
+        badges.append((gettext("withdrawn"), "warn"))
+    badges += [(str(tag), "") for tag in getattr(row, "tags", [])[:8]]
+    return badges + ([(str(row.source)[:60], "source")] if getattr(row, "source", "") else [])
+
+
+def category_words(category: str) -> str:
+    """Return a stored category in the reader's language; those that agents name themselves stay as they are."""
+    return str(CATEGORIES.get(category, category.replace("_", " ")))
+
+
+def _entry(row: Any, slug: str) -> tuple[str, str]:
+    who = row.name or ROLES.get(row.role) or str(row.role).capitalize()
+    return f"{who} #{row.position}", reverse("sessions:entry", args=[slug, row.pk])
+
+
+def _summary(row: Any, slug: str) -> tuple[str, str]:
+    start = row.first_position - row.first_position % PAGE_ENTRIES
+    page = reverse("sessions:detail", args=[slug, row.session_id])
+    positions = {"first": row.first_position, "last": row.last_position}
+    return gettext("Summary of #%(first)s to #%(last)s") % positions, f"{page}?epoch={row.epoch}&from={start}"
+
+
+def _memory(row: Any, slug: str) -> tuple[str, str]:
+    title = " · ".join(part for part in (row.document.name, row.section) if part)
+    return title, fact_url(slug, row.document_id, row.pk, is_living=row.died_id is None)
+
+
+def fact_url(slug: str, document: int, pk: int, *, is_living: bool = True) -> str:
+    """Return where a memory line stands; of one that is gone the document that it was in."""
+    if not is_living:
+        return reverse("knowledge:document", args=[slug, document])
+    return f"{reverse('knowledge:facts', args=[slug, document])}#fact-{pk}"
+
+
+def _document(row: Any, slug: str) -> tuple[str, str]:
+    return row.document.name, reverse("knowledge:document", args=[slug, row.document_id])
+
+
+def _history(row: Any, slug: str) -> tuple[str, str]:
+    title = gettext("History #%(position)s") % {"position": row.position}
+    return title, history_url(slug, row.pk, row.position)
+
+
+def history_url(slug: str, pk: int, position: int) -> str:
+    """Return the page of the history on which an entry comes first."""
+    return f"{reverse('knowledge:history', args=[slug])}?after={cursor_of([position + 1])}#history-{pk}"
+
+
+def _page(name: str, title: Callable[[Any], str]) -> Callable[[Any, str], tuple[str, str]]:
+    return lambda row, slug: (title(row), reverse(name, args=[slug, row.pk]))
+
+
+PLACES: dict[str, Callable[[Any, str], tuple[str, str]]] = {
+    "entry": _entry,
+    "summary": _summary,
+    "memory": _memory,
+    "document": _document,
+    "history": _history,
+    "knowledge": _page("knowledge:knowledge-entry", lambda _row: gettext("Knowledge")),
+    "observation": _page("knowledge:observation", lambda row: row.get_category_display()),
+    "key_value": _page("knowledge:key-value", lambda row: row.key or gettext("(empty key)")),
+    "session": _page("sessions:detail", str),
+    "cached": _page("knowledge:cached-response", lambda row: row.preview or row.key),
+}
+
+
+@dataclass(frozen=True)
+class GripLine:
+    """A line that Grip's search returns: its text, Grip's score, and where the hub has it ("" where nowhere)."""
+
+    kind: Kind
+    line: str
+    score: float | None
+    at: datetime | None
+    label: str
+    url: str
+
+
+def shown_grip(hit: GripHit, slug: str, documents: Mapping[int, int]) -> GripLine:
+    """Return a line of Grip's as a page shows it. ``documents``: of the facts among the hits, by key."""
+    url = _grip_url(hit, slug, documents)
+    return GripLine(KINDS[hit.kind], show_invisible(hit.line), hit.score, hit.occurred_at, _grip_label(hit), url)
+
+
+def _grip_label(hit: GripHit) -> str:
+    if hit.kind == "memory":
+        return gettext("MEMORY.md, line %(line)s") % {"line": hit.position}
+    if hit.kind == "history":
+        return "HISTORY.md" if hit.position is None else f"HISTORY.md #{hit.position}"
+    return gettext("Knowledge")
+
+
+def _grip_url(hit: GripHit, slug: str, documents: Mapping[int, int]) -> str:
+    """Return where a line's row is; "" for the heading of a history, and for a fact that went meanwhile."""
+    if hit.id is None or (hit.is_fact and hit.id not in documents):
+        return ""
+    if hit.kind == "history":
+        return "" if hit.position is None else history_url(slug, hit.id, hit.position)
+    if hit.is_fact:
+        return fact_url(slug, documents[hit.id], hit.id)
+    page = "knowledge:knowledge-entry" if hit.kind == "knowledge" else "knowledge:document"
+    return reverse(page, args=[slug, hit.id])

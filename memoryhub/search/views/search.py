@@ -1,0 +1,312 @@
+"""The search page: one box over everything that was kept, its results, and what unfolds from them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_GET
+from django_htmx.http import push_url, replace_url
+
+from knowledge_app.models import Fact
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import cursor_of, number_of, values_of
+from memoryhub.lib.search.hits import Weighted
+from memoryhub.lib.search.passages import passage
+from memoryhub.lib.search.query import Query, describe
+from memoryhub.search import find
+from memoryhub.search import grip as grip_search
+from memoryhub.search.completion import offers
+from memoryhub.search.listing import Cursor, count_matches, facets, newest
+from memoryhub.search.ranking import MOST
+from memoryhub.search.results import text_of
+from memoryhub.search.saved import recent_searches, searches_for
+from memoryhub.search.views.access import note_shown
+from memoryhub.search.views.actions import actions_of
+from memoryhub.search.views.facets import filter_chips, shown_facets
+from memoryhub.search.views.params import Asked, Place, asked_of, form_of, place_of
+from memoryhub.search.views.rows import GripLine, Shown, shown_grip, shown_hit, shown_listed, visible
+from sessions_app.access import get_workspace, note_page
+from sessions_app.models import Entry, Workspace
+from sessions_app.services.accesses import seen_entries
+
+PAGE_ROWS = 20
+AROUND = 3  # entries shown before and after one at first
+MOST_AROUND = 50
+AROUND_CHARS = 400
+EXAMPLES = [  # of the language: what to type, what it does, whether it is worth trying anywhere
+    ("deploy friday", _("Any of these words; rows with both, and with rare words, come first")),
+    ('"exact words"', _("The words as they stand")),
+    ("deploy -draft", _("Nothing with this word")),
+    ("deploy OR release", _("One of the two has to be there")),
+    ("kind:memory,knowledge", _("Only these kinds; nothing else typed lists them all")),
+    ("role:user after:7d", _("What people said in the last seven days")),
+    ("before:2026-03 has:tool", _("Tool calls from before March 2026")),
+    ("What did we decide about backups?", _("A question is as good as words")),
+]
+
+
+@dataclass
+class Results:
+    """What a page of results shows. ``ended``: the best are through, though more may fit."""
+
+    rows: list[Shown] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    added: list[tuple[str, list[tuple[str, float]]]] = field(default_factory=list)
+    next_cursor: str = ""
+    is_listed: bool = False
+    ended: bool = False
+
+
+@require_GET
+def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
+    """The box, and what was found for it; for htmx the results alone, whose address the browser then shows."""
+    place = place_of(request, slug)
+    asked = asked_of(request.GET, place)
+    now = timezone.now()
+    context = _frame(place, asked)
+    if asked.is_start:
+        context |= _start(request, place)
+    elif asked.mode and place.workspace:
+        context |= _as_grip(place.workspace, place, asked, now)
+    else:
+        context |= _found(request, place, asked, now)
+    if not (asked.is_part and getattr(request, "htmx", False)):  # while typing, they change with every letter
+        note_shown(request, place, context)
+    response = render_page(request, "memoryhub/search.html", context, fragment="search-results")
+    return _at_its_address(request, response, asked, place)
+
+
+def _at_its_address(request: HttpRequest, response: HttpResponse, asked: Asked, place: Place) -> HttpResponse:
+    """Have the browser show the address of a search: a new one for what was sent, the same while typing."""
+    if not getattr(request, "htmx", False):
+        return response
+    address = asked.but(place.url("search"))
+    return replace_url(response, address) if asked.is_part else push_url(response, address)
+
+
+def _frame(place: Place, asked: Asked) -> dict[str, Any]:
+    names = ("search", "note-search", "saved-searches", "save-search", "complete-search", "clear-recent")
+    return {
+        "workspace": place.workspace,
+        "asked": asked,
+        "form": form_of(asked, place),
+        "urls": {name.replace("-", "_"): place.url(name) for name in names},
+        "may_edit": place.may_edit,
+        "noted": json.dumps({"q": asked.q}),
+    }
+
+
+def _start(request: HttpRequest, place: Place) -> dict[str, Any]:
+    url = place.url("search")
+    recent = recent_searches(request.user, place.workspace)[:10]  # type: ignore[arg-type]
+    saved = searches_for(request.user, place.workspace)[:20]  # type: ignore[arg-type]
+    return {
+        "examples": [(Asked(text).address(url), text, meaning) for text, meaning in EXAMPLES],
+        "recent": [(Asked(text).address(url), text) for text in recent],
+        "saved": [(place.url("open-search", one.pk), one) for one in saved],
+    }
+
+
+def _found(request: HttpRequest, place: Place, asked: Asked, now: datetime) -> dict[str, Any]:
+    query = asked.query(now)
+    cursor = request.GET.get("after", "")
+    results = results_of(place, asked, query, cursor)
+    url = place.url("search")
+    wants_figures = request.GET.get("facets") == "1"
+    return {
+        "results": results,
+        "read": describe(query, zone=timezone.get_current_timezone()),
+        "notes": [*query.notes, *results.notes],
+        "chips": filter_chips(asked, query, url),
+        "next_url": asked.address(url, after=results.next_cursor) if results.next_cursor else "",
+        "first_url": asked.address(url) if cursor else "",
+        "count_url": asked.address(place.url("search-count")),
+        "facets_url": asked.address(place.url("search-facets")),
+        "figures_url": "" if wants_figures else asked.address(url, facets="1"),
+        "newest_url": asked.but(url, sort="newest"),
+        "graph_url": asked.but(url, graph=not asked.graph),
+        "again_url": asked.but(url),
+        "save_url": asked.but(place.url("save-search")),
+        "most": MOST,
+        "page_rows": PAGE_ROWS,
+        "edit_url": asked.address(place.url("edit-matches")) if place.may_edit else "",
+        "export_url": asked.address(place.url("export-matches")),
+        "markdown_url": place.url("search-markdown"),
+        "markdown_query": asked.address("", **({"after": cursor} if cursor else {})) or "?",
+        "actions": actions_of(place, asked),
+        "other": _other_ways(place, asked),
+    } | (_figures(place, asked, now) if wants_figures else {})
+
+
+def results_of(place: Place, asked: Asked, query: Query, cursor: str) -> Results:
+    """Return a page of results: the best, or the newest where that is asked for or nothing else is."""
+    if asked.sort == "newest" or not query.asked:
+        return _listed(place, asked, query, cursor)
+    return _best(place, asked, query, cursor)
+
+
+def _best(place: Place, asked: Asked, query: Query, cursor: str) -> Results:
+    """Return the best results from a cursor on, which carries the time by which age was measured at first."""
+    after, now = _best_cursor(cursor) or (None, timezone.now())
+    found = find(place.scope, query, now=now, kinds=asked.kinds, wishes=asked.wishes, limit=PAGE_ROWS, after=after)
+    rows = [shown_hit(hit, found) for hit in found.hits]
+    last = found.hits[-1] if found.hits and found.has_more else None
+    notes = [
+        *found.notes,
+        *([gettext("It took too long to look everywhere: some results may be missing.")] * found.is_partial),
+    ]
+    return Results(
+        rows,
+        notes,
+        list(found.added.items()),
+        cursor_of([last.score, last.kind, last.pk, now]) if last else "",
+        ended=not found.has_more and found.ranked >= MOST,
+    )
+
+
+def _best_cursor(cursor: str) -> tuple[tuple[float, str, int], datetime] | None:
+    values = values_of(cursor, 4)
+    if values is None or not isinstance(values[1], str) or not isinstance(values[2], int):
+        return None
+    score, kind, pk, now = values
+    if not isinstance(score, float | int) or not isinstance(now, datetime) or timezone.is_naive(now):
+        return None
+    return (-score, kind, -pk), now
+
+
+def _listed(place: Place, asked: Asked, query: Query, cursor: str) -> Results:
+    found, has_more = newest(place.scope, query, kinds=asked.kinds, limit=PAGE_ROWS, after=_newest_cursor(cursor))
+    terms = [Weighted(term.words, term.is_prefix) for term in query.asked]
+    rows = [shown_listed(one, terms) for one in found]
+    return Results(rows, next_cursor=cursor_of(found[-1].key) if found and has_more else "", is_listed=True)
+
+
+def _newest_cursor(cursor: str) -> Cursor | None:
+    values = values_of(cursor, 3)
+    if values is None or not isinstance(values[0], datetime) or timezone.is_naive(values[0]):
+        return None
+    at, kind, pk = values
+    return (at, kind, pk) if isinstance(kind, str) and isinstance(pk, int) else None
+
+
+def _other_ways(place: Place, asked: Asked) -> list[tuple[str, str]]:
+    """Return where else to look where nothing was found: (what that is, its address)."""
+    url = place.url("search")
+    ways = []
+    if asked.match == "all":
+        ways.append((gettext("Any of the words is enough"), asked.but(url, match="any")))
+    if asked.kind:
+        ways.append((gettext("All kinds"), asked.but(url, kind="")))
+    if place.workspace:
+        ways.append((gettext("All workspaces"), asked.but(reverse("hub-search"), mode="")))
+    return ways
+
+
+def _as_grip(workspace: Workspace, place: Place, asked: Asked, now: datetime) -> dict[str, Any]:
+    """Return the lines that Grip itself would return."""
+    if asked.mode == "grip-history":
+        hits = grip_search.search_history(workspace, asked.q, decay=asked.decay, now=now)
+    elif asked.mode == "grip-memory":
+        hits = grip_search.search_memory(workspace, asked.q, category=asked.category)
+    else:
+        hits = grip_search.search_knowledge(workspace, asked.q, category=asked.category)
+    pks = [hit.id for hit in hits if hit.is_fact and hit.id]
+    documents = dict(Fact.objects.filter(workspace=workspace, pk__in=pks).values_list("pk", "document"))
+    kind = asked.mode.removeprefix("grip-")
+    lines: list[GripLine] = [shown_grip(hit, workspace.slug, documents) for hit in hits]
+    return {
+        "grip": lines,
+        "grip_hits": hits,
+        "mode_kind": kind,
+        "other_url": asked.but(place.url("search"), mode="", kind=kind),
+    }
+
+
+@require_GET
+def count(request: HttpRequest, slug: str | None = None) -> HttpResponse:
+    """How many rows fit: exactly, or that it is more than so many. Asked for after the results."""
+    place = place_of(request, slug)
+    asked = asked_of(request.GET, place)
+    tally = count_matches(place.scope, asked.query(timezone.now()), kinds=asked.kinds)
+    return render_page(request, "memoryhub/search_count.html", {"tally": tally})
+
+
+@require_GET
+def narrowing(request: HttpRequest, slug: str | None = None) -> HttpResponse:
+    """What the matches can be narrowed to: the values that they have, with how many have them."""
+    place = place_of(request, slug)
+    asked = asked_of(request.GET, place)
+    query = asked.query(timezone.now())
+    found = facets(place.scope, query, kinds=asked.kinds)
+    context = {"facets": shown_facets(found, asked, query, place.url("search"))}
+    return render_page(request, "memoryhub/search_facets.html", context)
+
+
+def _figures(place: Place, asked: Asked, now: datetime) -> dict[str, Any]:
+    query = asked.query(now)
+    found = facets(place.scope, query, kinds=asked.kinds)
+    return {
+        "tally": count_matches(place.scope, query, kinds=asked.kinds),
+        "facets": shown_facets(found, asked, query, place.url("search")),
+    }
+
+
+@require_GET
+def around(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The entries before and after one, to unfold below it; without htmx its place in the transcript."""
+    workspace = get_workspace(request, slug)
+    entry: Entry = get_object_or_404(Entry, workspace=workspace, pk=pk)
+    if not getattr(request, "htmx", False):
+        return redirect("sessions:entry", slug, pk)
+    span = max(1, min(number_of(request.GET.get("span"), digits=3) or AROUND, MOST_AROUND))
+    asked = Asked(request.GET.get("q", ""))
+    terms = [Weighted(term.words, term.is_prefix) for term in asked.query(timezone.now()).asked]
+    first, last = max(0, entry.position - span), entry.position + span
+    found = Entry.objects.filter(
+        workspace=workspace,
+        session=entry.session_id,
+        epoch=entry.epoch,
+        position__gte=first,
+        position__lte=last + 1,
+    )
+    entries = list(found.order_by("position"))
+    note_page(request, workspace, "entries.read", seen_entries(one for one in entries if one.position <= last))
+    has_more = span < MOST_AROUND and (first > 0 or any(one.position > last for one in entries))
+    url = reverse("search-around", args=[slug, pk])
+    context = {
+        "workspace": workspace,
+        "entry": entry,
+        "entries": [(one, _in_short(one, terms)) for one in entries if one.position <= last],
+        "more_url": Asked(asked.q).address(url, span=str(span + 5)) if has_more else "",
+    }
+    return render_page(request, "memoryhub/search_around.html", context)
+
+
+def _in_short(entry: Entry, terms: list[Weighted]) -> dict[str, Any]:
+    found = passage(text_of("entry", entry), terms, length=AROUND_CHARS)
+    return {"pieces": visible(found.pieces), "has_before": found.has_before, "has_after": found.has_after}
+
+
+@require_GET
+def complete(request: HttpRequest, slug: str | None = None) -> HttpResponse:
+    """What can be put in where somebody types, as a list of options."""
+    place = place_of(request, slug)
+    text = request.GET.get("q", "")
+    cursor = number_of(request.GET.get("cursor"), digits=4)
+    found = offers(
+        place.scope,
+        text,
+        len(text) if cursor is None else cursor,
+        now=timezone.now(),
+        zone=timezone.get_current_timezone(),
+    )
+    return render_page(request, "memoryhub/search_offers.html", {"offers": found})

@@ -1,0 +1,40 @@
+"""Tables of either app, written as files for a spreadsheet."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from knowledge_app.services.rows import spreadsheet_columns as learnt
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.tables import Table
+from memoryhub.lib.tables.columns import Export, export_rows
+from sessions_app.models import Workspace
+from sessions_app.services import tables as said
+from sessions_app.services.audit import Actor, record
+
+EXPORTS: dict[str, Export] = {**learnt.EXPORTS, **said.EXPORTS}
+
+
+class UnknownTable(MemoryHubError):
+    code = "unknown_table"
+
+
+def export_table(table: str, rows: QuerySet[Any] | None = None, *, actor: Actor, now: datetime) -> Table:
+    """Return rows of a table, all by default, and say in the audit trail of each workspace that they were taken out.
+
+    Values of secrets are left out. Raises UnknownTable, and TableTooLarge beyond 50,000 rows or 10 MB of text.
+    """
+    export = EXPORTS.get(table)
+    if export is None:
+        raise UnknownTable(f"There is no table {table!r}. There are: {', '.join(EXPORTS)}.")
+    made = export_rows(export, export.model._default_manager.all() if rows is None else rows)
+    counts = Counter(row["workspace"] for row in made.rows)
+    for workspace in Workspace.objects.filter(slug__in=counts).order_by("pk"):
+        count = counts[workspace.slug]
+        text = f"{count:,} row{'' if count == 1 else 's'} of the table {table} exported"
+        record(actor, "rows.exported", "workspace", workspace.pk, text, at=now, workspace=workspace)
+    return made

@@ -1,0 +1,370 @@
+"""Judging the rows of a table that comes back: which row of the hub each is, and what it changes. Writes nothing."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from typing import Any
+
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.rows.derived import derive
+from knowledge_app.services.rows.edit_tables import TABLES
+from knowledge_app.services.rows.edits import apply_values
+from memoryhub.forgetting.rows import import_rules
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.gate import BadJSON, brief, decode_json
+from memoryhub.lib.layouts.grip import content_id
+from memoryhub.lib.tables import Table
+from memoryhub.spreadsheets import cells
+from sessions_app.models import Workspace
+from sessions_app.models.conversations import KEY_LENGTH
+
+BATCH_ROWS = 500
+MAX_ID_DIGITS = 18
+MASK = _("(hidden)")
+NO_SUCH_ROW = {
+    "knowledge": _("%(workspace)s has no knowledge entry %(id)s; to add the row as a new one, empty its id"),
+    "observations": _("%(workspace)s has no observation %(id)s; to add the row as a new one, empty its id"),
+    "key_values": _("%(workspace)s has no key-value %(id)s; to add the row as a new one, empty its id"),
+}
+ANOTHER_OWN_ID = {
+    "knowledge": _("%(column)s: knowledge entry %(id)s has %(own_id)s, for ever"),
+    "observations": _("%(column)s: observation %(id)s has %(own_id)s, for ever"),
+    "key_values": _("%(column)s: key-value %(id)s has %(own_id)s, for ever"),
+}
+Values = dict[str, Any]
+
+
+class WrongRow(MemoryHubError):
+    """A row that can't be taken, with the reason."""
+
+    code = "wrong_row"
+
+
+@dataclass
+class RowPlan:
+    """What becomes of one row, numbered from 1: new, changed, unchanged or wrong.
+
+    ``changes``: ``(column, before, after)``, secrets masked. ``notes``: what is taken otherwise than it stands;
+    ``errors``: why the row can't be taken.
+    """
+
+    number: int
+    outcome: str = "wrong"
+    label: str = ""
+    changes: list[tuple[str, Any, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Candidate:
+    """A row between the table and the hub: its cells as values, and the hub's row where it has one."""
+
+    plan: RowPlan
+    slug: str = ""
+    pk: int | None = None
+    own_id: str | None = None
+    is_secret: bool = False
+    values: Values = field(default_factory=dict)
+    workspace: Workspace | None = None
+    kept: Any = None
+
+
+@dataclass
+class Judged:
+    """All rows of a table with what each would do, and the unsaved instances: new ones, and changed ones."""
+
+    rows: list[RowPlan] = field(default_factory=list)
+    new: list[Any] = field(default_factory=list)
+    changed: list[Any] = field(default_factory=list)
+    fields: set[str] = field(default_factory=set)  # that changed ones differ in
+
+    @property
+    def counts(self) -> Counter[str]:
+        return Counter(row.outcome for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Taking:
+    """How a table is taken back: the agent's own id, and how each column is read.
+
+    ``first``: columns that count for new rows only, since the hub counts on. ``shown``: columns that are never taken.
+    """
+
+    own_id: str
+    readers: Mapping[str, cells.Reader]
+    first: Collection[str]
+    shown: Collection[str]
+    settle: Callable[[Candidate], None]
+
+    @property
+    def columns(self) -> list[str]:
+        return ["id", "workspace", self.own_id, *self.readers, *self.shown]
+
+
+def _settle_knowledge(row: Candidate) -> None:
+    """Take an unknown category as learned_fact, as imports do; an empty one leaves a known row's alone."""
+    category = row.values.get("category", "")
+    if category not in KnowledgeEntry.Category.values:
+        row.values.pop("category", None)
+        if row.kept is None or category:
+            row.values["category"] = KnowledgeEntry.Category.LEARNED_FACT.value
+            note = gettext("the category %(category)s is unknown; taken as learned_fact")
+            row.plan.notes.append(note % {"category": brief(category) or gettext("(none)")})
+    _settle_content(row)
+
+
+def _settle_observation(row: Candidate) -> None:
+    category = row.values.get("category", "")
+    if not category and row.kept is not None:
+        row.values.pop("category", None)
+    elif category not in Observation.Category.values:
+        words = gettext("the category %(category)s is none of finding, insight, lesson")
+        raise WrongRow(words % {"category": brief(category) or gettext("(none)")})
+    _settle_content(row)
+
+
+def _settle_content(row: Candidate) -> None:
+    if not row.values.get("content", "" if row.kept is None else "kept").strip():
+        raise WrongRow(gettext("it has no content"))
+
+
+def _settle_key_value(row: Candidate) -> None:
+    """A secret's value is left out of tables: where its cell is empty, it stays as it is."""
+    if not row.values.get("value"):
+        if row.kept is not None and row.kept.is_secret:
+            row.values.pop("value", None)
+            row.values.pop("is_json", None)
+            return
+        if row.kept is None and row.is_secret:
+            raise WrongRow(gettext("its value is a secret that tables leave out: give it, or take the row out"))
+    kept = row.kept or KeyValue()
+    if row.values.get("is_json", kept.is_json):
+        try:
+            decode_json(row.values.get("value", kept.value))
+        except BadJSON as error:
+            raise WrongRow(gettext("its value is no JSON, though is_json says so")) from error
+
+
+TAKING = {
+    "knowledge": Taking(
+        "content_id",
+        {
+            "category": cells.text,
+            "content": cells.text,
+            "source": cells.text,
+            "tags": cells.tags,
+            "access_count": cells.count,
+            "accessed_at": cells.moment,
+            "created_at": cells.moment,
+            "withdrawn_at": cells.moment,
+            "withdrawn_reason": cells.text,
+            "last_verified_at": cells.moment,
+            "review_by": cells.day,
+        },
+        ("access_count", "accessed_at"),
+        ("updated_at",),
+        _settle_knowledge,
+    ),
+    "observations": Taking(
+        "uid",
+        {
+            "category": cells.text,
+            "content": cells.text,
+            "source": cells.text,
+            "occurred_at": cells.moment,
+            "occurred_at_text": cells.text,
+            "access_count": cells.count,
+            "accessed_at": cells.moment,
+            "confirmation_count": cells.count,
+            "withdrawn_at": cells.moment,
+            "withdrawn_reason": cells.text,
+            "last_verified_at": cells.moment,
+            "review_by": cells.day,
+        },
+        ("access_count", "accessed_at", "confirmation_count"),
+        ("updated_at",),
+        _settle_observation,
+    ),
+    "key_values": Taking(
+        "key",
+        {"value": cells.text, "is_json": cells.flag, "withdrawn_at": cells.moment, "withdrawn_reason": cells.text},
+        (),
+        ("is_secret", "updated_at"),
+        _settle_key_value,
+    ),
+}
+
+
+def judge_table(table: str, rows: Table, *, zone: tzinfo, now: datetime, lock: bool = False) -> Judged:
+    """Judge each row of a table of knowledge entries, observations or key-values.
+
+    ``zone``: of times without one. ``lock``: for the transaction that goes on to write.
+    """
+    taking = TAKING[table]
+    candidates = [_read(taking, Candidate(RowPlan(number)), row, zone) for number, row in enumerate(rows.rows, 1)]
+    _place(candidates)
+    find = _Finder(table, taking, [row for row in candidates if not row.plan.errors], lock=lock)
+    judged = Judged([row.plan for row in candidates])
+    seen: dict[object, int] = {}
+    for row in candidates:
+        try:
+            if not row.plan.errors:
+                row.kept = find(row)
+                _only_once(seen, table, row)
+                taking.settle(row)
+                _apply(table, taking, row, judged, now)
+        except WrongRow as error:
+            row.plan.errors.append(error.message)
+    return judged
+
+
+def _place(candidates: Sequence[Candidate]) -> None:
+    """Find each row's workspace, in which nothing of it may have been forgotten."""
+    known = {found.slug: found for found in Workspace.objects.filter(slug__in={row.slug for row in candidates})}
+    rules = {slug: import_rules(found) for slug, found in known.items()}
+    for row in candidates:
+        row.workspace = known.get(row.slug)
+        forgotten = rules.get(row.slug)
+        if row.workspace is None:
+            missing = gettext("there is no workspace %(name)s") % {"name": brief(row.slug)}
+            row.plan.errors.append(missing if row.slug else gettext("it names no workspace"))
+        elif forgotten and forgotten.mentions([row.own_id, *row.values.values()]):
+            row.plan.errors.append(
+                gettext("it holds what was forgotten; an operator can allow it on the page of forgetting")
+            )
+
+
+def _read(taking: Taking, row: Candidate, given: Mapping[str, Any], zone: tzinfo) -> Candidate:
+    def cell(name: str, reader: cells.Reader) -> Any:
+        try:
+            return reader(given[name], zone)
+        except cells.BadCell as error:
+            row.plan.errors.append(f"{name}: {error.message}")
+            return ""
+
+    row.slug = cell("workspace", cells.text).strip() if "workspace" in given else ""
+    number = cell("id", cells.text).strip() if "id" in given else ""
+    if number.isdecimal() and len(number) <= MAX_ID_DIGITS:
+        row.pk = int(number)
+    elif number:
+        row.plan.errors.append(gettext("id: %(number)s is no number") % {"number": brief(number)})
+    row.own_id = cell(taking.own_id, cells.text) if taking.own_id in given else None
+    if row.own_id and len(row.own_id) > KEY_LENGTH:
+        too_long = gettext("%(column)s: longer than %(count)s characters")
+        row.plan.errors.append(too_long % {"column": taking.own_id, "count": KEY_LENGTH})
+    row.is_secret = bool(cell("is_secret", cells.flag)) if "is_secret" in given else False
+    row.values = {name: cell(name, reader) for name, reader in taking.readers.items() if name in given}
+    row.plan.label = brief(str(row.own_id if taking.own_id == "key" else row.values.get("content", "")))
+    return row
+
+
+class _Finder:
+    """The hub's rows that a table may mean, read in a few queries: by id, by the agent's id, by what they say."""
+
+    def __init__(self, table: str, taking: Taking, rows: Sequence[Candidate], *, lock: bool) -> None:
+        self.table, self.taking = table, taking
+        manager = TABLES[table].model._default_manager
+        found = manager.select_for_update() if lock else manager.all()
+        spaces = {row.workspace.pk: row.workspace for row in rows if row.workspace}
+        self.by_pk: dict[int, Any] = {}
+        for some in _batches({row.pk for row in rows if row.pk is not None}):
+            self.by_pk |= {kept.pk: kept for kept in found.filter(pk__in=some)}
+        self.by_own_id: dict[tuple[int, str], Any] = {}  # by workspace and id
+        self.by_identity: dict[tuple[int, str], Any] = {}
+        for pk in spaces:
+            here = [row for row in rows if row.workspace and row.workspace.pk == pk and row.pk is None]
+            says = {_identity(row) for row in here} if table == "knowledge" else set()
+            for some in _batches({row.own_id for row in here if row.own_id is not None} | says):
+                for kept in found.filter(workspace=pk, **{f"{taking.own_id}__in": some}):
+                    self.by_own_id[pk, getattr(kept, taking.own_id)] = self.by_pk.setdefault(kept.pk, kept)
+            for some in _batches(says):
+                living: Any = found.filter(workspace=pk, identity__in=some, withdrawn_at=None)
+                for kept in living.order_by("-id"):
+                    self.by_identity[pk, kept.identity] = self.by_pk.setdefault(kept.pk, kept)
+
+    def __call__(self, row: Candidate) -> Any:
+        """Return the row that the hub has, or None for a new one; its agent's id is settled then. Raises WrongRow."""
+        assert row.workspace is not None  # noqa: S101  rows without one are wrong already
+        kept = self._known(row, row.workspace)
+        if kept is not None:
+            kept.workspace = row.workspace  # at hand for whoever tells of it
+            return kept
+        if row.own_id is None and self.table == "key_values":
+            raise WrongRow(gettext("it has neither an id nor a key"))
+        if not row.own_id and self.table != "key_values":
+            row.own_id = _identity(row) if self.table == "knowledge" else str(uuid.uuid4())
+        return None
+
+    def _known(self, row: Candidate, workspace: Workspace) -> Any:
+        if row.pk is None:
+            says = (workspace.pk, _identity(row))
+            named = self.by_own_id.get((workspace.pk, row.own_id)) if row.own_id is not None else None
+            return named or self.by_identity.get(says) or (None if row.own_id else self.by_own_id.get(says))
+        kept = self.by_pk.get(row.pk)
+        if kept is None or kept.workspace_id != workspace.pk:
+            raise WrongRow(str(NO_SUCH_ROW[self.table]) % {"workspace": workspace.slug, "id": row.pk})
+        own_id = getattr(kept, self.taking.own_id)
+        if row.own_id not in (None, own_id) and (row.own_id or self.taking.own_id == "key"):
+            named = {"column": self.taking.own_id, "id": row.pk, "own_id": brief(own_id)}
+            raise WrongRow(str(ANOTHER_OWN_ID[self.table]) % named)
+        return kept
+
+
+def _batches(values: Collection[Any]) -> Iterator[list[Any]]:
+    ordered = sorted(values)
+    for start in range(0, len(ordered), BATCH_ROWS):
+        yield ordered[start : start + BATCH_ROWS]
+
+
+def _identity(row: Candidate) -> str:
+    """Return what makes two knowledge entries one, of the category that the row is going to have."""
+    category = row.values.get("category", "")
+    known = category if category in KnowledgeEntry.Category.values else KnowledgeEntry.Category.LEARNED_FACT.value
+    return content_id(known, row.values.get("content", ""))
+
+
+def _only_once(seen: dict[object, int], table: str, row: Candidate) -> None:
+    """A table has each row once, else it were left to chance which one counts. Raises WrongRow."""
+    places: list[object] = [row.kept.pk] if row.kept is not None else [(row.slug, "id", row.own_id)]
+    if row.kept is None and table == "knowledge":
+        places.append((row.slug, "says", _identity(row)))
+    for place in places:
+        if place in seen:
+            raise WrongRow(gettext("it is the same as row %(number)s") % {"number": seen[place]})
+        seen[place] = row.plan.number
+
+
+def _apply(table: str, taking: Taking, row: Candidate, judged: Judged, now: datetime) -> None:
+    was_secret = row.is_secret
+    if row.kept is None:
+        made: Any = TABLES[table].model(workspace=row.workspace, updated_at=now, **row.values)
+        derive(made)
+        setattr(made, taking.own_id, row.own_id)
+        judged.new.append(made)
+        row.plan.outcome = "new"
+        row.plan.changes = [(name, None, value) for name, value in row.values.items() if value not in ("", None, [])]
+    else:
+        made, was_secret = row.kept, was_secret or getattr(row.kept, "is_secret", False)
+        values = {name: value for name, value in row.values.items() if name not in taking.first}
+        before = apply_values(made, values)
+        row.plan.outcome = "changed" if before else "unchanged"
+        row.plan.changes = [(name, before[name], values[name]) for name in values if name in before]
+        if before:
+            made.updated_at = now
+            judged.changed.append(made)
+            judged.fields |= {*before, "updated_at"}
+    if was_secret or getattr(made, "is_secret", False):
+        row.plan.changes = [_masked(change) if change[0] == "value" else change for change in row.plan.changes]
+
+
+def _masked(change: tuple[str, Any, Any]) -> tuple[str, Any, Any]:
+    name, before, _after = change
+    return name, str(MASK) if before is not None else None, str(MASK)

@@ -1,0 +1,154 @@
+"""What a workspace would come to in the layout of a program, counted before anything is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import F, Q
+from django.utils.translation import gettext
+
+from knowledge_app.models import (
+    CachedResponse,
+    Fact,
+    HeldChange,
+    HistoryEntry,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryDocument,
+    MemoryRevision,
+    Observation,
+    TermRelation,
+)
+from memoryhub.graph.export import count_terms
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.layouts.file_names import is_own_name, session_names
+from memoryhub.lib.layouts.fits import ExportPlan, plan_layout
+from memoryhub.lib.layouts.snapshot import LAYOUTS
+from sessions_app.models import Entry, Run, Session, Workspace
+from sessions_app.services.export import count_summaries
+
+SHOWN = ("content", "tool_calls", "compressed", "timestamp", "role", "id", "tokenCount")  # of extra: held elsewhere
+KEPT_BY_NANOBOT = 1_000  # entries of its journal (formats.md section 2)
+
+
+class UnknownLayoutName(MemoryHubError):
+    code = "unknown_layout_name"
+
+
+def chosen_layout(workspace: Workspace, layout: str) -> str:
+    """Return the layout to write: ``auto`` (or "") is the workspace's own. Raises UnknownLayoutName."""
+    if layout in ("", "auto"):
+        is_current = workspace.layout == "nanobot" and workspace.layout_version == "0.3"
+        return "nanobot-current" if is_current else workspace.layout
+    if layout not in LAYOUTS:
+        words = gettext("There is no layout %(layout)s. Use one of %(layouts)s.")
+        raise UnknownLayoutName(words % {"layout": repr(layout), "layouts": ", ".join(LAYOUTS)})
+    return layout
+
+
+def plan_export(workspace: Workspace, layout: str) -> ExportPlan:
+    """Say what an export in a layout writes, converts and leaves out, with the help of counts.
+
+    Of the messages it reads the further fields. Raises UnknownLayoutName.
+    """
+    layout = chosen_layout(workspace, layout)
+    counts = _sessions(workspace, layout) | _entries(workspace) | _memory(workspace) | _rows(workspace)
+    return plan_layout(counts, layout, workspace.layout)
+
+
+def _sessions(workspace: Workspace, layout: str) -> dict[str, int]:
+    sessions = Session.objects.filter(workspace=workspace)
+    extras = sessions.exclude(extra={}).values_list("extra", flat=True)
+    names = session_names(sessions.values_list("key", flat=True), layout)
+    return {
+        "sessions": len(names),
+        "shared_names": sum(not is_own_name(key, name, layout) for key, name in names.items()),
+        "hidden_sessions": sessions.filter(is_visible_to_agent=False).count(),
+        "session_summaries": sessions.exclude(summary_text="").count(),
+        "pointers": sessions.filter(last_consolidated__gt=0).count(),
+        "titles": sessions.exclude(title="").count(),
+        "checkpoints": sum("checkpoint" in extra for extra in extras.iterator(chunk_size=2000)),
+        "summaries": count_summaries(workspace, with_earlier=layout == "hub"),
+    }
+
+
+def _entries(workspace: Workspace) -> dict[str, int]:
+    entries = Entry.objects.filter(workspace=workspace)
+    current = entries.filter(epoch=F("session__epoch"))
+    count = current.count()
+    calls = current.exclude(tool_calls=[]).count()
+    is_result = Q(kind="tool_result")
+    return {
+        "entries": count,
+        "earlier_entries": entries.count() - count,
+        "tool_calls": calls,
+        "tool_results": current.filter(is_result).count(),
+        "message_times": current.exclude(occurred_at=None).count(),
+        "typed_entries": current.filter(
+            Q(kind__in=("context", "summary")) | (is_result & ~Q(role="tool")) | Q(kind="tool_call", tool_calls=[])
+        ).count(),
+        **_further_fields(current.exclude(extra={}).values_list("extra", flat=True).iterator(chunk_size=2000)),
+    }
+
+
+def _further_fields(extras: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """Count messages with fields that only their own program knows, and those whose content is no single text."""
+    found: Counter[str] = Counter()
+    for extra in extras:
+        found["further_fields"] += any(_is_foreign(name, value) for name, value in extra.items())
+        found["message_parts"] += "content" in extra
+    return {"further_fields": found["further_fields"], "message_parts": found["message_parts"]}
+
+
+def _is_foreign(name: str, value: object) -> bool:
+    if name == "metadata" and isinstance(value, dict):
+        return bool(value.keys() - {"author"})
+    return name not in SHOWN
+
+
+def _memory(workspace: Workspace) -> dict[str, int]:
+    documents = MemoryDocument.objects.filter(workspace=workspace).exclude(head=None)
+    history = HistoryEntry.objects.filter(workspace=workspace, withdrawn_at=None)
+    count, document_count = history.count(), documents.count()
+    facts = Fact.objects.filter(workspace=workspace, died=None)
+    return {
+        "documents": document_count,
+        "other_documents": documents.exclude(name="MEMORY.md").count(),
+        "revisions": MemoryRevision.objects.filter(document__workspace=workspace).count() - document_count,
+        "marks": facts.filter(_is_marked() | Q(pinned=True)).count(),
+        "held_changes": HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING).count(),
+        "history": count,
+        "history_times": history.exclude(occurred_at=None).count(),
+        "history_without_time": history.filter(occurred_at=None).count(),
+        "history_sessions": history.exclude(session=None).count(),
+        "history_with_blank_lines": history.filter(content__contains="\n\n").count(),
+        "long_history": max(0, count - KEPT_BY_NANOBOT),
+        "runs": Run.objects.filter(workspace=workspace).count(),
+    }
+
+
+def _is_marked() -> Q:
+    return Q(last_verified_at__isnull=False) | Q(review_by__isnull=False)
+
+
+def _rows(workspace: Workspace) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    tables: list[tuple[str, Any]] = [
+        ("knowledge", KnowledgeEntry),
+        ("observations", Observation),
+        ("key_values", KeyValue),
+    ]
+    for kind, model in tables:
+        rows = model.objects.filter(workspace=workspace)
+        counts[kind] = rows.filter(withdrawn_at=None).count()
+        counts["withdrawn"] += rows.exclude(withdrawn_at=None).count()
+        if kind != "key_values":
+            counts["row_marks"] += rows.filter(_is_marked(), withdrawn_at=None).count()
+    counts["withdrawn"] += HistoryEntry.objects.filter(workspace=workspace).exclude(withdrawn_at=None).count()
+    counts["secrets"] = KeyValue.objects.filter(workspace=workspace, withdrawn_at=None, is_secret=True).count()
+    counts["cached_responses"] = CachedResponse.objects.filter(workspace=workspace).count()
+    counts["terms"] = count_terms(workspace)
+    counts["removed_relations"] = TermRelation.objects.filter(term__workspace=workspace, is_removed=True).count()
+    return dict(counts)

@@ -1,0 +1,270 @@
+"""A whole workspace out of the hub: as a folder, or as a zip archive, that a program or another hub takes in."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import IO
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.utils.translation import gettext
+
+from knowledge_app.services.rows.to_files import (
+    cached_records,
+    document_records,
+    history_records,
+    key_value_records,
+    knowledge_records,
+    observation_records,
+)
+from memoryhub.graph.export import graph_meta, graph_parts, graph_rows
+from memoryhub.jobs.progress import Step, nothing_told
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.layouts.fits import KINDS, ExportPlan
+from memoryhub.lib.layouts.hub import SETTINGS
+from memoryhub.lib.layouts.snapshot import WORDS, Snapshot
+from memoryhub.lib.layouts.write_folder import OutFile, write_folder
+from memoryhub.sync.export_plan import chosen_layout, plan_export
+from sessions_app.models import Session, SourceFile, Workspace
+from sessions_app.services.audit import Actor, record
+from sessions_app.services.export import all_sessions
+
+FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the earliest time of a zip archive: equal memory gives equal bytes
+_IDENTITY = re.compile(r"(?:^|/)sessions/([0-9a-f]{32})/")
+
+
+class ExportRefused(MemoryHubError):
+    """Nothing was written; the message says why and what to do."""
+
+    code = "export_refused"
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    """What was written, by kind and in how many files, and the plan that was followed."""
+
+    plan: ExportPlan
+    files: int
+    written: dict[str, int]
+
+
+def export_workspace(
+    workspace: Workspace,
+    dest: Path,
+    layout: str = "auto",
+    *,
+    actor: Actor,
+    now: datetime,
+    step: Step = nothing_told,
+) -> ExportReport:
+    """Write a workspace into a new or empty folder, or into a new archive where ``dest`` ends in .zip.
+
+    All or nothing: a folder beside ``dest`` is filled and takes its place at the end. Modes are 700 for folders and
+    600 for files. ``step`` hears of rows written, and may break it off. Raises UnknownLayoutName, ExportRefused.
+    """
+    layout = chosen_layout(workspace, layout)
+    dest = _free_place(dest)
+    if dest.suffix.lower() == ".zip":
+        with _beside(dest, is_folder=False) as place:
+            with place.open("wb") as out:
+                report = _write_zip(workspace, layout, out, step)
+                _settle(out)
+            _take_place(place, dest)
+    else:
+        with _beside(dest, is_folder=True) as place:
+            report = _write(workspace, layout, lambda file: _write_file(place, file), step)
+            _take_place(place, dest)
+    _note(workspace, report, actor, now)
+    return report
+
+
+def write_archive(
+    workspace: Workspace,
+    layout: str,
+    out: IO[bytes],
+    *,
+    actor: Actor,
+    now: datetime,
+    step: Step = nothing_told,
+) -> ExportReport:
+    """Write a workspace as a zip archive into an open binary file, one of its files at a time.
+
+    ``step`` hears of rows written, and may break it off. Raises UnknownLayoutName, ExportRefused.
+    """
+    report = _write_zip(workspace, chosen_layout(workspace, layout), out, step)
+    _note(workspace, report, actor, now)
+    return report
+
+
+def _write_zip(workspace: Workspace, layout: str, out: IO[bytes], step: Step) -> ExportReport:
+    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+
+        def add(file: OutFile) -> None:
+            info = ZipInfo(file.path, FIRST_DAY)
+            info.external_attr = 0o600 << 16
+            info.compress_type = ZIP_DEFLATED
+            with archive.open(info, "w") as packed:
+                for chunk in file.chunks():
+                    packed.write(chunk)
+
+        return _write(workspace, layout, add, step)
+
+
+def _write(workspace: Workspace, layout: str, take: Callable[[OutFile], None], step: Step) -> ExportReport:
+    plan = plan_export(workspace, layout)
+    if not plan.written:
+        words = gettext("%(program)s has no place for what this workspace remembers. Choose another layout.")
+        raise ExportRefused(words % {"program": WORDS[layout]})
+    written: Counter[str] = Counter()
+    total = sum(part.count for part in plan.written)
+    count = 0
+    step(0, total, "")
+    for file in write_folder(_snapshot(workspace, layout), layout, written):
+        look = partial(_look, step, written, total, file.path)
+        take(replace(file, parts=_watched(file.parts, look)))
+        look()
+        count += 1
+    return ExportReport(plan, count, {kind: written[kind] for kind in KINDS if written[kind]})
+
+
+def _look(step: Step, written: Counter[str], total: int, path: str) -> None:
+    step(min(written.total(), total), total, path)
+
+
+def _watched(parts: Iterable[str], look: Callable[[], None]) -> Iterator[str]:
+    for part in parts:
+        look()
+        yield part
+
+
+def _snapshot(workspace: Workspace, layout: str) -> Snapshot:
+    """Return the workspace's rows as records that are read from the database as they are written."""
+    return Snapshot(
+        program=workspace.layout,
+        program_version=workspace.layout_version,
+        identity=_identity(workspace),
+        made_at=workspace.created_at,
+        keys=list(Session.objects.filter(workspace=workspace).values_list("key", flat=True)),
+        sessions=all_sessions(workspace, with_earlier=layout == "hub"),
+        documents=document_records(workspace),
+        history=history_records(workspace),
+        knowledge=knowledge_records(workspace),
+        observations=observation_records(workspace),
+        key_values=key_value_records(workspace),
+        cached=cached_records(workspace),
+        graph=graph_parts(workspace),
+        graph_meta=graph_meta(workspace),
+        graph_rows=graph_rows(workspace),
+        settings={name: getattr(workspace, name) for name in SETTINGS},
+        zone=ZoneInfo(settings.TIME_ZONE),
+    )
+
+
+def _identity(workspace: Workspace) -> str:
+    """Return the id by which nanobot 0.3 finds a workspace's sessions: its own, or one made of the name."""
+    paths = SourceFile.objects.filter(workspace=workspace, kind="session").order_by("path")
+    for path in paths.values_list("path", flat=True).iterator():
+        if found := _IDENTITY.search(path):
+            return found.group(1)
+    return hashlib.sha256(f"memoryhub:{workspace.slug}".encode()).hexdigest()[:32]
+
+
+def _free_place(dest: Path) -> Path:
+    """Return where to write. Raises ExportRefused for a place that is taken, or that an agent or the hub lives in."""
+    place = dest.expanduser().resolve()
+    if place.exists() and not (place.is_dir() and not any(place.iterdir())):
+        raise ExportRefused(f"{dest} is there already. Name a new or an empty folder, or a new .zip file.")
+    if place.exists() and place.suffix.lower() == ".zip":
+        raise ExportRefused(f"{dest} is a folder. Name a new .zip file.")
+    if not place.parent.is_dir():
+        raise ExportRefused(f"There is no folder {dest.parent}. Make it first.")
+    if place.is_relative_to(settings.MEMORYHUB_HOME.resolve()):
+        raise ExportRefused("This is MemoryHub's own data folder. Name another place.")
+    for path in Workspace.objects.exclude(path="").values_list("path", flat=True):
+        home = Path(path).resolve()
+        if place.is_relative_to(home) or home.is_relative_to(place):
+            raise ExportRefused(f"{dest} is, holds or lies in a folder that an agent lives in. Name another place.")
+    return place
+
+
+@contextmanager
+def _beside(dest: Path, *, is_folder: bool) -> Iterator[Path]:
+    """Yield a new place in the folder of ``dest``; what is left of it goes, whatever happens."""
+    holder: Path | None = None
+    try:
+        holder = Path(tempfile.mkdtemp(prefix=".memoryhub-export-", dir=dest.parent))
+        place = holder / "export"
+        if is_folder:
+            place.mkdir(mode=0o700)
+        yield place
+    except OSError as error:
+        raise ExportRefused(f"{dest} can't be written: {error.strerror}. Nothing was left behind.") from error
+    finally:
+        if holder:
+            shutil.rmtree(holder, ignore_errors=True)
+
+
+def _write_file(folder: Path, file: OutFile) -> None:
+    path = folder / file.path
+    if ".." in Path(file.path).parts or not path.resolve().is_relative_to(folder.resolve()):
+        raise ExportRefused("A file's name leads out of the folder.")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(handle, "wb") as out:
+        for chunk in file.chunks():
+            out.write(chunk)
+        _settle(out)
+
+
+def _settle(out: IO[bytes]) -> None:
+    out.flush()
+    os.fsync(out.fileno())
+
+
+def _take_place(place: Path, dest: Path) -> None:
+    """Move what was written to where it belongs: at once, and never over something that came there meanwhile."""
+    if place.is_dir():
+        for folder, _, _ in os.walk(place):
+            Path(folder).chmod(0o700)
+            _settle_folder(Path(folder))
+        place.rename(dest)  # refused by the system where dest is a file, or a folder that isn't empty
+    else:
+        place.chmod(0o600)
+        try:
+            dest.hardlink_to(place)  # refused as well, where dest is there
+        except PermissionError:  # a file system without hard links
+            place.rename(dest)
+    _settle_folder(dest.parent)
+
+
+def _settle_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _note(workspace: Workspace, report: ExportReport, actor: Actor, now: datetime) -> None:
+    record(
+        actor,
+        "workspace.exported",
+        "workspace",
+        workspace.pk,
+        f"The workspace was exported for {WORDS[report.plan.layout]}: {report.files:,} files",
+        at=now,
+        workspace=workspace,
+        detail={"layout": report.plan.layout, "files": report.files, "written": report.written},
+    )

@@ -1,0 +1,82 @@
+""""""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from memoryhub.sync.importing import is_below_roots
+from sessions_app.models import Workspace
+
+LAYOUTS = [("auto", _("Find out")), *((layout.value, layout.label) for layout in Workspace.Layout if layout != "hub")]
+
+
+UPLOAD_SUFFIXES = (".zip", ".tar.gz", ".tgz", ".json")
+
+
+MAX_UPLOAD_BYTES = 100 * 2**20
+
+
+class ImportForm(forms.Form):
+    """A folder on the hub's machine, or an uploaded archive or export."""
+
+    path = forms.CharField(
+        required=False,
+        max_length=4000,
+        label=_("Folder"),
+        help_text=_("Where the agent keeps its memory, for example ~/.nanobot. It is only read."),
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false", "placeholder": "~/.nanobot"}),
+    )
+    upload = forms.FileField(
+        required=False,
+        label=_("or a file"),
+        help_text=_("A .zip or .tar.gz of such a folder, or an AgTerm export (.json), up to 100 MB."),
+    )
+    name = forms.CharField(
+        required=False,
+        max_length=200,
+        label=_("Name"),
+        help_text=_("What to call this workspace. Empty: the folder's name."),
+    )
+    layout = forms.ChoiceField(
+        choices=LAYOUTS, initial="auto", required=False, label=_("Layout"), help_text=_("Which program wrote it.")
+    )
+
+    def clean_path(self) -> str:
+        text = str(self.cleaned_data["path"]).strip()
+        if not text:
+            return ""
+        path = Path(text).expanduser()
+        if "\x00" in text or not path.is_absolute():
+            raise forms.ValidationError(gettext("Give the whole path, from / or ~ on."))
+        if not is_below_roots(path):
+            roots = ", ".join(str(root) for root in settings.MEMORYHUB_ROOTS) or gettext("no folder at all")
+            refusal = gettext(
+                "Pages may import below %(roots)s only. To allow another folder, name it in MEMORYHUB_ROOTS, "
+                "or import it with the command import_workspace."
+            )
+            raise forms.ValidationError(refusal % {"roots": roots})
+        if not path.exists():
+            raise forms.ValidationError(gettext("There is nothing at this path, or the hub may not look into it."))
+        return str(path.resolve())
+
+    def clean_upload(self) -> Any:
+        upload = self.cleaned_data["upload"]
+        if upload and not upload.name.lower().endswith(UPLOAD_SUFFIXES):
+            raise forms.ValidationError(gettext("This is neither a .zip, a .tar.gz nor a .json file."))
+        if upload and upload.size > MAX_UPLOAD_BYTES:
+            raise forms.ValidationError(
+                gettext("This file is larger than 100 MB. Import the folder by its path instead.")
+            )
+        return upload
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean() or self.cleaned_data
+        if not self.errors and bool(values.get("path")) == bool(values.get("upload")):
+            raise forms.ValidationError(gettext("Give a folder or a file, one of the two."))
+        return values

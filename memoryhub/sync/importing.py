@@ -1,0 +1,317 @@
+"""Importing an agent's folder: from files to rows, one source file at a time, safe to repeat."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import transaction
+from filelock import FileLock, Timeout
+
+from knowledge_app.services.documents.history import take_history
+from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.rows.from_files import take_cached, take_key_values, take_knowledge, take_observations
+from memoryhub.forgetting.forget import shown_path, without_forgotten
+from memoryhub.graph.graph import take_graph
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.folder import Folder, FolderMissing
+from memoryhub.lib.layouts.archive import extract_archive
+from memoryhub.lib.layouts.detect import detect
+from memoryhub.lib.layouts.read import count_files, read_folder
+from memoryhub.lib.layouts.records import (
+    CachedResponseRecord,
+    DocumentRecord,
+    FileRead,
+    Found,
+    GraphRecord,
+    HistoryLog,
+    KeyValueRecord,
+    KnowledgeRecord,
+    ObservationRecord,
+    SessionRecord,
+)
+from memoryhub.lib.tally import Tally
+from sessions_app.models import SourceFile, Workspace
+from sessions_app.models.workspaces import WRITTEN_BACK
+from sessions_app.services.audit import Actor, record
+from sessions_app.services.importing import take_session
+from sessions_app.services.model_choice import embedding_settings_for
+from sessions_app.services.sources import find_source, mark_missing, note_source, path_hash
+from sessions_app.services.workspaces import free_slug
+
+Progress = Callable[[int, int, str], None]  # files done, of how many, and the one at hand
+ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
+PARTS_OF_AGENTS = ("sessions", "memory", "state", "workspace")
+
+
+class ImportRefused(MemoryHubError):
+    """The folder may not, or can't now, be imported; the message says why and what to do."""
+
+    code = "import_refused"
+
+
+class ImportCancelled(MemoryHubError):
+    """Somebody asked that the import ends; what was taken stays."""
+
+    code = "import_cancelled"
+
+
+@dataclass
+class ImportResult:
+    """What an import came to. ``workspace`` has no primary key after a dry run of a new folder.
+
+    ``broken_off``: how far it came, in words, where it was cancelled.
+    """
+
+    workspace: Workspace
+    found: Found
+    tally: Tally = field(default_factory=Tally)
+    broken_off: str = ""
+
+
+def import_workspace(
+    path: Path,
+    *,
+    actor: Actor,
+    now: datetime,
+    name: str = "",
+    layout: str = "auto",
+    dry_run: bool = False,
+    progress: Progress = lambda _done, _all, _file: None,
+) -> ImportResult:
+    """Import an agent's folder, an AgTerm export or an archive of either into its workspace.
+
+    The workspace is the one that was imported from the same path before, else a new one. Each source file is one
+    transaction. Nothing in the hub is ever deleted for what a file lacks; a second import adds and changes nothing.
+    ``progress`` hears of each file that is done, and last that all are; where it raises ImportCancelled, the import
+    ends there, and no file counts as missing. Raises FolderMissing (and marks a known workspace as
+    unavailable), UnknownLayout, BadArchive, ImportRefused.
+    """
+    path = own_path(path)
+    with one_at_a_time(path), opened_source(path, now) as (folder, only):
+        found = detect(folder, layout, only=only)
+        workspace = workspace_for(path, name, found, now, dry_run=dry_run)
+        result = ImportResult(workspace, found)
+        file_count = count_files(folder, found, only=only)
+        zone = ZoneInfo(settings.TIME_ZONE)
+        done = 0
+        try:
+            for done, read in enumerate(read_folder(folder, found, zone=zone, only=only), 1):
+                result.tally.include(take_file(workspace, read, now, dry_run=dry_run))
+                progress(done, max(file_count, done), read.path)
+            if done < file_count:  # some files held no memory
+                progress(done, done, "")
+        except ImportCancelled as error:
+            result.broken_off = error.message
+        if not dry_run:
+            _finish(result, actor, now)
+    return result
+
+
+def is_below_roots(path: Path) -> bool:
+    """Tell whether a page may import this path: below a configured root, after links are resolved."""
+    resolved = path.expanduser().resolve()
+    roots = [root.resolve() for root in settings.MEMORYHUB_ROOTS]
+    return any(resolved.is_relative_to(root) for root in roots) and not _is_ours(resolved)
+
+
+def own_path(path: Path) -> Path:
+    resolved = path.expanduser().resolve()
+    if _is_ours(resolved):
+        raise ImportRefused("This is MemoryHub's own data folder, not an agent's.")
+    return resolved
+
+
+def _is_ours(resolved: Path) -> bool:
+    home = settings.MEMORYHUB_HOME.resolve()
+    return resolved.is_relative_to(home) and not resolved.is_relative_to(home / "agents")
+
+
+@contextmanager
+def one_at_a_time(path: Path, *, patience: float = 0) -> Iterator[None]:
+    """Hold the lock of a folder, waiting ``patience`` seconds for who has it. Raises ImportRefused."""
+    locks = settings.MEMORYHUB_HOME / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(locks / f"import-{path_hash(str(path))[:16]}.lock", timeout=patience)
+    try:
+        with lock:
+            yield
+    except Timeout as error:
+        raise ImportRefused("This folder is being imported already. Wait until that import is done.") from error
+
+
+@contextmanager
+def opened_source(path: Path, now: datetime) -> Iterator[tuple[Folder, str]]:
+    """Open a folder, a single file's folder with the file's name, or an archive unpacked to a private place."""
+    quiet = settings.MEMORYHUB_QUIET_SECONDS
+    if path.is_file() and path.name.lower().endswith(ARCHIVE_SUFFIXES):
+        unpacked = Path(tempfile.mkdtemp(prefix="memoryhub-archive-"))
+        try:
+            extract_archive(path, unpacked / "contents")
+            with Folder(_only_folder(unpacked / "contents"), quiet_seconds=0) as folder:
+                yield folder, ""
+        finally:
+            shutil.rmtree(unpacked, ignore_errors=True)
+    elif path.is_file():
+        with Folder(path.parent, quiet_seconds=quiet) as folder:
+            yield folder, path.name
+    else:
+        try:
+            folder = Folder(path, quiet_seconds=quiet)
+        except FolderMissing:
+            Workspace.objects.filter(path=str(path), unavailable_since=None).update(unavailable_since=now)
+            raise
+        with folder:
+            yield folder, ""
+
+
+def _only_folder(unpacked: Path) -> Path:
+    """An archive usually holds one folder, and that is the agent's, unless it is a part of one."""
+    children = list(unpacked.iterdir())
+    is_wrapper = len(children) == 1 and children[0].is_dir() and children[0].name not in PARTS_OF_AGENTS
+    return children[0] if is_wrapper else unpacked
+
+
+def workspace_for(path: Path, name: str, found: Found, now: datetime, *, dry_run: bool) -> Workspace:
+    known = Workspace.objects.filter(path=str(path)).first()
+    name = name or (known.name if known else _name_of(path))
+    facts: dict[str, Any] = {
+        "layout": found.program or found.layout,
+        "layout_version": found.version,
+        "unavailable_since": None,
+    }
+    if known:
+        if found.layout not in WRITTEN_BACK:
+            facts["write_back"] = False
+        changed = [key for key, value in facts.items() if getattr(known, key) != value]
+        for key in changed:
+            setattr(known, key, facts[key])
+        if changed and not dry_run:
+            known.save(update_fields=changed)
+        return known
+    workspace = Workspace(name=name, path=str(path), created_at=now, updated_at=now, **facts)
+    workspace.consolidation_style = "grip" if facts["layout"] == "grip" else "nanobot"
+    workspace.auto_compress = False  # its agent folds for itself; an operator may turn it on
+    for key, value in found.settings.items():
+        setattr(workspace, key, value)
+    if not dry_run:
+        with transaction.atomic():
+            workspace.slug = free_slug(name)
+            workspace.save()
+    return workspace
+
+
+def _name_of(path: Path) -> str:
+    names = [part for part in path.parts if part != "workspace"]
+    return names[-1].lstrip(".") or "workspace"
+
+
+def take_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
+    """Take all items of one source file, and note the file: one transaction."""
+    if dry_run:
+        allowed = without_forgotten(workspace, read)
+        tally = Tally(problems=list(allowed.problems))
+        _take_items(workspace, allowed, tally, now, dry_run=True)
+        return tally
+    with transaction.atomic():
+        Workspace.objects.select_for_update().get(pk=workspace.pk)  # nothing is forgotten meanwhile
+        allowed, shown = without_forgotten(workspace, read), shown_path(workspace, read)
+        if _is_our_own(workspace, read):
+            allowed = replace(allowed, items=[])
+        tally = Tally(problems=list(allowed.problems))
+        source = _take_items(workspace, allowed, tally, now, dry_run=False)
+        tally.problems = [
+            replace(problem, file=shown) if problem.file == read.path else problem for problem in tally.problems
+        ]
+        row = note_source(workspace, allowed, source, tally.problems, now)
+        if shown != read.path:
+            SourceFile.objects.filter(pk=row.pk).update(path=shown)
+    return tally
+
+
+def _is_our_own(workspace: Workspace, read: FileRead) -> bool:
+    """Tell whether a file is as the hub wrote it, so that it says nothing of what the agent knows."""
+    row = find_source(workspace, read.path) if read.kind == "knowledge" else None
+    return row is not None and read.facts is not None and row.extra.get("written") == read.facts.sha256
+
+
+def _take_items(
+    workspace: Workspace, read: FileRead, tally: Tally, now: datetime, *, dry_run: bool
+) -> SourceFile | None:
+    source = None
+    for item in read.items:
+        if isinstance(item, SessionRecord):
+            taken, source = take_session(workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run)
+            tally.include(taken)
+        elif isinstance(item, DocumentRecord):
+            tally.include(take_document(workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run))
+        elif isinstance(item, HistoryLog):
+            tally.include(take_history(workspace=workspace, log=item, path=read.path, now=now, dry_run=dry_run))
+        elif isinstance(item, GraphRecord):
+            has_own = embedding_settings_for(workspace) is not None
+            taken = take_graph(
+                workspace=workspace, graph=item, path=read.path, now=now, dry_run=dry_run, has_own=has_own
+            )
+            tally.include(taken)
+    tally.include(_take_rows(workspace, read, now, dry_run=dry_run))
+    return source
+
+
+def _take_rows(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
+    """Take the items that are rows of their own, all of one kind at once."""
+    tally = Tally()
+    knowledge = [item for item in read.items if isinstance(item, KnowledgeRecord)]
+    observations = [item for item in read.items if isinstance(item, ObservationRecord)]
+    key_values = [item for item in read.items if isinstance(item, KeyValueRecord)]
+    cached = [item for item in read.items if isinstance(item, CachedResponseRecord)]
+    if knowledge:
+        tally.include(take_knowledge(workspace, knowledge, path=read.path, now=now, dry_run=dry_run))
+    if observations:
+        tally.include(take_observations(workspace, observations, path=read.path, now=now, dry_run=dry_run))
+    if key_values:
+        tally.include(take_key_values(workspace, key_values, path=read.path, now=now, dry_run=dry_run))
+    if cached:
+        tally.include(take_cached(workspace, cached, path=read.path, now=now, dry_run=dry_run))
+    return tally
+
+
+def _finish(result: ImportResult, actor: Actor, now: datetime) -> None:
+    workspace, tally = result.workspace, result.tally
+    with transaction.atomic():
+        if not (result.broken_off or workspace.path.lower().endswith(ARCHIVE_SUFFIXES)):
+            tally.problems += mark_missing(workspace, now)
+        if not (+tally.added or +tally.updated):
+            return
+        Workspace.objects.filter(pk=workspace.pk).update(updated_at=now)
+        record(
+            actor,
+            "workspace.imported",
+            "workspace",
+            workspace.pk,
+            import_sentence(tally),
+            at=now,
+            workspace=workspace,
+            detail={"added": dict(tally.added), "updated": dict(tally.updated), "problems": len(tally.problems)},
+        )
+
+
+def import_sentence(tally: Tally) -> str:
+    def listed(counts: dict[str, int]) -> str:
+        return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in counts.items() if count)
+
+    parts = [
+        f"{word} {listed(counts)}"
+        for word, counts in (("added", tally.added), ("updated", tally.updated))
+        if listed(counts)
+    ]
+    count = len(tally.problems)
+    parts += [f"{count} {'thing' if count == 1 else 'things'} to look at"] if count else []
+    return f"Imported: {'; '.join(parts) or 'nothing new'}"

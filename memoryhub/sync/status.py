@@ -1,0 +1,107 @@
+"""How it stands between a workspace and its agent's folder, file by file, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from knowledge_app.models import HeldChange, KnowledgeEntry, MemoryDocument
+from knowledge_app.services.documents.pending_writes import blocking
+from knowledge_app.services.rows.knowledge_json import knowledge_mark
+from memoryhub.lib.diff import DiffLine, diff_lines
+from memoryhub.sync.write_back import KNOWLEDGE, PLACES
+from sessions_app.models import SourceFile, SyncState, Workspace
+
+Standing = Literal["in_step", "ahead", "held", "missing", "refused"]
+WORDS: dict[Standing, Promise | str] = {
+    "in_step": _("in step"),
+    "ahead": _("the hub is ahead"),
+    "held": _("held for review"),
+    "missing": _("missing in the folder"),
+    "refused": _("can't be written"),
+}
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """A file that the hub may write: how it stands, why, and the document and held change where there are such."""
+
+    path: str
+    kind: str
+    standing: Standing
+    note: str = ""
+    document: MemoryDocument | None = None
+    held: HeldChange | None = None
+
+    @property
+    def words(self) -> str:
+        return str(WORDS[self.standing])
+
+
+def written_files(workspace: Workspace) -> list[FileStatus]:
+    """Return the files of a workspace's folder that the hub may write, memory documents first. Four queries."""
+    places = PLACES.get(workspace.layout, {}) if workspace.path else {}
+    if not places:
+        return []
+    state = SyncState.objects.filter(workspace=workspace).first()
+    refused = state.unwritten if state else {}
+    gone = set(
+        SourceFile.objects.filter(workspace=workspace, status=SourceFile.Status.MISSING).values_list(
+            "path", flat=True
+        )
+    )
+    held = {change.document_id: change for change in blocking().filter(workspace=workspace).order_by("-id")}
+    rows = MemoryDocument.objects.filter(workspace=workspace, name__in=places, head__isnull=False)
+    files = [
+        _document(row, row.path or places[row.name], held.get(row.pk), refused, gone)
+        for row in rows.select_related("head", "synced_revision").order_by("id")
+    ]
+    if workspace.layout == "grip":
+        files += _knowledge(workspace, state, refused)
+    return files
+
+
+def _document(
+    row: MemoryDocument, path: str, held: HeldChange | None, refused: dict[str, str], gone: set[str]
+) -> FileStatus:
+    if held is not None:
+        return FileStatus(path, "document", "held", held.reason, row, held)
+    if row.head_id != row.synced_revision_id:
+        standing: Standing = "refused" if path in refused else "ahead"
+        return FileStatus(path, "document", standing, refused.get(path, ""), row)
+    return FileStatus(path, "document", "missing" if path in gone else "in_step", "", row)
+
+
+def _knowledge(workspace: Workspace, state: SyncState | None, refused: dict[str, str]) -> list[FileStatus]:
+    source = SourceFile.objects.filter(workspace=workspace, kind="knowledge").order_by("id").first()
+    path = source.path if source else KNOWLEDGE
+    why = refused.get(path, "")
+    if why:
+        return [FileStatus(path, "knowledge", "refused", why)]
+    rows = KnowledgeEntry.objects.filter(workspace=workspace)
+    if source is None and not rows.exists():
+        return []
+    is_compared = state is not None and state.knowledge_mark == knowledge_mark(workspace)
+    corrected = rows.filter(withdrawn_at=None).exclude(corrected={}, awaits_file_since=None)
+    withdrawn = rows.filter(awaits_file_since=None).exclude(withdrawn_at=None)
+    if not is_compared and (corrected.exists() or withdrawn.exists()):
+        return [FileStatus(path, "knowledge", "ahead")]
+    is_gone = source is not None and source.status == SourceFile.Status.MISSING
+    return [FileStatus(path, "knowledge", "missing" if is_gone else "in_step")]
+
+
+def waiting_files(workspace: Workspace) -> list[FileStatus]:
+    """Return the files that the hub is ahead of."""
+    return [file for file in written_files(workspace) if file.standing in ("ahead", "refused")]
+
+
+def first_difference(files: list[FileStatus]) -> tuple[FileStatus, list[DiffLine]] | None:
+    """Return the first document that waits to be written, and what would change in its file, if there is one."""
+    for file in files:
+        if file.standing == "ahead" and file.document and file.document.head:
+            synced = file.document.synced_revision
+            return file, diff_lines(synced.content if synced else "", file.document.head.content)
+    return None

@@ -1,0 +1,207 @@
+"""Keeping a workspace and its agent's live folder in step: take what is new there, then write what is new here.
+
+Safe to repeat, and cheap where nothing changed: files are looked at and not read. Nothing that the hub has is ever
+deleted for what a folder lacks, and no session's file is ever written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from knowledge_app.models import MemoryDocument
+from knowledge_app.services.documents.outside_edits import hold_emptied
+from knowledge_app.services.documents.revisions import StaleBase
+from knowledge_app.services.rows.knowledge_json import knowledge_mark
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.folder import Folder, FolderMissing
+from memoryhub.lib.layouts.detect import detect
+from memoryhub.lib.layouts.hub import MANIFEST
+from memoryhub.lib.layouts.read import count_files, read_folder
+from memoryhub.lib.layouts.records import FileRead, Found, Problem
+from memoryhub.lib.tally import Tally
+from memoryhub.sync.importing import import_sentence, one_at_a_time, own_path, take_file, workspace_for
+from memoryhub.sync.write_back import FileWritten, settle_files, write_files
+from sessions_app.models import SourceFile, Workspace
+from sessions_app.services.audit import Actor, record
+from sessions_app.services.syncing import CannotSync, Outcome, note_failure, note_success
+
+PATIENCE_SECONDS = 20.0  # for an import of the same folder
+EMPTY = hashlib.sha256(b"").hexdigest()
+GONE = Problem("", None, "was here earlier and is gone", "all that came from it is kept", "held")
+
+
+@dataclass
+class SyncResult:
+    """What one sync came to: ``tally`` of the way in, ``written`` of the way out; ``copies_left`` of files that were
+    replaced are not quiet yet and want another sync."""
+
+    workspace: Workspace
+    found: Found
+    tally: Tally = field(default_factory=Tally)
+    written: list[FileWritten] = field(default_factory=list)
+    lag_seconds: float | None = None
+    copies_left: int = 0
+
+    @property
+    def has_changed(self) -> bool:
+        return bool(+self.tally.added or +self.tally.updated or any(one.verdict == "written" for one in self.written))
+
+
+def sync_workspace(
+    workspace: Workspace, *, actor: Actor, now: datetime, full: bool = False, wait: bool = True
+) -> SyncResult:
+    """Take what is new in a workspace's folder, then write what the hub has newer, where that is switched on.
+
+    ``full`` reads every file again, even one that looks as it did. ``wait`` false leaves copies of replaced files
+    that are not quiet yet to the next sync. How it went is kept with the workspace. Raises CannotSync, FolderMissing
+    (and marks the workspace as unavailable), UnknownLayout, ImportRefused while the folder is being imported.
+    """
+    path = Path(workspace.path)
+    if not workspace.path or path.is_file():
+        raise CannotSync("Only a folder can be kept in step, not a file or an archive.")
+    try:
+        with one_at_a_time(own_path(path), patience=PATIENCE_SECONDS if wait else 0):
+            result = _sync(workspace, path, actor, now, full=full, wait=wait)
+    except MemoryHubError as error:
+        note_failure(workspace, error, started_at=now, now=timezone.now())
+        raise
+    note_success(workspace, _outcome(result), started_at=now, now=max(now, timezone.now()))
+    return result
+
+
+def _sync(workspace: Workspace, path: Path, actor: Actor, now: datetime, *, full: bool, wait: bool) -> SyncResult:
+    try:
+        with Folder(path, quiet_seconds=settings.MEMORYHUB_QUIET_SECONDS) as folder:
+            is_export = folder.exists(MANIFEST)  # of a hub, whatever program its memory is from
+            found = detect(folder, "auto" if is_export else workspace.layout)
+            _refuse_emptied(folder, found, workspace)
+            workspace = workspace_for(path, "", found, now, dry_run=False)
+            result = SyncResult(workspace, found)
+            settle_files(folder, found, workspace, now, wait=wait)
+            _take(folder, result, actor, now, full=full)
+            if workspace.write_back:
+                result.written = write_files(folder, found, workspace, actor=actor, now=now)
+            result.copies_left = settle_files(folder, found, workspace, now, wait=wait)
+    except FolderMissing:
+        Workspace.objects.filter(pk=workspace.pk, unavailable_since=None).update(unavailable_since=now)
+        raise
+    return result
+
+
+def _refuse_emptied(folder: Folder, found: Found, workspace: Workspace) -> None:
+    """A folder with no memory, where there was some, is one that isn't mounted, or was put in the place of it."""
+    known = SourceFile.objects.filter(workspace=workspace, content_hash__gt="").values_list("path", flat=True)
+    if known and not any(folder.exists(path) for path in known) and not count_files(folder, found):
+        raise FolderMissing(
+            f"Nothing of what was read in {folder.path} is there any more: is its disk mounted? The hub keeps all."
+        )
+
+
+def _take(folder: Folder, result: SyncResult, actor: Actor, now: datetime, *, full: bool) -> None:
+    workspace = result.workspace
+    rows = {row.path: row for row in SourceFile.objects.filter(workspace=workspace)}
+    if not full:
+        folder.pass_over({path: row.stamp for path, row in rows.items() if _may_pass_over(row)})
+    seen: set[str] = set()
+    for read in read_folder(folder, result.found, zone=ZoneInfo(settings.TIME_ZONE)):
+        seen.add(read.path)
+        row = rows.get(read.path)
+        if read.is_skipped or (read.facts is None and _is_told(row, read)):
+            result.tally.unchanged["files"] += 1
+            continue
+        if _stays_empty(row, read, now):
+            _ask_about_empty(workspace, read, result.tally, now)
+            continue
+        _take_one(result, read, now)
+    folder.pass_over({})
+    _note_missing(workspace, [row for path, row in rows.items() if path not in seen], result.tally)
+    _note_taken(result, actor, now)
+
+
+def _may_pass_over(row: SourceFile) -> bool:
+    """Tell whether a file that looks as it did needs no second look: an emptied document does, and what is a list of
+    observations is only seen by reading it."""
+    return row.kind != "observations" and not (row.kind == "document" and row.content_hash == EMPTY)
+
+
+def _take_one(result: SyncResult, read: FileRead, now: datetime) -> None:
+    try:
+        tally = take_file(result.workspace, read, now, dry_run=False)
+    except StaleBase:  # somebody saved the document at this moment: once more, with their text
+        tally = take_file(result.workspace, read, now, dry_run=False)
+    result.tally.include(tally)
+    if read.facts and (+tally.added or +tally.updated):
+        lag = max(0.0, timezone.now().timestamp() - read.facts.mtime_ns / 1e9)
+        result.lag_seconds = max(lag, result.lag_seconds or 0.0)
+
+
+def _is_told(row: SourceFile | None, read: FileRead) -> bool:
+    """Tell whether a file that isn't read, or can't be, is noted as such already."""
+    if row is None or row.status == SourceFile.Status.MISSING:
+        return False
+    rejected = any(problem.outcome == "rejected" for problem in read.problems)
+    return row.note == read.note and (row.status == SourceFile.Status.REJECTED) == rejected
+
+
+def _stays_empty(row: SourceFile | None, read: FileRead, now: datetime) -> bool:
+    """Tell whether a document's file is empty by now for a second sync, and longer than a writer takes."""
+    if row is None or read.facts is None or read.kind != "document" or read.facts.sha256 != EMPTY:
+        return False
+    quiet = timedelta(seconds=settings.MEMORYHUB_QUIET_SECONDS)
+    return row.stamp == read.facts.stamp and now - row.last_seen_at >= quiet
+
+
+def _ask_about_empty(workspace: Workspace, read: FileRead, tally: Tally, now: datetime) -> None:
+    tally.unchanged["documents"] += 1
+    name = read.path.rpartition("/")[2]
+    document = MemoryDocument.objects.filter(workspace=workspace, name=name).first()
+    if document is not None:
+        hold_emptied(document, now)
+
+
+def _note_missing(workspace: Workspace, missing: Sequence[SourceFile], tally: Tally) -> None:
+    new = [row for row in missing if row.status != SourceFile.Status.MISSING]
+    if new:
+        gone = SourceFile.objects.filter(workspace=workspace, pk__in=[row.pk for row in new])
+        gone.update(status=SourceFile.Status.MISSING, stamp="")
+        tally.problems += [Problem(row.path, None, GONE.what, GONE.action, GONE.outcome) for row in new]
+
+
+def _note_taken(result: SyncResult, actor: Actor, now: datetime) -> None:
+    tally, workspace = result.tally, result.workspace
+    if not (+tally.added or +tally.updated):
+        return
+    with transaction.atomic():
+        Workspace.objects.filter(pk=workspace.pk).update(updated_at=now)
+        record(
+            actor,
+            "workspace.synced",
+            "workspace",
+            workspace.pk,
+            import_sentence(tally),
+            at=now,
+            workspace=workspace,
+            detail={"added": dict(+tally.added), "updated": dict(+tally.updated), "problems": len(tally.problems)},
+        )
+
+
+def _outcome(result: SyncResult) -> Outcome:
+    written = [one for one in result.written if one.verdict == "written"]
+    counts = {
+        "added": dict(+result.tally.added),
+        "updated": dict(+result.tally.updated),
+        "written": {"files": len(written)} if written else {},
+    }
+    unwritten = {one.path: one.why for one in result.written if one.verdict == "refused"}
+    is_compared = result.found.layout == "grip" and result.workspace.write_back
+    mark = knowledge_mark(result.workspace) if is_compared else ""
+    return Outcome(counts, result.lag_seconds, unwritten, mark)

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db import transaction
+from django.db.models import Q
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseStopPolling
+
+from memoryhub.access import EDITOR
+from memoryhub.jobs.labels import work_row
+from memoryhub.jobs.listing import import_piece
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page
+from memoryhub.sync.forms import ImportForm
+from memoryhub.sync.import_requests import LIVE, cancel_import, known_folders, request_import, store_upload
+from memoryhub.sync.tasks import import_folder
+from sessions_app.access import get_workspace, has_role, is_hub_operator, let_in_hub_operators, person
+from sessions_app.models import ImportReport, Membership, Workspace
+
+
+def new_import(request: HttpRequest) -> HttpResponse:
+    let_in_hub_operators(request)
+    form = ImportForm(initial={"path": request.GET.get("path", "")})
+    if request.method == "POST":
+        form = ImportForm(request.POST, request.FILES)
+    if form.is_bound and form.is_valid():
+        wishes = form.cleaned_data
+        path = wishes["path"]
+        if upload := wishes["upload"]:
+            path = str(store_upload(upload.name, upload.chunks()))
+        name = wishes["name"] or (upload.name.split(".")[0] if upload else "")
+        return _start(request, path=path, name=name, layout=wishes["layout"])
+    context = {"form": form, "known_folders": known_folders()}
+    return render_page(request, "memoryhub/import.html", context, status=422 if form.errors else 200)
+
+
+@require_POST
+def import_again(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=Membership.Role.OPERATOR)
+    if not workspace.path:
+        raise Http404
+    return _start(request, path=workspace.path)
+
+
+def _start(request: HttpRequest, *, path: str, name: str = "", layout: str = "auto") -> HttpResponse:
+    with transaction.atomic():
+        report = request_import(path=path, user=request.user, name=name, layout=layout)  # type: ignore[arg-type]
+        transaction.on_commit(lambda: import_folder.enqueue(report.pk))
+    return redirect("import-report", pk=report.pk)
+
+
+def import_report(request: HttpRequest, pk: int) -> HttpResponse:
+    report = get_object_or_404(_visible_reports(request), pk=pk)
+    if report.workspace:
+        request.memory_workspace = report.workspace  # type: ignore[attr-defined]
+    is_over = report.status not in LIVE
+    may_decide = _may_decide(request, report)
+    context = {
+        "report": report,
+        "row": work_row(import_piece(report, timezone.now()), may_decide=may_decide),
+        "may_decide": may_decide,
+        "may_import": report.workspace is not None and _may_import(request, report.workspace),
+        "is_over": is_over,
+        "counts": _counts(report),
+        "page": keyset_page(report.problems.all(), order=("id",), params=request.GET),
+    }
+    response = render_page(request, "memoryhub/import_report.html", context, fragment="import-report")
+    if is_over and request.GET.get("poll"):
+        return HttpResponseStopPolling(response.content)
+    return response
+
+
+@require_POST
+def cancel(request: HttpRequest, pk: int) -> HttpResponse:
+    report = get_object_or_404(_visible_reports(request), pk=pk)
+    if not _may_decide(request, report):
+        raise Http404
+    try:
+        cancel_import(report, actor=person(request), now=timezone.now())
+    except MemoryHubError as error:
+        messages.info(request, error.message)
+    return redirect("import-report", pk=pk)
+
+
+def _may_decide(request: HttpRequest, report: ImportReport) -> bool:
+    if report.workspace is None:
+        return is_hub_operator(request.user)
+    return has_role(request.user, report.workspace, EDITOR)
+
+
+def workspace_imports(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    page = keyset_page(workspace.import_reports.select_related("requested_by"), order=("-id",), params=request.GET)
+    context = {"workspace": workspace, "page": page, "may_import": _may_import(request, workspace)}
+    return render_page(request, "memoryhub/imports.html", context, fragment="imports")
+
+
+def workspace_files(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    page = keyset_page(workspace.source_files.all(), order=("path", "id"), params=request.GET, size=100)
+    context = {"workspace": workspace, "page": page, "may_import": _may_import(request, workspace)}
+    return render_page(request, "memoryhub/files.html", context, fragment="files")
+
+
+def _may_import(request: HttpRequest, workspace: Workspace) -> bool:
+    return bool(workspace.path) and has_role(request.user, workspace, Membership.Role.OPERATOR)
+
+
+def _visible_reports(request: HttpRequest):  # type: ignore[no-untyped-def]
+    reports = ImportReport.objects.select_related("workspace", "requested_by")
+    if is_hub_operator(request.user):
+        return reports
+    return reports.filter(Q(workspace__memberships__user_id=request.user.pk))
+
+
+def _counts(report: ImportReport) -> list[tuple[str, int, int, int]]:
+    kinds = dict.fromkeys([*report.added, *report.updated, *report.unchanged])
+    return [
+        (kind, report.added.get(kind, 0), report.updated.get(kind, 0), report.unchanged.get(kind, 0))
+        for kind in kinds
+    ]

@@ -1,0 +1,70 @@
+"""Keeping a workspace and its agent's folder in step: the switches, the state, and file by file how it stands."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext_noop
+from django.views.decorators.http import require_POST
+
+from memoryhub.access import OPERATOR
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page
+from memoryhub.sync.status import first_difference, written_files
+from memoryhub.sync.tasks import sync_folder
+from sessions_app.access import get_workspace, has_role, person
+from sessions_app.models import SyncState
+from sessions_app.models.workspaces import WRITTEN_BACK
+from sessions_app.services.syncing import request_sync, switch_sync
+
+COUNTED = (gettext_noop("Added"), gettext_noop("Updated"), gettext_noop("Written"))  # of a sync, for ``words``
+
+
+def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    files = written_files(workspace)
+    may_write = {file.path for file in files}
+    read_only = workspace.source_files.select_related("session").exclude(path__in=may_write)
+    state = SyncState.objects.filter(workspace=workspace).first()
+    context = {
+        "workspace": workspace,
+        "state": state,
+        "is_asked_for": state is not None and state.requested_at is not None,
+        "files": files,
+        "waiting_count": sum(file.standing == "ahead" for file in files),
+        "held": [file for file in files if file.held],
+        "difference": first_difference(files),
+        "page": keyset_page(read_only, order=("path", "id"), params=request.GET, size=100),
+        "may_operate": bool(workspace.path) and has_role(request.user, workspace, OPERATOR),
+        "can_write_back": workspace.layout in WRITTEN_BACK,
+    }
+    return render_page(request, "memoryhub/sync.html", context, fragment="sync-state")
+
+
+@require_POST
+def switch(request: HttpRequest, slug: str) -> HttpResponse:
+    """Switch following or writing back, whichever the form names, on or off."""
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    wishes = {name: request.POST[name] == "on" for name in ("follow", "write_back") if name in request.POST}
+    try:
+        switch_sync(workspace, **wishes, actor=person(request), now=timezone.now())
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+    return redirect("sync", slug)
+
+
+@require_POST
+def sync_now(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug, role=OPERATOR)
+    actor = person(request)
+    try:
+        with transaction.atomic():
+            request_sync(workspace, actor=actor, now=timezone.now())
+            transaction.on_commit(lambda: sync_folder.enqueue(workspace.pk, actor.name))
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+    return redirect("sync", slug)

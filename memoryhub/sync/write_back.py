@@ -1,0 +1,209 @@
+"""What people changed in the hub, written to the agent's folder: memory documents, and Grip's knowledge.json.
+
+Nothing else of a folder is ever written. A file is written only where its present bytes are in the hub already
+(reliability 5.3), and what was written meanwhile is taken afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from django.conf import settings
+
+from knowledge_app.models import MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.outside_edits import keep_bytes, take_late_text
+from knowledge_app.services.documents.pending_writes import (
+    bytes_are_kept,
+    bytes_of,
+    may_write_over,
+    note_written,
+    unwritten_documents,
+)
+from knowledge_app.services.rows.from_files import take_knowledge
+from knowledge_app.services.rows.knowledge_json import note_knowledge, plan_knowledge
+from memoryhub.forgetting.forget import without_forgotten
+from memoryhub.lib.folder import FileFacts, Folder, UnreadableFile
+from memoryhub.lib.layouts.documents import document_of
+from memoryhub.lib.layouts.grip import knowledge_of
+from memoryhub.lib.layouts.nanobot import below
+from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, Found, KnowledgeRecord
+from memoryhub.sync.atomic_replace import Replaced, private_names, replace_file, settle_copies
+from sessions_app.models import SourceFile, Workspace
+from sessions_app.services.audit import Actor
+from sessions_app.services.sources import find_source, note_source
+
+PLACES = {  # of the documents that a layout's programs read, below their workspace
+    "nanobot": {"MEMORY.md": "memory/MEMORY.md", "SOUL.md": "SOUL.md", "USER.md": "USER.md"},
+    "grip": {"MEMORY.md": "memory/MEMORY.md"},
+}
+KNOWLEDGE = "memory/knowledge.json"
+CHANGED = "changed meanwhile; the next sync takes that first"
+KEPT_HASHES = 8
+
+
+@dataclass(frozen=True)
+class FileWritten:
+    """What became of a file that the hub is ahead of: ``written``, it ``waits`` for the next sync, or ``refused``."""
+
+    path: str
+    verdict: Literal["written", "waits", "refused"]
+    why: str = ""
+
+
+def write_files(
+    folder: Folder, found: Found, workspace: Workspace, *, actor: Actor, now: datetime
+) -> list[FileWritten]:
+    """Write whatever waits to be written in a workspace's folder; return what became of each file."""
+    places = PLACES.get(found.layout, {})
+    waiting = unwritten_documents().filter(workspace=workspace, name__in=places).order_by("id")
+    done = [_write_document(folder, place_of(row, found), workspace, row, actor, now) for row in waiting]
+    if found.layout == "grip":
+        done += _write_knowledge(folder, below(found.workspace, KNOWLEDGE), workspace, actor, now)
+    return done
+
+
+def settle_files(folder: Folder, found: Found, workspace: Workspace, now: datetime, *, wait: bool) -> int:
+    """Take what was written into files while the hub replaced them, and clear up; return what is not quiet yet."""
+    left = 0
+    for path, keep in _keepers(found, workspace, now):
+        if private_names(folder, path):
+            left += settle_copies(folder, path, keep, quiet=settings.MEMORYHUB_QUIET_SECONDS, wait=wait)
+    return left
+
+
+def place_of(document: MemoryDocument, found: Found) -> str:
+    """Return where a document's file is, or is to be, below the folder."""
+    if document.synced_revision_id and document.path:
+        return document.path
+    return below(found.workspace, PLACES[found.layout][document.name])
+
+
+def new_bytes(document: MemoryDocument, present: bytes) -> bytes:
+    """Return what a document's file becomes."""
+    return bytes_of(_head(document), present)
+
+
+def _head(document: MemoryDocument) -> MemoryRevision:
+    if document.head is None:
+        raise ValueError("a document without a text is never written")
+    return document.head
+
+
+def _write_document(
+    folder: Folder, path: str, workspace: Workspace, document: MemoryDocument, actor: Actor, now: datetime
+) -> FileWritten:
+    raw, facts, why = _present(folder, path)
+    if why:
+        return FileWritten(path, "refused", why)
+    if facts is not None:
+        item, is_whole = _read(workspace, path, raw, facts)
+        if not may_write_over(document, item):
+            return FileWritten(path, "waits", CHANGED)
+        if is_whole and not bytes_are_kept(document, item.content, raw):
+            keep_bytes(document, item, now)
+            document = unwritten_documents().get(pk=document.pk)
+    content = new_bytes(document, raw)
+    result = Replaced("written", facts=facts)
+    if facts is None or content != raw:
+        result = replace_file(folder, path, content, expected=facts.sha256 if facts else None)
+    if result.verdict == "written" and result.facts:
+        note_written(document, _head(document), path=path, actor=actor, now=now)
+        note_source(workspace, FileRead(path, "document", result.facts), None, [], now)
+    return _outcome(path, result)
+
+
+def _read(workspace: Workspace, path: str, raw: bytes, facts: FileFacts) -> tuple[DocumentRecord, bool]:
+    """Return a file's text as imports take it, and whether that is all of it: what was forgotten is left out."""
+    read = document_of(path, raw, facts)
+    allowed = without_forgotten(workspace, read)
+    item = allowed.items[0]
+    if not isinstance(item, DocumentRecord):
+        raise TypeError("a document's file holds a document")
+    return item, allowed.items == read.items
+
+
+def _write_knowledge(
+    folder: Folder, path: str, workspace: Workspace, actor: Actor, now: datetime
+) -> list[FileWritten]:
+    raw, facts, why = _present(folder, path)
+    source = find_source(workspace, path)
+    if facts is not None and (source is None or source.content_hash != facts.sha256):
+        return [FileWritten(path, "waits", CHANGED)]
+    is_own = source is not None and facts is not None and source.extra.get("written") == facts.sha256
+    plan = plan_knowledge(workspace, None if facts is None else raw, is_own=is_own)
+    if plan.text is None or why:
+        note_knowledge(workspace, plan if not why else plan_knowledge(workspace, b""), actor=actor, now=now)
+        reason = why if plan.text is not None else plan.why_not
+        return [FileWritten(path, "refused", reason)] if reason else []
+    if source is not None and facts is not None:
+        _expect_copy(source, facts.sha256)
+    result = replace_file(folder, path, plan.text.encode(), expected=facts.sha256 if facts else None)
+    if result.verdict == "written" and result.facts:
+        note_knowledge(workspace, plan, actor=actor, now=now)
+        source = note_source(workspace, FileRead(path, "knowledge", result.facts), source, [], now)
+        source.extra = source.extra | {"written": result.facts.sha256}
+        source.save(update_fields=["extra"])
+    return [_outcome(path, result)]
+
+
+def _expect_copy(source: SourceFile, sha256: str) -> None:
+    """Note which bytes are about to be replaced, so that the copy left of them is known again after a crash."""
+    known = [sha256, *(old for old in source.extra.get("replaced", []) if old != sha256)][:KEPT_HASHES]
+    if source.extra.get("replaced") != known:
+        source.extra = source.extra | {"replaced": known}
+        source.save(update_fields=["extra"])
+
+
+def _present(folder: Folder, path: str) -> tuple[bytes, FileFacts | None, str]:
+    """Return a file's bytes and facts (None where there is none), or why it can't be written, in words."""
+    if not folder.exists(path):
+        parent = path.rpartition("/")[0]
+        there = not parent or folder.is_folder(parent)
+        return b"", None, "" if there else f"the agent has no folder {parent} yet"
+    try:
+        raw, facts = folder.read_bytes(path, even_if_known=True, at_once=True)  # half a text is none that is known
+    except UnreadableFile as error:
+        return b"", None, error.message
+    return raw, facts, ""
+
+
+def _outcome(path: str, result: Replaced) -> FileWritten:
+    if result.verdict == "written":
+        return FileWritten(path, "written")
+    if result.verdict == "changed":
+        return FileWritten(path, "waits", CHANGED)
+    return FileWritten(path, "refused", result.why)
+
+
+def _keepers(found: Found, workspace: Workspace, now: datetime) -> list[tuple[str, Callable[[bytes], None]]]:
+    """Return each file that the hub may have replaced, with what takes a copy's bytes."""
+    names = PLACES.get(found.layout, {})
+    rows = MemoryDocument.objects.filter(workspace=workspace, name__in=names).order_by("id")
+    keepers: list[tuple[str, Callable[[bytes], None]]] = []
+    for row in rows:
+        path = place_of(row, found)
+        keepers.append((path, lambda raw, row=row, path=path: _take_late(workspace, row, path, raw, now)))  # type: ignore[misc]
+    if found.layout == "grip":
+        path = below(found.workspace, KNOWLEDGE)
+        keepers.append((path, lambda raw, path=path: _take_late_knowledge(workspace, path, raw, now)))  # type: ignore[misc]
+    return keepers
+
+
+def _take_late(workspace: Workspace, document: MemoryDocument, path: str, raw: bytes, now: datetime) -> None:
+    item, _ = _read(workspace, path, raw, FileFacts(len(raw), 0, ""))
+    take_late_text(document, item, now)
+
+
+def _take_late_knowledge(workspace: Workspace, path: str, raw: bytes, now: datetime) -> None:
+    source = find_source(workspace, path)
+    sha256 = hashlib.sha256(raw).hexdigest()
+    if source is not None and sha256 in [source.content_hash, *source.extra.get("replaced", [])]:
+        return
+    kind: FileKind = "knowledge"
+    read = without_forgotten(workspace, FileRead(path, kind, None, knowledge_of(path, raw).items))
+    records = [item for item in read.items if isinstance(item, KnowledgeRecord)]
+    take_knowledge(workspace, records, path=path, now=now, dry_run=False)

@@ -1,0 +1,56 @@
+"""What models may take of a workspace's tokens in a day, and what they took."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.llm import Reply, ToolReply
+from memoryhub.lib.tokens import count_tokens
+from sessions_app.models import Run, Workspace
+from sessions_app.services.model_choice import cost_of
+from sessions_app.services.runs import postpone_run, tokens_spent
+
+
+class BudgetSpent(MemoryHubError):
+    """The workspace's tokens of today are used up."""
+
+    code = "budget_spent"
+
+
+def within_budget(run: Run, workspace: Workspace, messages: list[dict[str, str]], now: datetime) -> bool:
+    """Tell whether today's tokens suffice for a request; else give the run back until midnight UTC.
+
+    Raises BudgetSpent for a run asked for at a prompt, and for a request beyond a whole day's budget.
+    """
+    budget = workspace.daily_token_budget
+    if budget is None:
+        return True
+    needed = sum(count_tokens(message["content"]) for message in messages)
+    spent = tokens_spent(workspace, now)
+    if spent + needed <= budget:
+        return True
+    why = f"today's budget of {budget:,} tokens is used up ({spent:,} spent, {needed:,} needed)"
+    if run.options.get("once") or needed > budget:
+        raise BudgetSpent(f"Not asked: {why}. Raise it in the workspace's settings.")
+    postpone_run(run, until=midnight_after(now), why=f"waits for tomorrow: {why}")
+    return False
+
+
+def budget_left(workspace: Workspace, now: datetime) -> int | None:
+    """Return how many tokens models may still take today; None where there is no limit."""
+    budget = workspace.daily_token_budget
+    return None if budget is None else max(0, budget - tokens_spent(workspace, now))
+
+
+def midnight_after(now: datetime) -> datetime:
+    """Return when the next day's tokens begin."""
+    return now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+
+
+def note_cost(run: Run, messages: list[dict[str, str]], reply: Reply | ToolReply, text: str) -> None:
+    """Add to a run what one reply took: the server's counts, estimated where it gives none."""
+    run.model = reply.model
+    run.prompt_tokens += reply.prompt_tokens or sum(count_tokens(message["content"]) for message in messages)
+    run.completion_tokens += reply.completion_tokens or count_tokens(text)
+    run.cost = cost_of(reply.model, run.prompt_tokens, run.completion_tokens)

@@ -1,0 +1,122 @@
+"""Single sessions in and out, as the files of nanobot, Grip or AgTerm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import IO
+from zipfile import ZIP_DEFLATED, ZipFile
+from zoneinfo import ZoneInfo
+
+from django.conf import settings
+from django.utils.translation import gettext
+
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.folder import Folder, FolderMissing
+from memoryhub.lib.layouts import agterm, grip, nanobot
+from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
+from memoryhub.lib.layouts.write import LAYOUTS, write_session
+from memoryhub.lib.tally import Tally
+from sessions_app.models import Session, Workspace
+from sessions_app.services.audit import Actor, record
+from sessions_app.services.export import session_record
+from sessions_app.services.importing import take_session
+
+
+class UnknownSessionFile(MemoryHubError):
+    """The file is no session of a known program."""
+
+    code = "unknown_session_file"
+
+
+class UnknownExport(MemoryHubError):
+    code = "unknown_export"
+
+
+def export_session(session: Session, layout: str = "", *, epoch: int | None = None) -> tuple[str, str]:
+    """Return a session as one file of a program: its name and its text.
+
+    ``layout`` nanobot, grip or agterm; by default that of the workspace, AgTerm's for the hub's own. Importing the
+    file again gives the same session. Raises UnknownExport.
+    """
+    own = session.workspace.layout
+    layout = layout or (own if own in LAYOUTS else "agterm")
+    if layout not in LAYOUTS:
+        words = gettext("Sessions are written for %(layouts)s, not for %(layout)s.")
+        raise UnknownExport(words % {"layouts": ", ".join(LAYOUTS), "layout": layout})
+    text = write_session(
+        session_record(session, epoch=epoch), layout, zone=ZoneInfo(settings.TIME_ZONE), is_native=layout == own
+    )
+    stem = "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in session.key)[:100]
+    return f"{stem}.{LAYOUTS[layout]}", text
+
+
+def export_sessions(sessions: Iterable[Session], out: IO[bytes]) -> int:
+    """Write sessions as a zip archive, as ``export_session`` does, a folder for each workspace; return how many.
+
+    Names that are taken get a number, however the file system of whoever unpacks it spells them.
+    """
+    count = 0
+    taken: set[str] = set()
+    with ZipFile(out, "w", ZIP_DEFLATED) as archive:
+        for session in sessions:
+            name, text = export_session(session)
+            stem, _, suffix = f"{session.workspace.slug}/{name}".rpartition(".")
+            free = next(
+                place for number in range(1, len(taken) + 2)
+                if (place := f"{stem}{f'-{number}' if number > 1 else ''}.{suffix}").lower() not in taken
+            )  # fmt: skip
+            taken.add(free.lower())
+            archive.writestr(free, text)
+            count += 1
+    return count
+
+
+def import_session(workspace: Workspace, path: Path, *, actor: Actor, now: datetime) -> Tally:
+    """Take one session's file into a workspace; again, it adds what is new.
+
+    Raises FolderMissing, UnknownSessionFile where nothing of it can be read.
+    """
+    with Folder(path.parent, quiet_seconds=0) as folder:
+        if not folder.exists(path.name):
+            raise FolderMissing(f"There is no file {path.name}.")
+        read = _read(folder, path.name)
+    tally = Tally(problems=list(read.problems))
+    records = [item for item in read.items if isinstance(item, SessionRecord)]
+    if not records:
+        raise UnknownSessionFile(_no_session_in(path.name, read.problems))
+    for item in records:
+        taken, _ = take_session(workspace=workspace, record=item, path="", now=now, dry_run=False)
+        tally.include(taken)
+        text = f"{item.key}: imported from a file"
+        detail = {"added": dict(+tally.added), "file": path.name}
+        record(actor, "session.imported", "workspace", workspace.pk, text, at=now, workspace=workspace, detail=detail)
+    return tally
+
+
+def _no_session_in(name: str, problems: Sequence[Problem]) -> str:
+    if not problems:
+        return gettext("%(file)s holds no session of nanobot, Grip or AgTerm.") % {"file": name}
+    words = gettext("%(file)s holds no session of nanobot, Grip or AgTerm: %(what)s.")
+    return words % {"file": name, "what": problems[0].what}
+
+
+def _read(folder: Folder, name: str) -> FileRead:
+    zone = ZoneInfo(settings.TIME_ZONE)
+    if name.endswith(".jsonl"):
+        return nanobot.read_session(folder, nanobot.SessionFile(name, is_encoded=False, is_visible=True), zone)
+    as_export = agterm.read_export(folder, name, zone)
+    return as_export if as_export.items else grip.read_session(folder, name, zone)
+
+
+def problems_of(tally: Tally) -> list[str]:
+    """Return what an import could not take as it stood, a sentence each."""
+    return [_told(problem) for problem in tally.problems]
+
+
+def _told(problem: Problem) -> str:
+    values = {"file": problem.file or gettext("the file"), "what": problem.what, "action": problem.action}
+    if problem.line:
+        return gettext("%(file)s, line %(line)s: %(what)s: %(action)s") % {**values, "line": problem.line}
+    return gettext("%(file)s: %(what)s: %(action)s") % values
