@@ -72,8 +72,8 @@ def signed_in() -> Any:
 def addresses() -> Iterator[tuple[str, str]]:
     """Yield every page that this hub has something to show on."""
     from sessions_app.models import Workspace
-    from tests.web.test_access import routes
-    from tests.web.test_authorisation import filled
+    from tests.whole_site.test_authorisation import filled
+    from tests.whole_site.test_login_required import routes
 
     workspace = Workspace.objects.get(pk=1)
     for name, pattern in routes():

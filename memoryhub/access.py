@@ -1,14 +1,37 @@
-"""From a request to a session, with the role that it takes."""
+"""From a request to a row: who may see and do what. A foreign id answers the same 404 as a missing one."""
 
 from __future__ import annotations
 
-from django.http import HttpRequest
-from django.shortcuts import get_object_or_404
+from collections.abc import Sequence
 
-from sessions_app.access import get_workspace
-from sessions_app.models import Membership, Session
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import Max, OuterRef, Subquery
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+
+from sessions_app.models import AuditRecord, Membership, Session, Workspace
+from sessions_app.querysets import WorkspaceQuerySet
+from sessions_app.services.accesses import Seen, note_access
+from sessions_app.services.audit import Actor
 
 EDITOR, OPERATOR = Membership.Role.EDITOR, Membership.Role.OPERATOR
+_RANKS = {Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership.Role.OPERATOR: 3}
+
+
+def get_workspace(request: HttpRequest, slug: str, *, role: str = Membership.Role.VIEWER) -> Workspace:
+    """Return a workspace in which the person has at least this role; else 404. The navigation reads it again.
+
+    The workspace's newest audit record is noted before anything else is read: an open page asks for what came after.
+    """
+    newest = AuditRecord.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("id")[:1]
+    visible = Workspace.objects.visible_to(request.user).annotate(newest_record=Subquery(newest))
+    workspace = get_object_or_404(visible, slug=slug)
+    if not has_role(request.user, workspace, role):
+        raise Http404
+    request.memory_workspace = workspace  # type: ignore[attr-defined]
+    request.newest_record = workspace.newest_record or 0  # type: ignore[attr-defined]
+    return workspace
 
 
 def get_session(request: HttpRequest, slug: str, pk: int, *, role: str = Membership.Role.VIEWER) -> Session:
@@ -16,3 +39,46 @@ def get_session(request: HttpRequest, slug: str, pk: int, *, role: str = Members
     workspace = get_workspace(request, slug, role=role)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
     return session
+
+
+def visible_workspaces(request: HttpRequest) -> WorkspaceQuerySet:
+    """Return the workspaces that the person may see; the newest audit record of them all is noted, as above."""
+    visible = Workspace.objects.visible_to(request.user)
+    newest = AuditRecord.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("id")[:1]
+    found = visible.annotate(newest_record=Subquery(newest)).aggregate(newest=Max("newest_record"))
+    request.newest_record = found["newest"] or 0  # type: ignore[attr-defined]
+    return visible
+
+
+def person(request: HttpRequest) -> Actor:
+    """Return who sends a request, as audit records name them."""
+    return Actor("person", request.user.get_username())
+
+
+def note_page(request: HttpRequest, workspace: Workspace, action: str, seen: Sequence[Seen]) -> None:
+    """Write down what a page shows to a person; nothing where an open page only fetches a part of itself again."""
+    htmx = getattr(request, "htmx", None)
+    if htmx and htmx.trigger and htmx.trigger == htmx.target:
+        return
+    note_access(workspace, action, seen, actor=person(request), via="page", now=timezone.now())
+
+
+def let_in_hub_operators(request: HttpRequest) -> None:
+    """Answer 404 to all but operators of the whole hub."""
+    if not is_hub_operator(request.user):
+        raise Http404
+
+
+def is_hub_operator(user: AbstractBaseUser | AnonymousUser) -> bool:
+    """Tell whether a person is an operator of the whole hub, and with it of every workspace."""
+    return bool(getattr(user, "is_superuser", False))
+
+
+def has_role(user: AbstractBaseUser | AnonymousUser, workspace: Workspace, role: str) -> bool:
+    """Tell whether a person has a role, or a higher one, in a workspace; superusers are operators of all."""
+    if is_hub_operator(user):
+        return True
+    if user.pk is None:
+        return False
+    mine = Membership.objects.filter(user_id=user.pk, workspace=workspace).values_list("role", flat=True).first()
+    return mine is not None and _RANKS[Membership.Role(mine)] >= _RANKS[Membership.Role(role)]

@@ -83,7 +83,8 @@ def texts_of(compiled: Path) -> Iterator[str]:
 class Untranslated(HTMLParser):
     """Collects what a person would read outside brackets, but for stored text, code and what says ``translate="no"``.
 
-    Stored text is what says its own direction (``dir``), as tests/web/test_directions.py demands of it. A title,
+    Stored text is what says its own direction (``dir``), as tests/whole_site/test_text_direction.py demands.
+    A title,
     of the window or in a drawing, can say nothing of that: what of it stands in the page as stored text passes.
     """
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from django.core.management import get_commands, load_command_class
 from django.urls import URLResolver, get_resolver
 
-from tests.web.authorisation import CALLS, PAGES, TOOLS
+from tests.whole_site.roles import CALLS, PAGES, TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "docs" / "reference"

@@ -12,7 +12,7 @@ from django.template.loader import get_template
 
 from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import installed_triggers, trigger_names
-from tests.web.test_access import routes
+from tests.whole_site.test_login_required import routes
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = [*ROOT.glob("memoryhub/**/*.py"), *ROOT.glob("sessions_app/**/*.py"), *ROOT.glob("knowledge_app/**/*.py")]

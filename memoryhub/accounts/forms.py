@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from memoryhub.accounts.invitations import MAX_NAME
 from memoryhub.accounts.people import RoleChange
 from memoryhub.accounts.sign_ins import count_as_right, count_try, is_slowed
-from sessions_app.forms import StoredSelect
+from memoryhub.lib.form_fields import StoredSelect
 from sessions_app.models import Membership, Workspace
 
 ROLES = [

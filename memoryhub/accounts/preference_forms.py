@@ -9,8 +9,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.accounts.locale import languages, zone_named
+from memoryhub.lib.form_fields import StoredSelect
 from memoryhub.models import Preferences
-from sessions_app.forms import StoredSelect
 
 THEMES = [
     (Preferences.Theme.SYSTEM.value, _("As the system has it")),

@@ -18,10 +18,10 @@ from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.changes import SENTENCES
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.edits import edit_rows
+from memoryhub.access import person
 from memoryhub.admin.choosing import Chosen, chosen_rows, confirm
 from memoryhub.admin.forms import EditForm
 from memoryhub.lib.errors import MemoryHubError
-from sessions_app.access import person
 from sessions_app.models import Run, Workspace
 
 if TYPE_CHECKING:

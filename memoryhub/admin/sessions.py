@@ -15,11 +15,11 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.access import person
 from memoryhub.admin.choosing import chosen_rows, confirm
 from memoryhub.admin.forms import ConfirmForm
 from memoryhub.admin.reading import ReadOnlyAdmin
 from memoryhub.admin.tables import ExportAdmin
-from sessions_app.access import person
 from sessions_app.models import AppendReceipt, DailyTotal, DeletedSession, Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.folding import archive_and_clear

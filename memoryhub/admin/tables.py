@@ -28,6 +28,7 @@ from import_export.resources import Resource
 from import_export.results import Result
 from import_export.tmp_storages import BaseStorage
 
+from memoryhub.access import person
 from memoryhub.admin.reading import ReadOnlyAdmin
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tables import Table, check_size
@@ -35,7 +36,6 @@ from memoryhub.lib.tables.files import FORMATS
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
 from memoryhub.spreadsheets.importing import take_table
 from memoryhub.spreadsheets.rows import TAKING, Judged
-from sessions_app.access import person
 
 SHOWN_ROWS = 200
 KEPT_SECONDS = 24 * 3600
@@ -190,7 +190,7 @@ class TableResource(Resource):  # type: ignore[misc]
 
 
 class ExportAdmin(ExportMixin, ReadOnlyAdmin):  # type: ignore[misc]
-    """Rows to look at and to export, as filters and search leave them. ``table``: see memoryhub.spreadsheets.exporting."""
+    """Read-only rows with an export of what the filters and the search leave."""
 
     table = ""
     export_form_class = ExportForm

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from memoryhub.access import OPERATOR
+from memoryhub.access import OPERATOR, get_workspace, has_role, person
 from memoryhub.agents.forms import TokenForm
 from memoryhub.agents.tokens import SCOPES, BadToken, issue_token, living_tokens, makers_off, revoke_token
 from memoryhub.audit.access_log import words_of
@@ -26,7 +26,6 @@ from memoryhub.lib.addresses import hub_address
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
 from memoryhub.models import AccessRecord, ApiToken
-from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import AuditRecord, Workspace
 
 SOON = timedelta(days=14)  # before its end a token is marked
@@ -77,7 +76,7 @@ def agents(request: HttpRequest, slug: str) -> HttpResponse:
         "has_any": bool(page.rows) or tokens.exists(),
         "scopes": SCOPES.items(),
     }
-    return render_page(request, "memoryhub/agents.html", context, fragment="token-list")
+    return render_page(request, "agents/agents.html", context, fragment="token-list")
 
 
 def _shown(tokens: list[ApiToken], now: datetime) -> list[ShownToken]:
@@ -115,9 +114,9 @@ def new_token(request: HttpRequest, slug: str) -> HttpResponse:
             form.add_error(None, error.message)
         else:
             context = _guide(request, workspace, text=text, token=token)
-            return render_page(request, "memoryhub/connect.html", context)
+            return render_page(request, "agents/connect.html", context)
     context = {"workspace": workspace, "form": form}
-    return render_page(request, "memoryhub/token_new.html", context, status=422 if form.errors else 200)
+    return render_page(request, "agents/token_new.html", context, status=422 if form.errors else 200)
 
 
 def revoke(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -130,14 +129,14 @@ def revoke(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         messages.success(request, words % {"name": token.name})
         return redirect("agents", slug)
     context = {"workspace": workspace, "shown": _shown([token], timezone.now())[0]}
-    return render_page(request, "memoryhub/token_revoke.html", context)
+    return render_page(request, "agents/token_revoke.html", context)
 
 
 @require_GET
 def connect(request: HttpRequest, slug: str) -> HttpResponse:
     """How an agent gets to this memory, whatever it is made of, with lines that are ready to be copied."""
     workspace = get_workspace(request, slug)
-    return render_page(request, "memoryhub/connect.html", _guide(request, workspace))
+    return render_page(request, "agents/connect.html", _guide(request, workspace))
 
 
 def _guide(
@@ -187,7 +186,7 @@ def first_call(request: HttpRequest, slug: str) -> HttpResponse:
     if called is None and now.timestamp() - since < WAITING_SECONDS:
         return HttpResponse(status=204)
     context = {"workspace": workspace, "called": called, "did": _first_words(called, since) if called else ""}
-    return render(request, "memoryhub/first_call.html", context, status=STOP_POLLING)
+    return render(request, "agents/first_call.html", context, status=STOP_POLLING)
 
 
 def _first_words(token: ApiToken, since: int) -> str:

@@ -79,7 +79,7 @@ def docs(request: HttpRequest) -> HttpResponse:
     """The description as a page, for people."""
     return render(
         request,
-        "memoryhub/api_docs.html",
+        "agents/api_docs.html",
         {"groups": groups_of(schema()), "base": f"{hub_address(request, settings.MEMORYHUB_URL)}/api/v1"},
     )
 

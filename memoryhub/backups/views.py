@@ -17,12 +17,12 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseStopPolling
 
+from memoryhub.access import let_in_hub_operators, person
 from memoryhub.backups import folder
 from memoryhub.backups.running import database_words
 from memoryhub.backups.tasks import back_up, check_backup
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from sessions_app.access import let_in_hub_operators, person
 
 STEPS = {
     "waiting": (_("Waiting"), _("The worker takes it up in a moment.")),
@@ -55,7 +55,7 @@ def backups(request: HttpRequest) -> HttpResponse:
         "database": database_words(connection),
         "manage": settings.BASE_DIR / "manage.py",
     }
-    response = render_page(request, "memoryhub/backups.html", context, fragment="backup-state")
+    response = render_page(request, "backups/list.html", context, fragment="backup-state")
     if request.GET.get("poll") and not step:
         return HttpResponseStopPolling(response.content)
     return response
@@ -101,7 +101,7 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     if request.method == "POST" and folder.remove_backup(file.name, actor=person(request), now=timezone.now()):
         messages.success(request, gettext("%(name)s is deleted.") % {"name": file.name})
         return redirect("backups")
-    return render_page(request, "memoryhub/backup_delete.html", {"kept": kept[0]})
+    return render_page(request, "backups/delete.html", {"kept": kept[0]})
 
 
 def _ask(request: HttpRequest, enqueue: Callable[[str], object]) -> HttpResponse:

@@ -1,14 +1,31 @@
-from django.urls import path
+from django.urls import include, path
 
-from memoryhub.conversations import views
+from memoryhub.conversations.views import actions, bulk, context, listing, markdown, reading, statistics
 
-app_name = "sessions"
-
+workspace_patterns = [
+    path("sessions/", listing.session_list, name="list"),
+    path("sessions/<int:pk>/", reading.detail, name="detail"),
+    path("sessions/<int:pk>/arrivals/", reading.arrivals, name="arrivals"),
+    path("sessions/<int:pk>/statistics/", statistics.session_statistics, name="session-statistics"),
+    path("entries/<int:pk>/", reading.entry, name="entry"),
+    path("statistics/", statistics.statistics, name="statistics"),
+]
 urlpatterns = [
-    path("sessions/", views.session_list, name="list"),
-    path("sessions/<int:pk>/", views.detail, name="detail"),
-    path("sessions/<int:pk>/arrivals/", views.arrivals, name="arrivals"),
-    path("sessions/<int:pk>/statistics/", views.session_statistics, name="session-statistics"),
-    path("entries/<int:pk>/", views.entry, name="entry"),
-    path("statistics/", views.statistics, name="statistics"),
+    path("w/<slug:slug>/", include((workspace_patterns, "sessions"))),
+    path("w/<slug:slug>/sessions/edit/", bulk.edit_sessions, name="edit-sessions"),
+    path("w/<slug:slug>/sessions/delete/", bulk.delete_sessions, name="delete-sessions"),
+    path("w/<slug:slug>/sessions/new/", actions.new_session, name="new-session"),
+    path("w/<slug:slug>/sessions/deleted/<int:pk>/allow/", actions.allow, name="allow-session"),
+    path("w/<slug:slug>/sessions/<int:pk>/append/", actions.append_entry, name="append-entry"),
+    path("w/<slug:slug>/sessions/<int:pk>/rename/", actions.rename, name="rename-session"),
+    path("w/<slug:slug>/sessions/<int:pk>/clear/", actions.clear, name="clear-session"),
+    path("w/<slug:slug>/sessions/<int:pk>/prune/", actions.prune, name="prune-session"),
+    path("w/<slug:slug>/sessions/<int:pk>/archive/", actions.archive, name="archive-session"),
+    path("w/<slug:slug>/sessions/<int:pk>/unarchive/", actions.unarchive, name="unarchive-session"),
+    path("w/<slug:slug>/sessions/<int:pk>/delete/", actions.delete, name="delete-session"),
+    path("w/<slug:slug>/sessions/<int:pk>/export/", actions.export, name="export-session"),
+    path("w/<slug:slug>/sessions/<int:pk>/live/", actions.live, name="session-live"),
+    path("w/<slug:slug>/sessions/<int:pk>/markdown/", markdown.session, name="session-markdown"),
+    path("w/<slug:slug>/sessions/<int:pk>/context/markdown/", markdown.context, name="context-markdown"),
+    path("w/<slug:slug>/sessions/<int:pk>/context/", context.session_context, name="session-context"),
 ]

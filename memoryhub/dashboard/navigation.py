@@ -23,8 +23,8 @@ from knowledge_app.models import (
     Observation,
     Term,
 )
+from memoryhub.access import has_role, is_hub_operator
 from memoryhub.jobs.listing import live_count
-from sessions_app.access import has_role, is_hub_operator
 from sessions_app.models import Membership, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 
@@ -33,8 +33,8 @@ PARTS = [  # label, url name, icon, count
     (gettext_noop("Review"), "review", "inbox", "held_total"),
     (gettext_noop("Search"), "search", "search", None),
     (gettext_noop("Sessions"), "sessions:list", "sessions", "session_total"),
-    (gettext_noop("Memory"), "knowledge:documents", "memory", "document_total"),
-    (gettext_noop("History"), "knowledge:history", "history", "history_total"),
+    (gettext_noop("Memory"), "documents:documents", "memory", "document_total"),
+    (gettext_noop("History"), "documents:history", "history", "history_total"),
     (gettext_noop("Knowledge"), "knowledge:knowledge", "knowledge", "knowledge_total"),
     (gettext_noop("Observations"), "knowledge:observations", "observations", "observation_total"),
     (gettext_noop("Key-values"), "knowledge:key-values", "keyvalues", "key_value_total"),
@@ -75,14 +75,14 @@ PART_OF = {  # pages below a part
     "import-report": "workspace-imports",
     "workspace-files": "workspace-imports",
     "export-workspace": "workspace-imports",
-    "knowledge:document": "knowledge:documents",
-    "knowledge:edit-document": "knowledge:documents",
-    "knowledge:compare": "knowledge:documents",
-    "knowledge:compact": "knowledge:documents",
-    "knowledge:learnt": "sessions:list",
-    "knowledge:edit-fact": "knowledge:documents",
-    "knowledge:blame": "knowledge:documents",
-    "knowledge:facts": "knowledge:documents",
+    "documents:document": "documents:documents",
+    "documents:edit-document": "documents:documents",
+    "documents:compare": "documents:documents",
+    "documents:compact": "documents:documents",
+    "documents:learnt": "sessions:list",
+    "documents:edit-fact": "documents:documents",
+    "documents:blame": "documents:documents",
+    "documents:facts": "documents:documents",
     "held-change": "review",
     "knowledge:new-key-value": "knowledge:key-values",
     "knowledge:new-observation": "knowledge:observations",
@@ -121,8 +121,8 @@ LETTERS = {  # what leads to a part after g, in every language: a letter of its 
     "review": "r",
     "search": "/",
     "sessions:list": "s",
-    "knowledge:documents": "m",
-    "knowledge:history": "h",
+    "documents:documents": "m",
+    "documents:history": "h",
     "knowledge:knowledge": "k",
     "knowledge:observations": "b",
     "knowledge:key-values": "v",

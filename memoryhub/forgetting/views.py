@@ -12,13 +12,12 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Forgotten
-from memoryhub.access import OPERATOR
+from memoryhub.access import OPERATOR, get_workspace, is_hub_operator, person
 from memoryhub.forgetting import forget as flow
 from memoryhub.forgetting.forms import ForgetForm
 from memoryhub.forgetting.rows import Wish, lift, plan_forget, receipts
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from sessions_app.access import get_workspace, is_hub_operator, person
 from sessions_app.models import Session, Workspace
 
 
@@ -39,7 +38,7 @@ def forget(request: HttpRequest, slug: str) -> HttpResponse:
             context["preview"] = plan_forget(workspace, wish)
         except MemoryHubError as error:
             form.add_error(None, error.message)
-    return render_page(request, "memoryhub/forget.html", context, status=422 if form.errors else 200)
+    return render_page(request, "forgetting/forget.html", context, status=422 if form.errors else 200)
 
 
 def _wish(workspace: Workspace, values: dict[str, Any], *, everywhere: bool) -> Wish:

@@ -20,9 +20,8 @@ from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from knowledge_app.models import Concern, HygieneScore
-from knowledge_app.views.bulk import after_edit
-from knowledge_app.views.memory import show_invisible
-from memoryhub.access import EDITOR, OPERATOR
+from memoryhub.access import EDITOR, OPERATOR, get_workspace, has_role, person
+from memoryhub.bulk_edits import after_edit
 from memoryhub.hygiene import resolving as settling
 from memoryhub.hygiene.concerns import MAX_EACH, count_open, score_of
 from memoryhub.hygiene.rows import WORDS, Row, rows_at, shown_text
@@ -30,9 +29,9 @@ from memoryhub.hygiene.scanning import live_scan, request_scan
 from memoryhub.lib.charts import growth
 from memoryhub.lib.choosing import Action, asked_for, chosen_keys
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.guard import show_invisible
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
-from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import Run, Workspace
 
 SHOWN_SCORES = 365
@@ -89,7 +88,7 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
         "scan": live_scan(workspace),
         "stopped": _stopped(workspace),
     }
-    return render_page(request, "memoryhub/hygiene.html", context, fragment="concerns")
+    return render_page(request, "hygiene/hygiene.html", context, fragment="concerns")
 
 
 def _wishes(request: HttpRequest) -> tuple[str, bool]:
@@ -174,7 +173,7 @@ def _side(workspace: Workspace, concern: Concern, row: Row, *, may_forget: bool)
 
 def _place(workspace: Workspace, row: Row) -> str:
     if row.table == "facts":
-        page = "knowledge:facts" if row.is_living else "knowledge:document"
+        page = "documents:facts" if row.is_living else "documents:document"
         return f"{reverse(page, args=[workspace.slug, row.parent])}{f'#fact-{row.pk}' if row.is_living else ''}"
     return reverse(PLACES[row.table], args=[workspace.slug, row.pk])
 
@@ -192,7 +191,7 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
     if run is None:
         return HttpResponseClientRefresh() if getattr(request, "htmx", False) else redirect("hygiene", slug)
     context = {"workspace": workspace, "scan": run}
-    return render_page(request, "memoryhub/hygiene_progress.html", context)
+    return render_page(request, "hygiene/progress.html", context)
 
 
 @require_POST

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import EDITOR
+from memoryhub.access import EDITOR, get_workspace, has_role, is_hub_operator, person, visible_workspaces
 from memoryhub.jobs.downloads import KEPT, file_of, note_fetched
 from memoryhub.jobs.labels import WorkRow, work_row
 from memoryhub.jobs.listing import Piece, job_piece, list_work
@@ -21,7 +21,6 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.search.names import index_names
 from memoryhub.models import Job
-from sessions_app.access import get_workspace, has_role, is_hub_operator, person, visible_workspaces
 from sessions_app.models import Membership, Workspace
 
 SHOWN_ON_RUNS_PAGE = 3  # of the other work of its workspace; a link leads to the rest
@@ -37,7 +36,7 @@ def work(request: HttpRequest) -> HttpResponse:
         "is_work_live": any(piece.is_live for piece in pieces),
         "indexes": index_names() if is_operator and not request.GET.get("part") else {},
     }
-    return render_page(request, "memoryhub/work.html", context, fragment="work-list")
+    return render_page(request, "jobs/jobs.html", context, fragment="work-list")
 
 
 @require_GET
@@ -46,7 +45,7 @@ def workspace_work(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect("runs", slug)
-    return render_page(request, "memoryhub/work.html", work_context(request, workspace), fragment="work-list")
+    return render_page(request, "jobs/jobs.html", work_context(request, workspace), fragment="work-list")
 
 
 def work_context(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
@@ -86,7 +85,7 @@ def job_page(request: HttpRequest, pk: int) -> HttpResponse:
         "kept_until": job.finished_at + KEPT if file and job.finished_at else None,
         "indexes": _indexes(job),
     }
-    return render_page(request, "memoryhub/job.html", context, fragment="job")
+    return render_page(request, "jobs/job.html", context, fragment="job")
 
 
 def _indexes(job: Job) -> list[dict[str, Any]]:

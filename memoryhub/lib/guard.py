@@ -166,3 +166,8 @@ def _with_headings(lines: list[str], places: range, born: set[int]) -> list[str]
 
 def _is_safe(line: str) -> bool:
     return not is_order(line) and not INVISIBLE.search(line)
+
+
+def show_invisible(text: str) -> str:
+    """Make characters that hide or turn text visible, as their code in brackets."""
+    return INVISIBLE.sub(lambda found: f"⟦U+{ord(found.group()):04X}⟧", text)

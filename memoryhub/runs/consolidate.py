@@ -10,7 +10,6 @@ from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
 from knowledge_app.models import HeldChange, MemoryRevision
-from knowledge_app.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY
 from knowledge_app.services.documents.consolidation import (
     CONTEXT_HEADING,
     Plan,
@@ -20,6 +19,7 @@ from knowledge_app.services.documents.consolidation import (
     plan_consolidation,
 )
 from knowledge_app.services.documents.replies import read_facts, read_save_memory
+from knowledge_app.services.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY
 from memoryhub.lib import retry
 from memoryhub.lib.facts import fact_lines, normal_form
 from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, ask, ask_tool

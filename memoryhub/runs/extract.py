@@ -14,8 +14,8 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext_noop
 
-from knowledge_app.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.documents.replies import read_observations
+from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.rows.observations import MAX_CHARS, Said, store
 from memoryhub.lib import retry
 from memoryhub.lib.gate import clean_text

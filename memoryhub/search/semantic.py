@@ -100,7 +100,7 @@ def plain_words(query: Query) -> str:
 def nearest(question: Question, fittings: Iterable[Fitting], decay: Decay) -> Nearest:
     """Return the rows that fit a query's filters and are near to it in meaning, at most 100 of a kind.
 
-    Waits for the embedding no longer than ``memoryhub.search.query_embedding`` does, and some 240 ms for the database.
+    Waits for the embedding as long as ``query_embedding`` does, and some 240 ms for the database.
     """
     if question.note:
         return Nearest(note=question.note)

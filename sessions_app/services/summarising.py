@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from memoryhub.lib.llm import BadReply, Reply
 from memoryhub.lib.tokens import count_tokens, counter_for
 from sessions_app.models import Entry, Summary
-from sessions_app.prompts import FOLD_REQUEST, FOLD_RULES
 from sessions_app.services.compression import Plan
 from sessions_app.services.heuristic import summarise_entries, summarise_summaries
+from sessions_app.services.prompts import FOLD_REQUEST, FOLD_RULES
 
 PART_TOKENS = 12_000  # quoted in one request; longer stretches take several
 MIN_PART_TOKENS = 500

@@ -19,8 +19,8 @@ from playwright.sync_api import BrowserContext, Page
 
 from memoryhub.models import SavedSearch, SignIn
 from sessions_app.models import Workspace
-from tests.web.test_access import address, routes
-from tests.web.test_authorisation import atlas, filled  # noqa: F401  a fixture
+from tests.whole_site.test_authorisation import atlas, filled  # noqa: F401  a fixture
+from tests.whole_site.test_login_required import address, routes
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

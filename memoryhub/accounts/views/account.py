@@ -12,11 +12,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
+from memoryhub.access import person
 from memoryhub.accounts.forms import OwnPasswordForm
 from memoryhub.accounts.sign_ins import change_password, end_sign_in, sign_ins_of, sign_out_elsewhere
 from memoryhub.lib.htmx import render_page
 from memoryhub.models import SignIn
-from sessions_app.access import person
 
 
 @sensitive_variables("form")
@@ -31,13 +31,13 @@ def password(request: HttpRequest) -> HttpResponse:
         update_session_auth_hash(request, user)
         messages.success(request, _("Your password is changed. All other browsers are signed out."))
         return redirect("password")
-    return render_page(request, "memoryhub/account_password.html", {"form": form}, status=422 if form.errors else 200)
+    return render_page(request, "accounts/password.html", {"form": form}, status=422 if form.errors else 200)
 
 
 @require_GET
 def sign_ins(request: HttpRequest) -> HttpResponse:
     shown = sign_ins_of(_oneself(request), this=request.session.session_key, now=timezone.now())
-    return render_page(request, "memoryhub/account_sign_ins.html", {"sign_ins": shown})
+    return render_page(request, "accounts/sign_ins.html", {"sign_ins": shown})
 
 
 @require_POST

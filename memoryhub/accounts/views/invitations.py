@@ -10,13 +10,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import OPERATOR
+from memoryhub.access import OPERATOR, get_workspace, let_in_hub_operators, person
 from memoryhub.accounts import invitations as flow
 from memoryhub.accounts.forms import InviteForm
 from memoryhub.lib.gate import clean_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.models import Invitation
-from sessions_app.access import get_workspace, let_in_hub_operators, person
 from sessions_app.models import Workspace
 
 MOST_WORKSPACES = 100
@@ -48,10 +47,10 @@ def invite(request: HttpRequest, slug: str | None = None) -> HttpResponse:
                 "link": address_of(request, token),
                 "back": back,
             }
-            return render_page(request, "memoryhub/people_link.html", context)
+            return render_page(request, "accounts/link.html", context)
     has_more = workspace is None and (bool(named) or len(workspaces) == MOST_WORKSPACES)
     context = {"form": form, "workspace": workspace, "back": back, "named": named, "has_more": has_more}
-    return render_page(request, "memoryhub/people_invite.html", context, status=422 if form.errors else 200)
+    return render_page(request, "accounts/invite.html", context, status=422 if form.errors else 200)
 
 
 def _named_so(named: str) -> list[Workspace]:

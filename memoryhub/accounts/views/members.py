@@ -11,13 +11,12 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memoryhub.access import OPERATOR
+from memoryhub.access import OPERATOR, get_workspace, person
 from memoryhub.accounts import people as flow
 from memoryhub.accounts.forms import RolesForm
 from memoryhub.accounts.invitations import invitations_into, with_roles
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
-from sessions_app.access import get_workspace, person
 
 MOST_INVITATIONS = 100
 
@@ -42,4 +41,4 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
             list(invitations_into(workspace, timezone.now()).order_by("-id")[:MOST_INVITATIONS])
         ),
     }
-    return render_page(request, "memoryhub/people_workspace.html", context, status=422 if form.errors else 200)
+    return render_page(request, "accounts/members.html", context, status=422 if form.errors else 200)

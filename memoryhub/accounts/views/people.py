@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from memoryhub.access import let_in_hub_operators, person
 from memoryhub.accounts import people as flow
 from memoryhub.accounts.forms import PeopleFilterForm, RolesForm
 from memoryhub.accounts.invitations import BadInvitation, make_reset_link, open_invitations, with_roles
@@ -24,7 +25,6 @@ from memoryhub.agents.tokens import tokens_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
-from sessions_app.access import let_in_hub_operators, person
 from sessions_app.models import AuditRecord, Membership, Workspace
 
 MOST_INVITATIONS = 100
@@ -48,7 +48,7 @@ def people(request: HttpRequest) -> HttpResponse:
         "invitations": with_roles(list(open_invitations(now).order_by("-id")[:MOST_INVITATIONS])),
         "told": AuditRecord.objects.filter(workspace=None, action__startswith="account.").order_by("-id")[:TOLD],
     }
-    return render_page(request, "memoryhub/people.html", context, fragment="people-list")
+    return render_page(request, "accounts/people.html", context, fragment="people-list")
 
 
 def _everybody() -> QuerySet[User]:
@@ -94,7 +94,7 @@ def person_page(request: HttpRequest, pk: int) -> HttpResponse:
         "is_last_operator": flow.is_last_operator(user),
         "told": told.order_by("-id")[:TOLD],
     }
-    return render_page(request, "memoryhub/people_person.html", context, status=422 if form.errors else 200)
+    return render_page(request, "accounts/person.html", context, status=422 if form.errors else 200)
 
 
 def matrix(request: HttpRequest) -> HttpResponse:
@@ -109,7 +109,7 @@ def matrix(request: HttpRequest) -> HttpResponse:
         messages.success(request, _("The roles are saved.") if count else _("Nothing was different."))
         return redirect(request.get_full_path())
     context = {"form": form, "page": page, "further": further, "workspaces": workspaces}
-    return render_page(request, "memoryhub/people_roles.html", context, status=422 if form.errors else 200)
+    return render_page(request, "accounts/roles.html", context, status=422 if form.errors else 200)
 
 
 def _workspaces_at(request: HttpRequest) -> tuple[list[Workspace], int]:
@@ -160,7 +160,7 @@ def reset_link(request: HttpRequest, pk: int) -> HttpResponse:
         messages.error(request, error.message)
         return redirect("person", pk)
     context = {"invitation": invitation, "link": address_of(request, token), "back": request.path.rsplit("/", 2)[0]}
-    return render_page(request, "memoryhub/people_link.html", context)
+    return render_page(request, "accounts/link.html", context)
 
 
 def _switch(request: HttpRequest, pk: int, change: Callable[..., bool], words: str) -> HttpResponse:

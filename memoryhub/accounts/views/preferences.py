@@ -13,11 +13,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
+from memoryhub.access import person
 from memoryhub.accounts.locale import KEYS_COOKIE, preferences_of, zone_names
 from memoryhub.accounts.preference_forms import PreferencesForm
 from memoryhub.accounts.preferences import save_preferences
 from memoryhub.models import Preferences
-from sessions_app.access import person
 
 YEAR = 365 * 86_400
 
@@ -37,7 +37,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
         "now": timezone.now(),
         "follows_browser": not preferences_of(request).time_zone,
     }
-    return render(request, "memoryhub/account_preferences.html", context, status=422 if form.errors else 200)
+    return render(request, "accounts/preferences.html", context, status=422 if form.errors else 200)
 
 
 def _shown(request: HttpRequest) -> dict[str, Any]:

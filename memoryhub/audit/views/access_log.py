@@ -24,6 +24,7 @@ from knowledge_app.models import (
     MemoryDocument,
     Observation,
 )
+from memoryhub.access import get_workspace
 from memoryhub.audit.access_forms import AccessFilterForm
 from memoryhub.audit.access_log import TABLES, Target, Touch, UnknownRow, log_of, rows_of, target_of, words_of
 from memoryhub.lib.htmx import render_page
@@ -32,7 +33,6 @@ from memoryhub.lib.periods import end_of, start_of
 from memoryhub.lookup import NotFound
 from memoryhub.models import AccessedRow, AccessRecord
 from memoryhub.search.views.rows import fact_url, history_url
-from sessions_app.access import get_workspace
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.services.accesses import DOCUMENTS, ENTRIES
 
@@ -83,7 +83,7 @@ def access_log(request: HttpRequest, slug: str) -> HttpResponse:
         "asked": {name: request.GET[name] for name in ("entry", "fact", "row") if request.GET.get(name)},
         "is_filtered": bool(wishes),
     }
-    return render_page(request, "memoryhub/access_log.html", context, fragment="access-list")
+    return render_page(request, "audit/access_log.html", context, fragment="access-list")
 
 
 def _asked_about(request: HttpRequest, workspace: Workspace) -> Target | None:
@@ -142,7 +142,7 @@ def _touch_line(workspace: Workspace, number: int, touch: Touch) -> Line:
     places = []
     if touch.revision:
         document, revision = touch.revision
-        url = reverse("knowledge:document", args=[workspace.slug, document])
+        url = reverse("documents:document", args=[workspace.slug, document])
         places.append((gettext("revision %(number)s") % {"number": revision}, f"{url}?revision={revision}"))
     if touch.run:
         places.append(
@@ -216,7 +216,7 @@ def _place(workspace: Workspace, row: AccessedRow, found: Found) -> tuple[str, s
     elif row.table == DOCUMENTS:
         name = at_hand or gettext("document %(number)s") % {"number": pk}
         label = gettext("%(document)s revision %(number)s") % {"document": name, "number": row.first}
-        url = f"{reverse('knowledge:document', args=[slug, pk])}?revision={row.first}"
+        url = f"{reverse('documents:document', args=[slug, pk])}?revision={row.first}"
     else:
         name = gettext("memory line") if row.table == "facts" else TABLES.get(row.table, row.table)
         label = f"{name} {pk}"

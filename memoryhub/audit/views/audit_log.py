@@ -11,7 +11,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import OPERATOR
+from memoryhub.access import OPERATOR, get_workspace, has_role, let_in_hub_operators, person, visible_workspaces
 from memoryhub.audit.audit_log import Wanted, fitting, lines_of, note_export
 from memoryhub.audit.forms import AuditFilterForm
 from memoryhub.lib.downloads import streamed
@@ -20,7 +20,6 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.pages import keyset_page
 from memoryhub.lib.search.matching import SearchTooSlow, within
-from sessions_app.access import get_workspace, has_role, let_in_hub_operators, person, visible_workspaces
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
 
 VIEWER = Membership.Role.VIEWER
@@ -65,7 +64,7 @@ def activity(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         "may_export": workspace is None or has_role(request.user, workspace, OPERATOR),
         "is_filtered": wanted != Wanted(kind=wanted.kind),
     }
-    return render_page(request, "memoryhub/activity.html", context, fragment="activity")
+    return render_page(request, "audit/activity.html", context, fragment="activity")
 
 
 @require_POST

@@ -15,17 +15,15 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.services.rows.edits import edit_rows
-from knowledge_app.views.bulk import answer_edit
-from memoryhub.access import EDITOR, OPERATOR, get_session
+from memoryhub.access import EDITOR, OPERATOR, get_session, get_workspace, note_page, person
+from memoryhub.bulk_edits import answer_edit
 from memoryhub.conversations.appending import record_entries
-from memoryhub.conversations.forms import SessionFileForm
+from memoryhub.conversations.forms import AppendForm, DeleteForm, OpenForm, RenameForm, SessionFileForm
 from memoryhub.jobs.labels import added_words
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
-from sessions_app.access import get_workspace, note_page, person
-from sessions_app.forms import AppendForm, DeleteForm, OpenForm, RenameForm
 from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
 from sessions_app.models.runs import LIVE_STATUSES
 from sessions_app.services.accesses import seen_epoch
@@ -64,7 +62,7 @@ def new_session(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect("sessions:list", slug)
     status = 422 if form.errors or file_form.errors else 200
     context = {"workspace": workspace, "form": form, "file_form": file_form}
-    return render_page(request, "memoryhub/session_new.html", context, status=status)
+    return render_page(request, "conversations/new.html", context, status=status)
 
 
 def _import_upload(request: HttpRequest, workspace, upload) -> None:  # type: ignore[no-untyped-def]
@@ -165,7 +163,7 @@ def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "summary_count": Summary.objects.filter(session=session).count(),
         "run_count": Run.objects.filter(session=session).count(),
     }
-    return render_page(request, "memoryhub/session_delete.html", context, status=422 if form.errors else 200)
+    return render_page(request, "conversations/delete.html", context, status=422 if form.errors else 200)
 
 
 @require_POST
@@ -206,4 +204,4 @@ def live(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "new_entries": 0 if length is None else max(0, session.next_position - length),
         "is_changed": told.exclude(action__in=("entry.added", "run.requested", "run.started")).exists(),
     }
-    return render_page(request, "memoryhub/session_live.html", context)
+    return render_page(request, "conversations/live.html", context)

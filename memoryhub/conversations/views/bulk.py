@@ -14,14 +14,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows
-from knowledge_app.views.bulk import after_edit, answer_edit, list_address
-from memoryhub.access import EDITOR, OPERATOR
+from memoryhub.access import EDITOR, OPERATOR, get_workspace, note_page, person
+from memoryhub.bulk_edits import after_edit, answer_edit, list_address
 from memoryhub.conversations.views.listing import matching_sessions
 from memoryhub.lib.choosing import asked_for, check_count, chosen_keys, sent_rows
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
-from sessions_app.access import get_workspace, note_page, person
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.accesses import seen_sessions
 from sessions_app.services.audit import record
@@ -126,4 +125,4 @@ def _confirm(request: HttpRequest, workspace: Workspace, pks: list[int], *, is_w
         "is_wrong": is_wrong,
         "list_url": list_address(request, workspace.slug, "sessions:list"),
     }
-    return render_page(request, "memoryhub/sessions_delete.html", context, status=422 if is_wrong else 200)
+    return render_page(request, "conversations/delete_many.html", context, status=422 if is_wrong else 200)

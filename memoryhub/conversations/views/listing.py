@@ -5,12 +5,12 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
+from memoryhub.access import get_workspace, has_role
+from memoryhub.conversations.forms import ORDERS, SessionFilterForm
 from memoryhub.lib.charts import proportion
 from memoryhub.lib.choosing import Action
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
-from sessions_app.access import get_workspace, has_role
-from sessions_app.forms import ORDERS, SessionFilterForm
 from sessions_app.models import DeletedSession, Membership, Session, Workspace
 
 ARCHIVE = Action("archive", gettext_lazy("Archive"))
@@ -53,7 +53,7 @@ def session_list(request: HttpRequest, slug: str) -> HttpResponse:
             for session in page.rows
         ],
     }
-    return render_page(request, "sessions_app/list.html", context, fragment="session-list")
+    return render_page(request, "conversations/list.html", context, fragment="session-list")
 
 
 def _tombstones(request: HttpRequest, workspace: Workspace) -> list[DeletedSession]:

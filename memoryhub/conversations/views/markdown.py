@@ -9,15 +9,13 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from knowledge_app.models import MemoryDocument
-from memoryhub.access import get_session
+from memoryhub.access import get_session, note_page
 from memoryhub.conversations.context import ContextPart, build_context, seen_in
 from memoryhub.lib import as_markdown
 from memoryhub.lib.downloads import markdown
 from memoryhub.lib.pages import number_of
-from sessions_app.access import get_workspace, note_page
 from sessions_app.models import Summary
-from sessions_app.services.accesses import seen_epoch, seen_revision, seen_rows
+from sessions_app.services.accesses import seen_epoch, seen_rows
 from sessions_app.services.export import session_as_markdown
 from sessions_app.services.windows import DEFAULT_MAX_MESSAGES
 
@@ -58,15 +56,3 @@ def _part(part: ContextPart) -> as_markdown.Part:
     content: Any = part.message["content"]
     text = part.entry.content if part.entry else str(content or "")
     return as_markdown.Part(part.message["role"], source, text, part.message.get("tool_calls", ()))
-
-
-@require_GET
-def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """A revision of a memory document, by default the latest, exactly as it is."""
-    workspace = get_workspace(request, slug)
-    found = get_object_or_404(MemoryDocument, workspace=workspace, pk=pk)
-    wish = request.GET.get("revision")
-    wanted = {"number": number_of(wish, digits=9) or 0} if wish else {"pk": found.head_id}
-    revision = get_object_or_404(found.revisions, **wanted)
-    note_page(request, workspace, "document.read", [seen_revision(found.pk, revision.number)])
-    return markdown(revision.content, found.name.removesuffix(".md"), is_shown="copy" in request.GET)

@@ -6,12 +6,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
+from memoryhub.access import get_workspace, has_role, note_page
+from memoryhub.conversations.forms import AppendForm
 from memoryhub.lib.charts import Mark, Minimap, Stretch, minimap
 from memoryhub.lib.gate import json_text
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
-from sessions_app.access import get_workspace, has_role, note_page
-from sessions_app.forms import AppendForm
 from sessions_app.models import Entry, Membership, Session, Summary
 from sessions_app.services.accesses import ENTRIES, Seen, seen_rows
 from sessions_app.services.stats import figures_of
@@ -49,7 +49,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "extra": [(name, json_text(value)) for name, value in session.extra.items() if name != "checkpoint"],
         "checkpoint": json_text(session.extra["checkpoint"]) if "checkpoint" in session.extra else "",
     }
-    return render_page(request, "sessions_app/detail.html", context, fragment="transcript")
+    return render_page(request, "conversations/detail.html", context, fragment="transcript")
 
 
 def _seen(session: Session, transcript: Transcript) -> list[Seen]:
@@ -105,7 +105,7 @@ def arrivals(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "figures": figures_of(session),
         "arrivals_url": _arrivals_url(session, transcript),
     }
-    return render(request, "sessions_app/arrivals.html", context)
+    return render(request, "conversations/arrivals.html", context)
 
 
 def _is_last_page(session: Session, transcript: Transcript) -> bool:

@@ -5,10 +5,10 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
+from memoryhub.access import get_workspace
 from memoryhub.lib.charts import Proportion, growth, proportion, stacked_bars
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
-from sessions_app.access import get_workspace
 from sessions_app.models import DailyTotal, Session
 from sessions_app.services.stats import (
     TokenFigures,
@@ -30,7 +30,7 @@ def statistics(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "rows": [(session, _share(figures_of(session))) for session in page.rows],
     } | _figures(count_tokens_of(sessions), daily_totals(workspace))
-    return render_page(request, "sessions_app/statistics.html", context)
+    return render_page(request, "conversations/statistics.html", context)
 
 
 def session_statistics(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -42,11 +42,11 @@ def session_statistics(request: HttpRequest, slug: str, pk: int) -> HttpResponse
         "session_event": f"session-{session.pk} any-session",
     }
     context |= _figures(figures_of(session), daily_totals(workspace, session))
-    return render_page(request, "sessions_app/session_statistics.html", context)
+    return render_page(request, "conversations/session_statistics.html", context)
 
 
 def _figures(figures: TokenFigures, days: list[DailyTotal]) -> dict[str, Any]:
-    """Return what sessions_app/figures.html shows."""
+    """Return what conversations/figures.html shows."""
     return {
         "figures": figures,
         "kinds": figures_by_kind(days),

@@ -12,15 +12,15 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from knowledge_app.forms import RelateForm
 from knowledge_app.models import Term, TermRelation
-from knowledge_app.views.extra import further_fields
+from memoryhub.access import get_workspace, has_role, person
+from memoryhub.graph.forms import RelateForm
 from memoryhub.graph.graph import Related, neighbours_of
 from memoryhub.graph.layout import ring
 from memoryhub.graph.occurrences import knowledge_with, observations_with
 from memoryhub.graph.relations import TermNotFound, decide, find_term
+from memoryhub.lib.extra_fields import further_fields
 from memoryhub.lib.pages import number_of
-from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import Membership
 
 SHOWN_NEIGHBOURS = 100
@@ -62,7 +62,7 @@ def term(request: HttpRequest, slug: str, pk: int, form: RelateForm | None = Non
         "may_edit": has_role(request.user, workspace, EDITOR),
         "form": form or RelateForm(),
     }
-    return render(request, "knowledge_app/term.html", context, status=422 if form and form.errors else 200)
+    return render(request, "graph/term.html", context, status=422 if form and form.errors else 200)
 
 
 def _links(slug: str, terms: Iterable[Term]) -> SafeString:

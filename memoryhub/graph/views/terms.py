@@ -8,14 +8,13 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from knowledge_app.forms import TermFilterForm
 from knowledge_app.models import SemanticGraph, Term
-from memoryhub.access import EDITOR
+from memoryhub.access import EDITOR, get_workspace, has_role, person
 from memoryhub.graph.embedding_run import outlook, request_embedding
 from memoryhub.graph.export import graph_parts
+from memoryhub.graph.forms import TermFilterForm
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
-from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import Run
 from sessions_app.services.workspace_runs import latest_run
 
@@ -45,7 +44,7 @@ def terms(request: HttpRequest, slug: str) -> HttpResponse:
         "run": latest_run(workspace, Run.Kind.EMBEDDING),
         "may_edit": has_role(request.user, workspace, EDITOR),
     }
-    return render_page(request, "memoryhub/terms.html", context, fragment="term-list")
+    return render_page(request, "graph/terms.html", context, fragment="term-list")
 
 
 @require_POST

@@ -7,10 +7,10 @@ from django.forms import model_to_dict
 from django.utils import timezone
 
 from memoryhub.as_json import settings_document
+from memoryhub.dashboard.settings_forms import WorkspaceSettingsForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
-from sessions_app.forms import WorkspaceSettingsForm
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.workspaces import create_workspace, save_settings

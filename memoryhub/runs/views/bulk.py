@@ -10,10 +10,9 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows
-from knowledge_app.views.bulk import answer_edit, list_address
-from memoryhub.access import EDITOR
+from memoryhub.access import EDITOR, get_workspace, person
+from memoryhub.bulk_edits import answer_edit, list_address
 from memoryhub.lib.choosing import Action, asked_for, chosen_keys
-from sessions_app.access import get_workspace, person
 from sessions_app.models import Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES
 

@@ -1,18 +1,15 @@
-""""""
-
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from memoryhub.access import EDITOR
+from memoryhub.access import EDITOR, get_workspace, person
 from memoryhub.jobs.queue import request_job
 from memoryhub.jobs.views import to_job
 from memoryhub.lib.htmx import render_page
 from memoryhub.models import Job
 from memoryhub.runs.compress_all import due_sessions, outlook
-from sessions_app.access import get_workspace, person
-from sessions_app.forms import CompressForm
+from memoryhub.runs.forms import CompressForm
 from sessions_app.services.model_choice import model_for
 
 SHOWN_SESSIONS = 50
@@ -38,4 +35,4 @@ def compress_due(request: HttpRequest, slug: str) -> HttpResponse:
         "outlook": outlook(workspace, model),
         "sessions": due_sessions(workspace)[:SHOWN_SESSIONS],
     }
-    return render_page(request, "memoryhub/compress_due.html", context, status=422 if form.errors else 200)
+    return render_page(request, "runs/compress_due.html", context, status=422 if form.errors else 200)

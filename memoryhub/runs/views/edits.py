@@ -25,7 +25,7 @@ PAGES = {
     "cached": "knowledge:cached-response",
     "sessions": "sessions:detail",
     "runs": "run",
-    "facts": "knowledge:edit-fact",
+    "facts": "documents:edit-fact",
 }
 DERIVED = ("identity", "corrected", "is_secret")
 COLUMNS: dict[str, Promise | str] = {

@@ -11,14 +11,13 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.held_changes import hunks_of
-from knowledge_app.views.memory import show_invisible
-from memoryhub.access import EDITOR
+from memoryhub.access import EDITOR, get_workspace, has_role, note_page, person
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.guard import show_invisible
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, numbers_of
 from memoryhub.runs.review import approve, reject
 from memoryhub.runs.views.review_bulk import ACTIONS, pending_changes
-from sessions_app.access import get_workspace, has_role, note_page, person
 from sessions_app.services.accesses import seen_revision
 
 MAX_REASON = 500
@@ -39,7 +38,7 @@ def inbox(request: HttpRequest, slug: str) -> HttpResponse:
         "may_edit": has_role(request.user, workspace, EDITOR) and not is_decided,
         "oldest": pending.order_by("id").first(),
     }
-    return render_page(request, "memoryhub/review.html", context, fragment="inbox")
+    return render_page(request, "runs/review.html", context, fragment="inbox")
 
 
 def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -66,7 +65,7 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "history": change.run.proposal.get("history", "") if change.run else "",
         "may_decide": change.status == HeldChange.Status.PENDING and has_role(request.user, change.workspace, EDITOR),
     }
-    return render_page(request, "memoryhub/held_change.html", context)
+    return render_page(request, "runs/held_change.html", context)
 
 
 def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> HeldChange:
@@ -103,7 +102,7 @@ def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpRespons
         messages.error(request, error.message)
         return redirect("held-change", slug, pk)
     messages.success(request, _what_was_taken(change, hunks, part_count))
-    return redirect("knowledge:document", slug, change.document_id)
+    return redirect("documents:document", slug, change.document_id)
 
 
 def _what_was_taken(change: HeldChange, hunks: list[int] | None, part_count: int) -> str:

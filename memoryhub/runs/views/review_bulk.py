@@ -15,12 +15,11 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange
-from knowledge_app.views.bulk import list_address
-from memoryhub.access import EDITOR
+from memoryhub.access import EDITOR, get_workspace, person
+from memoryhub.bulk_edits import list_address
 from memoryhub.lib.choosing import Action, TooManyBoxes, asked_for, chosen_keys
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs.review import approve, reject
-from sessions_app.access import get_workspace, person
 from sessions_app.models import Workspace
 
 MAX_AT_ONCE = 200  # each is a merge and a revision of its own

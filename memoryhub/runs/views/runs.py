@@ -16,16 +16,15 @@ from django_htmx.http import HttpResponseStopPolling
 
 from knowledge_app.models import MemoryRevision
 from knowledge_app.services.documents.consolidation import is_due
-from memoryhub.access import EDITOR, get_session
+from memoryhub.access import EDITOR, get_session, get_workspace, has_role, person
 from memoryhub.jobs.views import work_context
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.runs.executing import undo_run
+from memoryhub.runs.forms import CompressForm
 from memoryhub.runs.review import approve_run
 from memoryhub.runs.views.bulk import ACTIONS, TABS, matching_runs
 from memoryhub.runs.views.edits import edit_figures, edit_size
-from sessions_app.access import get_workspace, has_role, person
-from sessions_app.forms import CompressForm
 from sessions_app.models import Run, Session, Summary
 from sessions_app.services.compression import Plan, plan_compression
 from sessions_app.services.model_choice import model_for
@@ -47,7 +46,7 @@ def run_list(request: HttpRequest, slug: str) -> HttpResponse:
         "actions": ACTIONS.get(state, ()),
         "may_edit": has_role(request.user, workspace, EDITOR),
     }
-    return render_page(request, "memoryhub/runs.html", context | work_context(request, workspace), fragment="runs")
+    return render_page(request, "runs/runs.html", context | work_context(request, workspace), fragment="runs")
 
 
 def run_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -61,7 +60,7 @@ def run_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "memory_url": _memory_url(run, slug),
         "edit": edit_figures(run) if run.kind == Run.Kind.EDIT else None,
     }
-    response = render_page(request, "memoryhub/run.html", context, fragment="run")
+    response = render_page(request, "runs/run.html", context, fragment="run")
     if not run.is_live and request.GET.get("poll"):
         return HttpResponseStopPolling(response.content)
     return response
@@ -69,7 +68,7 @@ def run_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def _memory_url(run: Run, slug: str) -> str:
     revision = MemoryRevision.objects.filter(run=run).order_by("-number").first()
-    return reverse("knowledge:document", args=[slug, revision.document_id]) if revision else ""
+    return reverse("documents:document", args=[slug, revision.document_id]) if revision else ""
 
 
 def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> Run:
@@ -186,7 +185,7 @@ def compress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "requests": 0 if plan.reason else len(requests_for(plan)),
     }
     status = 422 if request.method == "POST" else 200
-    return render_page(request, "memoryhub/compress.html", context, fragment="plan", status=status)
+    return render_page(request, "runs/compress.html", context, fragment="plan", status=status)
 
 
 @require_POST

@@ -9,11 +9,11 @@ from typing import Any
 from django.http import HttpRequest
 
 from knowledge_app.models import MemoryDocument
+from memoryhub.access import note_page
 from memoryhub.search import KINDS
 from memoryhub.search.grip import GripHit
 from memoryhub.search.seen import seen_results
 from memoryhub.search.views.params import Place
-from sessions_app.access import note_page
 from sessions_app.models import Workspace
 
 

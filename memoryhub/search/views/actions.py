@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows.edits import NothingChosen
-from knowledge_app.views.bulk import REVIEW, VERIFY, WITHDRAW, moves, tell
-from memoryhub.access import EDITOR
+from memoryhub.access import EDITOR, get_workspace, person
+from memoryhub.bulk_edits import REVIEW, VERIFY, WITHDRAW, moves, tell
 from memoryhub.lib.choosing import Action, SelectionChanged, asked_for, check_count, sent_rows
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
@@ -33,7 +33,6 @@ from memoryhub.search.actions import (
 from memoryhub.search.listing import count_matches
 from memoryhub.search.views.access import note_handed_out
 from memoryhub.search.views.params import Asked, Place, asked_of, place_of
-from sessions_app.access import get_workspace, person
 
 EDITS = (
     Action("pin", gettext_lazy("Pin")),

@@ -14,12 +14,12 @@ from django.utils.http import urlencode
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 
+from memoryhub.access import get_workspace, has_role, is_hub_operator, visible_workspaces
 from memoryhub.lib.search.query import Query, parse
 from memoryhub.search import KINDS, Scope
 from memoryhub.search.forms import SearchForm
 from memoryhub.search.grip_scoring import DEFAULT_DECAY
 from memoryhub.search.ranking import Wishes
-from sessions_app.access import get_workspace, has_role, is_hub_operator, visible_workspaces
 from sessions_app.models import Membership, Workspace
 
 MAX_CHARS = 2_000  # of a query that are taken in; the parser says that it reads 512 of them

@@ -1,16 +1,14 @@
-""""""
-
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from memoryhub.access import is_hub_operator, person
 from memoryhub.jobs.queue import request_job
 from memoryhub.jobs.views import to_job
 from memoryhub.lib.search.names import index_names
 from memoryhub.models import Job
-from sessions_app.access import is_hub_operator, person
 
 
 @require_POST

@@ -4,10 +4,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from knowledge_app.models import Observation
+from memoryhub.access import get_workspace, note_page
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import number_of
 from memoryhub.search import recall as flow
-from sessions_app.access import get_workspace, note_page
 from sessions_app.services.accesses import seen_rows
 
 
@@ -28,4 +28,4 @@ def recall(request: HttpRequest, slug: str) -> HttpResponse:
         "hits": sum(len(rows) for rows in found.found.values()),
         "has_any": Observation.objects.filter(workspace=workspace, withdrawn_at=None).exists(),
     }
-    return render_page(request, "memoryhub/recall.html", context, fragment="recalled")
+    return render_page(request, "search/recall.html", context, fragment="recalled")

@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from knowledge_app.views.memory import show_invisible
+from memoryhub.lib.guard import show_invisible
 from memoryhub.lib.pages import cursor_of
 from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.passages import Passage, highlight, passage
@@ -180,12 +180,12 @@ def _memory(row: Any, slug: str) -> tuple[str, str]:
 def fact_url(slug: str, document: int, pk: int, *, is_living: bool = True) -> str:
     """Return where a memory line stands; of one that is gone the document that it was in."""
     if not is_living:
-        return reverse("knowledge:document", args=[slug, document])
-    return f"{reverse('knowledge:facts', args=[slug, document])}#fact-{pk}"
+        return reverse("documents:document", args=[slug, document])
+    return f"{reverse('documents:facts', args=[slug, document])}#fact-{pk}"
 
 
 def _document(row: Any, slug: str) -> tuple[str, str]:
-    return row.document.name, reverse("knowledge:document", args=[slug, row.document_id])
+    return row.document.name, reverse("documents:document", args=[slug, row.document_id])
 
 
 def _history(row: Any, slug: str) -> tuple[str, str]:
@@ -195,7 +195,7 @@ def _history(row: Any, slug: str) -> tuple[str, str]:
 
 def history_url(slug: str, pk: int, position: int) -> str:
     """Return the page of the history on which an entry comes first."""
-    return f"{reverse('knowledge:history', args=[slug])}?after={cursor_of([position + 1])}#history-{pk}"
+    return f"{reverse('documents:history', args=[slug])}?after={cursor_of([position + 1])}#history-{pk}"
 
 
 def _page(name: str, title: Callable[[Any], str]) -> Callable[[Any, str], tuple[str, str]]:
@@ -250,5 +250,5 @@ def _grip_url(hit: GripHit, slug: str, documents: Mapping[int, int]) -> str:
         return "" if hit.position is None else history_url(slug, hit.id, hit.position)
     if hit.is_fact:
         return fact_url(slug, documents[hit.id], hit.id)
-    page = "knowledge:knowledge-entry" if hit.kind == "knowledge" else "knowledge:document"
+    page = "knowledge:knowledge-entry" if hit.kind == "knowledge" else "documents:document"
     return reverse(page, args=[slug, hit.id])

@@ -46,7 +46,7 @@ def saved_searches(request: HttpRequest, slug: str | None = None) -> HttpRespons
         "own": [_row(place, one, new.get(one.pk)) for one in own],
         "shared": [_row(place, one, None) for one in rows if one.user_id != user.pk],
     }
-    return render_page(request, "memoryhub/search_saved.html", context, fragment="saved-searches")
+    return render_page(request, "search/saved.html", context, fragment="saved-searches")
 
 
 def _row(place: Place, saved: SavedSearch, new: Tally | None) -> dict[str, Any]:

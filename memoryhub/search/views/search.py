@@ -17,6 +17,7 @@ from django.views.decorators.http import require_GET
 from django_htmx.http import push_url, replace_url
 
 from knowledge_app.models import Fact
+from memoryhub.access import get_workspace, note_page
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import cursor_of, number_of, values_of
 from memoryhub.lib.search.hits import Weighted
@@ -34,7 +35,6 @@ from memoryhub.search.views.actions import actions_of
 from memoryhub.search.views.facets import filter_chips, shown_facets
 from memoryhub.search.views.params import Asked, Place, asked_of, form_of, place_of
 from memoryhub.search.views.rows import GripLine, Shown, shown_grip, shown_hit, shown_listed, visible
-from sessions_app.access import get_workspace, note_page
 from sessions_app.models import Entry, Workspace
 from sessions_app.services.accesses import seen_entries
 
@@ -81,7 +81,7 @@ def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         context |= _found(request, place, asked, now)
     if not (asked.is_part and getattr(request, "htmx", False)):  # while typing, they change with every letter
         note_shown(request, place, context)
-    response = render_page(request, "memoryhub/search.html", context, fragment="search-results")
+    response = render_page(request, "search/search.html", context, fragment="search-results")
     return _at_its_address(request, response, asked, place)
 
 
@@ -237,7 +237,7 @@ def count(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     place = place_of(request, slug)
     asked = asked_of(request.GET, place)
     tally = count_matches(place.scope, asked.query(timezone.now()), kinds=asked.kinds)
-    return render_page(request, "memoryhub/search_count.html", {"tally": tally})
+    return render_page(request, "search/count.html", {"tally": tally})
 
 
 @require_GET
@@ -248,7 +248,7 @@ def narrowing(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     query = asked.query(timezone.now())
     found = facets(place.scope, query, kinds=asked.kinds)
     context = {"facets": shown_facets(found, asked, query, place.url("search"))}
-    return render_page(request, "memoryhub/search_facets.html", context)
+    return render_page(request, "search/facets.html", context)
 
 
 def _figures(place: Place, asked: Asked, now: datetime) -> dict[str, Any]:
@@ -288,7 +288,7 @@ def around(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "entries": [(one, _in_short(one, terms)) for one in entries if one.position <= last],
         "more_url": Asked(asked.q).address(url, span=str(span + 5)) if has_more else "",
     }
-    return render_page(request, "memoryhub/search_around.html", context)
+    return render_page(request, "search/around.html", context)
 
 
 def _in_short(entry: Entry, terms: list[Weighted]) -> dict[str, Any]:
@@ -309,4 +309,4 @@ def complete(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         now=timezone.now(),
         zone=timezone.get_current_timezone(),
     )
-    return render_page(request, "memoryhub/search_offers.html", {"offers": found})
+    return render_page(request, "search/offers.html", {"offers": found})

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import EDITOR
+from memoryhub.access import EDITOR, get_workspace, has_role, person
 from memoryhub.jobs.queue import request_job
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -19,7 +19,6 @@ from memoryhub.lib.layouts.snapshot import LAYOUTS, WORDS
 from memoryhub.models import Job
 from memoryhub.sync.export_plan import chosen_layout, plan_export
 from memoryhub.sync.exporting import write_archive
-from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import Session, Workspace
 
 LARGE_ENTRIES = 5_000  # from so many on a job makes the archive, while the page shows how far it is
@@ -41,7 +40,7 @@ def export_plan(request: HttpRequest, slug: str) -> HttpResponse:
         "may_export": has_role(request.user, workspace, EDITOR),
         "is_large": _is_large(workspace),
     }
-    return render_page(request, "memoryhub/export.html", context, fragment="export-plan")
+    return render_page(request, "sync/export.html", context, fragment="export-plan")
 
 
 @require_POST

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseStopPolling
 
-from memoryhub.access import EDITOR
+from memoryhub.access import EDITOR, get_workspace, has_role, is_hub_operator, let_in_hub_operators, person
 from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import import_piece
 from memoryhub.lib.errors import MemoryHubError
@@ -18,7 +18,6 @@ from memoryhub.lib.pages import keyset_page
 from memoryhub.sync.forms import ImportForm
 from memoryhub.sync.import_requests import LIVE, cancel_import, known_folders, request_import, store_upload
 from memoryhub.sync.tasks import import_folder
-from sessions_app.access import get_workspace, has_role, is_hub_operator, let_in_hub_operators, person
 from sessions_app.models import ImportReport, Membership, Workspace
 
 
@@ -35,7 +34,7 @@ def new_import(request: HttpRequest) -> HttpResponse:
         name = wishes["name"] or (upload.name.split(".")[0] if upload else "")
         return _start(request, path=path, name=name, layout=wishes["layout"])
     context = {"form": form, "known_folders": known_folders()}
-    return render_page(request, "memoryhub/import.html", context, status=422 if form.errors else 200)
+    return render_page(request, "sync/import.html", context, status=422 if form.errors else 200)
 
 
 @require_POST
@@ -68,7 +67,7 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
         "counts": _counts(report),
         "page": keyset_page(report.problems.all(), order=("id",), params=request.GET),
     }
-    response = render_page(request, "memoryhub/import_report.html", context, fragment="import-report")
+    response = render_page(request, "sync/import_report.html", context, fragment="import-report")
     if is_over and request.GET.get("poll"):
         return HttpResponseStopPolling(response.content)
     return response
@@ -96,14 +95,14 @@ def workspace_imports(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     page = keyset_page(workspace.import_reports.select_related("requested_by"), order=("-id",), params=request.GET)
     context = {"workspace": workspace, "page": page, "may_import": _may_import(request, workspace)}
-    return render_page(request, "memoryhub/imports.html", context, fragment="imports")
+    return render_page(request, "sync/imports.html", context, fragment="imports")
 
 
 def workspace_files(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     page = keyset_page(workspace.source_files.all(), order=("path", "id"), params=request.GET, size=100)
     context = {"workspace": workspace, "page": page, "may_import": _may_import(request, workspace)}
-    return render_page(request, "memoryhub/files.html", context, fragment="files")
+    return render_page(request, "sync/files.html", context, fragment="files")
 
 
 def _may_import(request: HttpRequest, workspace: Workspace) -> bool:

@@ -10,13 +10,12 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import OPERATOR
+from memoryhub.access import OPERATOR, get_workspace, has_role, person
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.sync.status import first_difference, written_files
 from memoryhub.sync.tasks import sync_folder
-from sessions_app.access import get_workspace, has_role, person
 from sessions_app.models import SyncState
 from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.syncing import request_sync, switch_sync
@@ -42,7 +41,7 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
         "may_operate": bool(workspace.path) and has_role(request.user, workspace, OPERATOR),
         "can_write_back": workspace.layout in WRITTEN_BACK,
     }
-    return render_page(request, "memoryhub/sync.html", context, fragment="sync-state")
+    return render_page(request, "sync/sync.html", context, fragment="sync-state")
 
 
 @require_POST

@@ -15,8 +15,9 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET
 
-from knowledge_app.views.memory import show_invisible
+from memoryhub.access import get_workspace, note_page
 from memoryhub.lib.diff import DiffLine
+from memoryhub.lib.guard import show_invisible
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page
 from memoryhub.time_travel.gaps import gaps_of
@@ -32,7 +33,6 @@ from memoryhub.time_travel.snapshots import (
     withdrawn_history,
 )
 from memoryhub.time_travel.views.page import LOGGED, PAGES, gaps_for, local_text, part_of, read_asked, tabs_of
-from sessions_app.access import get_workspace, note_page
 from sessions_app.models import Workspace
 from sessions_app.services.accesses import seen_revision, seen_rows
 
@@ -95,7 +95,7 @@ def compare_past(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _page(request: HttpRequest, workspace: Workspace, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
     full = {"workspace": workspace} | context
-    return render_page(request, "memoryhub/past_compare.html", full, status=status)
+    return render_page(request, "time_travel/compare.html", full, status=status)
 
 
 def _counts(workspace: Workspace, between: Between) -> dict[str, int]:

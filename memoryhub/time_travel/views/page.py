@@ -17,8 +17,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.models import MemoryRevision
 from knowledge_app.services.rows import restoring as service
-from knowledge_app.views.bulk import answer_edit, list_address
-from knowledge_app.views.memory import show_invisible
+from memoryhub.access import get_workspace, has_role, note_page, person
+from memoryhub.bulk_edits import answer_edit, list_address
+from memoryhub.lib.guard import show_invisible
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pages import keyset_page, number_of
 from memoryhub.time_travel.gaps import Gap, gaps_of
@@ -37,7 +38,6 @@ from memoryhub.time_travel.rows import (
 )
 from memoryhub.time_travel.sessions import known_sessions, sessions_at
 from memoryhub.time_travel.timeline import line_of_time, marks_of, quick_choices
-from sessions_app.access import get_workspace, has_role, note_page, person
 from sessions_app.models import Membership, Run, Workspace
 from sessions_app.services.accesses import Seen, seen_revision, seen_rows
 
@@ -110,9 +110,9 @@ def past(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         at = read_asked(request.GET, "at", now)
     except NoSuchTime as error:
-        return render_page(request, "memoryhub/past.html", _frame(workspace, None, now, error=error), status=422)
+        return render_page(request, "time_travel/past.html", _frame(workspace, None, now, error=error), status=422)
     if at is None:
-        return render_page(request, "memoryhub/past.html", _frame(workspace, None, now))
+        return render_page(request, "time_travel/past.html", _frame(workspace, None, now))
     part = part_of(request.GET)
     if request.GET["at"] != in_address(at):
         return redirect(_address("past", slug, at=in_address(at), part=part))
@@ -123,7 +123,7 @@ def past(request: HttpRequest, slug: str) -> HttpResponse:
         "may_edit": has_role(request.user, workspace, EDITOR),
         **PART_VIEWS[part](request, workspace, at),
     }
-    return render_page(request, "memoryhub/past.html", context)
+    return render_page(request, "time_travel/past.html", context)
 
 
 @require_POST
@@ -238,7 +238,7 @@ def _history(request: HttpRequest, workspace: Workspace, at: datetime) -> dict[s
     page = keyset_page(entries, order=("-position",), params=request.GET, size=PAGE_ROWS)
     found = history_of(workspace, page.rows, at)
     _note(request, workspace, "history", [row.pk for row in found])
-    url = reverse("knowledge:history", args=[workspace.slug])
+    url = reverse("documents:history", args=[workspace.slug])
     return {"page": page, "rows": [_row(row, f"{url}#history-{row.pk}") for row in found]}
 
 

@@ -1,0 +1,75 @@
+"""What the link of an invitation opens: a new account, more roles for the one at hand, or a new password."""
+
+from __future__ import annotations
+
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+
+from memoryhub.accounts import invitations as flow
+from memoryhub.accounts.forms import JoinForm, NewPasswordForm
+
+GONE = 410
+
+
+@login_not_required
+@sensitive_variables("token")
+@sensitive_post_parameters()
+def invitation(request: HttpRequest, token: str) -> HttpResponse:
+    """Let somebody in by a link; one that is good no more answers 410, with what to do."""
+    try:
+        shown = flow.find_invitation(token, timezone.now())
+        if shown.invitation.user is not None:
+            return _new_password(request, token, shown.invitation.user)
+        if request.user.is_authenticated:
+            return _join_as_known(request, token, shown)
+        return _join_as_new(request, token, shown)
+    except flow.InvitationEnded as error:
+        return render(request, "accounts/invitation.html", {"ended": error.message}, status=GONE)
+
+
+@sensitive_variables("token", "form", "password")
+def _join_as_new(request: HttpRequest, token: str, shown: flow.OpenInvitation) -> HttpResponse:
+    form = JoinForm(request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        name, password = form.cleaned_data["username"], form.cleaned_data["password1"]
+        try:
+            user = flow.join_as_new(token, username=name, password=password, now=timezone.now())
+        except flow.NameTaken as error:
+            form.add_error("username", error.message)
+        else:
+            login(request, user)
+            return _where_they_may_work(shown)
+    context = {"form": form, "shown": shown}
+    return render(request, "accounts/invitation.html", context, status=422 if form.errors else 200)
+
+
+@sensitive_variables("token")
+def _join_as_known(request: HttpRequest, token: str, shown: flow.OpenInvitation) -> HttpResponse:
+    user = User.objects.get(username=request.user.get_username())
+    gives_more = flow.gives_more(shown, user)
+    if request.method != "POST" or not gives_more:  # else who made a link would spend it by trying it
+        return render(request, "accounts/invitation.html", {"shown": shown, "gives_more": gives_more})
+    flow.join_as_known(token, user, now=timezone.now())
+    return _where_they_may_work(shown)
+
+
+@sensitive_variables("token", "form")
+def _new_password(request: HttpRequest, token: str, user: User) -> HttpResponse:
+    form = NewPasswordForm(user, request.POST if request.method == "POST" else None)
+    if form.is_bound and form.is_valid():
+        changed = flow.choose_new_password(token, form.cleaned_data["new_password1"], now=timezone.now())
+        login(request, changed)
+        return redirect("home")
+    context = {"form": form, "reset_of": user.username}
+    return render(request, "accounts/invitation.html", context, status=422 if form.errors else 200)
+
+
+def _where_they_may_work(shown: flow.OpenInvitation) -> HttpResponse:
+    if len(shown.roles) == 1 and not shown.invitation.is_operator:
+        return redirect("workspace", shown.roles[0].workspace.slug)
+    return redirect("home")

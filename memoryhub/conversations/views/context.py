@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+
+from memoryhub.access import get_workspace, note_page
+from memoryhub.conversations.context import build_context, context_text, seen_in
+from memoryhub.lib.gate import json_text
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import number_of
+from sessions_app.models import Session
+from sessions_app.services.windows import DEFAULT_MAX_MESSAGES, Dropped
+
+
+def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    asked_messages = number_of(request.GET.get("max_messages"), digits=8)
+    max_messages = DEFAULT_MAX_MESSAGES if asked_messages is None else asked_messages
+    asked_tokens = number_of(request.GET.get("max_tokens"), digits=8)
+    max_tokens = workspace.max_tokens if asked_tokens is None else asked_tokens
+    built = build_context(session, max_messages=max_messages, max_tokens=max_tokens)
+    note_page(request, workspace, "context.read", seen_in(built))
+    shown = built.parts
+    context = {
+        "workspace": workspace,
+        "session": session,
+        "max_messages": max_messages,
+        "max_tokens": max_tokens,
+        "text": context_text(built) if request.GET.get("form") == "text" else None,
+        "context": built,
+        "dropped": _stretches(built.dropped),
+        "system_parts": [part for part in shown if part.source != "entry"],
+        "entry_parts": [
+            (part, json_text(part.message["tool_calls"]) if "tool_calls" in part.message else "")
+            for part in shown
+            if part.source == "entry"
+        ],
+    }
+    return render_page(request, "conversations/context.html", context, fragment="context")
+
+
+def _stretches(dropped: Sequence[Dropped]) -> list[tuple[int | None, int | None, str]]:
+    """Put neighbours that were left out for the same reason together: first and last position, and why."""
+    found: list[tuple[int | None, int | None, str]] = []
+    for drop in dropped:
+        first, last, why = found[-1] if found else (None, None, "")
+        if last is not None and drop.position == last + 1 and drop.why == why:
+            found[-1] = (first, drop.position, why)
+        else:
+            found.append((drop.position, drop.position, drop.why))
+    return found

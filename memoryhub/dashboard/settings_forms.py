@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from memoryhub.lib.embeddings import NONE, PROVIDERS, refusal_of
+from memoryhub.lib.gate import clean_text
+from memoryhub.lib.llm import PRESETS
+from memoryhub.lib.outbound import AddressRefused, check_url
+from sessions_app.models import Workspace
+from sessions_app.services.audit import EVENTS
+
+LEAST = {"max_tokens": 500, "max_entries": 1, "min_entries_to_compress": 1, "memory_window": 2, "recency_decay": 0}
+
+
+class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
+    """A workspace's settings, validated together. Each help text says what it means, its unit and its default."""
+
+    SECTIONS = [
+        (_("Workspace"), ["name", "persist_memory"]),
+        (
+            _("Compression"),
+            [
+                "auto_compress",
+                "max_tokens",
+                "max_entries",
+                "recent_window",
+                "min_entries_to_compress",
+                "compression_ratio",
+            ],
+        ),
+        (_("Consolidation"), ["auto_consolidate", "memory_window", "consolidation_style"]),
+        (_("Models"), ["model", "consolidation_model", "model_base_url", "daily_token_budget"]),
+        (_("Observations and hygiene"), ["auto_extract", "extraction_model", "stale_days"]),
+        (_("Semantic graph"), ["embedding_provider", "embedding_model", "embedding_base_url", "dense_search"]),
+        (_("Search and cache"), ["recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries"]),
+    ]
+
+    class Meta:
+        model = Workspace
+        fields = [
+            "name", "persist_memory", "auto_compress", "max_tokens", "max_entries", "recent_window",
+            "min_entries_to_compress", "compression_ratio", "auto_consolidate", "memory_window",
+            "consolidation_style", "model", "consolidation_model", "model_base_url", "daily_token_budget",
+            "auto_extract", "extraction_model", "stale_days",
+            "embedding_provider", "embedding_model", "embedding_base_url", "dense_search",
+            "recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries",
+        ]  # fmt: skip
+        labels = {
+            "name": _("Name"),
+            "persist_memory": _("Keep memory"),
+            "auto_compress": _("Compress automatically"),
+            "max_tokens": _("Token limit"),
+            "max_entries": _("Entry limit"),
+            "recent_window": _("Recent window"),
+            "min_entries_to_compress": _("Fewest entries to fold"),
+            "compression_ratio": _("Target size of a summary"),
+            "auto_consolidate": _("Consolidate automatically"),
+            "memory_window": _("Memory window"),
+            "consolidation_style": _("Consolidation style"),
+            "model": _("The agent's model"),
+            "consolidation_model": _("Model for summaries"),
+            "model_base_url": _("Address of that model"),
+            "daily_token_budget": _("Daily token budget"),
+            "auto_extract": _("Extract automatically"),
+            "extraction_model": _("Model that extracts"),
+            "stale_days": _("Stale after"),
+            "embedding_provider": _("Embedding provider"),
+            "embedding_model": _("Embedding model"),
+            "embedding_base_url": _("Address of that provider"),
+            "dense_search": _("Search by meaning too"),
+            "recency_decay": _("Recency decay"),
+            "cache_enabled": _("Answer from the cache"),
+            "cache_ttl_seconds": _("A cached response lives"),
+            "cache_max_entries": _("Cached responses kept"),
+        }
+        help_texts = {
+            "persist_memory": _(
+                "Off: a scratchpad. Exact values, observations, knowledge, terms and cached responses "
+                "live for one run and leave nothing behind; nothing is consolidated. Default on."
+            ),
+            "auto_extract": _(
+                "Find findings, insights and lessons in what the agent says, with a model. Default off."
+            ),
+            "extraction_model": _("A small one does. Empty: the model for summaries."),
+            "stale_days": _(
+                "Days without use or a look at it, after which something is to be looked at. Default 180."
+            ),
+            "auto_compress": _(
+                "Fold old entries when a session passes a limit below. Default on; off after an import, "
+                "since its agent folds for itself."
+            ),
+            "max_tokens": _(
+                "Tokens of a session in the context, beyond which it is folded; also the context's budget. "
+                "Default 50,000."
+            ),
+            "max_entries": _("Entries of a session in the context, beyond which it is folded. Default 100."),
+            "recent_window": _("The latest entries, which are never folded. Default 10."),
+            "min_entries_to_compress": _("Fewer than so many older entries are left alone. Default 5."),
+            "compression_ratio": _("Share of the folded tokens, above 0 and below 1. Default 0.3."),
+            "auto_consolidate": _("Move what was said into MEMORY.md and the history on its own. Default on."),
+            "memory_window": _("Entries without consolidation, beyond which it is due. nanobot 100, Grip 50."),
+            "consolidation_style": _("How MEMORY.md changes: rewritten whole, or facts appended."),
+            "model": _("What the agent itself runs on: its tokens are counted. Empty: estimated."),
+            "consolidation_model": _("Name of the model that folds and consolidates. Empty: the hub's."),
+            "model_base_url": _(
+                "An address of its own for this workspace, or a preset's name; it gets no key. Empty: the hub's."
+            ),
+            "daily_token_budget": _("Tokens that models may take in a day (UTC). Empty: no limit."),
+            "embedding_model": _("Its model. Empty: the hub's, or the provider's first."),
+            "embedding_base_url": _(
+                "An address of its own for this workspace; it gets no key. Empty: the provider's."
+            ),
+            "dense_search": _(
+                "Sends texts to that provider: entries, knowledge, observations, memory lines, history and "
+                "summaries, 2,000 characters of each, and the words of searches. Never key-values, nor what looks "
+                "like a secret. Default off."
+            ),
+            "recency_decay": _("How fast old history counts less in a search, per hour. Grip 0.001; default 0."),
+            "cache_enabled": _("Default on."),
+            "cache_ttl_seconds": _("Seconds. Default 3,600."),
+            "cache_max_entries": _("The least recently used go first. Default 500."),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        words = gettext(
+            "Who embeds the words of the graph: %(providers)s; or %(none)s, and searches look no further than "
+            "their words. Empty: the hub's."
+        )
+        self.fields["embedding_provider"].help_text = words % {"providers": ", ".join(PROVIDERS), "none": NONE}
+
+    def clean_model_base_url(self) -> str:
+        address: str = self.cleaned_data["model_base_url"]
+        return address if address in PRESETS else _checked(address)
+
+    def clean_embedding_provider(self) -> str:
+        provider: str = self.cleaned_data["embedding_provider"].lower()
+        if refusal := refusal_of(provider):
+            raise forms.ValidationError(refusal)
+        return provider
+
+    def clean_embedding_base_url(self) -> str:
+        return _checked(self.cleaned_data["embedding_base_url"])
+
+    def clean_name(self) -> str:
+        return clean_text(" ".join(self.cleaned_data["name"].split()))
+
+    def clean(self) -> dict[str, Any]:
+        """Check the settings against each other, so that none can make another one pointless."""
+        super().clean()
+        values = self.cleaned_data
+        for name, least in LEAST.items():
+            if values.get(name) is not None and values[name] < least:
+                self.add_error(name, gettext("%(least)s or more.") % {"least": f"{least:,}"})
+        if not 0 < values.get("compression_ratio", 0.5) < 1:
+            self.add_error("compression_ratio", gettext("A share above 0 and below 1, for example 0.3."))
+        if not self.errors:
+            self._check_window(values["max_entries"], values["recent_window"], values["min_entries_to_compress"])
+        return values
+
+    def _check_window(self, limit: int, recent: int, fewest: int) -> None:
+        if recent > limit:
+            words = gettext("The recent window (%(recent)s) is larger than the entry limit (%(limit)s).")
+            self.add_error("recent_window", words % {"recent": recent, "limit": limit})
+        elif recent + fewest > limit:
+            words = gettext(
+                "With %(recent)s recent entries and %(fewest)s to fold, the entry limit must be %(needed)s or more."
+            )
+            needed = {"recent": recent, "fewest": fewest, "needed": recent + fewest}
+            self.add_error("min_entries_to_compress", words % needed)
+
+    def sections(self) -> list[tuple[Promise, list[forms.BoundField]]]:
+        return [(title, [self[name] for name in names]) for title, names in self.SECTIONS]
+
+
+def _checked(address: str) -> str:
+    """Return an address that a model may be asked at, or "". Raises ValidationError."""
+    if address:
+        try:
+            check_url(address, settings.MEMORYHUB_PRIVATE_HOSTS)
+        except AddressRefused as error:
+            raise forms.ValidationError(error.message) from error
+    return address
+
+
+def _events() -> list[tuple[str, str]]:
+    words = gettext("%(event)s: %(meaning)s")
+    return [(event, words % {"event": event, "meaning": meaning}) for event, meaning in EVENTS.items()]
+
+
+class WebhookForm(forms.Form):
+    url = forms.URLField(assume_scheme="https", max_length=500, label=_("Address"))
+    actions = forms.MultipleChoiceField(
+        choices=_events,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        label=_("Events"),
+        help_text=_("None chosen: all of them."),
+    )

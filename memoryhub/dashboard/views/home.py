@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.db import connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST
+
+from memoryhub.access import is_hub_operator, let_in_hub_operators, visible_workspaces
+from memoryhub.dashboard.attention import needs_of
+from memoryhub.dashboard.health import health_of
+from memoryhub.dashboard.items import Need
+from memoryhub.dashboard.navigation import count_parts
+from memoryhub.dashboard.scope import reach_of
+from memoryhub.demo.workspaces import prepare_demo
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page
+from memoryhub.sync.import_requests import known_folders, request_import
+from memoryhub.sync.tasks import import_folder
+from sessions_app.models import Workspace
+
+PAGE_WORKSPACES = 15
+SHOWN_NEEDS = 8
+
+
+def home(request: HttpRequest) -> HttpResponse:
+    """What needs the person, over all workspaces that they may see, and how each of those is doing."""
+    now = timezone.now()
+    page = keyset_page(visible_workspaces(request), order=("name", "id"), params=request.GET, size=PAGE_WORKSPACES)
+    shown = Workspace.objects.filter(pk__in=[workspace.pk for workspace in page.rows])
+    parts, doing = count_parts(shown), health_of(page.rows, now=now)
+    context = {
+        "page": page,
+        "rows": [(workspace, doing[workspace.pk], parts[workspace.pk]) for workspace in page.rows],
+        "may_import": is_hub_operator(request.user),
+        "known_folders": [] if page.rows else known_folders(),
+    }
+    context |= shown_needs(needs_of(reach_of(request.user), now=now), request.GET)
+    return render_page(request, "dashboard/home.html", context, fragment="desk")
+
+
+def shown_needs(needs: Sequence[Need], params: Mapping[str, str]) -> dict[str, Any]:
+    """Return the needs that a page shows: the first few, or all that are wanted, and how many there are besides."""
+    shown = needs if params.get("needs") == "all" else needs[:SHOWN_NEEDS]
+    return {"needs": shown, "need_count": len(needs), "more_needs": len(needs) - len(shown)}
+
+
+@login_not_required
+def health(_request: HttpRequest) -> JsonResponse:
+    """Answer whether the hub and its database work; nothing about what they hold."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return JsonResponse({"status": "ok"})
+
+
+@require_POST
+def open_demo(request: HttpRequest) -> HttpResponse:
+    let_in_hub_operators(request)
+    for name, path in prepare_demo(timezone.localdate()).items():
+        report = request_import(path=str(path), user=request.user, name=name)  # type: ignore[arg-type]
+        import_folder.enqueue(report.pk)
+    messages.success(request, gettext("The demo is on its way: its four workspaces appear here in a few seconds."))
+    return redirect("home")

@@ -1,0 +1,22 @@
+"""The hub's settings, read-only: they come from the environment."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_GET
+
+from memoryhub.access import let_in_hub_operators
+from memoryhub.dashboard.hub_settings import complaints, hub, knobs
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.markdown import render_markdown
+
+
+@require_GET
+def hub_settings(request: HttpRequest) -> HttpResponse:
+    let_in_hub_operators(request)
+    context = {
+        "hub": hub(),
+        "complaints": complaints(),
+        "knobs": [(knob, render_markdown(knob.effect)) for knob in knobs()],
+    }
+    return render_page(request, "dashboard/hub_settings.html", context)

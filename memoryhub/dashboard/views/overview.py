@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+from django.db.models import F
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from knowledge_app.models import MemoryDocument
+from memoryhub.access import get_workspace, has_role
+from memoryhub.dashboard.attention import needs_of
+from memoryhub.dashboard.health import health_of
+from memoryhub.dashboard.navigation import count_parts
+from memoryhub.dashboard.scope import reach_of
+from memoryhub.dashboard.views.home import shown_needs
+from memoryhub.lib.charts import growth
+from memoryhub.lib.htmx import render_page
+from sessions_app.models import AuditRecord, Membership, Session, Workspace
+from sessions_app.services.stats import daily_totals, entries_over_time, latest_import
+
+
+def overview(request: HttpRequest, slug: str) -> HttpResponse:
+    """What needs the person in a workspace, how it is doing, and what it holds."""
+    workspace = get_workspace(request, slug)
+    now = timezone.now()
+    sessions = Session.objects.filter(workspace=workspace, archived_at=None)
+    in_context = F("active_tokens") + F("summary_tokens")
+    is_operator = has_role(request.user, workspace, Membership.Role.OPERATOR)
+    context = {
+        "workspace": workspace,
+        "health": health_of([workspace], now=now)[workspace.pk],
+        "largest": sessions.filter(is_visible_to_agent=True).order_by(in_context.desc(), "-id").first(),
+        "parts": count_parts(Workspace.objects.filter(pk=workspace.pk))[workspace.pk],
+        "growth": growth(entries_over_time(daily_totals(workspace))),
+        "sessions": sessions.order_by("-updated_at", "-id")[:6],
+        "documents": MemoryDocument.objects.filter(workspace=workspace).select_related("head").order_by("name"),
+        "changes": AuditRecord.objects.filter(workspace=workspace).order_by("-id")[:8],
+        "report": latest_import(workspace),
+        "may_import": bool(workspace.path) and is_operator,
+        "may_end": is_operator,
+    }
+    context |= shown_needs(needs_of(reach_of(request.user).within(workspace), now=now), request.GET)
+    return render_page(request, "dashboard/overview.html", context)

@@ -1,0 +1,90 @@
+"""The command palette: wherever a few typed letters may lead, as a fragment of any page or a page of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET
+
+from memoryhub.dashboard.palette import MOST, Leads, is_meant, leads, shared_out
+from memoryhub.dashboard.palette_commands import Row, commands, pages
+from memoryhub.search.ranking import Found
+from memoryhub.search.views.params import place_of
+from memoryhub.search.views.rows import shown_hit
+from sessions_app.models import Workspace
+
+MAX_CHARS = 200
+NOTE_CHARS = 90
+
+
+@require_GET
+def palette(request: HttpRequest) -> HttpResponse:
+    """The rows for what is typed (``q``), from the workspace and page at hand; all at once without a script."""
+    text = request.GET.get("q", "").replace("\x00", " ")[:MAX_CHARS]
+    place = place_of(request, request.GET.get("workspace") or None)
+    here = request.GET.get("here", "")[:MAX_CHARS]
+    zone = timezone.get_current_timezone()
+    visible = Workspace.objects.visible_to(request.user)
+    found = leads(visible, place.scope, text, now=timezone.now(), zone=zone)
+    context = {
+        "groups": _groups(request, place.workspace, here, text, found),
+        "q": text,
+        "workspace": place.workspace,
+        "here": here,
+        "csrf_token": get_token(request),
+    }
+    if getattr(request, "htmx", False):  # by itself: the frame's navigation would ask the database again
+        response = HttpResponse(render_to_string("dashboard/palette.html#palette-rows", context | {"is_list": True}))
+    else:
+        response = render(request, "dashboard/palette.html", context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def _groups(
+    request: HttpRequest, workspace: Workspace | None, here: str, text: str, found: Leads
+) -> list[tuple[str, list[Row]]]:
+    """Return the rows by what they are, in an order that never changes, twelve in all."""
+    workspaces = [Row(one.name, "folder", reverse("workspace", args=[one.slug])) for one in found.workspaces]
+    groups = [
+        (_("Pages"), [row for row in pages(request, workspace) if is_meant(row.label, text)]),
+        (_("Commands"), [row for row in commands(request, workspace, here) if is_meant(row.label, text)]),
+        (_("Workspaces"), workspaces),
+        (_("Sessions"), [_row("sessions:detail", one, one.title or one.key, "sessions") for one in found.sessions]),
+        (_("Documents"), [_row("documents:document", one, one.name, "memory") for one in found.documents]),
+        (_("Memory"), _hits(found.found, "memory")),
+        (_("Knowledge"), _hits(found.found, "knowledge")),
+    ]
+    search = [_search(workspace, text)] if text.strip() else []
+    shared = shared_out([rows for _name, rows in groups], MOST - len(search))
+    named = [*zip((name for name, _rows in groups), shared, strict=True), (_("Search"), search)]
+    return [(name, rows) for name, rows in named if rows]
+
+
+def _row(name: str, one: Any, label: str, icon: str) -> Row:
+    workspace = one.workspace
+    return Row(label, icon, reverse(name, args=[workspace.slug, one.pk]), workspace.name)
+
+
+def _hits(found: Found | None, kind: str) -> list[Row]:
+    hits = [shown_hit(hit, found) for hit in found.hits if hit.kind == kind] if found else []
+    return [
+        Row("".join(text for text, _is_hit in one.pieces)[:NOTE_CHARS], one.kind.icon, one.url, one.title)
+        for one in hits
+    ]
+
+
+def _search(workspace: Workspace | None, text: str) -> Row:
+    """Return the way to the search page, where the last word counts as half typed, as it does here."""
+    url = reverse("search", args=[workspace.slug]) if workspace else reverse("hub-search")
+    asked = urlencode({"q": text.strip(), "part": "1"})
+    return Row(_("Search for “%(text)s”") % {"text": text.strip()}, "search", f"{url}?{asked}")

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+from django.utils.dateparse import parse_date
+from django.utils.safestring import SafeString
+from django.utils.text import slugify
+
+from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
+from memoryhub.access import get_workspace, has_role, note_page
+from memoryhub.lib.diff import diff_lines
+from memoryhub.lib.facts import FactLine, Section, fact_lines, split_sections
+from memoryhub.lib.guard import show_invisible
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.markdown import MAX_RENDERED_CHARS, render_markdown
+from memoryhub.lib.pages import number_of
+from sessions_app.models import Membership
+from sessions_app.services.accesses import seen_revision
+
+SHOWN_REVISIONS = 20
+SHOWN_REMOVED = 50
+MAX_SECTIONS = 200  # beyond it a document is shown as one text
+
+
+@dataclass(frozen=True)
+class ShownSection:
+    anchor: str
+    title: str
+    html: SafeString
+    source: str
+    fact_count: int
+    categories: list[str]
+
+
+def documents(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    rows = (
+        MemoryDocument.objects.filter(workspace=workspace, head__isnull=False)
+        .select_related("head")
+        .annotate(
+            fact_count=Count("facts", filter=Q(facts__died=None), distinct=True),
+            revision_count=Count("revisions", distinct=True),
+        )
+        .order_by("name")
+    )
+    held = HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
+    context = {
+        "workspace": workspace,
+        "documents": list(rows),
+        "held": list(held.select_related("document").order_by("-id")),
+        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
+    }
+    return render_page(request, "documents/documents.html", context)
+
+
+def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    found = get_object_or_404(MemoryDocument.objects.select_related("head"), workspace=workspace, pk=pk)
+    shown: MemoryRevision | None = found.head
+    if as_of := _day(request.GET.get("as_of", "")):
+        shown = found.revisions.filter(created_at__date__lte=as_of).order_by("-number").first() or shown
+    if wish := request.GET.get("revision"):
+        shown = get_object_or_404(found.revisions, number=number_of(wish, digits=9) or 0)
+    text = show_invisible(shown.content) if shown else ""
+    before = found.revisions.filter(number=shown.number - 1).first() if shown and shown.number > 1 else None
+    wants_diff = "diff" in request.GET and before is not None
+    read = [shown, *([before] if wants_diff else [])]
+    note_page(request, workspace, "document.read", [seen_revision(found.pk, one.number) for one in read if one])
+    removed = Fact.objects.filter(document=found, died__isnull=False)
+    removed_rows = removed.select_related("died").order_by("-died__number", "line")[:SHOWN_REMOVED]
+    siblings = MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).order_by("name")
+    context = {
+        "workspace": workspace,
+        "document": found,
+        "siblings": list(siblings),
+        "shown": shown,
+        "is_head": shown == found.head,
+        "before": before,
+        "diff": diff_lines(show_invisible(before.content), text) if wants_diff and before else None,
+        "sections": [] if wants_diff else _sections(text),
+        "text": text,
+        "has_raw": bool(shown and shown.raw is not None),
+        "revisions": list(found.revisions.order_by("-number")[:SHOWN_REVISIONS]),
+        "removed": [(fact, show_invisible(fact.text)) for fact in removed_rows],
+        "removed_count": removed.count(),
+        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
+        "held": list(found.held_changes.filter(status=HeldChange.Status.PENDING).order_by("-id")),
+    }
+    return render_page(request, "documents/document.html", context, fragment="document")
+
+
+def document_news(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Say on an open page or editor that a document has a later revision than the one it shows."""
+    workspace = get_workspace(request, slug)
+    found = get_object_or_404(MemoryDocument.objects.select_related("head"), workspace=workspace, pk=pk)
+    since = number_of(request.GET.get("since"), digits=9) or 0
+    context = {
+        "workspace": workspace,
+        "document": found,
+        "since": since,
+        "is_new": found.head is not None and found.head.number > since,
+        "is_editing": "editing" in request.GET,
+    }
+    return render(request, "documents/document_news.html", context)
+
+
+def _day(text: str) -> date | None:
+    try:
+        return parse_date(text)
+    except ValueError:  # the 31st of February
+        return None
+
+
+def _sections(text: str) -> list[ShownSection]:
+    """Cut a text into the parts that are shown beside their source; none for one that is too large."""
+    sections = split_sections(text)
+    if len(text) > MAX_RENDERED_CHARS or len(sections) > MAX_SECTIONS:
+        return []
+    lines = text.split("\n")
+    facts = fact_lines(text)
+    shown = [_shown(section, number, lines, facts) for number, section in enumerate(sections)]
+    return [section for section in shown if section.source.strip()]
+
+
+def _shown(section: Section, number: int, lines: list[str], facts: list[FactLine]) -> ShownSection:
+    source = "\n".join(lines[section.start - 1 : section.end - 1])
+    own = [fact for fact in facts if section.start <= fact.line < section.end]
+    categories = sorted({fact.category for fact in own if fact.category})
+    anchor = f"section-{number}-{slugify(section.title, allow_unicode=True)}".rstrip("-")
+    return ShownSection(anchor, section.title, render_markdown(source), source.strip("\n"), len(own), categories)

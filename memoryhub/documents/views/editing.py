@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+from django.views.decorators.http import require_POST
+
+from knowledge_app.models import Fact, FactSource, MemoryDocument
+from knowledge_app.services.documents.compaction import apply_compaction, plan_compaction
+from knowledge_app.services.documents.editing import (
+    NAMES,
+    EditConflict,
+    bring_back,
+    edit_fact,
+    restore_revision,
+    save_text,
+    start_document,
+)
+from knowledge_app.services.documents.origins import line_origins
+from memoryhub.access import get_workspace, note_page, person
+from memoryhub.documents.forms import EditForm, FactForm
+from memoryhub.lib.diff import diff_lines
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.facts import split_sections
+from memoryhub.lib.guard import show_invisible
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.likeness import DEFAULT_THRESHOLD
+from memoryhub.lib.markdown import render_markdown
+from memoryhub.lib.pages import number_of, numbers_of
+from sessions_app.models import Entry, Membership, Session
+from sessions_app.services.accesses import seen_entries, seen_revision, seen_rows
+
+EDITOR = Membership.Role.EDITOR
+MAX_SOURCES = 1_000  # shown of one session
+THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
+
+
+def find_document(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> MemoryDocument:
+    workspace = get_workspace(request, slug, role=role)
+    rows = MemoryDocument.objects.select_related("head", "workspace")
+    found: MemoryDocument = get_object_or_404(rows, workspace=workspace, pk=pk)
+    return found
+
+
+def _note_head(request: HttpRequest, document: MemoryDocument) -> None:
+    if document.head:
+        seen = [seen_revision(document.pk, document.head.number)]
+        note_page(request, document.workspace, "document.read", seen)
+
+
+@require_POST
+def start(request: HttpRequest, slug: str) -> HttpResponse:
+    """Begin a document that the agent has no file of yet."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    name = request.POST.get("name", "")
+    document = start_document(workspace, name if name in NAMES else NAMES[0])
+    return redirect("documents:edit-document", slug, document.pk)
+
+
+def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Edit a document on a known base; a save that meets changes of others is merged, or shown with both texts."""
+    document = find_document(request, slug, pk, role=EDITOR)
+    head = document.head
+    start_values = {"text": head.content if head else "", "base": head.number if head else 0}
+    form = EditForm(request.POST or None, initial=start_values)
+    context = {"workspace": document.workspace, "document": document, "form": form, "conflict": None}
+    status = 200
+    if form.is_bound and form.is_valid():
+        try:
+            saved = save_text(
+                document,
+                form.cleaned_data["text"],
+                base_number=form.cleaned_data["base"],
+                actor=person(request),
+                reason=form.cleaned_data["reason"] or "edited on its page",
+                now=timezone.now(),
+            )
+        except EditConflict as error:
+            conflict = diff_lines(show_invisible(error.base), show_invisible(error.head.content))
+            data = request.POST.copy()
+            data["base"] = str(error.head.number)
+            context |= {"form": EditForm(data), "conflict": conflict, "head": error.head}
+            status = 422
+        else:
+            _say(request, saved.revision is not None, is_merged=saved.is_merged)
+            return redirect(f"{reverse('documents:document', args=[slug, pk])}?saved=1")
+    elif form.is_bound:
+        status = 422
+    _note_head(request, document)
+    text = context["form"]["text"].value() or ""  # type: ignore[index]
+    context["preview"] = render_markdown(str(text))
+    return render_page(request, "documents/edit.html", context, status=status)
+
+
+def _say(request: HttpRequest, is_changed: bool, *, is_merged: bool) -> None:  # noqa: FBT001  private
+    words = gettext("Saved, and merged with what changed meanwhile.") if is_merged else gettext("Saved.")
+    messages.success(request, words if is_changed else gettext("Nothing was different."))
+
+
+@require_POST
+def preview(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    find_document(request, slug, pk)
+    context = {"preview": render_markdown(request.POST.get("text", "")[:1_000_000])}
+    return render(request, "documents/edit.html#preview", context)  # a part of a page, whoever asks
+
+
+@require_POST
+def restore(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    document = find_document(request, slug, pk, role=EDITOR)
+    get_object_or_404(document.revisions, number=number)
+    restored = restore_revision(document, number, actor=person(request), now=timezone.now())
+    if restored:
+        words = gettext("Revision %(number)s is in force again, as revision %(as_number)s.")
+        messages.success(request, words % {"number": number, "as_number": restored.number})
+    else:
+        messages.success(request, gettext("It is so already."))
+    return redirect("documents:document", slug, pk)
+
+
+def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    document = find_document(request, slug, pk)
+    revisions = list(
+        document.revisions.order_by("-number").only("number", "reason", "created_at", "author_name")[:500]
+    )
+    newest = revisions[0].number if revisions else 0
+    old = get_object_or_404(document.revisions, number=number_of(request.GET.get("from")) or max(1, newest - 1))
+    new = get_object_or_404(document.revisions, number=number_of(request.GET.get("to")) or newest)
+    seen = [seen_revision(document.pk, revision.number) for revision in (old, new)]
+    note_page(request, document.workspace, "document.read", seen)
+    context = {
+        "workspace": document.workspace,
+        "document": document,
+        "revisions": revisions,
+        "old": old,
+        "new": new,
+        "diff": diff_lines(show_invisible(old.content), show_invisible(new.content)),
+    }
+    return render_page(request, "documents/compare.html", context)
+
+
+def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    document = find_document(request, slug, pk)
+    lines = [(line, show_invisible(line.text)) for line in line_origins(document)]
+    _note_head(request, document)
+    context = {"workspace": document.workspace, "document": document, "lines": lines}
+    return render_page(request, "documents/blame.html", context)
+
+
+def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Reword a fact, categorise it, move it."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    rows = Fact.objects.select_related("document__head")
+    fact: Fact = get_object_or_404(rows, workspace=workspace, pk=pk, died=None)
+    content = fact.document.head.content if fact.document.head else ""
+    titles = list(dict.fromkeys(section.title for section in split_sections(content)))
+    start_values = {"text": fact.text, "category": fact.category, "section": fact.section}
+    form = FactForm(request.POST or None, initial=start_values, sections=titles)
+    if form.is_bound and form.is_valid():
+        try:
+            edited = edit_fact(fact, **form.cleaned_data, actor=person(request), now=timezone.now())
+        except MemoryHubError as error:
+            form.add_error(None, error.message)
+        else:
+            messages.success(request, gettext("Saved."))
+            return redirect(f"{reverse('documents:facts', args=[slug, fact.document_id])}#fact-{edited.pk}")
+    context = {"workspace": workspace, "document": fact.document, "fact": fact, "form": form}
+    return render_page(request, "documents/fact_edit.html", context, status=422 if form.errors else 200)
+
+
+def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Lines that say the same, with the one that stays; a person chooses which go."""
+    document = find_document(request, slug, pk, role=EDITOR)
+    if request.method == "POST":
+        chosen = numbers_of(request.POST.getlist("line"))
+        if document.head and request.POST.get("base") != str(document.head.number):
+            messages.error(request, gettext("The document changed meanwhile: look again."))
+            return redirect("documents:compact", slug, pk)
+        revision = apply_compaction(document, chosen, actor=person(request), now=timezone.now())
+        if revision:
+            words = gettext("Removed, as revision %(number)s; what went stays findable.")
+            messages.success(request, words % {"number": revision.number})
+        else:
+            messages.success(request, gettext("Nothing was chosen."))
+        return redirect("documents:document", slug, pk)
+    wish = request.GET.get("threshold", "")
+    threshold = float(wish) if wish in THRESHOLDS else DEFAULT_THRESHOLD
+    _note_head(request, document)
+    context = {
+        "workspace": document.workspace,
+        "document": document,
+        "found": plan_compaction(document, threshold=threshold),
+        "thresholds": THRESHOLDS,
+        "threshold": f"{threshold:g}",
+    }
+    return render_page(request, "documents/compact.html", context)
+
+
+@require_POST
+def return_fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Put a removed fact back."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    fact = get_object_or_404(Fact, workspace=workspace, pk=pk, died__isnull=False)
+    try:
+        bring_back(fact, actor=person(request), now=timezone.now())
+        messages.success(request, gettext("The fact is back."))
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+    return redirect("documents:document", slug, fact.document_id)
+
+
+def learnt(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """What was learnt from a session: its facts, each with the messages that it came from."""
+    workspace = get_workspace(request, slug)
+    session: Session = get_object_or_404(Session, workspace=workspace, pk=pk)
+    sources = FactSource.objects.filter(
+        Q(entry__session=session) | Q(run__session=session), fact__workspace=workspace
+    )
+    by_fact: dict[int, tuple[Fact, list[Entry]]] = {}
+    rows = sources.select_related("fact__document", "fact__died", "fact__born", "entry").order_by("-fact_id", "id")
+    for source in rows[:MAX_SOURCES]:
+        _, entries = by_fact.setdefault(source.fact_id, (source.fact, []))
+        entries += [source.entry] if source.entry and source.entry.session_id == session.pk else []
+    facts = [(fact, show_invisible(fact.text), entries) for fact, entries in by_fact.values()]
+    said = [entry for _, entries in by_fact.values() for entry in entries]
+    note_page(request, workspace, "facts.read", seen_rows("facts", by_fact) + seen_entries(said))
+    context = {"workspace": workspace, "session": session, "facts": facts}
+    return render_page(request, "documents/learnt.html", context)

@@ -1,0 +1,151 @@
+"""The fact lines of a document, curated one by one or many at once."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_POST
+
+from knowledge_app.models import Fact, MemoryDocument
+from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
+from knowledge_app.services.rows.edits import NothingChosen, edit_rows
+from memoryhub.access import has_role, note_page, person
+from memoryhub.bulk_edits import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
+from memoryhub.documents.views.editing import find_document
+from memoryhub.lib.choosing import Action, asked_for, chosen_keys
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.guard import show_invisible
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page, numbers_of
+from memoryhub.lib.periods import typed_day
+from sessions_app.models import Membership, Run
+from sessions_app.services.accesses import seen_rows
+
+EDITOR = Membership.Role.EDITOR
+PAGE_FACTS = 200
+ACTIONS = (
+    Action("pin", gettext_lazy("Pin")),
+    Action("unpin", gettext_lazy("Unpin")),
+    VERIFY,
+    REVIEW,
+    Action("recategorise", gettext_lazy("Category"), asks="text", label=gettext_lazy("Category (empty: none)")),
+    Action("remove", gettext_lazy("Withdraw"), asks="text", label=gettext_lazy("Why (optional)")),
+    EXPORT,
+)
+EDITS = ("pin", "unpin", "verify", "review")  # of the fact's own row; the others change the document's text
+
+
+def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The fact lines of a document, to be curated one by one or many at once."""
+    document = find_document(request, slug, pk)
+    living = _matching(document, request)
+    page = keyset_page(living.select_related("born"), order=("line", "id"), params=request.GET, size=PAGE_FACTS)
+    note_page(request, document.workspace, "facts.read", seen_rows("facts", [fact.pk for fact in page.rows]))
+    context = {
+        "workspace": document.workspace,
+        "document": document,
+        "state": request.GET.get("state", ""),
+        "page": page,
+        "count": living.count(),
+        "facts": [(fact, show_invisible(fact.text)) for fact in page.rows],
+        "actions": ACTIONS,
+        "may_edit": has_role(request.user, document.workspace, EDITOR),
+        "today": timezone.localdate(),
+    }
+    return render_page(request, "documents/facts.html", context, fragment="facts")
+
+
+def _matching(document: MemoryDocument, request: HttpRequest) -> QuerySet[Fact]:
+    """Return the living facts that the page's tab leaves: its rows, and what "all that match" means."""
+    living = Fact.objects.filter(document=document, died=None)
+    state = request.GET.get("state", "")
+    if state == "pinned":
+        return living.filter(pinned=True)
+    if state == "due":
+        return living.filter(review_by__lte=timezone.localdate())
+    return living.filter(last_verified_at=None) if state == "unverified" else living
+
+
+@require_POST
+def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Do one thing with the facts chosen, or with all that the tab shows."""
+    document = find_document(request, slug, pk, role=EDITOR)
+    address = list_address(request, slug, "documents:facts", pk)
+    action = request.POST.get("action", "").partition(":")[0]
+    if action in EDITS:
+        return answer_edit(request, slug, address, lambda: (_edit(request, document, action), ""))
+    try:
+        chosen = _chosen(request, document)
+        if action == "export":
+            return export_chosen(request, document.workspace, "facts", chosen, noted_as="facts.exported")
+        _tell(request, document, _revise(request, document, action, chosen), action)
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+    return redirect(address)
+
+
+def _chosen(request: HttpRequest, document: MemoryDocument) -> list[int]:
+    """Return the keys of chosen facts that live in the document. Raises SelectionChanged, NothingChosen."""
+    wanted = {*chosen_keys(request, _matching(document, request)), *numbers_of(request.POST.getlist("fact"))}
+    living = Fact.objects.filter(document=document, died=None).order_by("line").values_list("pk", flat=True)
+    chosen = [pk for pk in living if pk in wanted]
+    if not chosen:
+        raise NothingChosen(_("Choose at least one row."))
+    return chosen
+
+
+def _edit(request: HttpRequest, document: MemoryDocument, action: str) -> Run:
+    values = {}
+    if action == "review":
+        day = request.POST.get("review_by", "") or asked_for(request, "review")
+        values = {"review_by": typed_day(day)}
+    chosen = _chosen(request, document)
+    return edit_rows(
+        document.workspace, "facts", action, chosen, values=values, actor=person(request), now=timezone.now()
+    )
+
+
+def _revise(request: HttpRequest, document: MemoryDocument, action: str, chosen: list[int]) -> Revised:
+    actor, now, text = person(request), timezone.now(), asked_for(request, action)
+    if action == "recategorise":
+        return recategorise_facts(document, chosen, text, actor=actor, now=now)
+    if action == "remove":
+        return withdraw_facts(document, chosen, actor=actor, now=now, reason=text)
+    raise NothingChosen(_("Choose what to do with them."))
+
+
+def _tell(request: HttpRequest, document: MemoryDocument, revised: Revised, action: str) -> None:
+    """Say what a change of the document's text came to, with a way to take its revision back."""
+    if revised.revision is None:
+        messages.info(request, _("Nothing was different."))
+        return
+    if action == "remove":
+        words = ngettext("%(count)s fact withdrawn.", "%(count)s facts withdrawn.", revised.count)
+    else:
+        words = ngettext("%(count)s fact re-categorised.", "%(count)s facts re-categorised.", revised.count)
+    undo_url = _undo_url(document, revised.revision.number)
+    messages.success(request, words % {"count": f"{revised.count:,}"}, extra_tags=undo_url)
+
+
+@require_POST
+def undo(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
+    """Take one revision back, as another that keeps what changed since."""
+    document = find_document(request, slug, pk, role=EDITOR)
+    try:
+        saved = undo_revision(document, number, actor=person(request), now=timezone.now())
+    except MemoryHubError as error:
+        messages.error(request, error.message)
+    else:
+        again = "" if saved.revision is None else _undo_url(document, saved.revision.number)
+        messages.success(request, _("Undone.") if saved.revision else _("It is so already."), extra_tags=again)
+    return redirect("documents:facts", slug, pk)
+
+
+def _undo_url(document: MemoryDocument, number: int) -> str:
+    return reverse("documents:undo-revision", args=[document.workspace.slug, document.pk, number])

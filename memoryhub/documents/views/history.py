@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from itertools import groupby
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+
+from knowledge_app.models import HistoryEntry
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.rows.edits import NothingChosen, edit_rows
+from memoryhub.access import get_workspace, has_role, note_page, person
+from memoryhub.bulk_edits import EXPORT, answer_chosen, list_address
+from memoryhub.documents.forms import HistoryFilterForm
+from memoryhub.lib.choosing import Action, chosen_keys
+from memoryhub.lib.extra_fields import Fields, with_further_fields
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pages import keyset_page, number_of
+from sessions_app.models import Membership, Run, Workspace
+from sessions_app.services.accesses import seen_rows
+
+EDITOR = Membership.Role.EDITOR
+MAX_NOTE = 4_000  # characters
+ACTIONS = (
+    Action("archive", gettext_lazy("Archive")),
+    Action("unarchive", gettext_lazy("Take back from the archive")),
+    EXPORT,
+)
+HIDDEN = {"log": "unarchive", "archive": "archive"}  # by what is shown: an action that would change nothing
+
+
+def history(request: HttpRequest, slug: str) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    form = HistoryFilterForm(request.GET)
+    wishes = form.cleaned_data if form.is_valid() else {}
+    entries = _matching(workspace, request)
+    page = keyset_page(entries.select_related("session"), order=("-position",), params=request.GET)
+    note_page(request, workspace, "history.read", seen_rows("history", [row.pk for row in page.rows]))
+    context = {
+        "workspace": workspace,
+        "form": form,
+        "page": page,
+        "days": _by_day(page.rows),
+        "count": entries.count(),
+        "is_filtered": any(wishes.values()) or "session" in request.GET,
+        "actions": [action for action in ACTIONS if action.name != HIDDEN.get(wishes.get("kept", ""))],
+        "may_edit": has_role(request.user, workspace, EDITOR),
+    }
+    return render_page(request, "documents/history.html", context, fragment="history-list")
+
+
+def _matching(workspace: Workspace, request: HttpRequest) -> QuerySet[HistoryEntry]:
+    """Return the entries that a page's filters leave: its rows, and what "all that match" means."""
+    form = HistoryFilterForm(request.GET)
+    wishes = form.cleaned_data if form.is_valid() else {}
+    entries = HistoryEntry.objects.filter(workspace=workspace)
+    if text := wishes.get("q"):
+        entries = entries.filter(content__icontains=text)
+    if kept := wishes.get("kept"):
+        entries = entries.filter(is_archived=kept == "archive")
+    session = number_of(request.GET.get("session"))
+    return entries if session is None else entries.filter(session=session)
+
+
+@require_POST
+def edit_history(request: HttpRequest, slug: str) -> HttpResponse:
+    """Put the entries chosen into the archive, take them back from it, or hand them out."""
+    workspace = get_workspace(request, slug, role=EDITOR)
+    entries = _matching(workspace, request)
+    return answer_chosen(
+        request,
+        workspace,
+        "history",
+        list_address(request, slug, "documents:history"),
+        noted_as="history.exported",
+        chosen=lambda: chosen_keys(request, entries),
+        edit=lambda pks: (_edit(request, workspace, pks), ""),
+    )
+
+
+def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
+    action = request.POST.get("action", "")
+    if action not in ("archive", "unarchive"):
+        raise NothingChosen(_("Choose what to do with them."))
+    return edit_rows(workspace, "history", action, pks, actor=person(request), now=timezone.now())
+
+
+@require_POST
+def note_history(request: HttpRequest, slug: str) -> HttpResponse:
+    """Add a person's note to the history."""
+    workspace = get_workspace(request, slug, role=Membership.Role.EDITOR)
+    text = request.POST.get("text", "").strip()[:MAX_NOTE]
+    if text:
+        add_note(workspace, text, actor=person(request), now=timezone.now())
+        messages.success(request, _("Your note stands at the end of the history."))
+    return redirect("documents:history", slug)
+
+
+def _by_day(entries: Sequence[HistoryEntry]) -> list[tuple[date | None, list[tuple[HistoryEntry, Fields]]]]:
+    """Set neighbours of one day together. The order is that of writing: a day may come twice."""
+
+    def day(entry: HistoryEntry) -> date | None:
+        return timezone.localdate(entry.occurred_at) if entry.occurred_at else None
+
+    return [(key, with_further_fields(group)) for key, group in groupby(entries, key=day)]

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_GET
+
+from knowledge_app.models import MemoryDocument
+from memoryhub.access import get_workspace, note_page
+from memoryhub.lib.downloads import markdown
+from memoryhub.lib.pages import number_of
+from sessions_app.services.accesses import seen_revision
+
+
+@require_GET
+def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """A revision of a memory document, by default the latest, exactly as it is."""
+    workspace = get_workspace(request, slug)
+    found = get_object_or_404(MemoryDocument, workspace=workspace, pk=pk)
+    wish = request.GET.get("revision")
+    wanted = {"number": number_of(wish, digits=9) or 0} if wish else {"pk": found.head_id}
+    revision = get_object_or_404(found.revisions, **wanted)
+    note_page(request, workspace, "document.read", [seen_revision(found.pk, revision.number)])
+    return markdown(revision.content, found.name.removesuffix(".md"), is_shown="copy" in request.GET)

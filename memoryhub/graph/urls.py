@@ -1,0 +1,16 @@
+from django.urls import path
+
+from memoryhub.graph.views import term, terms
+
+urlpatterns = [
+    path("w/<slug:slug>/terms/", terms.terms, name="terms"),
+    path("w/<slug:slug>/terms/embed/", terms.embed_missing, name="embed-terms"),
+    path("w/<slug:slug>/terms/rebuild/", terms.rebuild, name="rebuild-terms"),
+    path("w/<slug:slug>/terms/export/", terms.export, name="export-terms"),
+    path("w/<slug:slug>/terms/<int:pk>/", term.term, name="term"),
+    path("w/<slug:slug>/terms/<int:pk>/relate/", term.relate, name="relate-terms"),
+    path("w/<slug:slug>/terms/<int:pk>/pin/", term.pin_relation, name="pin-relation"),
+    path("w/<slug:slug>/terms/<int:pk>/unpin/", term.unpin_relation, name="unpin-relation"),
+    path("w/<slug:slug>/terms/<int:pk>/remove/", term.remove_relation, name="remove-relation"),
+    path("w/<slug:slug>/terms/<int:pk>/restore/", term.restore_relation, name="restore-relation"),
+]

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django_stubs_ext import StrOrPromise
+
+
+def search_field(label: StrOrPromise) -> forms.CharField:
+    widget = forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": label})
+    return forms.CharField(required=False, max_length=200, label=label, widget=widget)
+
+
+class LinesField(forms.CharField):
+    """A text of lines, whose ends are as they are stored: a browser sends others."""
+
+    widget = forms.Textarea
+
+    def to_python(self, value: Any) -> Any:
+        return str(super().to_python(value) or "").replace("\r\n", "\n")
+
+
+class TagsField(forms.CharField):
+    """Tags between commas, as a list."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return ", ".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> Any:
+        return [tag.strip() for tag in super().clean(value).split(",") if tag.strip()]
+
+
+class StoredSelect(forms.Select):
+    """A choice among stored names, which are no words of the page; the empty one is."""
+
+    def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        option = super().create_option(name, value, *args, **kwargs)
+        if value:
+            option["attrs"]["translate"] = "no"
+        return option

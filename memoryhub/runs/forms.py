@@ -1,0 +1,17 @@
+from __future__ import annotations
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+
+class CompressForm(forms.Form):
+    """How a person wants a session folded."""
+
+    METHODS = [
+        ("llm", _("By the model")),
+        ("heuristic", _("By rule: counts, first and last request, tools, errors")),
+    ]
+
+    method = forms.ChoiceField(choices=METHODS, widget=forms.RadioSelect, label=_("Method"))
+    keep = forms.IntegerField(min_value=1, max_value=10_000, label=_("Entries that stay"))
+    hold = forms.BooleanField(required=False, label=_("Show me the summary before it counts"))

@@ -1,0 +1,259 @@
+"""One's own password and sign-ins; signing in itself."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+import time_machine
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session as LoginSession
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from memoryhub.accounts import middleware as sign_ins
+from memoryhub.accounts.sign_ins import forget_ended, note_seen
+from memoryhub.accounts.user_agents import browser_words
+from memoryhub.models import Invitation, SignIn
+from sessions_app.models import AuditRecord
+from tests.accounts.test_people_pages import PASSWORD
+
+pytestmark = pytest.mark.django_db
+NEW = "an even calmer sea 43"
+CHANGE = {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW}
+FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0"
+CHROME = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/128.0 Safari/537.36"
+SAFARI = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 "
+    "Mobile/15E148 Safari/604.1"
+)
+
+
+@pytest.fixture
+def vera(db, monkeypatch) -> User:
+    monkeypatch.setattr(sign_ins, "note_seen", note_seen)
+    return User.objects.create_user("vera", password=PASSWORD)
+
+
+def browser(agent: str = FIREFOX, address: str = "192.0.2.7") -> Client:
+    """A browser in which vera has signed in."""
+    client = Client(headers={"user-agent": agent}, REMOTE_ADDR=address)
+    assert client.post("/login/", {"username": "vera", "password": PASSWORD}).status_code == 302
+    return client
+
+
+def is_in(client: Client) -> bool:
+    return client.get("/").status_code == 200
+
+
+def test_signing_in_is_noted_with_browser_and_address(vera):
+    browser(address="192.0.2.7")
+    client = browser(SAFARI, "192.0.2.8")
+
+    html = client.get(reverse("sign-ins")).content.decode()
+
+    assert "Firefox on Linux" in html
+    assert "Safari on iPhone" in html
+    assert html.index("192.0.2.8") < html.index("192.0.2.7")  # this one first
+    assert html.count("this one") == 1
+
+
+def test_a_header_anybody_can_send_is_no_address(vera):
+    client = browser()
+    client.get("/", headers={"x-forwarded-for": "203.0.113.5"})
+
+    assert SignIn.objects.get().address == "192.0.2.7"
+
+
+def test_being_seen_is_written_every_five_minutes_and_costs_nothing_between(vera):
+    with time_machine.travel("2026-04-01T12:00:00Z", tick=False) as clock:
+        client = browser()
+        clock.shift(timedelta(minutes=4))
+        with CaptureQueriesContext(connection) as between:
+            client.get(reverse("hub-changes"))
+        seen_between = SignIn.objects.get().seen_at
+        clock.shift(timedelta(minutes=2))
+        cache.clear()  # locmem's own clock stands, too
+        client.get(reverse("hub-changes"))
+
+        assert not [query for query in between if "memoryhub_signin" in query["sql"]]
+        assert timezone.now() - seen_between == timedelta(minutes=6)
+        assert SignIn.objects.get().seen_at == timezone.now()
+
+
+def test_another_process_that_forgot_does_not_write_again(vera):
+    client = browser()
+    before = SignIn.objects.get().seen_at
+    cache.clear()
+
+    client.get("/")
+
+    assert SignIn.objects.get().seen_at == before
+
+
+def test_a_new_key_of_the_session_keeps_its_sign_in(vera):
+    client = browser()
+    made = SignIn.objects.get()
+
+    client.post(reverse("password"), CHANGE)
+
+    kept = SignIn.objects.get()
+    assert (kept.pk, kept.created_at) == (made.pk, made.created_at)
+    assert kept.session_key == client.session.session_key != made.session_key
+
+
+def test_signing_out_removes_the_sign_in_and_says_so(vera):
+    client = browser()
+    assert client.get("/")["Cache-Control"] == "no-store"  # going back shows nothing that a browser kept
+
+    response = client.post("/logout/", follow=True)
+
+    assert not SignIn.objects.exists()
+    assert "You are signed out" in response.content.decode()
+    assert client.get("/")["Location"] == "/login/?next=/"
+
+
+def test_a_session_that_ended_is_named_at_the_login(vera):
+    client = browser()
+    LoginSession.objects.all().delete()
+
+    response = client.get("/", follow=True)
+
+    assert response.redirect_chain == [("/login/?next=/&ended=1", 302)]
+    assert "somebody signed you out" in response.content.decode()
+    assert not SignIn.objects.exists()
+
+
+def test_another_password_signs_out_all_others_at_once(vera):
+    here, elsewhere = browser(), browser(CHROME)
+    Invitation.objects.create(user=vera, token_hash="x", created_by="olga", expires_at=timezone.now())
+
+    response = here.post(reverse("password"), CHANGE)
+
+    assert response.status_code == 302
+    assert is_in(here)
+    assert not is_in(elsewhere)
+    assert Invitation.objects.get().revoked_at is not None
+    record = AuditRecord.objects.get()
+    assert (record.action, record.actor_name) == ("account.password_changed", "vera")
+    assert NEW not in f"{vars(record)}"
+
+
+def test_another_password_takes_the_old_one_and_guessing_it_is_slowed(vera):
+    client = browser()
+    wrong = [client.post(reverse("password"), CHANGE | {"old_password": "guess"}) for _ in range(10)]
+
+    slowed = client.post(reverse("password"), CHANGE)
+
+    assert {response.status_code for response in [*wrong, slowed]} == {422}
+    assert "Too many wrong tries" in slowed.content.decode()
+    assert User.objects.get().check_password(PASSWORD)
+
+
+def test_a_weak_new_password_is_refused(vera):
+    weak = {"new_password1": "1234", "new_password2": "1234"}
+
+    assert browser().post(reverse("password"), CHANGE | weak).status_code == 422
+    assert User.objects.get().check_password(PASSWORD)
+
+
+def test_one_sign_in_is_ended(vera):
+    here, elsewhere = browser(), browser(CHROME)
+    other = SignIn.objects.get(session_key=elsewhere.session.session_key)
+
+    here.post(reverse("end-sign-in", args=[other.pk]))
+
+    assert not is_in(elsewhere)
+    assert is_in(here)
+    assert AuditRecord.objects.get().action == "account.signed_out"
+
+
+def test_nobody_ends_the_sign_in_of_another(vera, admin_client):
+    client = browser()
+
+    assert admin_client.post(reverse("end-sign-in", args=[SignIn.objects.get().pk])).status_code == 404
+    assert is_in(client)
+
+
+def test_signing_out_everywhere_else_ends_sessions_that_were_never_noted_too(vera):
+    here, noted, unnoted, stranger = browser(), browser(), browser(), Client()
+    SignIn.objects.filter(session_key=unnoted.session.session_key).delete()
+    stranger.force_login(User.objects.create_user("sam"))
+
+    here.post(reverse("end-other-sign-ins"))
+
+    assert [is_in(client) for client in (here, noted, unnoted, stranger)] == [True, False, False, True]
+
+
+def test_ended_sessions_and_their_sign_ins_are_cleared_away(vera):
+    gone, living = browser(), browser()
+    LoginSession.objects.filter(session_key=gone.session.session_key).update(expire_date=timezone.now())
+
+    forget_ended(timezone.now())
+
+    assert [row.session_key for row in SignIn.objects.all()] == [living.session.session_key]
+    assert LoginSession.objects.count() == 1
+
+
+@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example/", "javascript:alert(1)"])
+def test_signing_in_leads_to_own_addresses_alone(target, vera, client):
+    page = client.get("/login/", {"next": target})
+    response = client.post("/login/", {"username": "vera", "password": PASSWORD, "next": target})
+
+    assert target not in page.content.decode()
+    assert response["Location"] == "/"
+
+
+def test_a_deactivated_person_hears_the_same_as_an_unknown_one(vera, client):
+    User.objects.update(is_active=False)
+
+    right = client.post("/login/", {"username": "vera", "password": PASSWORD}).context["form"].non_field_errors()
+    unknown = client.post("/login/", {"username": "nobody", "password": PASSWORD}).context["form"].non_field_errors()
+
+    assert right == unknown
+
+
+def test_wrong_tries_from_one_address_are_slowed_whatever_the_name(vera, client):
+    for number in range(10):
+        client.post("/login/", {"username": f"name{number}", "password": "guess"})
+
+    answer = {"username": "vera", "password": PASSWORD}
+    here = client.post("/login/", answer, headers={"x-forwarded-for": "203.0.113.5"})
+    elsewhere = client.post("/login/", answer, REMOTE_ADDR="192.0.2.9")
+
+    assert "Too many wrong tries" in here.content.decode()
+    assert elsewhere.status_code == 302
+
+
+def test_tries_at_once_are_counted_before_any_has_its_answer(vera, monkeypatch):
+    made = []
+
+    def hash_slowly(*_request, **_credentials):
+        made.append(1)
+        if len(made) < 12:
+            Client().post("/login/", {"username": "vera", "password": "guess"})  # while this one is at it
+
+    monkeypatch.setattr("django.contrib.auth.forms.authenticate", hash_slowly)
+    Client().post("/login/", {"username": "vera", "password": "guess"})
+
+    assert len(made) == 10
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        (FIREFOX, "Firefox on Linux"),
+        (CHROME, "Chrome on Windows"),
+        (SAFARI, "Safari on iPhone"),
+        (f"{CHROME} Edg/128.0", "Edge on Windows"),
+        ("curl/8.5.0", "curl"),
+        ("<b>x</b>/1", "Unknown browser"),
+        ("", "Unknown browser"),
+    ],
+)
+def test_browsers_in_words(agent, words):
+    assert browser_words(agent) == words

@@ -1,0 +1,249 @@
+"""What happens to the link of an invitation, and to one that leads to a new password."""
+
+from __future__ import annotations
+
+import io
+import logging
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memoryhub.accounts import invitations
+from memoryhub.accounts.people import deactivate, remove_operator
+from memoryhub.models import Invitation
+from sessions_app.models import AuditRecord, Membership, Workspace
+from sessions_app.services.audit import Actor
+from tests.accounts.test_people_pages import PASSWORD, role_of, signed_in
+from tests.hub import PERSON
+
+pytestmark = pytest.mark.django_db
+ANSWERS = {"username": "ed", "password1": PASSWORD, "password2": PASSWORD}
+NEW = "an even calmer sea 43"
+
+
+@pytest.fixture
+def olga() -> User:
+    return User.objects.create_superuser("olga")
+
+
+def link(workspace: Workspace | None, role: str = "editor", *, by: Actor = PERSON, **options) -> str:
+    roles = {workspace: role} if workspace else {}
+    options = {"is_operator": False, "days": 7, "now": timezone.now()} | options
+    _, token = invitations.invite(name="Ed", roles=roles, actor=by, **options)
+    return reverse("invitation", args=[token])
+
+
+def reset_link(user: User) -> str:
+    return reverse("invitation", args=[invitations.make_reset_link(user, actor=PERSON, now=timezone.now())[1]])
+
+
+def test_an_invited_person_is_let_in_where_they_may_work(workspace, olga, client):
+    url = link(workspace)
+
+    page = client.get(url)
+    response = client.post(url, ANSWERS)
+
+    assert "Atlas: Editor" in page.content.decode()
+    assert response["Location"] == "/w/atlas/"
+    assert client.get(response["Location"]).status_code == 200
+    ed = User.objects.get(username="ed")
+    assert (role_of(ed, workspace), ed.is_superuser) == ("editor", False)
+    assert list(AuditRecord.objects.order_by("id").values_list("action", "actor_name", "workspace")) == [
+        ("person.invited", "olga", workspace.pk),
+        ("account.created", "ed", None),
+        ("person.joined", "ed", workspace.pk),
+    ]
+
+
+def test_a_known_person_joins_with_their_account_and_keeps_a_higher_role(workspace, olga, viewer, viewer_client):
+    higher, lower = link(workspace, "editor"), link(workspace, "viewer")
+
+    joined = viewer_client.post(higher)
+    nothing_new = viewer_client.post(lower)
+
+    assert joined["Location"] == "/w/atlas/"
+    assert "You may do all of this already" in nothing_new.content.decode()
+    assert role_of(viewer, workspace) == "editor"
+    assert Invitation.objects.filter(used_at=None).count() == 1
+    assert set(User.objects.values_list("username", flat=True)) == {"olga", "vera"}
+
+
+def test_a_link_can_make_an_operator_of_the_hub(olga, client):
+    response = client.post(link(None, is_operator=True), ANSWERS)
+
+    assert response["Location"] == "/"
+    assert User.objects.get(username="ed").is_superuser
+
+
+def test_a_weak_password_or_a_name_that_is_taken_spends_nothing(workspace, olga, client):
+    url = link(workspace)
+    weak = {"password1": "1234", "password2": "1234"}
+
+    for wrong in (weak, {"username": "OLGA"}, {"password2": "another one 77"}):
+        assert client.post(url, ANSWERS | wrong).status_code == 422
+
+    assert client.get(url).status_code == 200
+    assert User.objects.count() == 1
+
+
+def test_what_is_wrong_with_a_password_stands_at_the_first_field_with_the_rules(workspace, olga, viewer, client):
+    for url, field in ((link(workspace), "password"), (reset_link(viewer), "new_password")):
+        weak = {"username": "ed", f"{field}1": "1234", f"{field}2": "1234"}
+
+        response = client.post(url, weak)
+
+        assert list(response.context["form"].errors) == [f"{field}1"]
+        described = f'aria-describedby="id_{field}1_helptext id_{field}1_error"'
+        assert described in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (lambda: Invitation.objects.update(used_at=timezone.now()), "used already"),
+        (lambda: Invitation.objects.update(expires_at=timezone.now()), "time of this link is over"),
+        (lambda: Invitation.objects.update(revoked_at=timezone.now()), "taken back"),
+        (lambda: Workspace.objects.filter(slug="atlas").delete(), "is gone"),
+        (lambda: Invitation.objects.all().delete(), "none of this hub"),
+        (lambda: User.objects.filter(username="olga").update(is_active=False), "may not invite any more"),
+        (lambda: User.objects.filter(username="olga").update(is_superuser=False), "may not invite any more"),
+    ],
+)
+def test_a_link_that_ended_says_why_and_lets_nobody_in(end, words, workspace, olga, client):
+    url = link(workspace)
+    end()
+
+    for response in (client.get(url), client.post(url, ANSWERS)):
+        assert response.status_code == 410
+        assert words in response.content.decode()
+    assert not User.objects.filter(username="ed").exists()
+
+
+def test_an_operator_who_is_none_any_more_does_not_come_back_by_their_own_link(workspace, olga):
+    owen = User.objects.create_user("owen")
+    Membership.objects.create(workspace=workspace, user=owen, role="operator")
+    url = link(workspace, "operator", by=Actor("person", "owen"))
+    Membership.objects.all().delete()
+
+    response = signed_in("owen").post(url)
+
+    assert response.status_code == 410
+    assert role_of(owen, workspace) == ""
+
+
+def test_two_people_who_open_one_link_get_one_account(workspace, olga, monkeypatch):
+    url = link(workspace)
+    make = User.objects.create_user
+
+    def overtaken(**values: str) -> User:  # the second one is quicker between the first one's reading and writing
+        monkeypatch.setattr(User.objects, "create_user", make)
+        answers = {"username": "quick", "password1": PASSWORD, "password2": PASSWORD}
+        assert Client().post(url, answers).status_code == 410
+        return make(**values)
+
+    monkeypatch.setattr(User.objects, "create_user", overtaken)
+    response = Client().post(url, ANSWERS)
+
+    assert response.status_code == 302
+    assert set(User.objects.values_list("username", flat=True)) == {"olga", "ed"}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="the order of two writers is made by hand")
+def test_a_link_spent_after_it_was_read_is_refused(workspace, olga, monkeypatch):
+    url = link(workspace)
+    read = invitations.find_invitation
+
+    def spent_meanwhile(token, now):
+        found = read(token, now)
+        Invitation.objects.update(used_at=now)
+        return found
+
+    monkeypatch.setattr(invitations, "find_invitation", spent_meanwhile)
+    response = Client().post(url, ANSWERS)
+
+    assert response.status_code == 410
+    assert not User.objects.filter(username="ed").exists()
+
+
+def test_joining_needs_a_csrf_token(workspace, olga):
+    client = Client(enforce_csrf_checks=True)
+
+    assert client.post(link(workspace), ANSWERS).status_code == 403
+    assert not User.objects.filter(username="ed").exists()
+
+
+def test_a_link_that_still_lets_in_stands_in_no_log(workspace, olga):
+    (handler,) = [one for one in logging.getLogger().handlers if type(one) is logging.StreamHandler]
+    log, url = io.StringIO(), link(workspace)
+    usual = handler.setStream(log)
+
+    Client().post(url, ANSWERS | {"password1": "1234"})
+    Client(enforce_csrf_checks=True).post(url, ANSWERS)
+    handler.setStream(usual)
+
+    assert log.getvalue().count("/invitation/…/") == 2
+    assert url not in log.getvalue()
+
+
+def test_the_old_password_works_until_the_link_to_a_new_one_is_used(viewer, olga, client):
+    viewer.set_password(PASSWORD)
+    viewer.save()
+    elsewhere = Client()
+    elsewhere.login(username="vera", password=PASSWORD)
+    url = reset_link(viewer)
+
+    assert elsewhere.get("/").status_code == 200
+    assert "vera" in client.get(url).content.decode()
+    response = client.post(url, {"new_password1": NEW, "new_password2": NEW})
+
+    assert response["Location"] == "/"
+    assert client.get("/").status_code == 200
+    assert elsewhere.get("/").status_code == 302
+    assert User.objects.get(pk=viewer.pk).check_password(NEW)
+    assert client.post(url, {"new_password1": PASSWORD, "new_password2": PASSWORD}).status_code == 410
+
+
+def test_a_newer_reset_link_ends_the_older_one(viewer, olga, client):
+    older = reset_link(viewer)
+    newer = reset_link(viewer)
+
+    assert client.get(older).status_code == 410
+    assert client.get(newer).status_code == 200
+
+
+def test_a_deactivated_person_gets_in_by_no_reset_link(viewer, olga, client, admin_client):
+    url = reset_link(viewer)
+    User.objects.filter(pk=viewer.pk).update(is_active=False)
+
+    assert client.get(url).status_code == 410
+    assert admin_client.post(reverse("reset-link", args=[viewer.pk]))["Location"] == reverse(
+        "person", args=[viewer.pk]
+    )
+    assert Invitation.objects.count() == 1
+
+
+def test_the_reset_link_of_an_operator_who_lost_the_hub_is_no_good(viewer, olga, client):
+    User.objects.create_superuser("other")
+    url = reset_link(viewer)
+    remove_operator(olga, actor=Actor("person", "other"), now=timezone.now())
+
+    assert client.get(url).status_code == 410
+
+
+def test_deactivating_ends_the_links_to_a_new_password(viewer, olga):
+    reset_link(viewer)
+
+    deactivate(viewer, actor=PERSON, now=timezone.now())
+
+    assert Invitation.objects.get().revoked_at is not None
+
+
+def test_the_time_of_a_link_is_what_was_chosen(workspace, olga, client):
+    url = link(workspace, days=1, now=timezone.now() - timedelta(hours=25))
+
+    assert client.get(url).status_code == 410

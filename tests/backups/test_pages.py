@@ -1,0 +1,173 @@
+import io
+import tarfile
+
+import pytest
+from django.conf import settings as hub
+from django.urls import reverse
+from django.utils import timezone
+
+from memoryhub.backups import folder, making
+from memoryhub.backups.errors import BackupFailed
+from memoryhub.backups.tasks import back_up
+from sessions_app.models import AuditRecord
+from tests.backups import test_backups as test_backup
+
+pytestmark = [pytest.mark.django_db, *test_backup.pytestmark[1:]]
+URL = "/backups/"
+
+
+@pytest.fixture(autouse=True)
+def home(settings, tmp_path):
+    settings.MEMORYHUB_HOME, settings.MEMORYHUB_BACKUP_DIR = tmp_path, tmp_path / "backups"
+    (tmp_path / "secret_key").write_text(hub.SECRET_KEY)
+
+
+@pytest.fixture
+def made(admin_client, django_capture_on_commit_callbacks):
+    """One backup that was asked for on the page, and made by the worker."""
+    with django_capture_on_commit_callbacks(execute=True):
+        assert admin_client.post(reverse("make-backup")).status_code == 302
+    (kept,) = folder.list_backups()
+    return kept
+
+
+def test_an_empty_folder_says_how_to_begin(admin_client):
+    html = admin_client.get(URL).content.decode()
+
+    assert "No backups yet" in html
+    assert "MEMORYHUB_BACKUP_KEY is not set" in html
+
+
+def test_a_backup_asked_for_is_made_listed_and_downloaded(admin_client, made):
+    html = admin_client.get(URL).content.decode()
+    response = admin_client.post(reverse("download-backup", args=[made.name]))
+
+    assert made.name in html
+    assert "restore --yes" in html
+    assert made.checked_at is not None
+    with tarfile.open(fileobj=io.BytesIO(b"".join(response.streaming_content))) as archive:
+        assert archive.getnames()[0] == "manifest.json"
+    assert response["Content-Disposition"] == f'attachment; filename="{made.name}"'
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert list(AuditRecord.objects.order_by("id").values_list("action", "actor_name")) == [
+        ("backup.made", "admin"),
+        ("backup.downloaded", "admin"),
+    ]
+
+
+def test_deleting_asks_first(admin_client, made):
+    url = reverse("delete-backup", args=[made.name])
+
+    assert made.name in admin_client.get(url).content.decode()
+    assert folder.find_backup(made.name)
+    assert admin_client.post(url).status_code == 302
+
+    assert folder.list_backups() == []
+    assert AuditRecord.objects.latest("id").action == "backup.deleted"
+    assert admin_client.post(url).status_code == 404
+
+
+def test_one_that_fails_its_check_says_why(admin_client, made, django_capture_on_commit_callbacks):
+    file = folder.backup_folder() / made.name
+    file.write_bytes(file.read_bytes()[:-5])
+
+    with django_capture_on_commit_callbacks(execute=True):
+        admin_client.post(reverse("check-backup", args=[made.name]))
+
+    assert "damaged or cut off" in admin_client.get(URL).content.decode()
+
+
+def test_a_failure_is_shown_until_one_succeeds(
+    admin_client, settings, monkeypatch, django_capture_on_commit_callbacks
+):
+    settings.MEMORYHUB_BACKUP_KEY = "short"
+    with django_capture_on_commit_callbacks(execute=True):
+        admin_client.post(reverse("make-backup"))
+    failed = admin_client.get(URL).content.decode()
+    settings.MEMORYHUB_BACKUP_KEY = "a calm sea at dawn"
+    with django_capture_on_commit_callbacks(execute=True):
+        admin_client.post(reverse("make-backup"))
+    made = admin_client.get(URL).content.decode()
+
+    assert "The last backup failed" in failed
+    assert "12 characters" in failed
+    assert "The last backup failed" not in made
+    assert ">encrypted<" in made
+    assert folder.list_backups()[0].rows is not None
+
+
+def test_the_page_asks_again_until_the_worker_is_done(admin_client):
+    folder.want(timezone.now())
+    waiting = admin_client.get(f"{URL}?poll=1", headers={"HX-Request": "true"})
+    folder.change_state(wanted_at="", step="packing")  # of a worker that is gone: nobody holds the lock
+    over = admin_client.get(f"{URL}?poll=1", headers={"HX-Request": "true"})
+
+    assert (waiting.status_code, over.status_code) == (200, 286)
+    assert b'hx-trigger="every 1s"' in waiting.content
+    assert b'hx-trigger="every' not in over.content
+
+
+def test_a_second_wish_beside_a_backup_is_not_queued(admin_client, django_capture_on_commit_callbacks):
+    folder.want(timezone.now())
+
+    with django_capture_on_commit_callbacks(execute=True) as asked:
+        response = admin_client.post(reverse("make-backup"), follow=True)
+
+    assert "wait for its end" in response.content.decode()
+    assert len(asked) == 0
+
+
+def test_a_backup_that_waits_is_cancelled_and_not_made(admin_client, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks() as asked:
+        admin_client.post(reverse("make-backup"))
+    assert reverse("cancel-backup") in admin_client.get("/work/").content.decode()
+
+    admin_client.post(reverse("cancel-backup"))
+    again = admin_client.post(reverse("cancel-backup"), follow=True).content.decode()
+    [begin] = asked
+    begin()
+
+    assert "there is nothing to cancel" in again
+    assert folder.list_backups() == []
+    assert AuditRecord.objects.get().action == "backup.cancelled"
+
+
+def test_what_another_backup_overtakes_is_done_all_the_same(admin_client, django_capture_on_commit_callbacks):
+    with django_capture_on_commit_callbacks() as asked:
+        admin_client.post(reverse("make-backup"))
+    folder.make_kept_backup(actor=folder.SCHEDULE, clock=timezone.now)
+    [begin] = asked
+    begin()
+
+    assert len(folder.list_backups()) == 2
+
+
+def test_what_is_being_read_back_is_not_cancelled(admin_client):
+    with making.only_backup():
+        for step, is_offered in (("packing", True), ("checking", False)):
+            folder.change_state(step=step)
+            for page in ("/work/", URL):
+                assert (reverse("cancel-backup") in admin_client.get(page).content.decode()) is is_offered
+
+
+@pytest.mark.parametrize("name", ["secret_key", "state.json", "memoryhub-20260401T120000Z.tar.gz", ".."])
+def test_nothing_but_backups_is_handed_out(name, admin_client):
+    folder.change_state(wanted_at="")
+
+    assert admin_client.post(f"{URL}{name}/download/").status_code == 404
+
+
+def test_the_menu_leads_here_for_operators_only(admin_client, stranger_client):
+    assert f'href="{URL}"' in admin_client.get("/").content.decode()
+    assert f'href="{URL}"' not in stranger_client.get("/").content.decode()
+
+
+def test_a_task_that_finds_another_at_it_ends_quietly(monkeypatch, caplog):
+    def fail(**_options):
+        raise BackupFailed("No.")
+
+    monkeypatch.setattr("memoryhub.backups.tasks.make_kept_backup", fail)
+    folder.want(timezone.now())
+    back_up.enqueue("olga")
+
+    assert "a backup failed: No." in caplog.text

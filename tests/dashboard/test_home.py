@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from knowledge_app.models import Concern
+from memoryhub.dashboard.views.home import SHOWN_NEEDS
+from memoryhub.models import AccessRecord, ApiToken, Job
+from sessions_app.models import ImportReport, Run, Session, Webhook, WebhookDelivery, Workspace
+from sessions_app.services.webhooks import LONGEST_PAUSE
+from tests.hub import add, open_at, turn
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def operator() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("ops"))
+    return client
+
+
+def make_needy(slug: str) -> Workspace:
+    workspace = Workspace.objects.create(slug=slug, name=slug.capitalize(), path=f"/{slug}", auto_compress=False)
+    workspace.unavailable_since = timezone.now()
+    workspace.max_tokens = 5
+    workspace.save()
+    session = open_at(workspace)
+    add(session, turn(1))
+    Run.objects.create(workspace=workspace, session=session, kind="consolidation", status="parked")
+    ImportReport.objects.create(workspace=workspace, path=f"/{slug}", status="failed", error="It is locked.")
+    now = timezone.now()
+    Job.objects.create(workspace=workspace, kind="export", status="failed", error="It is full.", finished_at=now)
+    hook = Webhook.objects.create(workspace=workspace, url="https://hooks.example/")
+    WebhookDelivery.objects.create(webhook=hook, record_id=1, status="failed", next_attempt_at=now + LONGEST_PAUSE)
+    for kind in ("secret", "stale"):
+        Concern.objects.create(
+            workspace=workspace, kind=kind, table="facts", object_id=1, what="it", fingerprint=kind
+        )
+    token = ApiToken.objects.create(workspace=workspace, name="a", prefix=slug, token_hash="h", created_by="o")
+    AccessRecord.objects.create(
+        workspace=workspace, token=token, actor_kind="agent", actor_name="a", via="rest", action="x.read", row_count=1
+    )
+    return workspace
+
+
+def queries(client: Client, url: str) -> int:
+    with CaptureQueriesContext(connection) as captured:
+        assert client.get(url).status_code == 200
+    return len(captured)
+
+
+def test_the_home_page_asks_as_often_for_twelve_workspaces_as_for_two(operator):
+    for number in range(2):
+        make_needy(f"agent-{number}")
+    operator.get("/")
+    few = [queries(operator, url) for url in ("/", "/w/agent-0/")]
+    for number in range(2, 12):
+        make_needy(f"agent-{number}")
+
+    assert [queries(operator, url) for url in ("/", "/w/agent-0/")] == few
+    assert few[0] <= 30
+
+
+def test_the_home_page_shows_the_most_urgent_and_leads_to_the_rest(operator):
+    for number in range(4):
+        make_needy(f"agent-{number}")
+
+    first = operator.get("/")
+    page = first.content.decode()
+    everything = operator.get("/?needs=all").content.decode()
+
+    assert first.context["need_count"] == 4 * 8
+    assert page.count('id="need-') == SHOWN_NEEDS
+    assert f'<a href="?needs=all">and {4 * 8 - SHOWN_NEEDS} more</a>' in page
+    assert everything.count('id="need-') == 4 * 8
+    assert "of 5 tokens in the largest session" in page
+    assert "over its limit" in page
+
+
+def test_every_need_leads_to_a_page(operator):
+    make_needy("agent")
+
+    needs = operator.get("/?needs=all").context["needs"]
+
+    kinds = {"secret", "folder", "parked", "import", "job", "webhook", "budget", "concerns"}
+    assert {need.kind for need in needs} == kinds
+    assert [operator.get(need.url).status_code for need in needs] == [200] * 8
+
+
+def test_nothing_needs_a_viewer_and_they_see_how_it_is_doing(viewer_client, workspace):
+    Run.objects.create(workspace=workspace, kind="scan", status="parked")
+    make_needy("foreign")
+
+    for url in ("/", "/w/atlas/"):
+        page = viewer_client.get(url).content.decode()
+        assert "Nothing needs you." in page
+        assert "Atlas" in page
+        assert "Foreign" not in page
+
+
+def test_the_overview_has_its_own_needs_only(editor, workspace):
+    Run.objects.create(workspace=workspace, kind="scan", status="parked")
+    make_needy("foreign")
+
+    page = editor.get("/w/atlas/").content.decode()
+
+    assert page.count('id="need-') == 1
+    assert "gave up and waits for your decision" in page
+
+
+def test_sessions_in_the_archive_are_not_counted_as_the_list_does_not_show_them(operator, workspace):
+    open_at(workspace, "cli:kept")
+    Session.objects.filter(pk=open_at(workspace, "cli:gone").pk).update(archived_at=timezone.now())
+
+    home = operator.get("/").context
+    overview = operator.get("/w/atlas/").context
+
+    [(_, health, parts)] = home["rows"]
+    assert [parts["session_total"], health.figures.sessions, overview["health"].figures.sessions] == [1, 1, 1]
+    assert [item["count"] for item in overview["nav"]["items"] if item["label"] == "Sessions"] == [1]
+
+
+def test_the_home_page_of_an_empty_hub_teaches(operator, monkeypatch):
+    monkeypatch.setattr("memoryhub.dashboard.views.home.known_folders", lambda: ["~/.nanobot"])
+
+    page = operator.get("/").content.decode()
+
+    assert "?path=%7E/.nanobot" in page or "?path=~/.nanobot" in page
+    assert "Open the demo" in page
+    assert "Nothing needs you" not in page
+
+
+def test_an_open_home_page_fetches_itself_again_as_one_part(operator, workspace):
+    whole = operator.get("/").content.decode()
+    part = operator.get("/", headers={"HX-Request": "true"}).content.decode()
+
+    assert 'id="desk" class="overview" data-live=""' in whole
+    assert part.lstrip().startswith('<div id="desk"')
+    assert "<h1" not in part

@@ -1,0 +1,395 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils.html import escape
+
+from knowledge_app.models import HeldChange, KeyValue, MemoryDocument, Term
+from knowledge_app.services.documents.history import take_history
+from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.rows.from_files import take_cached, take_key_values, take_knowledge, take_observations
+from memoryhub.graph.graph import take_graph
+from memoryhub.lib.layouts.records import (
+    CachedResponseRecord,
+    DocumentRecord,
+    GraphRecord,
+    HistoryLog,
+    HistoryRecord,
+    KeyValueRecord,
+    KnowledgeRecord,
+    ObservationRecord,
+    TermRecord,
+)
+from sessions_app.models import AuditRecord, Membership
+from tests.markup import live_markup
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)
+FILE = {"path": "file", "now": NOW, "dry_run": False}
+LISTS = [
+    "documents:documents",
+    "documents:history",
+    "knowledge:knowledge",
+    "knowledge:observations",
+    "knowledge:key-values",
+    "terms",
+    "knowledge:cached-responses",
+]
+DETAILS = ["documents:document", "knowledge:key-value", "term", "knowledge:cached-response"]
+HOSTILE = "</title><script>window.__xss=1</script><img src=x onerror=alert(1)>"
+
+
+def fill(workspace, count: int, text: str = "word") -> None:
+    names = [f"{text} {number}" for number in range(count)]
+    entries = [
+        HistoryRecord(name, "", NOW - timedelta(days=place), "[x]", file="HISTORY.md")
+        for place, name in enumerate(names)
+    ]
+    take_history(workspace=workspace, log=HistoryLog(entries), **FILE)
+    take_knowledge(
+        workspace,
+        [KnowledgeRecord(name, "learned_fact", name, name, [name], extra={name: name}) for name in names],
+        **FILE,
+    )
+    take_observations(
+        workspace,
+        [ObservationRecord(f"{n:08}-{text}", "finding", name, name) for n, name in enumerate(names)],
+        **FILE,
+    )
+    take_key_values(workspace, [KeyValueRecord(name, name) for name in names], **FILE)
+    take_cached(workspace, [CachedResponseRecord(name, name, name, name, NOW, NOW) for name in names], **FILE)
+    terms = [TermRecord(name, [1.0, 0.5], names[:1]) for name in names]
+    take_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
+    facts = "\n".join(f"- {name}" for name in names)
+    take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", f"# {text}\n{facts}"), **FILE)
+
+
+def first(name: str):
+    models = {
+        "document": "documents",
+        "key-value": "key_values",
+        "term": "terms",
+        "cached-response": "cached_responses",
+    }
+    return models[name.split(":")[-1]]
+
+
+def urls(workspace) -> list[str]:
+    found = [reverse(name, args=[workspace.slug]) for name in LISTS]
+    found += [reverse(name, args=[workspace.slug, getattr(workspace, first(name)).first().pk]) for name in DETAILS]
+    return found
+
+
+def text(client: Client, name: str, *args, **query) -> str:
+    response = client.get(reverse(name, args=args), query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_without_rows_teaches(name, workspace, viewer_client):
+    assert 'class="empty"' in text(viewer_client, name, workspace.slug)
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_another_persons_list_is_not_found(name, workspace, stranger_client):
+    assert stranger_client.get(reverse(name, args=[workspace.slug])).status_code == 404
+
+
+@pytest.mark.parametrize("name", DETAILS)
+def test_a_foreign_id_answers_like_a_missing_one(name, workspace, viewer_client):
+    other = type(workspace).objects.create(slug="other", name="Other")
+    fill(other, 1)
+    pk = getattr(other, first(name)).first().pk
+
+    for number in (pk, 10_000_000):
+        assert viewer_client.get(reverse(name, args=[workspace.slug, number])).status_code == 404
+    assert viewer_client.get(reverse(name, args=["other", pk])).status_code == 404
+
+
+def count_queries(client: Client, url: str) -> int:
+    cache.clear()  # the same reading within a minute isn't written down again
+    with CaptureQueriesContext(connection) as queries:
+        assert client.get(url).status_code == 200
+    return len(queries)
+
+
+def test_pages_make_the_same_queries_for_few_rows_and_many(workspace, viewer_client):
+    fill(workspace, 2)
+    fill(workspace, 3)  # the document has an earlier revision now, which its page looks for
+    few = {url: count_queries(viewer_client, url) for url in urls(workspace)}
+
+    fill(workspace, 60)
+
+    assert {url: count_queries(viewer_client, url) for url in few} == few
+
+
+def test_stored_markup_is_text_everywhere(workspace, viewer_client):
+    fill(workspace, 2, HOSTILE)
+
+    for url in urls(workspace):
+        assert live_markup(viewer_client.get(url).content.decode()) == [], url
+
+
+@pytest.mark.parametrize("name", [name for name in LISTS if name != "documents:documents"])
+def test_htmx_gets_the_list_alone(name, workspace, viewer_client):
+    fill(workspace, 1)
+
+    html = viewer_client.get(reverse(name, args=[workspace.slug]), headers={"HX-Request": "true"}).content.decode()
+
+    assert "<html" not in html
+    assert "word 0" in html
+
+
+def test_history_is_grouped_by_day_and_pages(workspace, viewer_client):
+    fill(workspace, 60)
+
+    html = text(viewer_client, "documents:history", workspace.slug)
+
+    assert "word 59" in html
+    assert "word 9<" not in html
+    assert "1 Feb 2026" in html
+    assert "word 7<" in text(viewer_client, "documents:history", workspace.slug, page="last")
+    assert "No entry fits" in text(viewer_client, "documents:history", workspace.slug, q="absent")
+
+
+def test_one_category_of_knowledge_pages_by_key(workspace, viewer_client):
+    fill(workspace, 60)
+
+    html = text(viewer_client, "knowledge:knowledge", workspace.slug)
+    chosen = text(viewer_client, "knowledge:knowledge", workspace.slug, category="learned_fact")
+
+    assert "Show all 60" in html
+    assert 'rel="next"' in chosen
+
+
+def test_a_further_field_may_have_any_name(workspace, viewer_client):
+    """A template that asks a dict for its items gets the field of that name instead."""
+    extra = {"items": [1, 2, 3], "keys": "k"}
+    take_knowledge(workspace, [KnowledgeRecord("i", "learned_fact", "body", extra=extra)], **FILE)
+    take_observations(workspace, [ObservationRecord("uid", "finding", "body", extra=extra)], **FILE)
+    take_cached(workspace, [CachedResponseRecord("key", "m", "body", extra=extra)], **FILE)
+    take_history(workspace=workspace, log=HistoryLog([HistoryRecord("body", "", extra=extra)]), **FILE)
+    term = TermRecord("word", [], [], extra=extra)
+    take_graph(workspace=workspace, graph=GraphRecord("", "", "", 0, None, "", [term]), **FILE)
+    cached, found = workspace.cached_responses.get().pk, workspace.terms.get().pk
+
+    for page in (
+        text(viewer_client, "knowledge:knowledge", workspace.slug),
+        text(viewer_client, "knowledge:knowledge", workspace.slug, category="learned_fact"),
+        text(viewer_client, "knowledge:observations", workspace.slug),
+        text(viewer_client, "knowledge:observations", workspace.slug, category="finding"),
+        text(viewer_client, "documents:history", workspace.slug),
+        text(viewer_client, "knowledge:cached-response", workspace.slug, cached),
+        text(viewer_client, "term", workspace.slug, found),
+    ):
+        assert "[1, 2, 3]" in page
+
+
+def test_history_says_where_an_entry_stood_and_what_its_time_was(workspace, viewer_client):
+    record = HistoryRecord("body", "", NOW, "[2026-04-01 12:00]", file="memory/HISTORY.md")
+    take_history(workspace=workspace, log=HistoryLog([record]), **FILE)
+
+    html = text(viewer_client, "documents:history", workspace.slug)
+
+    assert ">memory/HISTORY.md<" in html
+    assert ">[2026-04-01 12:00]<" in html
+
+
+def test_the_day_of_an_entry_is_that_of_the_zone_shown(workspace, viewer_client):
+    at = datetime(2026, 4, 1, 20, tzinfo=UTC)
+    take_history(workspace=workspace, log=HistoryLog([HistoryRecord("body", "", at, "")]), **FILE)
+
+    viewer_client.cookies["zone"] = "Pacific/Auckland"
+    html = text(viewer_client, "documents:history", workspace.slug)
+
+    assert "2 Apr 2026" in html
+    assert ">09:00<" in html
+
+
+def test_withdrawn_observations_are_shown_when_asked_for(workspace, viewer_client):
+    take_observations(workspace, [ObservationRecord("uid", "finding", "taken back")], **FILE)
+    workspace.observations.update(withdrawn_at=NOW, withdrawn_reason="another service")
+
+    assert "taken back" not in text(viewer_client, "knowledge:observations", workspace.slug)
+    assert "another service" in text(viewer_client, "knowledge:observations", workspace.slug, withdrawn="1")
+    chosen = text(viewer_client, "knowledge:observations", workspace.slug, withdrawn="1", category="finding")
+    assert "taken back" in chosen
+
+
+def test_knowledge_says_when_it_was_last_used(workspace, viewer_client):
+    record = KnowledgeRecord(
+        "i", "learned_fact", "body", access_count=3, accessed_at=datetime(2020, 5, 6, tzinfo=UTC)
+    )
+    take_knowledge(workspace, [record], **FILE)
+
+    assert "6 May 2020" in text(viewer_client, "knowledge:knowledge", workspace.slug)
+
+
+def test_a_tag_is_found_by_part(workspace, viewer_client):
+    take_knowledge(workspace, [KnowledgeRecord("i", "learned_fact", "body", tags=["rate-limit"])], **FILE)
+
+    assert "body" in text(viewer_client, "knowledge:knowledge", workspace.slug, q="rate")
+
+
+def test_a_secret_is_masked_until_an_editor_reveals_it(workspace, viewer, viewer_client):
+    take_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
+    pk = KeyValue.objects.get().pk
+    reveal = reverse("knowledge:reveal-key-value", args=[workspace.slug, pk])
+
+    assert "s3cret-value" not in text(viewer_client, "knowledge:key-values", workspace.slug)
+    assert "s3cret-value" not in text(viewer_client, "knowledge:key-value", workspace.slug, pk)
+    assert viewer_client.post(reveal).status_code == 404
+    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+    assert viewer_client.get(reveal)["Location"] == reveal.removesuffix("reveal/")
+    assert "s3cret-value" in viewer_client.post(reveal).content.decode()
+    assert AuditRecord.objects.get(action="key_value.revealed").actor_name == "vera"
+
+
+def test_nobody_can_guess_a_masked_value_by_filtering(workspace, viewer, viewer_client):
+    take_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
+
+    assert "No key fits" in text(viewer_client, "knowledge:key-values", workspace.slug, q="s3c")
+    assert "github_token" in text(viewer_client, "knowledge:key-values", workspace.slug, q="hub_tok")
+    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+    assert "No key fits" in text(viewer_client, "knowledge:key-values", workspace.slug, q="s3c")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_indented"),
+    [
+        ('{"a":{"b":[1,2]}}', True),
+        ('{"a": 1}', True),
+        ('{"a":1,"a":2}', False),
+        ('{"a":1.10}', False),
+        ("3", False),
+        ('{"a":"' + "x" * 20_000 + '"}', False),
+        ("[" * 5_000 + "]" * 5_000, False),
+    ],
+)
+def test_json_is_set_out_only_where_that_changes_nothing(value, is_indented, workspace, viewer_client):
+    take_key_values(workspace, [KeyValueRecord("limits", value, is_json=True)], **FILE)
+
+    html = text(viewer_client, "knowledge:key-value", workspace.slug, KeyValue.objects.get().pk)
+
+    assert ("Exactly as it is kept" in html) is is_indented
+    assert escape(value) in html
+
+
+@pytest.mark.parametrize("key", ["", "../x", "<i>", "a/b?c=d#e"])
+def test_each_odd_key_has_a_page(key, workspace, viewer_client):
+    take_key_values(workspace, [KeyValueRecord(key, "value here")], **FILE)
+
+    assert "value here" in text(viewer_client, "knowledge:key-value", workspace.slug, KeyValue.objects.get().pk)
+
+
+def test_a_term_shows_how_near_its_neighbours_are(workspace, viewer_client):
+    terms = [TermRecord("fast", [1.0, 0.0], ["quick"]), TermRecord("quick", [0.8, 0.6], [])]
+    take_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
+
+    assert "0.80" in text(viewer_client, "term", workspace.slug, Term.objects.get(text="fast").pk)
+    assert "Also named" in text(viewer_client, "term", workspace.slug, Term.objects.get(text="quick").pk)
+
+
+FACTS = "# Team\n" + "\n".join(f"- fact {i} of the team" for i in range(20))
+
+
+def hold(workspace) -> HeldChange:
+    for content in (FACTS, "\n".join(FACTS.split("\n")[:11])):
+        take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+    return HeldChange.objects.get()
+
+
+def test_a_foreign_held_change_is_not_found(workspace, viewer, viewer_client):
+    other = type(workspace).objects.create(slug="other", name="Other")
+    change = hold(other)
+    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+
+    assert viewer_client.get(reverse("held-change", args=[workspace.slug, change.pk])).status_code == 404
+    for name in ("approve-held-change", "reject-held-change"):
+        for slug in (workspace.slug, other.slug):
+            assert viewer_client.post(reverse(name, args=[slug, change.pk])).status_code == 404
+    assert HeldChange.objects.get().status == HeldChange.Status.PENDING
+
+
+def test_a_held_change_is_shown_as_a_diff_and_decided_by_editors_only(workspace, viewer, viewer_client):
+    change = hold(workspace)
+    approve = reverse("approve-held-change", args=[workspace.slug, change.pk])
+
+    assert "<del>- fact 15 of the team</del>" in text(viewer_client, "held-change", workspace.slug, change.pk)
+    assert "held for review" in text(viewer_client, "documents:documents", workspace.slug)
+    assert viewer_client.post(approve).status_code == 404
+    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+    assert viewer_client.get(approve).status_code == 405
+    assert viewer_client.post(approve).status_code == 302
+    assert "fact 15" not in MemoryDocument.objects.get().head.content
+    assert "decided already" in viewer_client.post(approve, follow=True).content.decode()
+
+
+def test_rejecting_keeps_the_text(workspace, viewer, viewer_client):
+    change = hold(workspace)
+    reject = reverse("reject-held-change", args=[workspace.slug, change.pk])
+
+    assert viewer_client.post(reject).status_code == 404
+    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+    assert viewer_client.post(reject).status_code == 302
+
+    assert MemoryDocument.objects.get().head.content == FACTS
+    assert HeldChange.objects.get().decided_by == User.objects.get(username="vera")
+
+
+def test_a_document_shows_sections_revisions_and_what_is_gone(workspace, viewer_client):
+    for content in (FACTS, FACTS.replace("- fact 7 of the team\n", "")):
+        take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+    pk = MemoryDocument.objects.get().pk
+
+    html = text(viewer_client, "documents:document", workspace.slug, pk)
+    earlier = text(viewer_client, "documents:document", workspace.slug, pk, revision=1)
+    difference = text(viewer_client, "documents:document", workspace.slug, pk, revision=2, diff=1)
+
+    assert "Removed facts" in html
+    assert "An earlier revision" in earlier
+    assert "<del>- fact 7 of the team</del>" in difference
+    assert (
+        viewer_client.get(reverse("documents:document", args=[workspace.slug, pk]), {"revision": "9"}).status_code
+        == 404
+    )
+
+
+@pytest.mark.parametrize("mark", [chr(code) for code in (0x200B, 0x202E, 0x061C, 0x2066, 0xE0041, 0xE0100)])
+def test_invisible_characters_are_shown(mark, workspace, viewer_client):
+    """In the text, in what a revision changed, and in facts that are gone."""
+    for content in (f"- a{mark}b\n- c", "- other words altogether\n- c", f"- c\n- a{mark}b"):
+        take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+    pk = MemoryDocument.objects.get().pk
+
+    latest = text(viewer_client, "documents:document", workspace.slug, pk)
+    changed = text(viewer_client, "documents:document", workspace.slug, pk, revision="2", diff="1")
+
+    for html in (latest, changed):
+        assert f"⟦U+{ord(mark):04X}⟧" in html
+        assert mark not in html
+
+
+def test_a_section_names_the_categories_of_its_facts(workspace, viewer_client):
+    content = "# Team\n- [user_preference] short answers"
+    take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+
+    html = text(viewer_client, "documents:document", workspace.slug, MemoryDocument.objects.get().pk)
+
+    assert '<span class="badge">User preference</span>' in html
+
+
+def test_a_large_document_is_plain_text(workspace, viewer_client):
+    content = "# Team\n" + "- **bold** words\n" * 20_000
+    take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+
+    html = text(viewer_client, "documents:document", workspace.slug, MemoryDocument.objects.get().pk)
+
+    assert "memory-section" not in html
+    assert "- **bold** words" in html

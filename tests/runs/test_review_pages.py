@@ -1,0 +1,174 @@
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.documents.revisions import revise_document
+from memoryhub.lib.layouts.records import DocumentRecord
+from sessions_app.models import Entry, Run, Workspace
+from tests.hub import NOW, PERSON, add, open_at, talk
+
+pytestmark = pytest.mark.django_db
+WORDS = "one two three four five six seven eight nine ten"
+FACTS = [f"fact {word} of the team" for word in WORDS.split()]
+
+
+def memory(*facts: str) -> str:
+    return "# Team\n\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"
+
+
+def take(workspace, *facts: str) -> None:
+    record = DocumentRecord("MEMORY.md", memory(*facts))
+    take_document(workspace=workspace, record=record, path="MEMORY.md", now=NOW, dry_run=False)
+
+
+@pytest.fixture
+def change(workspace) -> HeldChange:
+    take(workspace, *FACTS)
+    take(workspace, *FACTS[2:5], *FACTS[8:])
+    return HeldChange.objects.get()
+
+
+def url(name: str, *args: object) -> str:
+    return reverse(name, args=["atlas", *args])
+
+
+def head() -> str:
+    return MemoryDocument.objects.select_related("head").get().head.content
+
+
+def test_the_inbox_is_counted_where_it_can_not_be_overlooked(change, viewer_client):
+    page = viewer_client.get(url("review")).content.decode()
+
+    assert '1<span class="visually-hidden"> waiting, the oldest since</span>' in page
+    assert "The oldest waits since" in page
+    assert "removes 5 of 10 facts" in page
+
+
+def test_a_change_is_taken_by_part(change, editor):
+    shown = editor.get(url("held-change", change.pk))
+    assert "Part 1 of 2" in shown.content.decode()
+
+    answer = editor.post(url("approve-held-change", change.pk), {"parts": "1", "part": ["0"]}, follow=True)
+
+    assert "1 of 2 parts taken into MEMORY.md" in answer.content.decode()
+    assert head() == memory(*FACTS[2:])
+    assert "approved" in editor.get(url("review"), {"state": "decided"}).content.decode().lower()
+
+
+def test_a_choice_of_no_part_is_asked_again(change, editor):
+    editor.post(url("approve-held-change", change.pk), {"parts": "1"})
+
+    change.refresh_from_db()
+    assert change.status == "pending"
+
+
+def test_a_change_is_edited_before_it_is_taken(change, editor):
+    editor.post(url("approve-held-change", change.pk), {"text": memory(*FACTS[2:], "by hand")})
+
+    assert "by hand" in head()
+
+
+def test_a_change_is_rejected_with_a_reason(change, editor):
+    editor.post(url("reject-held-change", change.pk), {"reason": "they matter"})
+
+    change.refresh_from_db()
+    assert (change.status, change.decision_reason, head()) == ("rejected", "they matter", memory(*FACTS))
+    again = editor.post(url("reject-held-change", change.pk), follow=True)
+    assert "decided already" in again.content.decode()
+
+
+def test_an_empty_inbox_says_so(workspace, viewer_client):
+    assert "Nothing waits for you" in viewer_client.get(url("review")).content.decode()
+    assert "Nothing was decided" in viewer_client.get(url("review"), {"state": "decided"}).content.decode()
+
+
+def test_consolidation_is_asked_for_on_the_page_of_a_session(workspace, editor):
+    session = open_at(workspace)
+
+    response = editor.post(url("consolidate-session", session.pk), {"archive_all": "1"})
+
+    run = Run.objects.get()
+    assert (run.kind, run.options) == ("consolidation", {"archive_all": True})
+    assert response["Location"] == url("run", run.pk)
+    assert editor.get(url("run", run.pk)).status_code == 200
+
+
+def test_lines_that_say_the_same_are_removed_where_chosen(workspace, editor):
+    take(workspace, *FACTS, "fact one of the team!", "the pool limit is 4", "the pool limit is 5")
+    document = MemoryDocument.objects.get()
+    address = reverse("documents:compact", args=["atlas", document.pk])
+    page = editor.get(address, {"threshold": "1"}).content.decode()
+    assert "fact one of the team!" in page
+    assert "the numbers or a negation differ" in page
+    gone = Fact.objects.get(text="fact one of the team!")
+
+    stale = editor.post(address, {"base": "9", "line": [gone.line]}, follow=True)
+    assert "changed meanwhile" in stale.content.decode()
+    editor.post(address, {"base": "1", "line": [gone.line]})
+
+    assert "team!" not in head()
+    assert Fact.objects.get(pk=gone.pk).died is not None
+
+
+def test_a_note_of_a_person_stands_at_the_end_of_the_history(workspace, editor, viewer_client):
+    assert viewer_client.post(url("documents:note-history"), {"text": "x"}).status_code == 404
+
+    editor.post(url("documents:note-history"), {"text": "We moved to Porto."})
+
+    entry = HistoryEntry.objects.get()
+    assert (entry.content, entry.position, entry.source) == ("We moved to Porto.", 0, "")
+    assert "We moved to Porto." in viewer_client.get(url("documents:history")).content.decode()
+
+
+def test_a_session_leads_to_what_was_learnt_from_it(workspace, viewer_client):
+    session = open_at(workspace)
+    add(session, [{"role": "user", "content": "tea is at four"}])
+    take(workspace, *FACTS)
+    FactSource.objects.create(fact=Fact.objects.first(), entry=Entry.objects.get())
+
+    page = viewer_client.get(url("documents:learnt", session.pk)).content.decode()
+
+    assert "fact one of the team" in page
+    assert url("sessions:entry", Entry.objects.get().pk) in page
+    assert (
+        "Nothing was learnt"
+        in viewer_client.get(url("documents:learnt", open_at(workspace, "cli:b").pk)).content.decode()
+    )
+
+
+@pytest.mark.parametrize(
+    ("day", "number"), [("2026-04-01", 1), ("2030-01-01", 2), ("2020-01-01", 2), ("2026-02-31", 2)]
+)
+def test_a_document_is_shown_as_of_a_day(workspace, viewer_client, day, number):
+    take(workspace, *FACTS)
+    document = MemoryDocument.objects.select_related("head").get()
+    revise_document(document, "later\n", base=document.head, actor=PERSON, reason="x", now=timezone.now())
+
+    page = viewer_client.get(url("documents:document", document.pk), {"as_of": day})
+
+    assert page.context["shown"].number == number
+
+
+def test_what_is_due_is_consolidated_at_a_click(workspace, editor, viewer_client):
+    Workspace.objects.update(memory_window=4)
+    talk(open_at(workspace), 2)
+    open_at(workspace, "cli:empty")
+    assert viewer_client.post(url("consolidate-due")).status_code == 404
+
+    editor.post(url("consolidate-due"))
+
+    assert [run.session.key for run in Run.objects.select_related("session")] == ["cli:main"]
+
+
+def test_the_history_is_shown_of_one_session(workspace, viewer_client):
+    one, other = open_at(workspace, "cli:one"), open_at(workspace, "cli:other")
+    for session in (one, other):
+        add_note(workspace, f"of {session.key}", actor=PERSON, now=NOW, session_key=session.key)
+
+    page = viewer_client.get(url("documents:history"), {"session": one.pk}).content.decode()
+
+    assert "of cli:one" in page
+    assert "of cli:other" not in page

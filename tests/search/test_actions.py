@@ -1,0 +1,236 @@
+import csv
+import io
+import json
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from knowledge_app.models import Fact, KeyValue
+from knowledge_app.services.rows.from_files import take_key_values
+from memoryhub.lib.layouts.records import KeyValueRecord
+from sessions_app.models import Run, Workspace
+from tests.hub import NOW
+from tests.search.test_pages import fill
+from tests.searches import know, observe, say
+
+pytestmark = pytest.mark.django_db
+
+
+def box(kind: str, row) -> str:
+    return f"{kind}:{row.pk}"
+
+
+def act(client: Client, workspace: Workspace, rows=(), *, q: str = "heron", expect: int = 200, **values) -> str:
+    """Do something with results and return the page that says what came of it."""
+    url = f"{reverse('edit-matches', args=[workspace.slug])}?q={q}"
+    response = client.post(url, {"row": rows, **values}, follow=True)
+    assert response.status_code == expect
+    return response.content.decode()
+
+
+def export(client: Client, workspace: Workspace | None, rows=(), *, wanted: str = "jsonl", **values) -> str:
+    url = reverse("export-matches", args=[workspace.slug]) if workspace else reverse("hub-export-matches")
+    response = client.post(f"{url}?q=heron", {"row": rows, "format": wanted, **values})
+    assert response.status_code == 200
+    assert response["Content-Disposition"].startswith("attachment")
+    return response.content.decode()
+
+
+def test_results_are_withdrawn_with_a_reason_and_that_is_undone(workspace, editor):
+    entry, finding = know(workspace, "heron"), observe(workspace, "heron")
+
+    html = act(
+        editor,
+        workspace,
+        [box("knowledge", entry), box("observation", finding)],
+        action="withdraw",
+        text="flew off",
+    )
+
+    assert "1 knowledge entry withdrawn." in html
+    assert "1 observation withdrawn." in html
+    for row in (entry, finding):
+        row.refresh_from_db()
+        assert row.withdrawn_reason == "flew off"
+    for run in Run.objects.filter(kind=Run.Kind.EDIT):
+        editor.post(reverse("undo-run", args=[workspace.slug, run.pk]))
+    for row in (entry, finding):
+        row.refresh_from_db()
+        assert row.withdrawn_at is None
+
+
+def test_an_action_says_what_it_does_not_fit(workspace, editor):
+    entry, message = know(workspace, "heron"), say(workspace, "heron")[0]
+
+    html = act(editor, workspace, [box("knowledge", entry), box("entry", message)], action="tag", text="bird, grey")
+
+    entry.refresh_from_db()
+    assert entry.tags == ["bird", "grey"]
+    assert "1 knowledge entry tagged." in html
+    assert "doesn&#x27;t fit them: 1 message." in html
+
+
+def test_categories_belong_to_their_kinds(workspace, editor):
+    entry, finding = know(workspace, "heron"), observe(workspace, "heron")
+    rows = [box("knowledge", entry), box("observation", finding)]
+
+    act(editor, workspace, rows, action="move:lesson")
+    act(editor, workspace, rows, action="move:error_pattern")
+
+    entry.refresh_from_db()
+    finding.refresh_from_db()
+    assert (entry.category, finding.category) == ("error_pattern", "lesson")
+    assert "be done with" in act(editor, workspace, rows, action="move:nonsense")
+
+
+def test_lines_of_memory_are_pinned_and_verified(workspace, editor):
+    fill(workspace, count=2)
+    rows = [box("memory", fact) for fact in Fact.objects.all()]
+
+    assert "2 facts pinned." in act(editor, workspace, rows, action="pin")
+    assert Fact.objects.filter(pinned=True).count() == 2
+    assert "2 facts marked as verified." in act(editor, workspace, rows, action="verify")
+    assert not Fact.objects.filter(last_verified_at=None).exists()
+    act(editor, workspace, rows[:1], action="unpin")
+    assert Fact.objects.filter(pinned=True).count() == 1
+
+
+def test_all_that_match_are_taken_where_their_number_is_as_shown(workspace, editor):
+    entries = [know(workspace, f"heron {number}") for number in range(25)]
+    know(workspace, "egret")
+
+    html = act(editor, workspace, action="verify", all="1", expected="25")
+
+    assert "25 knowledge entries marked as verified." in html
+    assert {entry.last_verified_at is None for entry in entries} == {True}  # as they were read
+    assert workspace.knowledge_entries.filter(last_verified_at=None).count() == 1
+
+
+def test_a_selection_that_changed_meanwhile_is_refused(workspace, editor):
+    know(workspace, "heron")
+    know(workspace, "another heron")
+
+    html = act(editor, workspace, action="withdraw", all="1", expected="1")
+
+    assert "2 rows match now, not 1" in html
+    assert not workspace.knowledge_entries.filter(withdrawn_at__isnull=False).exists()
+
+
+def test_more_than_can_be_counted_is_never_taken_as_a_whole(workspace, editor, monkeypatch):
+    monkeypatch.setattr("memoryhub.search.listing.WINDOW", 1)
+    know(workspace, "heron")
+    know(workspace, "another heron")
+
+    assert "narrow the search" in act(editor, workspace, action="withdraw", all="1", expected="2")
+
+
+@pytest.mark.parametrize(
+    ("rows", "values", "said"),
+    [
+        ([], {"action": "verify"}, "Choose at least one row."),
+        (["knowledge:0"], {"action": "explode"}, "Choose what to do"),
+        (["nonsense", "knowledge:x", "plant:1"], {"action": "verify"}, "Choose at least one row."),
+    ],
+)
+def test_a_form_that_asks_for_nothing_is_told(rows, values, said, workspace, editor):
+    know(workspace, "heron")
+
+    assert said in act(editor, workspace, rows, **values)
+
+
+def test_tags_have_to_be_named(workspace, editor):
+    entry = know(workspace, "heron")
+
+    assert "Name at least one tag." in act(editor, workspace, [box("knowledge", entry)], action="tag", text=" , ")
+
+
+def test_rows_of_another_workspace_are_as_good_as_none(workspace, editor):
+    other = Workspace.objects.create(slug="other", name="Other")
+    fill(other)
+    entry, fact = other.knowledge_entries.get(), Fact.objects.get()
+    rows = [box("knowledge", entry), box("memory", fact), box("observation", other.observations.get())]
+
+    for action in ("withdraw", "verify", "pin", "tag", "move:lesson"):
+        assert "Choose at least one row." in act(editor, workspace, rows, action=action, text="x")
+    for place in (workspace, None):
+        url = reverse("export-matches", args=[workspace.slug]) if place else reverse("hub-export-matches")
+        html = editor.post(url, {"row": rows, "format": "csv"}, follow=True).content.decode()
+        assert "Choose at least one row." in html
+    entry.refresh_from_db()
+    fact.refresh_from_db()
+    assert (entry.withdrawn_at, entry.last_verified_at, fact.pinned, fact.last_verified_at) == (
+        None,
+        None,
+        False,
+        None,
+    )
+
+
+def test_viewers_change_nothing_but_may_take_results_along(workspace, viewer_client):
+    entry = know(workspace, "heron")
+
+    act(viewer_client, workspace, [box("knowledge", entry)], action="withdraw", expect=404)
+
+    assert json.loads(export(viewer_client, workspace, [box("knowledge", entry)]))["text"] == "heron"
+    html = viewer_client.get(f"{reverse('search', args=[workspace.slug])}?q=heron").content.decode()
+    assert 'value="withdraw"' not in html
+    assert "JSON Lines" in html
+
+
+def test_actions_are_no_links(workspace, editor):
+    for name in ("edit-matches", "export-matches"):
+        assert editor.get(reverse(name, args=[workspace.slug])).status_code == 405
+
+
+def test_a_file_has_a_document_for_each_result(workspace, editor):
+    fill(workspace)
+    count = len(export(editor, workspace, all="1", expected="9").splitlines())
+
+    found = [json.loads(line) for line in export(editor, workspace, all="1", expected="9").splitlines()]
+
+    assert count == 9
+    assert {one["kind"] for one in found} >= {"entry", "knowledge", "observation", "history", "memory", "document"}
+    assert {one["workspace"] for one in found} == {"atlas"}
+
+
+def test_a_table_holds_no_formula(workspace, editor):
+    entry = know(workspace, "=HYPERLINK(1) heron", tags=["@x", "b"], source="+1")
+
+    rows = list(csv.DictReader(io.StringIO(export(editor, workspace, [box("knowledge", entry)], wanted="csv"))))
+
+    assert rows[0]["text"] == "'=HYPERLINK(1) heron"
+    assert rows[0]["tags"] == "'@x, b"
+    assert rows[0]["source"] == "'+1"
+
+
+def test_a_masked_value_stays_masked_in_files(workspace, editor):
+    take_key_values(workspace, [KeyValueRecord("heron_token", "s3cret-value")], path="file", now=NOW, dry_run=False)
+
+    text = export(editor, workspace, [box("key_value", KeyValue.objects.get())])
+
+    assert "heron_token" in text
+    assert "s3cret" not in text
+
+
+def test_a_file_of_no_known_form_is_not_found(workspace, editor):
+    entry = know(workspace, "heron")
+    url = reverse("export-matches", args=[workspace.slug])
+
+    assert editor.post(url, {"row": [box("knowledge", entry)], "format": "exe"}).status_code == 404
+
+
+def test_what_can_be_chosen_goes_on_beyond_the_page(workspace, editor):
+    for number in range(25):
+        know(workspace, f"heron {number}")
+
+    assert len(export(editor, workspace, all="1", expected="25").splitlines()) == 25
+
+
+def test_half_typed_words_are_meant_in_actions_too(workspace, editor):
+    know(workspace, "heron")
+    url = f"{reverse('edit-matches', args=[workspace.slug])}?q=hero&part=1"
+
+    html = editor.post(url, {"all": "1", "expected": "1", "action": "verify"}, follow=True).content.decode()
+
+    assert "1 knowledge entry marked as verified." in html

@@ -1,0 +1,515 @@
+"""The search indexes agree with the rows, whatever happens to those: the database keeps them itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection, models
+from django.db.migrations.executor import MigrationExecutor
+
+from knowledge_app.models import (
+    CachedResponse,
+    Fact,
+    HistoryEntry,
+    KeyValue,
+    KnowledgeEntry,
+    MemoryRevision,
+    Observation,
+)
+from knowledge_app.services.rows.edits import edit_rows, undo_edit
+from memoryhub.integrity import check_memory
+from memoryhub.lib.search.indexes import GUARD_TABLE, is_installed, trigger_names
+from memoryhub.lib.search.matching import Wanted, ids_sql
+from memoryhub.lib.search.operations import indexes, remove_sql
+from memoryhub.lib.search.postgres_index import COLUMN
+from memoryhub.lib.search.query import Term
+from memoryhub.lib.search.upkeep import bulk_indexing, faults, pack, rebuild
+from memoryhub.sync.importing import import_workspace
+from sessions_app.models import Entry, IndexGuard, Session, Summary
+from sessions_app.services.audit import open_guard
+from sessions_app.services.lifecycle import delete_session
+from tests.admin.test_actions import act
+from tests.forgetting.test_forgetting import CANARY, forget, plant
+from tests.hub import NOW, PERSON, add, open_at, talk
+from tests.rows import make
+from tests.searches import know, texts
+from tests.shared import FIXTURES
+
+pytestmark = pytest.mark.django_db
+WHO = {"actor": PERSON, "now": NOW}
+ROOT = Path(__file__).resolve().parent.parent.parent
+SAMPLE = ROOT / "tests" / "samples" / "nanobot-0.1"
+WORDS = {  # a column that is searched, of each indexed table
+    Entry: "content",
+    Summary: "content",
+    Session: "note",
+    Fact: "text",
+    MemoryRevision: "content",
+    HistoryEntry: "content",
+    KnowledgeEntry: "content",
+    Observation: "content",
+    KeyValue: "value",
+    CachedResponse: "response",
+}
+only_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="of SQLite's own kind of index")
+only_postgres = pytest.mark.skipif(connection.vendor != "postgresql", reason="of PostgreSQL's own kind of index")
+
+
+def disagreeing() -> dict[str, list[str]]:
+    return {index.table: wrong for index in indexes(connection) if (wrong := faults(connection, index))}
+
+
+def holding(model: type[models.Model], word: str) -> list[int]:
+    """Return the keys of the rows that a table's index has for a word."""
+    with connection.cursor() as cursor:
+        cursor.execute(*ids_sql(connection, Wanted(model._meta.db_table, (Term((word,)),))))
+        return sorted(row[0] for row in cursor.fetchall())
+
+
+@pytest.fixture
+def writable() -> Iterator[None]:
+    """Rows that may otherwise only be added can be changed too, as forgetting does."""
+    with open_guard("a test"):
+        yield
+
+
+def test_every_indexed_table_has_its_index_after_all_migrations():
+    kept = indexes(connection)
+
+    assert {index.table for index in kept} == {model._meta.db_table for model in WORDS}
+    assert [index.table for index in kept if not is_installed(connection, index.table)] == []
+    for index in kept:
+        [model] = [model for model in WORDS if model._meta.db_table == index.table]
+        assert set(index.columns) <= {field.column for field in model._meta.concrete_fields}
+
+
+@pytest.mark.usefixtures("writable")
+@pytest.mark.parametrize(("model", "column"), WORDS.items())
+class TestRow:
+    def test_is_found_changed_and_gone(self, model, column):
+        row = make(model)
+        model._base_manager.filter(pk=row.pk).update(**{column: "an orchid"})
+        assert holding(model, "orchid") == [row.pk]
+
+        row.refresh_from_db()
+        setattr(row, column, "a tulip")
+        row.save()
+        assert (holding(model, "orchid"), holding(model, "tulip")) == ([], [row.pk])
+
+        row.delete()
+        assert holding(model, "tulip") == []
+        assert disagreeing() == {}
+
+    def test_is_found_after_bulk_changes(self, model, column):
+        rows = [make(model), make(model)]
+        for number, row in enumerate(rows):
+            setattr(row, column, f"orchid number{number}")
+
+        model._base_manager.bulk_update(rows, [column])
+
+        assert holding(model, "orchid") == [row.pk for row in rows]
+        assert holding(model, "number1") == [rows[1].pk]
+        model._base_manager.filter(pk=rows[0].pk).delete()
+        assert holding(model, "orchid") == [rows[1].pk]
+        assert disagreeing() == {}
+
+
+def test_flags_names_and_times_are_indexed_as_they_change(workspace):
+    row = KeyValue.objects.create(workspace=workspace, key="k", value="swordfish")
+    entry = know(workspace, "tea", category="learned_fact", tags=["green"])
+
+    KeyValue.objects.filter(pk=row.pk).update(is_secret=True)
+    KnowledgeEntry.objects.filter(pk=entry.pk).update(category="error_pattern", tags=["black"])
+
+    assert holding(KeyValue, "swordfish") == []
+    assert [holding(KnowledgeEntry, word) for word in ("green", "learned", "black", "pattern")] == [
+        [],
+        [],
+        [entry.pk],
+        [entry.pk],
+    ]
+    assert disagreeing() == {}
+
+
+def test_edits_and_their_undoing_are_followed(workspace):
+    rows = [know(workspace, "an orchid"), know(workspace, "an orchid too")]
+
+    run = edit_rows(workspace, "knowledge", "assign", [row.pk for row in rows], values={"source": "tulip"}, **WHO)
+    assert holding(KnowledgeEntry, "tulip") == [row.pk for row in rows]
+
+    undo_edit(run, **WHO)
+    assert holding(KnowledgeEntry, "tulip") == []
+    assert disagreeing() == {}
+
+
+@pytest.mark.usefixtures("admin_on")
+def test_the_admins_actions_are_followed(admin_client, workspace):
+    row = know(workspace, "an orchid")
+
+    act(admin_client, KnowledgeEntry, [row], "recategorise", category="error_pattern", add="tulip", remove="")
+
+    assert holding(KnowledgeEntry, "tulip") == holding(KnowledgeEntry, "pattern") == [row.pk]
+    assert disagreeing() == {}
+
+
+def test_what_goes_with_a_session_is_gone_from_the_indexes(workspace):
+    session = open_at(workspace)
+    talk(session, 4)
+    add(open_at(workspace, "cli:other"), [{"role": "user", "content": "please stay"}])
+    assert len(holding(Entry, "please")) == 5
+
+    delete_session(Session.objects.get(pk=session.pk), confirmation=session.key, reason="r", **WHO)
+
+    assert len(holding(Entry, "please")) == 1
+    assert disagreeing() == {}
+
+
+@pytest.mark.usefixtures("writable")
+def test_what_goes_with_a_workspace_is_gone_from_the_indexes():
+    rows = [make(model) for model in WORDS]
+    workspace = rows[0].workspace
+    talk(open_at(workspace), 2)
+
+    workspace.delete()
+
+    assert holding(Entry, "please") == []
+    assert disagreeing() == {}
+
+
+def test_what_is_forgotten_is_gone_from_the_indexes(workspace):
+    plant(workspace, CANARY)
+    assert len([model for model in WORDS if holding(model, "quicksilver")]) >= 7
+
+    forget(workspace, "phrase", CANARY)
+
+    assert [model for model in WORDS if holding(model, "quicksilver")] == []
+    assert disagreeing() == {}
+
+
+@pytest.mark.skipif(not FIXTURES.exists(), reason="the fixtures aren't beside the clone")
+@pytest.mark.parametrize("name", ["nanobot-0.1", "nanobot-current", "grip", "grid"])
+def test_imports_are_followed(name):
+    for _ in range(2):
+        workspace = import_workspace(FIXTURES / name, **WHO).workspace
+        assert disagreeing() == {}
+
+    assert len(holding_scope(Entry, workspace.pk)) == Entry.objects.count()
+    assert not IndexGuard.objects.exists()
+
+
+def holding_scope(model: type[models.Model], workspace: int) -> set[int]:
+    """Return the keys of the rows that a table's index has for a workspace."""
+    table = model._meta.db_table
+    where, value = (f"{table}_words WHERE {table}_words MATCH %s", f'scope:"zw{workspace}"')
+    if connection.vendor != "sqlite":
+        where, value = f"{table} WHERE {COLUMN} @@ %s::tsquery", f"'#w{workspace}'"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {'rowid' if connection.vendor == 'sqlite' else 'id'} FROM {where}", [value])
+        return {row[0] for row in cursor.fetchall()}
+
+
+def entries_of(session: Session, *contents: str) -> list[Entry]:
+    return [
+        Entry(
+            workspace=session.workspace, session=session, position=place, kind="message", role="user",
+            content=content, token_count=1, source_hash="x",
+        )
+        for place, content in enumerate(contents)
+    ]  # fmt: skip
+
+
+def test_many_rows_are_indexed_together(workspace):
+    with bulk_indexing(connection, Entry._meta.db_table):
+        rows = Entry.objects.bulk_create(entries_of(open_at(workspace), "an orchid", "a tulip"))
+
+    assert holding(Entry, "orchid") == [rows[0].pk]
+    assert not IndexGuard.objects.exists()
+    assert disagreeing() == {}
+
+
+def test_many_rows_that_are_broken_off_leave_nothing(workspace):
+    session = open_at(workspace)
+
+    def break_off() -> None:
+        with bulk_indexing(connection, Entry._meta.db_table):
+            Entry.objects.bulk_create(entries_of(session, "an orchid"))
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        break_off()
+
+    assert not Entry.objects.exists()
+    assert not IndexGuard.objects.exists()
+    assert holding(Entry, "orchid") == []
+    assert disagreeing() == {}
+    Entry.objects.bulk_create(entries_of(session, "an orchid"))
+    assert len(holding(Entry, "orchid")) == 1
+
+
+DIES = """
+import os, signal, django
+django.setup()
+from django.db import connection
+from memoryhub.lib.search.upkeep import bulk_indexing
+from sessions_app.models import Entry, Session
+session = Session.objects.get()
+rows = [
+    Entry(workspace=session.workspace, session=session, position=place, kind="message", role="user",
+          content="an orchid", token_count=1, source_hash="x")
+    for place in range(100)
+]
+with bulk_indexing(connection, Entry._meta.db_table):
+    Entry.objects.bulk_create(rows)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_process_that_dies_amid_many_rows_leaves_nothing(workspace):
+    open_at(workspace)
+    values = connection.settings_dict
+    where = "{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format(**values)
+    url = f"sqlite:///{values['NAME']}" if connection.vendor == "sqlite" else f"postgres://{where}"
+    env = os.environ | {"DJANGO_SETTINGS_MODULE": "memoryhub.settings", "DATABASE_URL": url}
+
+    done = subprocess.run(
+        [sys.executable, "-c", DIES], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert not Entry.objects.exists()
+    assert not IndexGuard.objects.exists()
+    talk(open_at(workspace), 40)
+    assert len(holding(Entry, "request")) == 40
+    assert disagreeing() == {}
+
+
+class Hub:
+    """A hub of its own in a folder: its database is no other test's."""
+
+    def __init__(self, home: Path) -> None:
+        self.file = home / "memoryhub.sqlite3"
+        self.env = os.environ | {"MEMORYHUB_HOME": str(home), "DATABASE_URL": "", "MEMORYHUB_QUIET_SECONDS": "0"}
+        self.env.pop("DJANGO_SETTINGS_MODULE", None)
+
+    def run(self, *arguments: str, check: bool = True) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments], cwd=ROOT, env=self.env, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert not check or done.returncode == 0, done.stderr
+        return done.stdout if check else done.stderr
+
+    def ask(self, *arguments: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.run(*arguments, "--json"))
+        return found
+
+    def count(self, sql: str) -> int:
+        with open_file(self.file) as raw:
+            return int(raw.execute(sql).fetchone()[0])
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[sqlite3.Connection]:
+    raw = sqlite3.connect(path, timeout=20)
+    try:
+        yield raw
+    finally:
+        raw.close()
+
+
+@pytest.fixture
+def hub(tmp_path, new_database) -> Hub:
+    home = tmp_path / "home"
+    home.mkdir()
+    hub = Hub(home)
+    new_database(hub.file)
+    return hub
+
+
+@only_sqlite
+def test_an_import_that_is_killed_leaves_index_and_rows_in_step(hub, tmp_path):
+    folder = tmp_path / "agent" / "sessions"
+    folder.mkdir(parents=True)
+    for number in range(30):
+        rows = [{"_type": "metadata", "created_at": "2026-03-01T08:00:00", "metadata": {}}]
+        rows += [{"role": "user", "content": f"orchid {number} {place}"} for place in range(300)]
+        (folder / f"cli_{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = [sys.executable, "manage.py", "import_workspace", str(folder.parent)]
+    entries = "SELECT count(*) FROM sessions_app_entry"
+
+    with subprocess.Popen(command, cwd=ROOT, env=hub.env, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None and not hub.count(entries):
+            time.sleep(0.01)
+        process.kill()
+
+    assert process.returncode == -signal.SIGKILL
+    assert 0 < hub.count(entries) < 9000
+    assert hub.ask("check_memory")["broken"] == []
+    assert all(not one["faults"] for one in hub.ask("rebuild_search", "--check")["indexes"])
+    hub.run("import_workspace", str(folder.parent))
+    assert hub.count(entries) == hub.count(f"{entries}_words WHERE sessions_app_entry_words MATCH 'orchid'") == 9000
+    assert hub.ask("check_memory")["broken"] == []
+
+
+GOES_BACK = """
+from django.core.management import call_command
+for app, name in (("memoryhub", "0001"), ("knowledge_app", "0004"), ("sessions_app", "0006")):
+    call_command("migrate", app, name)
+"""
+
+
+@only_sqlite
+def test_migrations_go_back_and_forth_over_rows(hub):
+    named = ("%\\_words", "%\\_index\\_%")
+    like = " OR ".join(f"name LIKE '{one}' ESCAPE '\\'" for one in named)
+    made = f"SELECT count(*) FROM sqlite_master WHERE {like}"
+    hub.run("import_workspace", str(SAMPLE))
+    before = hub.ask("search", "the")["results"]
+    assert before
+    assert hub.count(made) == 5 * len(WORDS)
+
+    hub.run("shell", "-v0", "-c", GOES_BACK)
+    assert hub.count(made) == hub.count("SELECT count(*) FROM sqlite_master WHERE type = 'view'") == 0
+    assert hub.count("SELECT count(*) FROM sessions_app_entry") == 7
+
+    hub.run("migrate")
+    assert hub.count(made) == 5 * len(WORDS)
+    assert hub.ask("search", "the")["results"] == before
+    assert all(not one["faults"] for one in hub.ask("rebuild_search", "--check")["indexes"])
+
+
+ALTERS = """
+from django.db import connection
+from knowledge_app.models import KnowledgeEntry
+from django.db.models import CharField
+old = KnowledgeEntry._meta.get_field("source")
+new = CharField(max_length=10)
+new.set_attributes_from_name("source")
+new.model = KnowledgeEntry
+with connection.schema_editor() as editor:
+    editor.alter_field(KnowledgeEntry, old, new)
+"""
+
+
+@only_sqlite
+def test_altering_an_indexed_table_without_dropping_its_index_is_refused(hub):
+    told = hub.run("shell", "-v0", "-c", ALTERS, check=False)
+
+    assert "error in view knowledge_app_knowledgeentry_source" in told
+    assert all(not one["faults"] for one in hub.ask("rebuild_search", "--check")["indexes"])
+
+
+@only_postgres
+def test_altering_an_indexed_column_without_dropping_its_index_is_refused_here_too():
+    with pytest.raises(DatabaseError, match="generated column"), connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE knowledge_app_knowledgeentry ALTER COLUMN source TYPE varchar(10)")
+
+
+@only_postgres
+def test_migrations_go_back_and_forth_over_rows_here_too(workspace):
+    talk(open_at(workspace), 2)
+    row = know(workspace, "an orchid")
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    columns = f"SELECT count(*) FROM information_schema.columns WHERE column_name = '{COLUMN}'"
+    named = "SELECT count(*) FROM pg_proc WHERE proname LIKE 'memoryhub%'"
+
+    MigrationExecutor(connection).migrate([("knowledge_app", "0004_fill_curation")])
+    MigrationExecutor(connection).migrate([("sessions_app", "0006_redactable_audit")])
+    with connection.cursor() as cursor:
+        for sql in (columns, named):
+            cursor.execute(sql)
+            assert cursor.fetchone() == (0,)
+
+    executor = MigrationExecutor(connection)
+    executor.migrate(executor.loader.graph.leaf_nodes())
+    assert holding(KnowledgeEntry, "orchid") == [row.pk]
+    assert len(holding(Entry, "request")) == 2
+    assert disagreeing() == {}
+
+
+@only_sqlite
+def test_an_index_that_lost_a_trigger_is_found_and_mended(workspace, command):
+    row = know(workspace, "an orchid")
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TRIGGER {trigger_names('knowledge_app_knowledgeentry')[3]}")
+    KnowledgeEntry.objects.filter(pk=row.pk).update(content="a tulip")
+
+    told = command("rebuild_search", "--check", status=1)["indexes"]
+    assert [one["table"] for one in told if one["faults"]] == ["knowledge_app_knowledgeentry"]
+    assert ("search.indexes", "knowledge_app_knowledgeentry") in broken()
+
+    command("rebuild_search")
+    assert command("rebuild_search", "--check")["indexes"] == [
+        {"table": index.table, "faults": [], "rebuilt": False} for index in indexes(connection)
+    ]
+    assert texts("tulip", workspace) == ["a tulip"]
+    assert texts("orchid", workspace) == []
+    assert broken() == set()
+
+
+@only_sqlite
+def test_an_index_that_disagrees_is_found_and_mended(workspace, command):
+    table = KnowledgeEntry._meta.db_table
+    with connection.cursor() as cursor:
+        cursor.execute(f"INSERT INTO {GUARD_TABLE} (indexed_table, last_id) VALUES (%s, 0)", [table])
+        know(workspace, "an orchid")
+        cursor.execute(f"DELETE FROM {GUARD_TABLE}")
+
+    assert disagreeing() == {table: ["the search index disagrees with the rows: run rebuild_search"]}
+    assert broken() == {("search.indexes", table)}
+    command("rebuild_search", "--check", status=1)
+    command("rebuild_search")
+    assert disagreeing() == {}
+    assert texts("orchid", workspace) == ["an orchid"]
+
+
+def test_an_index_that_is_missing_is_found_and_mended(workspace, command):
+    know(workspace, "an orchid")
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        for statement in remove_sql(connection, "knowledge_app_knowledgeentry"):
+            cursor.execute(statement)
+
+    command("rebuild_search", "--check", status=1)
+    assert broken() == {("search.indexes", "knowledge_app_knowledgeentry")}
+
+    command("rebuild_search")
+    command("rebuild_search", "--check")
+    assert texts("orchid", workspace) == ["an orchid"]
+
+
+def broken() -> set[tuple[str, str]]:
+    return {(one.invariant, one.where) for one in check_memory().broken if one.invariant == "search.indexes"}
+
+
+def test_a_guard_that_was_left_is_told(workspace):
+    IndexGuard.objects.create(indexed_table="sessions_app_entry")
+
+    assert "append_only.guard" in {one.invariant for one in check_memory().broken}
+
+
+def test_packing_and_rebuilding_lose_nothing(workspace):
+    row = know(workspace, "an orchid")
+    if connection.vendor == "postgresql":  # what a command's own transaction has behind it
+        connection.check_constraints()
+
+    for index in indexes(connection):
+        rebuild(connection, index)
+        pack(connection, index)
+
+    assert holding(KnowledgeEntry, "orchid") == [row.pk]
+    assert disagreeing() == {}

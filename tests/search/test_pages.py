@@ -1,0 +1,485 @@
+from contextlib import nullcontext
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from knowledge_app.models import KeyValue, Term
+from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.rows.from_files import take_cached, take_key_values
+from memoryhub.graph.graph import take_graph
+from memoryhub.lib.layouts.records import (
+    CachedResponseRecord,
+    DocumentRecord,
+    GraphRecord,
+    KeyValueRecord,
+    TermRecord,
+)
+from memoryhub.lib.pages import cursor_of
+from sessions_app.models import Membership, Workspace
+from tests.hub import NOW
+from tests.knowledge.test_pages import HOSTILE, count_queries
+from tests.markup import live_markup
+from tests.searches import know, log, observe, say
+
+pytestmark = pytest.mark.django_db
+FILE = {"path": "file", "now": NOW, "dry_run": False}
+PAGES = ["search", "search-count", "search-facets", "complete-search", "saved-searches"]
+
+
+def fill(workspace: Workspace, text: str = "heron", count: int = 1) -> None:
+    """Keep a word in rows of every kind but summaries."""
+    names = [f"{text} {number}" for number in range(count)]
+    say(workspace, *names, key=f"cli:{text[:20]}")
+    for name in names:
+        know(workspace, name, tags=[text[:40]], source=f"from {text}"[:90])
+        observe(workspace, name, source=text[:40])
+        log(workspace, name)
+    take_key_values(workspace, [KeyValueRecord(name, name) for name in names], **FILE)
+    take_cached(workspace, [CachedResponseRecord(name, name, name, name, NOW, NOW) for name in names], **FILE)
+    lines = "\n".join(f"- {name}" for name in names)
+    take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", f"# About {text}\n{text}\n{lines}"), **FILE)
+
+
+def page(client: Client, workspace: Workspace | None, name: str = "search", *, htmx: bool = False, **query) -> str:
+    """Return a search page of a workspace, of the whole hub where there is none."""
+    url = reverse(name, args=[workspace.slug]) if workspace else reverse(f"hub-{name}")
+    response = client.get(url, query, headers={"HX-Request": "true"} if htmx else {})
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.fixture
+def other(db) -> Workspace:
+    """A workspace that the viewer may not see."""
+    return Workspace.objects.create(slug="other", name="Secret project")
+
+
+def test_results_of_every_kind_lead_to_their_rows(workspace, viewer_client):
+    fill(workspace)
+
+    html = page(viewer_client, workspace, q="heron")
+
+    for row, name in (
+        (workspace.entries.get(), "sessions:entry"),
+        (workspace.knowledge_entries.get(), "knowledge:knowledge-entry"),
+        (workspace.observations.get(), "knowledge:observation"),
+        (workspace.key_values.get(), "knowledge:key-value"),
+        (workspace.cached_responses.get(), "knowledge:cached-response"),
+        (workspace.documents.get(), "documents:document"),
+        (workspace.documents.get(), "documents:facts"),
+    ):
+        assert reverse(name, args=[workspace.slug, row.pk]) in html
+    assert "<mark>heron</mark> 0" in html
+    assert f"#history-{workspace.history_entries.get().pk}" in html
+
+
+def test_every_link_of_a_result_opens(workspace, viewer_client):
+    fill(workspace)
+    html = page(viewer_client, workspace, q="heron")
+    links = {part.split('"')[0] for part in html.split('class="search-title" href="')[1:]}
+
+    assert len(links) == 9
+    assert {viewer_client.get(link, follow=True).status_code for link in links} == {200}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"kind": "nonsense", "match": "?", "sort": "upwards", "mode": "grep", "decay": "NaN", "after": "%%%"},
+        {"decay": "-1", "after": cursor_of(["a", "b", "c", "d"]), "sort": "grip"},
+        {"after": cursor_of([0.5, "entry", 1, datetime(2026, 1, 1)]), "part": "x"},  # noqa: DTZ001
+        {"after": cursor_of([datetime(2026, 1, 1), "entry", 1]), "sort": "newest"},  # noqa: DTZ001
+        {"after": cursor_of([NOW, 3, "x"]), "sort": "newest"},
+    ],
+)
+def test_what_an_address_cannot_mean_is_read_as_the_usual(query, workspace, viewer_client):
+    fill(workspace)
+
+    assert "<mark>heron</mark>" in page(viewer_client, workspace, q="heron", **query)
+
+
+@pytest.mark.parametrize(
+    "text", ["\x00", '"', "((", "kind:", "-", "OR OR", "'; drop table", "x" * 3000, "נחל 見出し"]
+)
+def test_any_text_is_a_search(text, workspace, viewer_client):
+    fill(workspace)
+
+    for name in ("search", "search-count", "search-facets"):
+        assert page(viewer_client, workspace, name, q=text, facets="1")
+
+
+def test_a_kind_and_filters_narrow(workspace, viewer_client):
+    fill(workspace)
+
+    chosen = page(viewer_client, workspace, q="heron", kind="knowledge")
+    typed = page(viewer_client, workspace, q="heron kind:observation")
+
+    assert chosen.count("<li data-row") == 1
+    assert 'id="hit-knowledge-' in chosen
+    assert typed.count("<li data-row") == 1
+    assert 'id="hit-observation-' in typed
+
+
+def test_a_filter_that_is_set_can_be_taken_away(workspace, viewer_client):
+    fill(workspace)
+
+    html = page(viewer_client, workspace, q="heron kind:knowledge -category:lesson", sort="newest")
+
+    assert 'href="/w/atlas/search/?q=heron+-category%3Alesson&amp;sort=newest"' in html
+    assert 'href="/w/atlas/search/?q=heron+kind%3Aknowledge&amp;sort=newest"' in html
+
+
+def test_all_words_have_to_be_there_where_that_is_asked_for(workspace, viewer_client):
+    know(workspace, "heron and egret")
+    know(workspace, "heron alone")
+
+    assert "alone" in page(viewer_client, workspace, q="heron egret")
+    assert "alone" not in page(viewer_client, workspace, q="heron egret", match="all")
+
+
+def test_pages_follow_each_other_without_gap_or_repeat(workspace, viewer_client):
+    for number in range(45):
+        know(workspace, f"heron {number}", created_at=NOW - timedelta(hours=number))
+
+    for sort in ("best", "newest", "grip"):
+        seen: list[str] = []
+        url = f"{reverse('search', args=[workspace.slug])}?q=heron&sort={sort}"
+        while url:
+            html = viewer_client.get(url).content.decode()
+            seen += [part.split('"')[0] for part in html.split('<li data-row id="')[1:]]
+            ahead = html.split('rel="next" href="')[1:]
+            url = ahead[0].split('"')[0].replace("&amp;", "&") if ahead else ""
+        assert len(seen) == len(set(seen)) == 45, sort
+
+
+def test_after_the_best_newest_first_goes_on(workspace, viewer_client, monkeypatch):
+    monkeypatch.setattr("memoryhub.search.views.search.MOST", 3)
+    for number in range(3):
+        know(workspace, f"heron {number}")
+
+    assert "Newest first" in page(viewer_client, workspace, q="heron")
+
+
+def test_typing_gets_the_results_alone_and_takes_the_last_word_as_half_typed(workspace, viewer_client):
+    fill(workspace)
+    url = reverse("search", args=[workspace.slug])
+
+    typed = viewer_client.get(url, {"q": "hero", "part": "1"}, headers={"HX-Request": "true"})
+    sent = viewer_client.get(url, {"q": "heron", "sort": "best", "kind": ""}, headers={"HX-Request": "true"})
+
+    assert "<html" not in typed.content.decode()
+    assert "<mark>heron</mark>" in typed.content.decode()
+    assert typed["HX-Replace-Url"] == "/w/atlas/search/?q=hero"
+    assert sent["HX-Push-Url"] == "/w/atlas/search/?q=heron"
+
+
+def test_what_is_half_typed_stays_so_in_the_links(workspace, viewer_client):
+    for number in range(25):
+        know(workspace, f"heron {number}")
+
+    html = page(viewer_client, workspace, q="hero", part="1")
+
+    assert "part=1&amp;after=" in html
+    assert "search/export/?q=hero&amp;part=1" in html
+
+
+def test_nothing_found_says_where_else_to_look(workspace, viewer_client):
+    html = page(viewer_client, workspace, q="absent words", match="all", kind="knowledge")
+
+    assert "Nothing was found" in html
+    assert 'href="/search/?q=absent+words&amp;kind=knowledge&amp;match=all"' in html
+    assert "All kinds" in html
+
+
+def test_an_empty_box_teaches_the_language(workspace, viewer_client):
+    html = page(viewer_client, workspace)
+
+    assert "How to ask" in html
+    assert 'href="/w/atlas/search/?q=kind%3Amemory%2Cknowledge"' in html
+
+
+def test_every_example_is_read_without_a_complaint(workspace, viewer_client):
+    html = page(viewer_client, workspace)
+    links = [part.split('"')[0] for part in html.split('<dt><a href="')[1:]]
+
+    assert len(links) == 8
+    for link in links:
+        assert "search-note" not in viewer_client.get(link.replace("&amp;", "&")).content.decode()
+
+
+def test_how_a_query_was_read_is_said(workspace, viewer_client):
+    fill(workspace)
+
+    html = page(viewer_client, workspace, q="heron -egret kind:plant")
+
+    assert "not: egret" in html
+    assert "kind: has no &quot;plant&quot;" in html
+
+
+def test_a_result_says_why_it_came_up(workspace, viewer_client):
+    say(workspace, "heron heron", "nothing", key="cli:one")
+
+    html = page(viewer_client, workspace, q="heron", kind="entry")
+
+    assert "Why this result" in html
+    assert '<td class="num">2×</td>' in html
+    assert "near a match" in html
+
+
+def test_words_of_the_graph_are_shown_and_can_be_left_out(workspace, viewer_client):
+    know(workspace, "a small egret")
+    terms = [TermRecord("heron", [1.0, 0.0], ["egret"]), TermRecord("egret", [0.9, 0.4], ["heron"])]
+    take_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
+    assert Term.objects.count() == 2
+
+    html = page(viewer_client, workspace, q="heron")
+
+    assert 'title="near heron' in html
+    assert "added by the graph for heron" in html
+    assert 'href="/w/atlas/search/?q=heron&amp;graph=0"' in html
+    assert "Nothing was found" in page(viewer_client, workspace, q="heron", graph="0")
+
+
+def test_a_count_is_exact_and_offers_to_choose_all(workspace, viewer_client, monkeypatch):
+    fill(workspace, count=3)
+
+    html = page(viewer_client, workspace, "search-count", q="heron", kind="knowledge")
+    monkeypatch.setattr("memoryhub.search.listing.WINDOW", 2)
+    cut = page(viewer_client, workspace, "search-count", q="heron", kind="knowledge")
+
+    assert "<strong>3</strong> matches" in html
+    assert 'name="expected" value="3"' in html
+    assert "More than 2" in cut
+    assert 'name="all"' not in cut
+
+
+def test_facets_narrow_and_widen(workspace, viewer_client):
+    fill(workspace)
+
+    html = page(viewer_client, workspace, "search-facets", q="heron")
+    narrowed = page(viewer_client, workspace, "search-facets", q="category:finding heron")
+
+    assert 'href="/w/atlas/search/?q=category%3Afinding+heron"' in html
+    assert 'href="/w/atlas/search/?q=on%3A2026-04+heron"' in html
+    assert "April 2026" in html
+    assert 'href="/w/atlas/search/?q=heron" aria-current="true"' in narrowed
+
+
+def test_without_scripts_count_and_facets_come_with_the_page(workspace, viewer_client):
+    fill(workspace)
+
+    assert 'href="/w/atlas/search/?q=heron&amp;facets=1"' in page(viewer_client, workspace, q="heron")
+    html = page(viewer_client, workspace, q="heron", facets="1")
+    assert "</strong> matches" in html
+    assert "April 2026" in html
+
+
+def test_entries_round_a_result_unfold(workspace, viewer_client):
+    entries = say(workspace, *(f"word {number}" for number in range(20)), key="cli:one")
+    url = reverse("search-around", args=[workspace.slug, entries[10].pk])
+
+    html = viewer_client.get(url, {"q": "word"}, headers={"HX-Request": "true"}).content.decode()
+    more = viewer_client.get(url, {"span": "50"}, headers={"HX-Request": "true"}).content.decode()
+
+    assert "<html" not in html
+    assert [f"</mark> {number}<" in html for number in (6, 7, 13, 14)] == [False, True, True, False]
+    assert "span=8" in html
+    assert "word 0" in more
+    assert "More round it" not in more
+    assert viewer_client.get(url)["Location"] == reverse("sessions:entry", args=[workspace.slug, entries[10].pk])
+
+
+def test_a_masked_value_is_neither_found_nor_shown(workspace, viewer_client):
+    take_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
+    assert KeyValue.objects.get().is_secret
+
+    assert "Nothing was found" in page(viewer_client, workspace, q="s3cret-value")
+    html = page(viewer_client, workspace, q="github_token")
+    assert "s3cret" not in html
+    assert "masked" in html
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("categ", "category:"),
+        ("kind:know", "knowledge"),
+        ("session:cli:he", "cli:heron"),
+        ("channel:c", "cli"),
+        ("role:us", "user"),
+        ("tag:he", "heron"),
+        ("source:from", "from heron"),
+        ("category:fin", "finding"),
+        ("after:tod", "today"),
+    ],
+)
+def test_what_is_typed_is_completed(typed, offered, workspace, viewer_client):
+    fill(workspace)
+
+    html = page(viewer_client, workspace, "complete-search", q=typed, cursor=len(typed))
+
+    assert f'<span class="mono" dir="auto">{offered}</span>' in html
+
+
+def test_what_is_chosen_stands_where_it_was_typed(workspace, viewer_client):
+    fill(workspace)
+
+    html = page(viewer_client, workspace, "complete-search", q="a source:from b", cursor=13)
+
+    assert 'data-text="a source:&quot;from heron&quot; b"' in html
+    assert 'data-cursor="21"' in html
+
+
+def test_nothing_is_offered_inside_a_phrase(workspace, viewer_client):
+    assert page(viewer_client, workspace, "complete-search", q='"session', cursor="nonsense").strip() == ""
+
+
+@pytest.mark.parametrize(
+    ("mode", "shown"),
+    [("grip-memory", "MEMORY.md, line 3"), ("grip-history", "HISTORY.md #"), ("grip-knowledge", "Knowledge")],
+)
+def test_grip_modes_show_what_grip_would_return(mode, shown, workspace, viewer_client):
+    fill(workspace)
+
+    html = page(viewer_client, workspace, q="heron", mode=mode)
+
+    assert shown in html
+    assert "The same in MemoryHub&#x27;s ranking" in html or "The same in MemoryHub's ranking" in html
+    assert f'href="/w/atlas/search/?q=heron&amp;kind={mode.removeprefix("grip-")}"' in html
+    links = {part.split('"')[0] for part in html.split('class="search-title" href="')[1:]}
+    assert {viewer_client.get(link).status_code for link in links} == {200}
+
+
+def test_every_workspace_that_one_may_see_is_searched_at_once(workspace, viewer, viewer_client, other):
+    second = Workspace.objects.create(slug="borea", name="Borea")
+    Membership.objects.create(workspace=second, user=viewer, role=Membership.Role.VIEWER)
+    for each in (workspace, second, other):
+        know(each, f"heron of {each.slug}")
+
+    html = page(viewer_client, None, q="heron")
+
+    assert "of atlas" in html
+    assert "of borea" in html
+    assert "of other" not in html
+    assert 'href="/w/borea/"' in html
+    assert "/search/export/" in html
+    assert 'value="pin"' not in html
+    assert 'value="withdraw"' not in html
+
+
+def test_someone_without_a_workspace_finds_nothing(workspace, stranger_client):
+    fill(workspace)
+
+    assert "Nothing was found" in page(stranger_client, None, q="heron")
+    assert "No row matches" in page(stranger_client, None, "search-count", q="heron")
+    assert page(stranger_client, None, "search-facets", q="heron").strip() == ""
+
+
+def test_operators_of_the_hub_search_all_of_it(workspace, other, admin_client):
+    know(workspace, "heron of atlas")
+    know(other, "heron of other")
+
+    html = page(admin_client, None, q="heron")
+
+    assert "of atlas" in html
+    assert "of other" in html
+
+
+def test_nothing_of_another_tenant_shows(workspace, viewer_client, other, monkeypatch):
+    """Both keep the same words; only counts, frequencies and ids could tell them apart."""
+    for name in ("ranking", "listing"):  # a busy machine takes too long now and then, and the page says so
+        monkeypatch.setattr(f"memoryhub.search.{name}.within", lambda *_: nullcontext())
+    fill(workspace, "heron")
+    pages = {
+        name: [page(viewer_client, place, name, q="heron", cursor="5", facets="1") for place in (workspace, None)]
+        for name in PAGES
+    }
+    for number in range(5):
+        fill(other, f"heron {number}")
+
+    for name, before in pages.items():
+        after = [page(viewer_client, place, name, q="heron", cursor="5", facets="1") for place in (workspace, None)]
+        assert list(map(plain, after)) == list(map(plain, before)), name
+
+
+def plain(html: str) -> str:
+    """Return a page without its token and without the times that pass."""
+    return "\n".join(line for line in html.split("\n") if "csrf" not in line.lower() and "ago" not in line)
+
+
+def test_values_of_another_tenant_are_not_offered(workspace, viewer_client, other):
+    fill(other, "egret")
+
+    for field in ("session:cli", "channel:c", "tag:eg", "source:eg", "author:", "tool:", "role:u", "category:"):
+        for place in (workspace, None):
+            assert page(viewer_client, place, "complete-search", q=field, cursor=len(field)).strip() == "", field
+
+
+def test_what_is_round_a_foreign_entry_is_not_found(workspace, viewer_client, other):
+    foreign = say(other, "heron")[0]
+
+    for slug in (workspace.slug, other.slug):
+        assert viewer_client.get(reverse("search-around", args=[slug, foreign.pk])).status_code == 404
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_another_persons_workspace_is_not_found(name, workspace, stranger_client):
+    assert stranger_client.get(reverse(name, args=[workspace.slug])).status_code == 404
+
+
+@pytest.mark.parametrize("name", ["search", "search-facets", "search-count"])
+def test_pages_make_the_same_queries_for_few_rows_and_many(name, workspace, viewer, viewer_client):
+    full = Workspace.objects.create(slug="borea", name="Borea")
+    Membership.objects.create(workspace=full, user=viewer, role=Membership.Role.VIEWER)
+    fill(workspace, count=10)
+    fill(full, count=20)
+
+    def counts(place: Workspace) -> list[int]:
+        url = f"{reverse(name, args=[place.slug])}?q=heron"
+        return [
+            count_queries(viewer_client, url + rest)
+            for rest in ("+kind:knowledge,key_value", "&kind=entry", "&kind=knowledge&sort=newest")
+        ]
+
+    assert counts(workspace) == counts(full)
+
+
+def test_stored_markup_is_text_everywhere(workspace, viewer, viewer_client, admin_client):
+    fill(workspace, HOSTILE)
+    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
+    entry = workspace.entries.first()
+
+    for query in ({"q": "xss"}, {"q": HOSTILE}, {"q": "xss", "sort": "newest"}, {"q": "img", "mode": "grip-memory"}):
+        for name in ("search", "search-facets"):
+            assert live_markup(page(viewer_client, workspace, name, facets="1", **query)) == []
+    assert live_markup(page(admin_client, None, q="xss", facets="1")) == []
+    for text in ("session:", "tag:", "source:"):
+        assert live_markup(page(viewer_client, workspace, "complete-search", q=text, cursor=len(text))) == []
+    around = viewer_client.get(
+        reverse("search-around", args=[workspace.slug, entry.pk]), headers={"HX-Request": "true"}
+    )
+    assert live_markup(around.content.decode()) == []
+
+
+def test_the_top_bar_searches_where_one_is(workspace, viewer_client):
+    assert (
+        'action="/w/atlas/search/"' in viewer_client.get(reverse("workspace", args=[workspace.slug])).content.decode()
+    )
+    assert 'action="/search/"' in viewer_client.get("/").content.decode()
+    assert 'href="/w/atlas/search/?kind=history"' in viewer_client.get("/w/atlas/history/").content.decode()
+
+
+def test_dates_are_those_of_the_zone_shown(workspace, viewer_client, settings):
+    know(workspace, "heron late", created_at=datetime(2026, 4, 1, 20, tzinfo=UTC))
+    settings.TIME_ZONE = "Pacific/Auckland"
+
+    assert "late" in page(viewer_client, workspace, q="heron on:2026-04-02")
+    assert "Nothing was found" in page(viewer_client, workspace, q="heron on:2026-04-01")
+
+
+def test_people_without_an_account_search_nothing(workspace):
+    assert Client().get(reverse("search", args=[workspace.slug])).status_code == 302
+    assert User.objects.count() == 0

@@ -1,0 +1,232 @@
+"""The pages of the past: what a moment shows, how addresses are shared, and what is never shown."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from urllib.parse import unquote
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from knowledge_app.models import KeyValue, KnowledgeEntry, MemoryDocument, Observation
+from knowledge_app.services.documents.editing import save_text, start_document
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.rows.edit_tables import TABLES
+from knowledge_app.services.rows.edits import edit_rows, undo_edit
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
+from knowledge_app.services.rows.observations import Said, store
+from memoryhub.time_travel.parsing import in_address
+from memoryhub.time_travel.views.page import PAGE_ROWS
+from sessions_app.models import AuditRecord, Run, Workspace
+from tests.hub import NOW, PERSON, open_at, talk
+from tests.markup import live_markup
+
+pytestmark = pytest.mark.django_db
+HOSTILE = "</title><script>window.__xss=1</script>"
+PARTS = [
+    ("knowledge", "knowledge", "content"),
+    ("observations", "observations", "content"),
+    ("key_values", "key-values", "value"),
+]
+Row = KnowledgeEntry | Observation | KeyValue
+AT = in_address(NOW + timedelta(minutes=30))
+LATER = in_address(NOW + timedelta(hours=2))
+
+
+@pytest.fixture
+def atlas(workspace) -> Workspace:
+    """A workspace whose memory was one thing at noon and another an hour later."""
+    Workspace.objects.update(created_at=NOW)
+    for hour, word in enumerate((f"first {HOSTILE}", "second")):
+        who = {"actor": PERSON, "now": NOW + timedelta(hours=hour)}
+        document = start_document(workspace, "MEMORY.md")
+        save_text(document, f"# About\n\n- {word} fact\n", base_number=hour, reason="edited", **who)
+        if hour:
+            save_entry(workspace.knowledge_entries.get(), {"content": f"{word} entry"}, **who)
+        else:
+            add_knowledge(workspace, f"{word} entry", category="learned_fact", **who)
+        store(workspace, [Said("finding", f"{word} observation of {hour} kinds")], **who)
+        write_value(workspace, "colour", f"{word} value", **who)
+        write_value(workspace, "db_password", f"{word} hunter2", **who)
+        add_note(workspace, f"{word} note", **who)
+    talk(open_at(workspace), 2)
+    return workspace
+
+
+def get(client, name: str = "past", **query: str):
+    return client.get(reverse(name, args=["atlas"]), query)
+
+
+@pytest.mark.parametrize("part", ["memory", "knowledge", "observations", "key-values", "history"])
+def test_each_part_shows_what_was_there_then_and_nothing_runs(atlas, viewer_client, part):
+    page = get(viewer_client, at=AT, part=part).content.decode()
+
+    assert "first" in page
+    assert "second" not in page
+    assert "hunter2" not in page
+    assert live_markup(page) == []
+
+
+@pytest.mark.parametrize("part", ["memory", "knowledge", "observations", "key-values", "history", "sessions"])
+def test_each_part_compares_and_nothing_runs(atlas, viewer_client, part):
+    query = {"from": AT, "to": LATER, "part": part}
+    page = get(viewer_client, "compare-past", **query).content.decode()
+
+    assert ("second" if part != "sessions" else "Nothing changed here") in page
+    assert "hunter2" not in page
+    assert live_markup(page) == []
+
+
+def test_sessions_show_their_figures_of_then(atlas, viewer_client):
+    page = get(viewer_client, at=in_address(NOW), part="sessions").context
+
+    (session,) = page["sessions"]
+    assert (session.key, session.entry_count) == ("cli:main", 4)
+
+
+def test_a_time_without_a_zone_is_the_readers_and_the_address_becomes_exact(atlas, viewer_client):
+    viewer_client.cookies["zone"] = "Europe/Berlin"
+
+    response = get(viewer_client, at="2026-04-01T14:30:00", part="history")
+
+    assert response.status_code == 302
+    assert "at=2026-04-01T12:30:00Z&part=history" in unquote(response["Location"])
+
+
+@pytest.mark.parametrize("text", ["soon", "2999-01-01"])
+@pytest.mark.parametrize(("name", "field"), [("past", "at"), ("compare-past", "from")])
+def test_a_moment_that_cannot_be_shown_says_what_to_do(atlas, viewer_client, name, field, text):
+    response = get(viewer_client, name, **{field: text})
+
+    assert response.status_code == 422
+    assert "Choose one that has passed" in response.text or "Write for example" in response.text
+
+
+def test_before_the_workspace_there_was_nothing_and_the_page_says_since_when(atlas, viewer_client):
+    page = get(viewer_client, at="2020-01-01T00:00:00Z").text
+
+    assert "1 Apr 2026" in page
+    assert "did not know this workspace yet" in page
+
+
+def test_two_moments_are_put_in_order(atlas, viewer_client):
+    query = {"from": LATER, "to": AT}
+    response = get(viewer_client, "compare-past", **query)
+
+    assert f"from={AT}&to={LATER}" in unquote(response["Location"])
+
+
+def test_a_run_leads_to_the_moment_before_it_began(atlas, viewer_client):
+    began = datetime(2026, 4, 1, 12, 30, tzinfo=UTC)
+    run = Run.objects.create(workspace=atlas, kind="edit", status="done", created_at=began, finished_at=began)
+
+    response = get(viewer_client, before_run=str(run.pk))
+
+    assert "at=2026-04-01T12:29:59.999999Z" in unquote(response["Location"])
+    assert get(viewer_client, before_run="999999").status_code == 404
+
+
+def test_an_editor_restores_the_text_of_then_and_a_viewer_is_not_asked(atlas, editor, viewer_client):
+    document = MemoryDocument.objects.get()
+    restore = reverse("documents:restore-revision", args=["atlas", document.pk, 1])
+    assert restore in get(editor, at=AT, part="memory").text
+    assert restore not in get(viewer_client, at=AT, part="memory").text
+
+    editor.post(restore)
+
+    document.refresh_from_db()
+    assert "first" in document.head.content
+
+
+def form_of(client, row: Row, part: str) -> tuple[str, dict[str, int]]:
+    """Return where the page's form for a row is sent, and what with; the page has to have it."""
+    response = get(client, at=AT, part=part)
+    address = reverse("restore-row", args=["atlas", part, row.pk])
+    assert address in response.text
+    [since] = [shown.since for shown in response.context["rows"] if shown.row.pk == row.pk]
+    return f"{address}?at={AT}&part={part}", {"state": since.state, "known": since.known}
+
+
+@pytest.mark.parametrize(("table", "part", "field"), PARTS)
+def test_a_row_comes_back_as_it_was_and_that_can_be_undone(atlas, editor, table, part, field):
+    row = TABLES[table].model._default_manager.order_by("pk")[0]
+    text = row.history.earliest("history_id").__dict__[field]
+    who = {"actor": PERSON, "now": NOW + timedelta(hours=1)}
+    edit_rows(atlas, table, "assign", [row.pk], values={field: "third"}, **who)
+    edit_rows(atlas, table, "withdraw", [row.pk], values={"reason": "old"}, **who)
+    address, fields = form_of(editor, row, part)
+
+    response = editor.post(address, fields, follow=True)
+
+    assert unquote(response.redirect_chain[0][0]).endswith(f"?at={AT}&part={part}")
+    row.refresh_from_db()
+    assert (getattr(row, field), row.withdrawn_at, row.withdrawn_reason) == (text, None, "")
+    assert AuditRecord.objects.latest("pk").actor_name == "edda"
+    undo_edit(Run.objects.latest("pk"), **who)
+    row.refresh_from_db()
+    assert (getattr(row, field), row.withdrawn_reason) == ("third", "old")
+
+
+def test_a_row_that_changed_since_the_page_was_shown_is_left_alone(atlas, editor):
+    entry = atlas.knowledge_entries.get()
+    address, fields = form_of(editor, entry, "knowledge")
+    save_entry(entry, {"tags": ["new"]}, actor=PERSON, now=NOW + timedelta(hours=2))
+
+    page = editor.post(address, fields, follow=True).text
+
+    assert "Someone changed this meanwhile" in page
+    entry.refresh_from_db()
+    assert (entry.content, entry.tags) == ("second entry", ["new"])
+
+
+def test_an_entry_that_another_one_repeats_stays_withdrawn(atlas, editor):
+    entry = atlas.knowledge_entries.get()
+    who = {"actor": PERSON, "now": NOW + timedelta(hours=2)}
+    edit_rows(atlas, "knowledge", "withdraw", [entry.pk], **who)
+    add_knowledge(atlas, f"first {HOSTILE} entry", category="learned_fact", **who)
+
+    page = editor.post(*form_of(editor, entry, "knowledge"), follow=True).text
+
+    assert "says exactly that" in page
+    entry.refresh_from_db()
+    assert entry.withdrawn_at
+
+
+def test_what_is_still_so_or_is_no_editors_has_no_button(atlas, editor, viewer_client):
+    still, changed = Observation.objects.earliest("pk"), atlas.knowledge_entries.get()
+
+    assert f"/{still.pk}/restore/" not in get(editor, at=AT, part="observations").text
+    viewed = get(viewer_client, at=AT, part="knowledge").text
+    assert "changed since" in viewed
+    assert f"/{changed.pk}/restore/" not in viewed
+
+
+def test_a_state_of_another_row_or_part_restores_nothing(atlas, editor):
+    one, other = (write_value(atlas, key, "x", actor=PERSON, now=NOW) for key in ("one", "other"))
+    sent = {"state": other.history.get().history_id, "known": one.history.get().history_id}
+
+    page = editor.post(reverse("restore-row", args=["atlas", "key-values", one.pk]), sent, follow=True).text
+
+    assert "not kept any more" in page
+    assert editor.post(reverse("restore-row", args=["atlas", "sessions", one.pk])).status_code == 404
+
+
+def test_rows_are_paged_by_key(atlas, viewer_client):
+    for number in range(PAGE_ROWS):
+        add_knowledge(atlas, f"thing {number}", category="learned_fact", actor=PERSON, now=NOW)
+
+    first = get(viewer_client, at=AT, part="knowledge")
+    second = viewer_client.get(reverse("past", args=["atlas"]) + first.context["page"].next_url)
+
+    assert [len(response.context["rows"]) for response in (first, second)] == [PAGE_ROWS, 1]
+
+
+def test_without_a_moment_there_are_moments_to_choose(atlas, viewer_client):
+    Run.objects.create(workspace=atlas, kind="consolidation", status="done", finished_at=timezone.now())
+
+    page = get(viewer_client).text
+
+    assert "Before the last consolidation" in page
+    assert "There is memory of this workspace since" in page
