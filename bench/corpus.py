@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from memoryhub.lib.search.words import STOP
+from memoryhub.lib.search.tokenizing import STOP
 
 QUESTIONS = Path(__file__).resolve().parent.parent.parent / "shared" / "bench" / "locomo_dev.json"
 START = datetime(2025, 1, 6, 8, tzinfo=UTC)

@@ -75,7 +75,7 @@ def prepare(entries: int) -> str:
     from knowledge_app.services.rows.key_values import write_value
     from memoryhub.agents.tokens import SCOPES, issue_token
     from memoryhub.conversations.appending import record_entries
-    from memoryhub.lib.search.upkeep import bulk_indexing
+    from memoryhub.lib.search.index_maintenance import bulk_indexing
     from sessions_app.models import Workspace
     from sessions_app.services.audit import Actor
     from sessions_app.services.parsing import read_batch
@@ -101,7 +101,7 @@ def functions(token: str) -> dict[str, Work]:
     """Return the bare calls, each by its number: what REST and MCP call once they have parsed and checked."""
     from django.utils import timezone
 
-    from memoryhub.agents.operations import asking, conversations, knowledge
+    from memoryhub.agents.operations import conversations, knowledge, queries
     from memoryhub.agents.tokens import authenticate
 
     now = timezone.now()
@@ -111,7 +111,7 @@ def functions(token: str) -> dict[str, Work]:
         "append 100": lambda n: conversations.append(caller, "cli:bare", messages(BATCH, n), now=now),
         "context": lambda _: conversations.context_of_key(caller, "cli:talk", now=now),
         "recall": lambda n: knowledge.recall_for(caller, QUERIES[n % 8], now=now),
-        "search": lambda n: asking.search(caller, QUERIES[n % 8], now=now),
+        "search": lambda n: queries.search(caller, QUERIES[n % 8], now=now),
         "value": lambda _: knowledge.read_value(caller, "theme", now=now),
     }
 

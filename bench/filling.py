@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from knowledge_app.models import HistoryEntry, KnowledgeEntry, Observation
-from memoryhub.lib.search.upkeep import bulk_indexing
+from memoryhub.lib.search.index_maintenance import bulk_indexing
 from sessions_app.models import Entry, Session, Workspace
 
 ENTRIES = Entry._meta.db_table

@@ -7,7 +7,7 @@ import string
 from collections.abc import Sequence
 from itertools import pairwise
 
-from memoryhub.lib.search.words import STOP
+from memoryhub.lib.search.tokenizing import STOP
 
 SIGNS = [
     '"',

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 from unittest.mock import patch
 
-from memoryhub.search import ranking as finding
+from memoryhub.search import ranking
 
 PARTS = {
     "fitting_kinds": "filters",
@@ -35,8 +35,8 @@ class Stages(AbstractContextManager["Stages"]):
 
     def __enter__(self) -> Stages:
         for name, part in PARTS.items():
-            if hasattr(finding, name):
-                wrapped = patch.object(finding, name, self._timed(getattr(finding, name), part))
+            if hasattr(ranking, name):
+                wrapped = patch.object(ranking, name, self._timed(getattr(ranking, name), part))
                 wrapped.start()
                 self._patches.append(wrapped)
         return self
@@ -66,7 +66,7 @@ class Stages(AbstractContextManager["Stages"]):
 def captured_ranks(search: Callable[[], object]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
     """Return what a search gave to ``rank``, with the neighbours that were loaded as they came."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
-    rank = finding.rank
+    rank = ranking.rank
 
     def noted(*args: Any, load: Callable[[Any], Any] | None = None, **kwargs: Any) -> Any:
         loaded: list[Any] = []
@@ -79,6 +79,6 @@ def captured_ranks(search: Callable[[], object]) -> list[tuple[tuple[Any, ...], 
         calls.append((args, kwargs | {"load": (lambda _: loaded) if load else None}))
         return found
 
-    with patch.object(finding, "rank", noted):
+    with patch.object(ranking, "rank", noted):
         search()
     return calls

@@ -27,7 +27,7 @@ from django.core.management import call_command  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 from filling import ENTRIES, add_sessions, add_workspaces, insert_plain, settle  # noqa: E402
 
-from memoryhub.lib.search.upkeep import bulk_indexing  # noqa: E402
+from memoryhub.lib.search.index_maintenance import bulk_indexing  # noqa: E402
 from sessions_app.models import Entry  # noqa: E402
 
 ROUNDS = 2

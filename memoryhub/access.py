@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
 from sessions_app.querysets import WorkspaceQuerySet
-from sessions_app.services.accesses import Seen, note_access
+from sessions_app.services.access_log import Seen, log_access
 from sessions_app.services.audit import Actor
 
 EDITOR, OPERATOR = Membership.Role.EDITOR, Membership.Role.OPERATOR
@@ -55,15 +55,15 @@ def person(request: HttpRequest) -> Actor:
     return Actor("person", request.user.get_username())
 
 
-def note_page(request: HttpRequest, workspace: Workspace, action: str, seen: Sequence[Seen]) -> None:
+def log_page_access(request: HttpRequest, workspace: Workspace, action: str, seen: Sequence[Seen]) -> None:
     """Write down what a page shows to a person; nothing where an open page only fetches a part of itself again."""
     htmx = getattr(request, "htmx", None)
     if htmx and htmx.trigger and htmx.trigger == htmx.target:
         return
-    note_access(workspace, action, seen, actor=person(request), via="page", now=timezone.now())
+    log_access(workspace, action, seen, actor=person(request), via="page", now=timezone.now())
 
 
-def let_in_hub_operators(request: HttpRequest) -> None:
+def require_hub_operator(request: HttpRequest) -> None:
     """Answer 404 to all but operators of the whole hub."""
     if not is_hub_operator(request.user):
         raise Http404

@@ -17,7 +17,7 @@ from django.conf import settings
 from memoryhub.wsgi import application as django_application
 
 # isort: split
-from memoryhub.mcp import door
+from memoryhub.mcp import transport
 from memoryhub.sync.forms import MAX_UPLOAD_BYTES
 
 THREADS = 10  # pages are short and SQLite has one writer; more threads would only wait
@@ -43,8 +43,8 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
         return
     if scope["type"] == "http":
         scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if b"_" not in name]}
-        if scope["path"] in door.PATHS:
-            await door.application(scope, receive, send)
+        if scope["path"] in transport.PATHS:
+            await transport.application(scope, receive, send)
             return
         await _answer(scope, receive, send)
         return
@@ -55,8 +55,8 @@ async def _answer(scope: Any, receive: Any, send: Any) -> None:
     try:
         async with _whole_body(scope, receive) as (whole, body):
             await _django(whole, body, send)
-    except door.Refused as refused:
-        await door.refuse(refused, send)
+    except transport.Refused as refused:
+        await transport.refuse(refused, send)
     except Disconnected:
         return
 
@@ -83,7 +83,7 @@ async def _whole_body(scope: Any, receive: Any) -> AsyncIterator[tuple[Any, Any]
                 size = await _fill(body, receive, most)
         except TimeoutError:
             words = f"The body wasn't there within {seconds} seconds: send it again."
-            raise door.Refused(408, "body_too_slow", words, connection="close") from None
+            raise transport.Refused(408, "body_too_slow", words, connection="close") from None
         body.seek(0)
 
         async def again() -> Any:
@@ -110,14 +110,14 @@ async def _fill(body: IO[bytes], receive: Any, most: int) -> int:
 def _check_size(size: int, most: int) -> None:
     if size > most:
         words = f"A body has at most {most // 2**20} MB here: send it in parts."
-        raise door.Refused(413, "body_too_large", words, connection="close")
+        raise transport.Refused(413, "body_too_large", words, connection="close")
 
 
 async def _live(scope: Any, receive: Any, send: Any) -> None:
     """Keep what answers MCP running from the first message, which asks to start, to the second, which asks to end."""
     await receive()
-    async with door.running() as served:
-        scope["state"][door.SERVED] = served
+    async with transport.running() as served:
+        scope["state"][transport.SERVED] = served
         await send({"type": "lifespan.startup.complete"})
         await receive()
     await send({"type": "lifespan.shutdown.complete"})

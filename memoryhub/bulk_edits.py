@@ -13,18 +13,18 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from knowledge_app.services.rows.changes import SENTENCES
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.edits import NothingChosen, is_final
+from knowledge_app.services.rows.row_changes import SENTENCES
 from knowledge_app.services.rows.spreadsheet_columns import EXPORTS
-from memoryhub.access import note_page, person
-from memoryhub.lib.choosing import Action
+from memoryhub.access import log_page_access, person
+from memoryhub.lib.bulk_selection import Action
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tables.columns import export_rows
 from memoryhub.lib.tables.files import FORMATS
 from sessions_app.models import Run, Workspace
-from sessions_app.services.accesses import seen_rows
+from sessions_app.services.access_log import seen_rows
 from sessions_app.services.audit import record
 
 VERIFY = Action("verify", gettext_lazy("Mark as verified"))
@@ -103,7 +103,7 @@ def export_chosen(
     actor, count = person(request), len(made)
     text = f"{count:,} row{'' if count == 1 else 's'} of the table {table} exported"
     record(actor, "rows.exported", "workspace", workspace.pk, text, at=timezone.now(), workspace=workspace)
-    note_page(request, workspace, noted_as, seen_rows(table, [row["id"] for row in made.rows]))
+    log_page_access(request, workspace, noted_as, seen_rows(table, [row["id"] for row in made.rows]))
     return download(FORMATS[wanted].write(made), f"{table.replace('_', '-')}-{workspace.slug}.{wanted}")
 
 

@@ -21,16 +21,16 @@ from django_tasks_db.models import DBTaskResult
 from knowledge_app.services.rows.scratchpads import UPKEEP, end_run, idle_scratchpads
 from memoryhub.accounts.sign_ins import forget_ended
 from memoryhub.agents.tokens import forget_old_calls
-from memoryhub.graph import embedding_run as embedding
-from memoryhub.hygiene import scanning as hygiene
+from memoryhub.graph import embedding_run
+from memoryhub.hygiene import scanning
 from memoryhub.jobs.downloads import remove_old_downloads
-from memoryhub.jobs.queue import do_next_job, forget_old_jobs, take_up_jobs
+from memoryhub.jobs.queue import do_next_job, forget_old_jobs, resume_jobs
 from memoryhub.runs import compress, consolidate
 from memoryhub.runs.executing import execute
-from memoryhub.sync.import_requests import take_up_imports
+from memoryhub.sync.import_requests import resume_imports
 from sessions_app.models import Run, Session
 from sessions_app.models.runs import UNSETTLED_STATUSES
-from sessions_app.services.accesses import forget_old_accesses
+from sessions_app.services.access_log import forget_old_accesses
 from sessions_app.services.runs import due_runs, free_stuck_runs
 from sessions_app.services.webhooks import deliver, due_deliveries
 
@@ -73,8 +73,8 @@ def look_after_jobs(stopping: Event) -> None:
         did_something = False
         try:
             if time.monotonic() - swept_at >= SWEEP_SECONDS:
-                take_up_jobs(timezone.now())
-                take_up_imports(timezone.now)
+                resume_jobs(timezone.now())
+                resume_imports(timezone.now)
                 remove_old_downloads(timezone.now())
                 swept_at = time.monotonic()
             did_something = do_next_job(clock=timezone.now, is_stopping=stopping.is_set)
@@ -106,10 +106,10 @@ def sweep(now: datetime) -> None:
         compress.request_if_due(session, now)
     for session in _sessions_unconsolidated():
         consolidate.request_if_due(session, now)
-    hygiene.request_due(now)
+    scanning.request_due(now)
     for workspace in idle_scratchpads(now):
         end_run(workspace, actor=UPKEEP, now=now)
-    embedding.request_where_due(now)
+    embedding_run.request_where_due(now)
     DBTaskResult.objects.finished().filter(finished_at__lt=now - KEPT_JOBS).delete()
     forget_old_jobs(now, kept=KEPT_JOBS)
     forget_old_accesses(now)

@@ -24,14 +24,10 @@ from django.test import Client, TransactionTestCase
 from django.urls import set_urlconf
 from filelock import FileLock
 
-from memoryhub.accounts import middleware as sign_ins
+from memoryhub.accounts import middleware
 from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import install_sql, remove_sql
-from memoryhub.search import completion, listing
-from memoryhub.search import counts as counting
-from memoryhub.search import query_embedding as quick_embedding
-from memoryhub.search import ranking as finding
-from memoryhub.search import semantic as dense
+from memoryhub.search import completion, counts, listing, query_embedding, ranking, semantic
 from sessions_app.models import Membership, Workspace
 
 ASKS_A_DATABASE = {"db", "transactional_db", "live_server"}
@@ -127,13 +123,13 @@ def _empty_cache() -> None:
 @pytest.fixture(autouse=True)
 def _sign_ins_go_unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client's first request costs what its later ones do, which tests compare; tests of sign-ins note them."""
-    monkeypatch.setattr(sign_ins, "note_seen", lambda *_args, **_values: None)
+    monkeypatch.setattr(middleware, "record_visit", lambda *_args, **_values: None)
 
 
 @pytest.fixture(autouse=True)
 def _searches_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is found doesn't depend on how busy this machine is; tests of the limits set them."""
-    for module in (completion, counting, dense, finding, listing, quick_embedding):
+    for module in (completion, counts, semantic, ranking, listing, query_embedding):
         monkeypatch.setattr(module, "MILLISECONDS", 30_000)
     monkeypatch.setattr(listing, "LISTING_MILLISECONDS", 30_000)
 

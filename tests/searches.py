@@ -10,7 +10,7 @@ from knowledge_app.models import HistoryEntry, KnowledgeEntry, Observation
 from memoryhub.lib.search.query import Query, parse
 from memoryhub.search import Found, Scope, find
 from memoryhub.search.listing import newest
-from memoryhub.search.ranking import Wishes
+from memoryhub.search.ranking import RankOptions
 from memoryhub.search.results import text_of
 from sessions_app.models import Entry, Workspace
 from tests.hub import NOW, add, open_at
@@ -50,7 +50,7 @@ def asked(text: str, *, match_all: bool = False, prefix: bool = False) -> Query:
 
 
 def search(
-    text: str, *workspaces: Workspace, kinds: Iterable[str] = (), wishes: Wishes | None = None, **options: Any
+    text: str, *workspaces: Workspace, kinds: Iterable[str] = (), wishes: RankOptions | None = None, **options: Any
 ) -> Found:
     """Return what a query finds in some workspaces, in the whole hub where none is named."""
     return find(scope_of(*workspaces), asked(text, **options), now=NOW, kinds=kinds, wishes=wishes, limit=200)

@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from memoryhub.accounts.people import RANKS, no_such_role, raise_role, roles_of
 from memoryhub.accounts.sign_ins import change_password, open_links_to
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
+from memoryhub.lib.validation import clean_text
 from memoryhub.models import Invitation, InvitedRole
 from sessions_app.models import Membership, Workspace
 from sessions_app.services.audit import Actor, record

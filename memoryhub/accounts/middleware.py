@@ -11,7 +11,7 @@ from django.shortcuts import resolve_url
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
-from memoryhub.accounts.sign_ins import follow_key, note_seen
+from memoryhub.accounts.sign_ins import follow_key, record_visit
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 ENDED = "&ended=1"  # told to the login page, whose browser came with a session that is no more
@@ -29,7 +29,7 @@ def follow_sign_ins(get_response: GetResponse) -> GetResponse:
             follow_key(brought, key if is_signed_in else None)
         if request.user.pk is not None and key:
             agent, address = request.META.get("HTTP_USER_AGENT", ""), request.META.get("REMOTE_ADDR", "")
-            note_seen(request.user.pk, key, browser=agent, address=address, now=timezone.now())
+            record_visit(request.user.pk, key, browser=agent, address=address, now=timezone.now())
         return response if is_signed_in else _to_login(request, response, had_session=bool(brought))
 
     return middleware

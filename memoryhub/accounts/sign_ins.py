@@ -18,7 +18,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from memoryhub.accounts.user_agents import LONGEST, browser_words
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.models import Invitation, SignIn
 from sessions_app.services.audit import Actor, record
 
@@ -36,7 +36,7 @@ class ShownSignIn:
     is_this_one: bool
 
 
-def note_seen(user_id: int, key: str, *, browser: str, address: str, now: datetime) -> None:
+def record_visit(user_id: int, key: str, *, browser: str, address: str, now: datetime) -> None:
     """Write down that somebody was there with a session, at most every five minutes; else it costs no query.
 
     A database that can't be written to keeps nobody from reading.
@@ -57,7 +57,7 @@ def note_seen(user_id: int, key: str, *, browser: str, address: str, now: dateti
                 new = SignIn(user_id=user_id, session_key=key, created_at=now, **values)
                 SignIn.objects.bulk_create([new], ignore_conflicts=True)
 
-        retry.try_write(write, "where somebody is signed in")
+        db_retry.try_write(write, "where somebody is signed in")
     cache.set(marker, user_id, NOTED_EVERY.total_seconds())
 
 
@@ -69,7 +69,7 @@ def follow_key(old: str, new: str | None) -> None:
     noted = SignIn.objects.filter(session_key=old)
     if not noted.exists():  # a browser may bring any key
         return
-    retry.try_write(lambda: noted.update(session_key=new) if new else noted.delete(), "a session's new key")
+    db_retry.try_write(lambda: noted.update(session_key=new) if new else noted.delete(), "a session's new key")
 
 
 def sign_ins_of(user: User, *, this: str | None, now: datetime) -> list[ShownSignIn]:

@@ -3,7 +3,7 @@ from django.urls import path, reverse_lazy
 
 from memoryhub.accounts.login_forms import LoginForm
 from memoryhub.accounts.setup import operator_exists
-from memoryhub.accounts.views import account, invitation, invitations, members, people, preferences, setup
+from memoryhub.accounts.views import accept_invitation, account, invitations, members, people, preferences, setup
 
 urlpatterns = [
     path("setup/<str:token>/", setup.setup, name="setup"),
@@ -21,7 +21,7 @@ urlpatterns = [
         auth_views.LogoutView.as_view(next_page=reverse_lazy("login", query={"signed-out": 1})),
         name="logout",
     ),
-    path("invitation/<str:token>/", invitation.invitation, name="invitation"),
+    path("invitation/<str:token>/", accept_invitation.invitation, name="invitation"),
     path("account/password/", account.password, name="password"),
     path("account/sign-ins/", account.sign_ins, name="sign-ins"),
     path("account/sign-ins/end-others/", account.end_others, name="end-other-sign-ins"),

@@ -15,11 +15,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.rows.changes import SENTENCES
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.row_changes import SENTENCES
 from memoryhub.access import person
-from memoryhub.admin.choosing import Chosen, chosen_rows, confirm
+from memoryhub.admin.bulk_selection import Chosen, chosen_rows, confirm
 from memoryhub.admin.forms import EditForm
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Workspace
@@ -53,7 +53,7 @@ def edit_action(
     form: type[EditForm] | None = None,
     help_text: StrOrPromise = "",
 ) -> Action:
-    """Return an admin action that does one of ``knowledge_app.services.rows.changes`` to what was chosen.
+    """Return an admin action that does one of ``knowledge_app.services.rows.row_changes`` to what was chosen.
 
     ``form``: what to ask for before; without one the edit is done at once, and can be undone.
     """

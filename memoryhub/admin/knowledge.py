@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from knowledge_app.models import CachedResponse, Fact, HistoryEntry, KeyValue, KnowledgeEntry, Observation
 from memoryhub.admin.edits import edit_action, merge_knowledge
 from memoryhub.admin.forms import EditForm, MoveForm, RecategoriseForm, TagForm, WithdrawForm
-from memoryhub.admin.reading import ReadOnlyAdmin
+from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.admin.tables import ExportAdmin, TableAdmin
 
 IN_USE = ("withdrawn_at", admin.EmptyFieldListFilter)

@@ -26,7 +26,7 @@ from knowledge_app.models import (
     Term,
     TermRelation,
 )
-from memoryhub.admin.reading import ReadOnlyAdmin
+from memoryhub.admin.read_only import ReadOnlyAdmin
 
 
 @admin.register(MemoryDocument)

@@ -16,9 +16,9 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.access import person
-from memoryhub.admin.choosing import chosen_rows, confirm
+from memoryhub.admin.bulk_selection import chosen_rows, confirm
 from memoryhub.admin.forms import ConfirmForm
-from memoryhub.admin.reading import ReadOnlyAdmin
+from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.admin.tables import ExportAdmin
 from sessions_app.models import AppendReceipt, DailyTotal, DeletedSession, Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor, record

@@ -29,12 +29,12 @@ from import_export.results import Result
 from import_export.tmp_storages import BaseStorage
 
 from memoryhub.access import person
-from memoryhub.admin.reading import ReadOnlyAdmin
+from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tables import Table, check_size
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
-from memoryhub.spreadsheets.importing import take_table
+from memoryhub.spreadsheets.importing import import_rows
 from memoryhub.spreadsheets.rows import TAKING, Judged
 
 SHOWN_ROWS = 200
@@ -175,7 +175,7 @@ class TableResource(Resource):  # type: ignore[misc]
     def import_data(self, dataset: Table, **kwargs: Any) -> TableResult:
         result = TableResult()
         try:
-            result.judged = take_table(
+            result.judged = import_rows(
                 self.table,
                 dataset,
                 source=str(kwargs.get("file_name") or "")[:200],

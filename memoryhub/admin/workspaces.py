@@ -9,7 +9,7 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext
 
-from memoryhub.admin.reading import ReadOnlyAdmin
+from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.models import (
     AccessedRow,
     AccessRecord,

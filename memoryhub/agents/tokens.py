@@ -17,7 +17,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.models import ApiToken, IdempotentCall
 from sessions_app.models import AuditRecord, Workspace
@@ -185,7 +185,9 @@ def authenticate(text: str, *, via: str, now: datetime) -> Caller:
     if token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):
         raise NotAuthenticated("This token has ended: ask an operator of the hub for a new one.")
     if token.last_used_at is None or now - token.last_used_at >= NOTED_EVERY:
-        retry.try_write(lambda: ApiToken.objects.filter(pk=token.pk).update(last_used_at=now), "a token's last use")
+        db_retry.try_write(
+            lambda: ApiToken.objects.filter(pk=token.pk).update(last_used_at=now), "a token's last use"
+        )
     return Caller(token, via)
 
 

@@ -16,13 +16,13 @@ from django.views.defaults import server_error
 from ninja import NinjaAPI
 from ninja.operation import Operation
 
-from memoryhub.api import asking, conversations, knowledge, memory
-from memoryhub.api.door import GateParser, NeedsScope, caller_of, opened, whole
+from memoryhub.api import conversations, knowledge, memory, queries
+from memoryhub.api.auth import GateParser, NeedsScope, caller_of, opened, whole
+from memoryhub.api.docs_page import groups_of
 from memoryhub.api.openapi import described
 from memoryhub.api.problems import add_handlers, expected, problem
-from memoryhub.api.reading import groups_of
-from memoryhub.lib.addresses import hub_address
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.hub_url import hub_address
 
 VERSION = "1"
 
@@ -43,7 +43,7 @@ api = AgentApi(
 )
 add_handlers(api)
 api.add_decorator(whole, mode="view")
-for _router in (conversations.router, memory.router, knowledge.router, asking.router):
+for _router in (conversations.router, memory.router, knowledge.router, queries.router):
     api.add_router("", _router)
 
 

@@ -9,9 +9,9 @@ from django.utils import timezone
 from ninja import Query, Router, Status
 
 from memoryhub.agents.operations import conversations as flow
-from memoryhub.api import answers as out
 from memoryhub.api import requests as given
-from memoryhub.api.door import APPEND, CONSOLIDATE, EDIT, READ, caller_of
+from memoryhub.api import responses as out
+from memoryhub.api.auth import APPEND, CONSOLIDATE, EDIT, READ, caller_of
 from memoryhub.api.parameters import Cursor, Epoch, Limit, MaxMessages, MaxTokens, RowId
 from memoryhub.lib.downloads import download
 from sessions_app.models import Run

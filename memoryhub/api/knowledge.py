@@ -10,9 +10,9 @@ from ninja import Query, Router, Status
 
 from knowledge_app.services.rows.observations import Said
 from memoryhub.agents.operations import knowledge as flow
-from memoryhub.api import answers as out
 from memoryhub.api import requests as given
-from memoryhub.api.door import APPEND, EDIT, READ, caller_of
+from memoryhub.api import responses as out
+from memoryhub.api.auth import APPEND, EDIT, READ, caller_of
 from memoryhub.api.parameters import Cursor, Limit, RowId, Text
 
 router = Router(tags=["Knowledge, observations, values, cache"])

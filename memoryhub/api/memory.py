@@ -10,9 +10,9 @@ from django.utils import timezone
 from ninja import Header, Query, Router, Status
 
 from memoryhub.agents.operations import memory as flow
-from memoryhub.api import answers as out
 from memoryhub.api import requests as given
-from memoryhub.api.door import APPEND, EDIT, READ, caller_of
+from memoryhub.api import responses as out
+from memoryhub.api.auth import APPEND, EDIT, READ, caller_of
 from memoryhub.api.parameters import Cursor, Limit, Name, RowId, Text
 from memoryhub.lib.errors import MemoryHubError
 

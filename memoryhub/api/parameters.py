@@ -7,7 +7,7 @@ from typing import Annotated
 from ninja import Path, Query
 from pydantic import AfterValidator
 
-from memoryhub.lib.gate import clean_text
+from memoryhub.lib.validation import clean_text
 from memoryhub.search import KINDS
 
 RowId = Annotated[int, Path(ge=1, lt=2**63)]

@@ -12,8 +12,8 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError, ValidationError
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import brief
-from memoryhub.lib.problems import MEDIA_TYPE, problem_document
+from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
+from memoryhub.lib.validation import brief
 
 STATUS = {  # of expected errors; all others are 422: understood, and not to be done
     "bad_json": 400,

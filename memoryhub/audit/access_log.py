@@ -17,7 +17,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lookup import NotFound
 from memoryhub.models import AccessedRow, AccessRecord
 from sessions_app.models import AuditRecord, Entry, Run, Workspace
-from sessions_app.services.accesses import DOCUMENTS, ENTRIES, accesses_of_entry, accesses_of_fact, accesses_of_row
+from sessions_app.services.access_log import DOCUMENTS, ENTRIES, accesses_of_entry, accesses_of_fact, accesses_of_row
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from memoryhub.lib.periods import end_of, start_of
+from memoryhub.lib.date_ranges import end_of, start_of
 from memoryhub.lib.tables.formulas import guard
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, record
@@ -71,7 +71,7 @@ def fitting(records: QuerySet[AuditRecord], wanted: Wanted) -> QuerySet[AuditRec
     return records.filter(**{lookup: value for lookup, value in lookups.items() if value})
 
 
-def note_export(count: int, workspace: Workspace | None, *, actor: Actor, now: datetime) -> None:
+def record_export(count: int, workspace: Workspace | None, *, actor: Actor, now: datetime) -> None:
     """Say in the log itself that so many of its records were taken out."""
     text = f"{count:,} record{'' if count == 1 else 's'} of the audit log exported"
     kind, pk = ("workspace", workspace.pk) if workspace else ("hub", "")

@@ -22,9 +22,9 @@ from django.utils.translation import gettext
 from filelock import FileLock, Timeout
 
 from memoryhub.backups.archive import BadBackup, summary_of
+from memoryhub.backups.create import STAMP, Made, make_backup, only_backup, opened_backup
 from memoryhub.backups.errors import BackupCancelled, BackupFailed, BackupIsOver, BackupUnderWay
-from memoryhub.backups.making import STAMP, Made, make_backup, only_backup, opened_backup
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.services.audit import Actor, record
 
@@ -140,13 +140,13 @@ def _make_kept(actor: Actor, clock: Callable[[], datetime]) -> Made | None:
         change_state(wanted_at="", step="", failed_at=_text(clock()), failure=error.message)
         raise
     change_state(wanted_at="", step="", failed_at="", failure="")
-    note_made(made, actor=actor, now=clock())
+    record_backup(made, actor=actor, now=clock())
     for old in list_backups()[settings.MEMORYHUB_BACKUP_KEEP :] if settings.MEMORYHUB_BACKUP_KEEP > 0 else []:
         remove_backup(old.name, actor=SCHEDULE, now=clock())
     return made
 
 
-def note_made(made: Made, *, actor: Actor, now: datetime) -> None:
+def record_backup(made: Made, *, actor: Actor, now: datetime) -> None:
     """Write the audit record of a backup that was made; one in the hub's own folder is known as checked there."""
     if made.file.parent.resolve() == backup_folder().resolve():
         change_state(checked=read_state().checked | {made.file.name: [_text(now), ""]})
@@ -154,7 +154,7 @@ def note_made(made: Made, *, actor: Actor, now: datetime) -> None:
     _note(actor, "made", made.file.name, words, now, detail={"digest": made.manifest.digest, "bytes": made.size})
 
 
-def note_download(name: str, *, actor: Actor, now: datetime) -> None:
+def record_download(name: str, *, actor: Actor, now: datetime) -> None:
     """Write the audit record of a backup that was taken out of the hub."""
     _note(actor, "downloaded", name, "downloaded a backup of the whole hub", now)
 
@@ -195,7 +195,7 @@ def _fault_of(file: Path) -> str:
 
 
 def _note(actor: Actor, verb: str, name: str, words: str, now: datetime, **values: Any) -> None:
-    retry.write(lambda: record(actor, f"backup.{verb}", "backup", name[:64], words, at=now, **values))
+    db_retry.write(lambda: record(actor, f"backup.{verb}", "backup", name[:64], words, at=now, **values))
 
 
 def keep_backups(stopping: Event) -> None:

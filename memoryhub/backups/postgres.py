@@ -135,7 +135,7 @@ def take_hold(database: BaseDatabaseWrapper) -> None:
         raise HubRuns(f"{words}: stop the hub, its workers and whatever else is connected, and restore then.")
 
 
-def put_in_place(database: BaseDatabaseWrapper, dump: Path, aside: str) -> bool:
+def replace_database(database: BaseDatabaseWrapper, dump: Path, aside: str) -> bool:
     """Restore a dump into an empty schema, in one transaction; tell whether there was one, which is ``aside`` then.
 
     Where it fails, the one that was there is back. Raises RestoreRefused.

@@ -95,7 +95,7 @@ def take_hold(file: Path) -> None:
         return  # it is damaged: it is put aside as it is
 
 
-def put_in_place(new: Path, file: Path, aside: Path) -> bool:
+def replace_database(new: Path, file: Path, aside: Path) -> bool:
     """Let ``new`` take the database's place at one stroke; tell whether there was one, which is ``aside`` then.
 
     A log that a crash left beside it goes aside first: SQLite would read it into the new database.

@@ -17,9 +17,9 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseStopPolling
 
-from memoryhub.access import let_in_hub_operators, person
+from memoryhub.access import person, require_hub_operator
 from memoryhub.backups import folder
-from memoryhub.backups.running import database_words
+from memoryhub.backups.in_use_lock import database_words
 from memoryhub.backups.tasks import back_up, check_backup
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -34,7 +34,7 @@ STEPS = {
 
 @require_GET
 def backups(request: HttpRequest) -> HttpResponse:
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     step = folder.step_under_way(timezone.now())
     step_title, step_words = STEPS.get(step, (step, ""))
     state = folder.read_state()
@@ -63,14 +63,14 @@ def backups(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def make(request: HttpRequest) -> HttpResponse:
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     name = person(request).name
     return _ask(request, lambda wish: back_up.enqueue(name, wish))
 
 
 @require_POST
 def cancel(request: HttpRequest) -> HttpResponse:
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     try:
         folder.cancel_backup(actor=person(request), now=timezone.now())
     except MemoryHubError as error:
@@ -88,7 +88,7 @@ def check(request: HttpRequest, name: str) -> HttpResponse:
 def download(request: HttpRequest, name: str) -> FileResponse:
     """Hand out a backup, which holds everything: that it was taken is written down first."""
     file = _found(request, name)
-    folder.note_download(file.name, actor=person(request), now=timezone.now())
+    folder.record_download(file.name, actor=person(request), now=timezone.now())
     headers = {"Content-Security-Policy": "sandbox"}
     return FileResponse(
         file.open("rb"), as_attachment=True, filename=name, content_type="application/octet-stream", headers=headers
@@ -115,7 +115,7 @@ def _ask(request: HttpRequest, enqueue: Callable[[str], object]) -> HttpResponse
 
 
 def _found(request: HttpRequest, name: str) -> Path:
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     file = folder.find_backup(name)
     if file is None:
         raise Http404

@@ -34,7 +34,7 @@ from memoryhub.client.results import (
     Value,
     Written,
 )
-from memoryhub.client.sending import (
+from memoryhub.client.transport import (
     NO_PATIENCE,
     Outcome,
     Patience,

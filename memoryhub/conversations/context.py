@@ -16,8 +16,8 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from knowledge_app.models import MemoryDocument, MemoryRevision
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Session, Summary
-from sessions_app.services.accesses import Seen, seen_entries, seen_revision, seen_rows
-from sessions_app.services.windows import DEFAULT_MAX_MESSAGES, Dropped, safe_window
+from sessions_app.services.access_log import Seen, seen_entries, seen_revision, seen_rows
+from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES, Dropped, safe_window
 
 DOCUMENT_ORDER = ("SOUL.md", "USER.md", "MEMORY.md")
 ENTRY_LIMIT = 5_000  # entries looked at when no smaller limit is asked for

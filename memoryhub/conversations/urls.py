@@ -1,13 +1,13 @@
 from django.urls import include, path
 
-from memoryhub.conversations.views import actions, bulk, context, listing, markdown, reading, statistics
+from memoryhub.conversations.views import actions, bulk, context, markdown, session_list, statistics, transcript
 
 workspace_patterns = [
-    path("sessions/", listing.session_list, name="list"),
-    path("sessions/<int:pk>/", reading.detail, name="detail"),
-    path("sessions/<int:pk>/arrivals/", reading.arrivals, name="arrivals"),
+    path("sessions/", session_list.session_list, name="list"),
+    path("sessions/<int:pk>/", transcript.detail, name="detail"),
+    path("sessions/<int:pk>/arrivals/", transcript.arrivals, name="arrivals"),
     path("sessions/<int:pk>/statistics/", statistics.session_statistics, name="session-statistics"),
-    path("entries/<int:pk>/", reading.entry, name="entry"),
+    path("entries/<int:pk>/", transcript.entry, name="entry"),
     path("statistics/", statistics.statistics, name="statistics"),
 ]
 urlpatterns = [

@@ -17,9 +17,9 @@ from django.utils.translation import ngettext
 
 from knowledge_app.models import Concern, HeldChange
 from knowledge_app.services.documents.pending_writes import blocking
+from memoryhub.dashboard.attention_items import MOST, ORDER, RECENT, AttentionItem, Finder, attention_item, grouped
 from memoryhub.dashboard.failures import failed_deliveries, failed_jobs, first_imports, latest_imports
-from memoryhub.dashboard.items import MOST, ORDER, RECENT, Finder, Need, grouped, need_of
-from memoryhub.dashboard.scope import Reach
+from memoryhub.dashboard.scope import RoleScope
 from sessions_app.models import AuditRecord, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 
@@ -31,9 +31,9 @@ STOPPED = (Run.Status.PARKED, Run.Status.HELD, Run.Status.FAILED)
 FOLDER_FACTS = ("failed_at", "error", "succeeded_at", "requested_at", "unwritten")
 
 
-def needs_of(reach: Reach, *, now: datetime) -> list[Need]:
+def attention_items(reach: RoleScope, *, now: datetime) -> list[AttentionItem]:
     """Return what needs somebody with this reach, the most urgent first, then the oldest. 14 queries at most."""
-    found: list[Need] = []
+    found: list[AttentionItem] = []
     for find in CURATED:
         found += find(reach.curated, now)
     for find in OPERATED:
@@ -44,7 +44,7 @@ def needs_of(reach: Reach, *, now: datetime) -> list[Need]:
     return sorted(found, key=lambda need: (ORDER.index(need.kind), need.since or now, need.name, need.pk))
 
 
-def _held(workspaces: QuerySet[Workspace], _now: datetime) -> list[Need]:
+def _held(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem]:
     """Changes of memory in the inbox: conflicts with the agent's files by themselves, since they block writing."""
     is_conflict = Q(pk__in=blocking().values("pk"))
     pending = HeldChange.objects.filter(workspace__in=workspaces.values("pk"), status=HeldChange.Status.PENDING)
@@ -56,7 +56,7 @@ def _held(workspaces: QuerySet[Workspace], _now: datetime) -> list[Need]:
             one = reverse("held-change", args=[slug, row["first"]])
             url = one if count == 1 else reverse("review", args=[slug])
             text = _words_of_held(kind, count, row["document"])
-            found.append(need_of(kind, row, text, url, count=count, since=row["since"]))
+            found.append(attention_item(kind, row, text, url, count=count, since=row["since"]))
     return found
 
 
@@ -78,7 +78,7 @@ def _words_of_held(kind: str, count: int, document: str) -> str:
     return words % {"count": count}
 
 
-def _runs(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
+def _runs(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Runs that stopped and wait for a person, and those of a week that failed with nothing done about it since."""
     later = Run.objects.filter(kind=OuterRef("kind"), pk__gt=OuterRef("pk"))
     is_followed = Exists(later.filter(session=OuterRef("session")))  # apart from the next: each has its index
@@ -100,7 +100,7 @@ def _runs(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
         kind = {Run.Status.PARKED: "parked", Run.Status.HELD: "approval"}.get(status, "failed")
         one = {"kind": Run.Kind(row["kind"]).label, "number": row["first"]}
         words = _words_of_run(kind) % one if count == 1 else _words_of_runs(kind, count) % {"count": count}
-        found.append(need_of(kind, row, words, url, count=count, since=row["since"]))
+        found.append(attention_item(kind, row, words, url, count=count, since=row["since"]))
     return found
 
 
@@ -125,7 +125,7 @@ def _words_of_runs(kind: str, count: int) -> str:
     return ngettext("%(count)d run failed in the last 7 days.", "%(count)d runs failed in the last 7 days.", count)
 
 
-def _waiting(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
+def _waiting(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Runs whose time came half an hour ago: as a rule no worker is there to take them."""
     rows = Run.objects.filter(workspace__in=workspaces.values("pk"), status=Run.Status.QUEUED)
     found = []
@@ -136,11 +136,13 @@ def _waiting(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
             row["n"],
         )
         url = f"{reverse('runs', args=[row['workspace__slug']])}?state=live"
-        found.append(need_of("waiting", row, text % {"count": row["n"]}, url, count=row["n"], since=row["since"]))
+        found.append(
+            attention_item("waiting", row, text % {"count": row["n"]}, url, count=row["n"], since=row["since"])
+        )
     return found
 
 
-def _folders(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
+def _folders(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Folders that can't be opened, fail, refuse what the hub would write, or that nobody looks at any more."""
     rows = workspaces.exclude(path="").annotate(looked_at=Coalesce("sync_state__succeeded_at", "updated_at"))
     fails = Q(unavailable_since__isnull=False) | Q(sync_state__failed_at__isnull=False)
@@ -152,7 +154,7 @@ def _folders(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
     return [_folder(row) for row in found[:MOST]]
 
 
-def _folder(row: dict[str, Any]) -> Need:
+def _folder(row: dict[str, Any]) -> AttentionItem:
     """Say the gravest thing about a folder."""
     refused: dict[str, str] = row["sync_state__unwritten"] or {}
     since, count = row["looked_at"], 1
@@ -170,10 +172,10 @@ def _folder(row: dict[str, Any]) -> Need:
     else:
         text = _("Nobody has looked into the agent's folder for a while: is the hub's worker running?")
         since = row["sync_state__requested_at"] or since
-    return Need("folder", row["slug"], row["name"], text, reverse("sync", args=[row["slug"]]), count, since)
+    return AttentionItem("folder", row["slug"], row["name"], text, reverse("sync", args=[row["slug"]]), count, since)
 
 
-def _concerns(workspaces: QuerySet[Workspace], _now: datetime) -> list[Need]:
+def _concerns(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem]:
     """What scans of the memory found: secrets and orders by themselves, the rest of a workspace together."""
     rows = Concern.objects.filter(workspace__in=workspaces.values("pk"), status=Concern.Status.OPEN)
     groups = grouped(rows, "kind", first=Min("pk"))
@@ -187,7 +189,7 @@ def _concerns(workspaces: QuerySet[Workspace], _now: datetime) -> list[Need]:
             continue
         url = f"{reverse('hygiene', args=[slug])}?kind={kind}"
         words = _words_of_concerns(kind, count) % {"count": count}
-        found.append(need_of(kind, row, words, url, count=count, since=since))
+        found.append(attention_item(kind, row, words, url, count=count, since=since))
     return found + [_smaller(rows_of) for rows_of in smaller.values()]
 
 
@@ -205,7 +207,7 @@ def _words_of_concerns(kind: str, count: int) -> str:
     )
 
 
-def _smaller(rows: list[dict[str, Any]]) -> Need:
+def _smaller(rows: list[dict[str, Any]]) -> AttentionItem:
     count = sum(row["n"] for row in rows)
     by_kind = {row["kind"]: row["n"] for row in rows}
     parts = ", ".join(f"{kind.label.lower()} {by_kind[kind]:,}" for kind in SMALLER if kind in by_kind)
@@ -216,10 +218,10 @@ def _smaller(rows: list[dict[str, Any]]) -> Need:
     ) % {"count": count, "parts": parts}
     since = min((row["since"] for row in rows if row["since"]), default=None)
     url = reverse("hygiene", args=[rows[0]["workspace__slug"]])
-    return need_of("concerns", rows[0], text, url, count=count, since=since)
+    return attention_item("concerns", rows[0], text, url, count=count, since=since)
 
 
-def _over_budget(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
+def _over_budget(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Sessions over their workspace's limits that nothing compresses.
 
     Automatic compression is off, or passed them over for an hour. Not those with a run that waits, which is a need
@@ -241,7 +243,7 @@ def _over_budget(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
         url = one if count == 1 else f"{reverse('sessions:list', args=[slug])}?sort=heaviest"
         text = _words_of_budget(count, is_automatic=row["workspace__auto_compress"])
         values = {"count": count, "tokens": f"{row['tokens']:,}", "entries": f"{row['entries']:,}"}
-        found.append(need_of("budget", row, text % values, url, count=count, since=row["since"]))
+        found.append(attention_item("budget", row, text % values, url, count=count, since=row["since"]))
     return found
 
 

@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memoryhub.dashboard.items import MOST, RECENT, Need
+from memoryhub.dashboard.attention_items import MOST, RECENT, AttentionItem
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import uploads
 from sessions_app.models import ImportProblem, ImportReport, Webhook, WebhookDelivery, Workspace
@@ -25,7 +25,7 @@ JOBS: dict[str, Promise | str] = {
 }
 
 
-def failed_jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool) -> list[Need]:
+def failed_jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool) -> list[AttentionItem]:
     """The latest job of each kind where it failed within a week; one that was cancelled since mends nothing.
 
     ``of_hub``: those of no workspace too.
@@ -39,13 +39,13 @@ def failed_jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool)
     return [_job(job) for job in rows.order_by("-id")[:MOST]]
 
 
-def _job(job: Job) -> Need:
+def _job(job: Job) -> AttentionItem:
     slug, name = (job.workspace.slug, job.workspace.name) if job.workspace else ("", "")
     text = str(JOBS[job.kind]) % {"error": job.error}
-    return Need("job", slug, name, text, reverse("job", args=[job.pk]), since=job.finished_at, pk=job.pk)
+    return AttentionItem("job", slug, name, text, reverse("job", args=[job.pk]), since=job.finished_at, pk=job.pk)
 
 
-def failed_deliveries(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
+def failed_deliveries(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Webhooks in use whose latest message, of those that don't wait any more, was given up within a week."""
     tried = WebhookDelivery.objects.filter(webhook=OuterRef("pk")).exclude(status=WebhookDelivery.Status.WAITING)
     hooks = Webhook.objects.filter(workspace__in=workspaces.values("pk"), is_enabled=True)
@@ -55,17 +55,17 @@ def failed_deliveries(workspaces: QuerySet[Workspace], now: datetime) -> list[Ne
     return [_delivery(delivery) for delivery in rows.order_by("-id")[:MOST]]
 
 
-def _delivery(delivery: WebhookDelivery) -> Need:
+def _delivery(delivery: WebhookDelivery) -> AttentionItem:
     workspace = delivery.webhook.workspace
     words = _("Messages to %(host)s are not taken, and the hub gave up on the last one: %(error)s.")
     host = urlsplit(delivery.webhook.url).hostname or ""  # the rest of an address may be a secret
     text = words % {"host": host, "error": delivery.error.rstrip(".")}
     since = delivery.next_attempt_at - LONGEST_PAUSE  # the last attempt put the next one off for so long
     url = reverse("webhooks", args=[workspace.slug])
-    return Need("webhook", workspace.slug, workspace.name, text, url, since=since, pk=delivery.webhook_id)
+    return AttentionItem("webhook", workspace.slug, workspace.name, text, url, since=since, pk=delivery.webhook_id)
 
 
-def latest_imports(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]:
+def latest_imports(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """The latest import of each workspace where it failed, or a week ago at most left something to look at."""
     told = ImportReport.objects.filter(workspace=OuterRef("pk")).exclude(status=ImportReport.Status.CANCELLED)
     newest = workspaces.annotate(latest_report=Subquery(told.order_by("-id").values("pk")[:1]))
@@ -73,7 +73,7 @@ def latest_imports(workspaces: QuerySet[Workspace], now: datetime) -> list[Need]
     return _reports(reports)
 
 
-def first_imports(now: datetime) -> list[Need]:
+def first_imports(now: datetime) -> list[AttentionItem]:
     """Imports of a week that failed before there was a workspace, but for those that were asked for again since.
 
     An uploaded file has a path of its own each time: it is known by its name.
@@ -90,7 +90,7 @@ def _wants_a_look(now: datetime) -> Q:
     return Q(status=ImportReport.Status.FAILED) | has_problems
 
 
-def _reports(wanted: QuerySet[ImportReport]) -> list[Need]:
+def _reports(wanted: QuerySet[ImportReport]) -> list[AttentionItem]:
     reports = list(wanted.select_related("workspace").order_by("-id")[:MOST])
     problems = ImportProblem.objects.filter(report__in=[report.pk for report in reports], outcome__in=TO_LOOK_AT)
     left = dict(problems.order_by().values_list("report").annotate(n=Count("pk")))
@@ -98,7 +98,7 @@ def _reports(wanted: QuerySet[ImportReport]) -> list[Need]:
     return [_report(one, left.get(one.pk, 0)) for one in reports if one.status == failed or one.pk in left]
 
 
-def _report(report: ImportReport, count: int) -> Need:
+def _report(report: ImportReport, count: int) -> AttentionItem:
     workspace = report.workspace
     url = reverse("import-report", args=[report.pk])
     if report.status == ImportReport.Status.FAILED:
@@ -111,4 +111,6 @@ def _report(report: ImportReport, count: int) -> Need:
         ) % {"count": count}
         url = f"{url}#problems"
     slug, name = (workspace.slug, workspace.name) if workspace else ("", report.name or report.path)
-    return Need("import", slug, name, text, url, max(1, count), report.finished_at or report.created_at, report.pk)
+    return AttentionItem(
+        "import", slug, name, text, url, max(1, count), report.finished_at or report.created_at, report.pk
+    )

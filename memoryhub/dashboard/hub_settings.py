@@ -16,8 +16,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.backups.making import hub_version
-from memoryhub.backups.running import database_words
+from memoryhub.backups.create import hub_version
+from memoryhub.backups.in_use_lock import database_words
 
 ATTRIBUTES = {"MEMORYHUB_TIME_ZONE": "TIME_ZONE", "MEMORYHUB_DEBUG": "DEBUG", "MEMORYHUB_SECRET_KEY": "SECRET_KEY"}
 ADDRESSES = frozenset(
@@ -134,7 +134,7 @@ EFFECTS: dict[str, str | Promise] = {  # what each does, as Markdown: docs/setti
 
 
 @dataclass(frozen=True)
-class Knob:
+class Setting:
     """One setting. ``value`` is for people, "" where there is none; of a secret it only says that there is one.
 
     ``source``: "environment", "file" (one that the hub made in its folder) or "default".
@@ -159,9 +159,9 @@ class Hub:
     home: str
 
 
-def knobs() -> list[Knob]:
+def knobs() -> list[Setting]:
     """Return all settings in the order of docs/settings.md."""
-    return [_knob(name, str(effect)) for name, effect in EFFECTS.items()]
+    return [_setting(name, str(effect)) for name, effect in EFFECTS.items()]
 
 
 def hub() -> Hub:
@@ -182,10 +182,10 @@ def complaints() -> list[CheckMessage]:
     return [message for message in messages if not message.is_silenced()]
 
 
-def _knob(name: str, effect: str) -> Knob:
+def _setting(name: str, effect: str) -> Setting:
     is_given = name in settings.GIVEN_SETTINGS
     source = "environment" if is_given else "file" if name == "MEMORYHUB_SECRET_KEY" else "default"
-    return Knob(name, _shown(name), source, effect, name in SECRETS)
+    return Setting(name, _shown(name), source, effect, name in SECRETS)
 
 
 def _shown(name: str) -> str:

@@ -13,9 +13,9 @@ from django.db.models import Q, QuerySet
 from knowledge_app.models import MemoryDocument
 from memoryhub.lib.search.matching import SearchTooSlow, within
 from memoryhub.lib.search.query import parse
-from memoryhub.lib.search.words import fold
+from memoryhub.lib.search.tokenizing import fold
 from memoryhub.search.filters import Scope
-from memoryhub.search.ranking import Found, Wishes, find
+from memoryhub.search.ranking import Found, RankOptions, find
 from sessions_app.models import Session, Workspace
 
 MOST = 12  # rows in all
@@ -23,7 +23,7 @@ MOST_OF_A_KIND = 5
 LEAST_CHARS = 2  # of a text by which rows are looked up
 MILLISECONDS = 40  # for each of the look-ups by name
 Row = TypeVar("Row")
-PLAIN = Wishes(graph=False, dense=False)
+PLAIN = RankOptions(graph=False, dense=False)
 
 
 @dataclass(frozen=True)

@@ -11,27 +11,27 @@ from sessions_app.models import Membership, Workspace
 
 
 @dataclass(frozen=True)
-class Reach:
+class RoleScope:
     """Where a person may act: as an editor, and as an operator; ``is_whole`` for operators of the hub."""
 
     curated: QuerySet[Workspace]
     operated: QuerySet[Workspace]
     is_whole: bool = False
 
-    def within(self, workspace: Workspace) -> Reach:
-        return Reach(self.curated.filter(pk=workspace.pk), self.operated.filter(pk=workspace.pk))
+    def within(self, workspace: Workspace) -> RoleScope:
+        return RoleScope(self.curated.filter(pk=workspace.pk), self.operated.filter(pk=workspace.pk))
 
 
-def whole_reach() -> Reach:
+def whole_reach() -> RoleScope:
     """Return the reach of an operator of the hub: every workspace."""
-    return Reach(Workspace.objects.all(), Workspace.objects.all(), is_whole=True)
+    return RoleScope(Workspace.objects.all(), Workspace.objects.all(), is_whole=True)
 
 
-def reach_of(user: AbstractBaseUser | AnonymousUser) -> Reach:
+def role_scope(user: AbstractBaseUser | AnonymousUser) -> RoleScope:
     """Return where a person may act; nowhere for one who may only read. No query."""
     if getattr(user, "is_superuser", False):
         return whole_reach()
     operator, editor = Membership.Role.OPERATOR, Membership.Role.EDITOR
     mine = Membership.objects.filter(user=user.pk or 0)
     curated = Workspace.objects.filter(pk__in=mine.filter(role__in=(operator, editor)).values("workspace"))
-    return Reach(curated, Workspace.objects.filter(pk__in=mine.filter(role=operator).values("workspace")))
+    return RoleScope(curated, Workspace.objects.filter(pk__in=mine.filter(role=operator).values("workspace")))

@@ -12,10 +12,10 @@ from django.apps import apps
 from django.db import OperationalError, connection
 
 from knowledge_app.models import Forgotten
+from memoryhub.forgetting.erasure import ImportRules, Wish, apply_forget, import_rules
 from memoryhub.forgetting.matching import MARK
-from memoryhub.forgetting.rows import ImportRules, Wish, apply_forget, import_rules
 from memoryhub.jobs.downloads import discard_downloads
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
@@ -30,8 +30,8 @@ from memoryhub.lib.layouts.records import (
     Problem,
     SessionRecord,
 )
+from memoryhub.lib.search.index_maintenance import pack
 from memoryhub.lib.search.operations import indexes
-from memoryhub.lib.search.upkeep import pack
 from sessions_app.models import DeletedSession, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.lifecycle import forgotten_key
@@ -49,7 +49,7 @@ def forget(
 
     Raises NothingToForget, ForgetChanged.
     """
-    receipt = retry.write(
+    receipt = db_retry.write(
         lambda: apply_forget(workspace, wish, expected=expected, reason=reason, actor=actor, now=now)
     )
     discard_downloads(workspace, now)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from memoryhub.lib.search.words import HANGUL, UNSPACED
+from memoryhub.lib.search.tokenizing import HANGUL, UNSPACED
 
 MARK = "[forgotten]"
 LEAST_CHARS = 3  # of a phrase: a shorter one would take half of everything with it

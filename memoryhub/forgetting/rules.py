@@ -33,7 +33,7 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.documents.history import text_hash
 from knowledge_app.services.documents.revisions import content_hash
-from knowledge_app.services.rows.derived import derive
+from knowledge_app.services.rows.derived_columns import derive
 from memoryhub.forgetting.matching import MARK, Redaction
 from memoryhub.models import ApiToken, IdempotentCall, RecentSearch, SavedSearch
 from sessions_app.models import (

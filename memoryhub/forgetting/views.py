@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import Forgotten
 from memoryhub.access import OPERATOR, get_workspace, is_hub_operator, person
 from memoryhub.forgetting import forget as flow
+from memoryhub.forgetting.erasure import Wish, lift, plan_forget, receipts
 from memoryhub.forgetting.forms import ForgetForm
-from memoryhub.forgetting.rows import Wish, lift, plan_forget, receipts
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from sessions_app.models import Session, Workspace

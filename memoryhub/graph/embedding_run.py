@@ -18,8 +18,18 @@ from django.db.models.functions import Length
 from django.utils.translation import gettext, gettext_noop
 
 from knowledge_app.models import RowVector, SemanticGraph, Term
-from memoryhub.graph.graph import fingerprint_of
+from memoryhub.graph.building import (
+    Embeddings,
+    Seen,
+    load_space,
+    make_terms,
+    record_graph,
+    states_of,
+    store_batch,
+    waiting_terms,
+)
 from memoryhub.graph.nearest import Space
+from memoryhub.graph.neighbours import fingerprint_of
 from memoryhub.graph.row_embedding import CHARS_PER_TOKEN, add_row_states
 from memoryhub.graph.row_vectors import (
     RowEmbeddings,
@@ -30,17 +40,7 @@ from memoryhub.graph.row_vectors import (
     sweep_vectors,
     waiting_rows,
 )
-from memoryhub.graph.terms import (
-    Embeddings,
-    Seen,
-    load_space,
-    make_terms,
-    note_graph,
-    states_of,
-    store_batch,
-    waiting_terms,
-)
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.embeddings import Embedded, EmbeddingSettings, embed, refusal_of
 from memoryhub.lib.llm import ModelNotSet, ModelRefused
 from memoryhub.lib.tokens import count_tokens
@@ -216,10 +216,10 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         return
     run.options["seen"] = _seen(workspace, settings)
     renew_lease(run, stage=gettext_noop("reading the texts"))
-    retry.write(lambda: make_terms(workspace, now()))
+    db_retry.write(lambda: make_terms(workspace, now()))
     work = _Work(run, workspace, settings, now)
     if work.embed_all() and work.embed_rows():
-        retry.write(work.finish)
+        db_retry.write(work.finish)
 
 
 class _Work:
@@ -260,7 +260,7 @@ class _Work:
         """
         if not self.workspace.dense_search:
             return True
-        retry.write(lambda: sweep_vectors(self.workspace.pk))
+        db_retry.write(lambda: sweep_vectors(self.workspace.pk))
         waiting = self._waiting_rows()
         while waiting and Workspace.objects.filter(pk=self.workspace.pk, dense_search=True).exists():
             size, fingerprint = self.settings.at_once, self.fingerprint
@@ -279,7 +279,7 @@ class _Work:
             )
             answer = self._ask([row.text for row in batch])
             made = RowEmbeddings(batch, answer.rows, self.fingerprint)
-            retry.write(lambda made=made: store_vectors(self.run, made))  # type: ignore[misc]
+            db_retry.write(lambda made=made: store_vectors(self.run, made))  # type: ignore[misc]
             self.rows += len(batch)
             if self.fingerprint != fingerprint:
                 waiting = self._waiting_rows()
@@ -305,7 +305,7 @@ class _Work:
             return True
         if self.run.options.get("once"):
             raise BudgetSpent("Not all of it: today's tokens are used up. Raise the budget in the settings.")
-        retry.write(self._go_on_tomorrow)
+        db_retry.write(self._go_on_tomorrow)
         return False
 
     @transaction.atomic
@@ -345,7 +345,7 @@ class _Work:
         changed = self.space.place(keys, answer.rows)
         made = Embeddings(keys, answer.rows, self.fingerprint)
         space = self.space
-        retry.write(lambda: store_batch(self.run, made, space, changed))
+        db_retry.write(lambda: store_batch(self.run, made, space, changed))
         self.embedded += len(batch)
 
     @transaction.atomic
@@ -356,7 +356,7 @@ class _Work:
         if not (self.embedded or self.rows or self.run.prompt_tokens):
             proposal["nothing_due"] = "Every word has its embedding."
         if self.embedded or self.rows or self._is_news():
-            note_graph(
+            record_graph(
                 self.workspace,
                 provider=self.settings.provider,
                 model=self.settings.model,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from memoryhub.lib.search.words import UNSPACED
+from memoryhub.lib.search.tokenizing import UNSPACED
 
 MAX_KEYWORDS = 20  # of one text
 MIN_CHARS, MAX_CHARS = 3, 30

@@ -12,8 +12,8 @@ from django.db.models import Max, Q
 from django.utils.translation import gettext
 
 from knowledge_app.models import Term, TermRelation
-from memoryhub.graph.graph import neighbours_of
-from memoryhub.lib import retry
+from memoryhub.graph.neighbours import neighbours_of
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record
@@ -52,7 +52,7 @@ def decide(one: Term, other: Term, action: str, *, actor: Actor, now: datetime) 
     Pinning relates two that weren't. What was pinned and removed is pinned again when it is brought back. Raises
     RelationNotFitting for one and the same term, and for a relation that isn't there.
     """
-    retry.write(lambda: _decide(one, other, action, actor, now))
+    db_retry.write(lambda: _decide(one, other, action, actor, now))
 
 
 @transaction.atomic

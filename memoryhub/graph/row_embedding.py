@@ -10,8 +10,8 @@ from typing import Any
 from django.db.models import Count, Max, Model, Sum
 
 from knowledge_app.models import Fact, HistoryEntry
+from memoryhub.graph.building import Seen
 from memoryhub.graph.row_vectors import rows_to_embed
-from memoryhub.graph.terms import Seen
 from memoryhub.lib.embeddings import EmbeddingSettings
 from sessions_app.models import Session, Summary, Workspace
 from sessions_app.services.model_choice import cost_of, embedding_settings_for

@@ -15,8 +15,8 @@ from django.db.models import Exists, IntegerField, Max, Model, OuterRef, Q, Quer
 from django.db.models.functions import Length, Substr
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, Observation, RowVector
+from memoryhub.graph.building import CHUNK
 from memoryhub.graph.nearest import Rows
-from memoryhub.graph.terms import CHUNK
 from memoryhub.lib.secrets import looks_secret
 from sessions_app.models import Entry, Run, Summary, Workspace
 from sessions_app.services.runs import hold_lease

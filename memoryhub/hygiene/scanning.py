@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from knowledge_app.models import Fact, HygieneScore, KnowledgeEntry, Observation
-from memoryhub.hygiene.concerns import COMPARED, Kept, find_in_pairs, find_in_row, keep_findings, known_concerns
+from memoryhub.hygiene.findings import COMPARED, Kept, find_in_pairs, find_in_row, keep_findings, known_concerns
 from memoryhub.hygiene.rows import ENTRIES, MEMORY, Row, living_rows, read_batches
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES, UNSETTLED_STATUSES
 from sessions_app.services.audit import Actor
@@ -74,7 +74,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     kept.add(pairs)
     is_cut = is_cut or len(compared) >= MAX_COMPARED
     renew_lease(run, stage=gettext_noop("writing"), steps_done=done, steps_total=max(total, done))
-    retry.write(lambda: _commit(run, kept, row_count, done - row_count, is_cut=is_cut, now=now()))
+    db_retry.write(lambda: _commit(run, kept, row_count, done - row_count, is_cut=is_cut, now=now()))
 
 
 @transaction.atomic

@@ -22,16 +22,16 @@ from django_htmx.http import HttpResponseClientRefresh
 from knowledge_app.models import Concern, HygieneScore
 from memoryhub.access import EDITOR, OPERATOR, get_workspace, has_role, person
 from memoryhub.bulk_edits import after_edit
-from memoryhub.hygiene import resolving as settling
-from memoryhub.hygiene.concerns import MAX_EACH, count_open, score_of
+from memoryhub.hygiene import resolution
+from memoryhub.hygiene.findings import MAX_EACH, count_open, score_of
 from memoryhub.hygiene.rows import WORDS, Row, rows_at, shown_text
 from memoryhub.hygiene.scanning import live_scan, request_scan
+from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
+from memoryhub.lib.change_guard import show_invisible
 from memoryhub.lib.charts import growth
-from memoryhub.lib.choosing import Action, asked_for, chosen_keys
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.guard import show_invisible
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, number_of
 from sessions_app.models import Run, Workspace
 
 SHOWN_SCORES = 365
@@ -222,38 +222,38 @@ def _act(request: HttpRequest, slug: str, action: Callable[..., Run], **values: 
 
 @require_POST
 def dismiss(request: HttpRequest, slug: str) -> HttpResponse:
-    return _act(request, slug, settling.dismiss)
+    return _act(request, slug, resolution.dismiss)
 
 
 @require_POST
 def reopen(request: HttpRequest, slug: str) -> HttpResponse:
-    return _act(request, slug, settling.reopen)
+    return _act(request, slug, resolution.reopen)
 
 
 @require_POST
 def withdraw(request: HttpRequest, slug: str) -> HttpResponse:
-    return _act(request, slug, settling.withdraw)
+    return _act(request, slug, resolution.withdraw)
 
 
 @require_POST
 def keep_first(request: HttpRequest, slug: str) -> HttpResponse:
-    return _act(request, slug, settling.keep, other=False)
+    return _act(request, slug, resolution.keep, other=False)
 
 
 @require_POST
 def keep_other(request: HttpRequest, slug: str) -> HttpResponse:
-    return _act(request, slug, settling.keep, other=True)
+    return _act(request, slug, resolution.keep, other=True)
 
 
 @require_POST
 def verify(request: HttpRequest, slug: str) -> HttpResponse:
-    return _act(request, slug, settling.verify)
+    return _act(request, slug, resolution.verify)
 
 
 @require_POST
 def review_by(request: HttpRequest, slug: str) -> HttpResponse:
     return _act(
-        request, slug, settling.review, by=_day(request.POST.get("review_by", "") or asked_for(request, "review"))
+        request, slug, resolution.review, by=_day(request.POST.get("review_by", "") or asked_for(request, "review"))
     )
 
 

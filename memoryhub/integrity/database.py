@@ -12,8 +12,8 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models import F, ForeignKey, Model
 
 from memoryhub.lib.append_only import Protect, Protection, installed_triggers, trigger_names
+from memoryhub.lib.search.index_maintenance import faults
 from memoryhub.lib.search.operations import indexes
-from memoryhub.lib.search.upkeep import faults
 from sessions_app.models import IndexGuard, MutationGuard, Workspace
 
 Finding = tuple[str, str]

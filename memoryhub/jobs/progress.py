@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.models import Job
 
@@ -72,7 +72,7 @@ class Progress:
             raise JobStopped("The worker ends.")
 
     def _write(self, values: dict[str, Any]) -> tuple[bool, bool]:
-        is_held = bool(retry.write(lambda: held_job(self.job).update(**values)))
+        is_held = bool(db_retry.write(lambda: held_job(self.job).update(**values)))
         return is_held, held_job(self.job).exclude(cancel_asked_at=None).exists()
 
 

@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 from memoryhub.jobs.downloads import remove_file
 from memoryhub.jobs.heartbeat_files import at_work, clear_away, lives
 from memoryhub.jobs.progress import JobCancelled, JobLost, JobStopped, Progress, held_job, writing_aside
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.models import Job
 from sessions_app.models import Run, Workspace
@@ -58,7 +58,7 @@ def request_job(
 
     ``workspace`` None: of the whole hub. ``options``: see ``job_work``.
     """
-    return retry.write(lambda: _request(kind, workspace, options, actor, now))
+    return db_retry.write(lambda: _request(kind, workspace, options, actor, now))
 
 
 @transaction.atomic
@@ -84,7 +84,7 @@ def _wishes(job: Job) -> dict[str, Any]:
 
 def cancel_job(job: Job, *, actor: Actor, now: datetime) -> Job:
     """Cancel a job: one that waits at once, one that runs as soon as its work looks up. Raises JobNotFitting."""
-    return retry.write(lambda: _cancel(job.pk, actor, now))
+    return db_retry.write(lambda: _cancel(job.pk, actor, now))
 
 
 @transaction.atomic
@@ -125,7 +125,7 @@ def execute_job(
 
     ``is_stopping``: asked at each step; a worker that ends gives the job back.
     """
-    job = retry.write(lambda: _claim(pk, clock()))
+    job = db_retry.write(lambda: _claim(pk, clock()))
     if job is None:
         return None
     with at_work(f"job-{pk}"), _heartbeat(job, clock), writing_aside() as aside:
@@ -204,15 +204,15 @@ def _end(rows: QuerySet[Job], job: Job, values: dict[str, Any], now: datetime) -
         _tell(job, WORKER, verb, words, now, status=status, error=values.get("error_code", ""))
         return True
 
-    return retry.write(end)
+    return db_retry.write(end)
 
 
-def take_up_jobs(now: datetime) -> list[Job]:
+def resume_jobs(now: datetime) -> list[Job]:
     """Let jobs whose worker is gone wait for the next one; return them. One that outlived three workers fails."""
     gone = [job for job in Job.objects.filter(status=Job.Status.RUNNING) if _is_interrupted(job, now)]
     if gone:
         free_stuck_runs(now)
-    return [job for job in gone if retry.write(lambda job=job: _take_up(job, now))]  # type: ignore[misc]
+    return [job for job in gone if db_retry.write(lambda job=job: _resume(job, now))]  # type: ignore[misc]
 
 
 def _is_interrupted(job: Job, now: datetime) -> bool:
@@ -223,7 +223,7 @@ def _is_interrupted(job: Job, now: datetime) -> bool:
 
 
 @transaction.atomic
-def _take_up(job: Job, now: datetime) -> bool:
+def _resume(job: Job, now: datetime) -> bool:
     times = job.options.get("taken_up", 0) + 1
     values: dict[str, Any] = {"status": Job.Status.QUEUED, "options": job.options | {"taken_up": times}}
     if job.cancel_asked_at:

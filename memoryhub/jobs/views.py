@@ -13,13 +13,13 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.access import EDITOR, get_workspace, has_role, is_hub_operator, person, visible_workspaces
-from memoryhub.jobs.downloads import KEPT, file_of, note_fetched
+from memoryhub.jobs.downloads import KEPT, file_of, record_fetch
 from memoryhub.jobs.labels import WorkRow, work_row
 from memoryhub.jobs.listing import Piece, job_piece, list_work
 from memoryhub.jobs.queue import cancel_job, retry_job
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.search.names import index_names
+from memoryhub.lib.search.index_names import index_names
 from memoryhub.models import Job
 from sessions_app.models import Membership, Workspace
 
@@ -121,7 +121,7 @@ def download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
     if file is None:
         messages.info(request, gettext("The file is gone: it is kept for a day. Ask for it again."))
         return redirect("job", pk)
-    note_fetched(job, actor=person(request), now=timezone.now())
+    record_fetch(job, actor=person(request), now=timezone.now())
     return FileResponse(
         file.open("rb"),
         as_attachment=True,

@@ -1,6 +1,6 @@
 """Near-duplicate fact lines of a document, and pairs that contradict each other. Pure.
 
-Only bullets are compared, never headings; ``memoryhub.lib.likeness`` says which are alike.
+Only bullets are compared, never headings; ``memoryhub.lib.similarity`` says which are alike.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from memoryhub.lib.facts import FactLine, fact_lines
-from memoryhub.lib.likeness import DEFAULT_THRESHOLD, group_pairs, near_pairs
+from memoryhub.lib.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
 
 
 @dataclass(frozen=True)

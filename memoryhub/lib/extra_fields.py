@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Protocol, TypeVar
 
-from memoryhub.lib.gate import json_text
+from memoryhub.lib.validation import json_text
 
 
 class HasExtra(Protocol):
@@ -14,7 +14,7 @@ RowT = TypeVar("RowT", bound=HasExtra)
 Fields = list[tuple[str, str]]
 
 
-def further_fields(row: HasExtra) -> Fields:
+def extra_fields(row: HasExtra) -> Fields:
     """Return what the agent's file said of a row beyond the fields that the hub knows, as (name, JSON text).
 
     Pairs, since a template that asks a dict for ``items`` gets its field of that name.
@@ -22,5 +22,5 @@ def further_fields(row: HasExtra) -> Fields:
     return [(name, json_text(value)) for name, value in row.extra.items()] if isinstance(row.extra, dict) else []
 
 
-def with_further_fields(rows: Iterable[RowT]) -> list[tuple[RowT, Fields]]:
-    return [(row, further_fields(row)) for row in rows]
+def with_extra_fields(rows: Iterable[RowT]) -> list[tuple[RowT, Fields]]:
+    return [(row, extra_fields(row)) for row in rows]

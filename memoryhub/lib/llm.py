@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 import openai
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import BadJSON, clean_text, decode_json
-from memoryhub.lib.outbound import AddressRefused, BodyTooLarge, DeadlinePassed, open_client, split_url
+from memoryhub.lib.safe_http import AddressRefused, BodyTooLarge, DeadlinePassed, open_client, split_url
+from memoryhub.lib.validation import BadJSON, clean_text, decode_json
 
 PRESETS = {  # short names for MEMORYHUB_LLM_BASE_URL
     "openai": "https://api.openai.com/v1",

@@ -39,7 +39,7 @@ from detect_secrets.plugins.twilio import TwilioKeyDetector
 from phonenumbers import Leniency, PhoneNumberMatcher
 from stdnum import iban, luhn
 
-from memoryhub.lib.guard import INVISIBLE, is_order
+from memoryhub.lib.change_guard import INVISIBLE, is_order
 from memoryhub.lib.secrets import find_secrets, names_secret
 
 SECRET, PERSONAL, ORDER = "secret", "personal", "order"

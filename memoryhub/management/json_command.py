@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand, CommandParser
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.management.terminal import wipe
+from memoryhub.management.progress_bar import wipe
 
 STOPPED = 130  # the exit status of what Ctrl-C ended
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

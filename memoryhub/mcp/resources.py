@@ -17,8 +17,8 @@ from mcp_types import INTERNAL_ERROR, Resource
 from memoryhub.agents.operations import conversations, memory
 from memoryhub.agents.tokens import Caller
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
-from memoryhub.mcp.calling import HubContext, RequestContext, call
+from memoryhub.lib.validation import clean_text
+from memoryhub.mcp.calls import HubContext, RequestContext, call
 
 DOCUMENTS = "memoryhub://documents/"
 MARKDOWN = "text/markdown"

@@ -11,7 +11,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, InputRequiredResult
 from pydantic import ValidationError
 
-from memoryhub.mcp.calling import FindCaller, refusal
+from memoryhub.mcp.calls import FindCaller, refusal
 from memoryhub.mcp.resources import add_resources, with_documents
 from memoryhub.mcp.tools import add_tools
 

@@ -14,11 +14,11 @@ from pydantic import AfterValidator, BaseModel, Field
 from knowledge_app.services.documents import editing
 from knowledge_app.services.rows import key_values, observations
 from knowledge_app.services.rows.observations import Said
-from memoryhub.agents.operations import asking, knowledge, memory
+from memoryhub.agents.operations import knowledge, memory, queries
 from memoryhub.agents.tokens import Caller
-from memoryhub.lib.gate import clean_text
-from memoryhub.mcp import shapes
-from memoryhub.mcp.calling import HubContext, answer
+from memoryhub.lib.validation import clean_text
+from memoryhub.mcp import results as shapes
+from memoryhub.mcp.calls import HubContext, answer
 from memoryhub.search import KINDS
 from sessions_app.models.conversations import KEY_LENGTH
 
@@ -97,7 +97,7 @@ async def memory_search(
     knowledge, observations, keys and values."""
 
     def read(caller: Caller, now: datetime) -> Told:
-        found = asking.search(caller, query, kinds=kinds, limit=limit, now=now)
+        found = queries.search(caller, query, kinds=kinds, limit=limit, now=now)
         results = [shapes.Match(**one | {"text": one["text"][:SHOWN]}) for one in found["results"]]
         matches = shapes.Matches(query=found["query"], notes=found["notes"], results=results)
         return "\n".join([*matches.notes, *map(_match_line, results)]) or "Nothing found.", matches

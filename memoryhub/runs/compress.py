@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, Reply, ask
 from memoryhub.lib.tokens import counter_for
@@ -18,7 +18,7 @@ from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor
 from sessions_app.services.compression import Plan, PlanStale, apply_summary, is_due, plan_compression
 from sessions_app.services.entries import lock_session
-from sessions_app.services.lifecycle import begin_anew
+from sessions_app.services.lifecycle import restart_session
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import (
     RunNotFitting,
@@ -36,7 +36,7 @@ from sessions_app.services.summarising import (
     by_rule,
     requests_for,
 )
-from sessions_app.services.token_budget import note_cost, within_budget
+from sessions_app.services.token_budget import record_cost, within_budget
 
 UPKEEP = Actor("run", "automatic compression")
 REST = 2  # an automatic run waits for max_entries / REST new entries after a person said no to one
@@ -86,7 +86,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     if run.options.get("hold"):
         _hold(run, plan, text, method, now())
     else:
-        retry.write(lambda: _commit(run, plan, text, method, now()))
+        db_retry.write(lambda: _commit(run, plan, text, method, now()))
 
 
 def _commit(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
@@ -96,7 +96,7 @@ def _commit(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None
             session = lock_session(plan.session.pk)
             if session.next_position > plan.last_position + 1:
                 raise PlanStale("New entries came while the session was archived: nothing was cleared.")
-            begin_anew(session, actor=Actor("run", f"run {run.pk}"), now=now)
+            restart_session(session, actor=Actor("run", f"run {run.pk}"), now=now)
 
 
 def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
@@ -104,7 +104,7 @@ def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
         session = lock_session(plan.session.pk)
         finish_run(run, status=Run.Status.DONE, now=now, proposal={"nothing_due": plan.reason})
         if run.options.get("clear_after") and session.epoch == plan.session.epoch:
-            begin_anew(session, actor=Actor("run", f"run {run.pk}"), now=now)
+            restart_session(session, actor=Actor("run", f"run {run.pk}"), now=now)
 
 
 def _hold(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
@@ -181,7 +181,7 @@ def _text_by_model(run: Run, plan: Plan, requests: list[Request], model: ModelSe
 
     def asked(messages: list[dict[str, str]], limit: int) -> Reply:
         reply = ask(model, messages, max_tokens=limit)
-        note_cost(run, messages, reply, reply.text)
+        record_cost(run, messages, reply, reply.text)
         return reply
 
     def progress(done: int) -> None:

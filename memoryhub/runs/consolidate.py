@@ -20,7 +20,7 @@ from knowledge_app.services.documents.consolidation import (
 )
 from knowledge_app.services.documents.replies import read_facts, read_save_memory
 from knowledge_app.services.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.facts import fact_lines, normal_form
 from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, ask, ask_tool
 from memoryhub.lib.tokens import count_tokens
@@ -38,7 +38,7 @@ from sessions_app.services.runs import (
     take_held_run,
 )
 from sessions_app.services.summarising import quoted
-from sessions_app.services.token_budget import note_cost, within_budget
+from sessions_app.services.token_budget import record_cost, within_budget
 
 UPKEEP = Actor("run", "automatic consolidation")
 ROOM_TOKENS = 4_096  # for a history entry and what a model thinks aloud, beside the memory itself
@@ -73,7 +73,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
 
 
 def _commit(run: Run, plan: Plan, proposal: Proposal, now: Callable[[], datetime]) -> None:
-    retry.write(lambda: apply_proposal(run, plan, proposal, now=now()))
+    db_retry.write(lambda: apply_proposal(run, plan, proposal, now=now()))
 
 
 def archived(plan: Plan, note: str) -> Proposal:
@@ -127,10 +127,10 @@ def _proposal(
     limit = ROOM_TOKENS + 2 * count_tokens(plan.memory)
     if plan.session.workspace.consolidation_style == "grip":
         reply = ask(model, messages, max_tokens=limit)
-        note_cost(run, messages, reply, reply.text)
+        record_cost(run, messages, reply, reply.text)
         return facts_proposal(plan, read_facts(reply.text, mark=mark), now())
     called = ask_tool(model, messages, SAVE_MEMORY, max_tokens=limit)
-    note_cost(run, messages, called, str(called.arguments))
+    record_cost(run, messages, called, str(called.arguments))
     saved = read_save_memory(called.arguments, mark=mark)
     return Proposal(_with_line_end(plan.memory, saved.memory_update), saved.history_entry)
 

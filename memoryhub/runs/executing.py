@@ -11,9 +11,9 @@ from django.utils.translation import gettext
 
 from knowledge_app.services.documents.consolidation import undo_consolidation
 from knowledge_app.services.rows.edits import carry_out_edit
-from memoryhub.graph import embedding_run as embedding
-from memoryhub.hygiene import scanning as hygiene
-from memoryhub.hygiene.resolving import undo_settling
+from memoryhub.graph import embedding_run
+from memoryhub.hygiene import scanning
+from memoryhub.hygiene.resolution import undo_settling
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs import compress, consolidate, extract
 from sessions_app.models import Run, Session
@@ -27,9 +27,9 @@ STEPS: dict[str, Callable[..., None]] = {
     Run.Kind.COMPRESSION: compress.carry_out,
     Run.Kind.CONSOLIDATION: consolidate.carry_out,
     Run.Kind.EXTRACTION: extract.carry_out,
-    Run.Kind.EMBEDDING: embedding.carry_out,
+    Run.Kind.EMBEDDING: embedding_run.carry_out,
     Run.Kind.EDIT: lambda run, now: carry_out_edit(run, now=now()),
-    Run.Kind.SCAN: hygiene.carry_out,
+    Run.Kind.SCAN: scanning.carry_out,
 }
 UNDO: dict[str, Callable[..., Run | None]] = {
     Run.Kind.COMPRESSION: undo_compression,

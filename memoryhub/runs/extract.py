@@ -17,16 +17,16 @@ from django.utils.translation import gettext_noop
 from knowledge_app.services.documents.replies import read_observations
 from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.rows.observations import MAX_CHARS, Said, store
-from memoryhub.lib import retry
-from memoryhub.lib.gate import clean_text
-from memoryhub.lib.guard import INVISIBLE, is_order
+from memoryhub.lib import db_retry
+from memoryhub.lib.change_guard import INVISIBLE, is_order
 from memoryhub.lib.llm import ModelNotSet, ModelSettings, ask
+from memoryhub.lib.validation import clean_text
 from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import finish_run, is_resting, renew_lease, request_run
-from sessions_app.services.token_budget import note_cost, within_budget
+from sessions_app.services.token_budget import record_cost, within_budget
 
 UPKEEP = Actor("run", "automatic extraction")
 LEAST_CHARS = 50  # a shorter output says nothing worth a question (grid's rule)
@@ -108,10 +108,10 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     for number, (output, (messages, mark)) in enumerate(zip(outputs, requests, strict=True)):
         renew_lease(run, stage=gettext_noop("waiting for the model"), steps_done=number, steps_total=len(outputs))
         reply = ask(model, messages, max_tokens=REPLY_TOKENS)
-        note_cost(run, messages, reply, reply.text)
+        record_cost(run, messages, reply, reply.text)
         said += [Said(kind, text, output.source) for kind, text in read_observations(reply.text, mark=mark)]
     renew_lease(run, stage=gettext_noop("writing"))
-    retry.write(lambda: _commit(run, said, now()))
+    db_retry.write(lambda: _commit(run, said, now()))
 
 
 def _outputs_of(run: Run) -> list[Output]:

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from knowledge_app.models import HeldChange
-from knowledge_app.services.documents.held_changes import close_change, keep_ours, take_text, text_with
+from knowledge_app.services.documents.held_changes import accept_text, close_change, keep_ours, text_with
 from memoryhub.runs.compress import approve_held
 from memoryhub.runs.consolidate import approve_held_run
 from sessions_app.models import Run
@@ -38,7 +38,7 @@ def approve(
         if change.run and change.run.status == Run.Status.HELD:
             approve_held_run(change.run, change, wanted, owner=this_worker(), actor=actor, now=now)
         else:
-            take_text(change, wanted, actor=actor, now=now)
+            accept_text(change, wanted, actor=actor, now=now)
 
 
 def approve_run(run: Run, *, actor: Actor, now: datetime) -> None:

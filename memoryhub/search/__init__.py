@@ -2,6 +2,6 @@
 
 from memoryhub.search.filters import Scope
 from memoryhub.search.kinds import KINDS
-from memoryhub.search.ranking import Found, Hit, Wishes, find
+from memoryhub.search.ranking import Found, Hit, RankOptions, find
 
-__all__ = ["KINDS", "Found", "Hit", "Scope", "Wishes", "find"]
+__all__ = ["KINDS", "Found", "Hit", "RankOptions", "Scope", "find"]

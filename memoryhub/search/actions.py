@@ -18,7 +18,7 @@ from knowledge_app.services.rows.edits import NothingChosen, edit_rows
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.search.query import Query
 from memoryhub.lib.tables.formulas import guard
-from memoryhub.search.filters import Scope, fitting_kinds, load
+from memoryhub.search.filters import Scope, filtered_kinds, load
 from memoryhub.search.kinds import KINDS
 from memoryhub.search.results import row_document
 from sessions_app.models import Run, Workspace
@@ -77,7 +77,7 @@ def matching_keys(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> d
     """Return the keys of all rows that fit a query, by kind."""
     found = {
         fitting.kind.name: list(fitting.matches().order_by("pk").values_list("pk", flat=True))
-        for fitting in fitting_kinds(scope, query, kinds)
+        for fitting in filtered_kinds(scope, query, kinds)
     }
     return {kind: pks for kind, pks in found.items() if pks}
 

@@ -10,9 +10,9 @@ from django.db.models import F, Q, TextField
 from django.db.models.functions import Substr
 
 from memoryhub.lib.facts import fact_lines
+from memoryhub.lib.search.neighbour_smoothing import Place
 from memoryhub.lib.search.rank import Candidate
-from memoryhub.lib.search.spread import Place
-from memoryhub.search.filters import Fitting
+from memoryhub.search.filters import FilteredKind
 from memoryhub.search.kinds import Kind
 
 SCORED_CHARS = 20_000  # of a text; the index holds more, and says which rows to look at
@@ -25,7 +25,7 @@ def load_candidates(kind: Kind, pks: Sequence[int]) -> list[Candidate]:
     return [found[pk] for pk in pks if pk in found]
 
 
-def load_neighbours(fitting: Fitting, places: Iterable[Place]) -> list[Candidate]:
+def load_neighbours(fitting: FilteredKind, places: Iterable[Place]) -> list[Candidate]:
     """Return the entries at some places that a query's filters leave, as candidates; two queries.
 
     Keys come first: beside a workspace's key SQLite would read all of that workspace.

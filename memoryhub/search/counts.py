@@ -13,8 +13,8 @@ from django.utils.translation import gettext
 
 from memoryhub.lib.search.matching import COUNTED, SearchTooSlow, TermCount, count_terms, estimate, within
 from memoryhub.lib.search.query import MAX_TERMS, Query, Term
-from memoryhub.lib.search.words import STOP, is_paired, pairs_of
-from memoryhub.search.filters import Fitting, Scope, fitting_kinds
+from memoryhub.lib.search.tokenizing import STOP, is_paired, pairs_of
+from memoryhub.search.filters import FilteredKind, Scope, filtered_kinds
 
 MILLISECONDS = 100  # for counting alone
 
@@ -36,7 +36,7 @@ class Asked:
     ``is_partial``: counting took too long, and all rows are said to hold every term.
     """
 
-    fitting: Fitting
+    fitting: FilteredKind
     total: int
     counts: dict[Term, int]
     is_partial: bool = False
@@ -53,7 +53,7 @@ class Counted:
 
 def count_words(scope: Scope, query: Query, kinds: Iterable[str], clock: Clock) -> Counted:
     """Count the rows of each kind that hold each word; what nothing holds as a whole is taken by its parts."""
-    fittings = [fitting for fitting in fitting_kinds(scope, query, kinds) if fitting.has_words]
+    fittings = [fitting for fitting in filtered_kinds(scope, query, kinds) if fitting.has_words]
     asked = count_rows_with(fittings, query.asked, clock)
     unknown = [term for term in query.terms if len(_parts(term)) > 1 and not any(one.counts[term] for one in asked)]
     if not unknown or not asked:
@@ -73,7 +73,7 @@ def as_searched(scope: Scope, query: Query, kinds: Iterable[str] = ()) -> Query:
     return count_words(scope, query, kinds, Clock(MILLISECONDS)).query
 
 
-def count_rows_with(fittings: Sequence[Fitting], terms: Sequence[Term], clock: Clock) -> list[Asked]:
+def count_rows_with(fittings: Sequence[FilteredKind], terms: Sequence[Term], clock: Clock) -> list[Asked]:
     """Count the rows of each kind that hold each term; where that takes too long, all rows are said to."""
     try:
         with within(connection, clock.left(100)):
@@ -85,7 +85,7 @@ def count_rows_with(fittings: Sequence[Fitting], terms: Sequence[Term], clock: C
     return [_asked(fitting, terms, found) for fitting, found in zip(fittings, counted, strict=True)]
 
 
-def _asked(fitting: Fitting, terms: Sequence[Term], counted: Sequence[TermCount]) -> Asked:
+def _asked(fitting: FilteredKind, terms: Sequence[Term], counted: Sequence[TermCount]) -> Asked:
     if not any(count for count, _, _ in counted):
         return Asked(fitting, 0, dict.fromkeys(terms, 0))
     total = fitting.count_rows()

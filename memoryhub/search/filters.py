@@ -34,7 +34,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Fitting:
+class FilteredKind:
     """The rows of a kind that a query's filters leave, and what its index is asked for the words.
 
     ``is_narrowed``: the filters say more than the index's own scope.
@@ -110,7 +110,7 @@ class _Narrowing:
         self.rows, self.is_narrowed = self.rows.filter(condition), True
 
 
-def fitting_kinds(scope: Scope, query: Query, names: Iterable[str] = ()) -> list[Fitting]:
+def filtered_kinds(scope: Scope, query: Query, names: Iterable[str] = ()) -> list[FilteredKind]:
     """Return, for every kind that a query may find, its rows and what its index is asked.
 
     ``names``: of kinds to keep to; all where empty. A kind that doesn't know a field asked for is left out.
@@ -128,7 +128,7 @@ def _may_be(name: str, asked: list[Filter]) -> bool:
     return wanted and not any(name in one.values for one in asked if one.is_excluded)
 
 
-def fit(kind: Kind, scope: Scope, query: Query) -> Fitting | None:
+def fit(kind: Kind, scope: Scope, query: Query) -> FilteredKind | None:
     """Return what a query asks of one kind, or None where the kind doesn't know a field that is asked for."""
     workspaces = None if scope.workspaces is None else list(scope.workspaces)
     narrowing = _Narrowing(kind.rows(workspaces))
@@ -147,7 +147,7 @@ def fit(kind: Kind, scope: Scope, query: Query) -> Fitting | None:
     wanted = Wanted(
         kind.table, query.terms, query.required, query.excluded, scope=narrowing.scope, kinds=narrowing.kinds
     )
-    return Fitting(kind, narrowing.rows, wanted, narrowing.is_narrowed)
+    return FilteredKind(kind, narrowing.rows, wanted, narrowing.is_narrowed)
 
 
 def _narrow(kind: Kind, narrowing: _Narrowing, one: Filter, workspaces: list[int] | None) -> bool:

@@ -9,7 +9,7 @@ from knowledge_app.models import KnowledgeEntry
 
 
 class SearchForm(forms.Form):
-    """What stands round the search box. ``memoryhub.search.views.params`` reads what it sends."""
+    """What stands round the search box. ``memoryhub.search.views.search_params`` reads what it sends."""
 
     MATCHES = [("any", _("Any word")), ("all", _("All words"))]
     SORTS = [

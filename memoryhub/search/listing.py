@@ -16,7 +16,7 @@ from django.db.models.functions import TruncMonth
 from memoryhub.lib.search.matching import SearchTooSlow, within
 from memoryhub.lib.search.query import Query
 from memoryhub.search.counts import Clock, as_searched
-from memoryhub.search.filters import WINDOW, Fitting, Scope, fitting_kinds, load
+from memoryhub.search.filters import WINDOW, FilteredKind, Scope, filtered_kinds, load
 
 MILLISECONDS = 300
 LISTING_MILLISECONDS = 200  # for the keys of all kinds together
@@ -68,8 +68,8 @@ def newest(
     """
     clock = Clock(LISTING_MILLISECONDS)
     keys: list[Cursor] = []
-    by_kind: dict[str, Fitting] = {}
-    for fitting in fitting_kinds(scope, as_searched(scope, query, kinds), kinds):
+    by_kind: dict[str, FilteredKind] = {}
+    for fitting in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
         by_kind[fitting.kind.name] = fitting
         try:
             with within(connection, clock.left(LISTING_MILLISECONDS)):
@@ -90,7 +90,7 @@ def _order(key: Cursor) -> tuple[float, str, int]:
     return -at.timestamp(), kind, -pk
 
 
-def _newest_keys(fitting: Fitting, count: int, after: Cursor | None) -> list[Cursor]:
+def _newest_keys(fitting: FilteredKind, count: int, after: Cursor | None) -> list[Cursor]:
     time, name = fitting.kind.time, fitting.kind.name
     rows = fitting.matches(window=WINDOW)
     dated, undated = rows.filter(**{f"{time}__isnull": False}), rows.filter(**{f"{time}__isnull": True})
@@ -115,7 +115,7 @@ def count_matches(
     """Count what fits, of each kind up to 10,000. ``above``: by kind, keys that only later rows have (new ones)."""
     by_kind: dict[str, int] = {}
     is_more = False
-    for fitting in fitting_kinds(scope, as_searched(scope, query, kinds), kinds):
+    for fitting in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
         rows = fitting.matches()
         if above is not None:
             rows = rows.filter(pk__gt=above.get(fitting.kind.name, 0))
@@ -136,7 +136,7 @@ def facets(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str
     Counts are of the 10,000 latest matches of each kind.
     """
     counted: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
-    for fitting in fitting_kinds(scope, as_searched(scope, query, kinds), kinds):
+    for fitting in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
         try:
             with within(connection, MILLISECONDS):
                 _count_facets(fitting, counted)
@@ -147,7 +147,7 @@ def facets(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str
     return {name: [FacetValue(value, count) for value, count in values] for name, values in found.items() if values}
 
 
-def _count_facets(fitting: Fitting, counted: dict[str, Counter[str]]) -> None:
+def _count_facets(fitting: FilteredKind, counted: dict[str, Counter[str]]) -> None:
     kind = fitting.kind
     rows = fitting.matches(window=WINDOW).order_by()
     lookups = {**kind.facets, **({"kind": "kind"} if kind.name == "entry" else {})}

@@ -17,7 +17,7 @@ from django.db import connection
 from django.db.models import Model
 from django.utils.translation import gettext
 
-from memoryhub.graph.graph import expand
+from memoryhub.graph.neighbours import expand
 from memoryhub.lib.search.factors import OFF, Decay, fuse
 from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.matching import (
@@ -29,11 +29,11 @@ from memoryhub.lib.search.matching import (
 )
 from memoryhub.lib.search.query import Query, Term
 from memoryhub.lib.search.rank import Measure, Scored, rank
-from memoryhub.lib.search.words import runs_of
-from memoryhub.search import semantic as dense
+from memoryhub.lib.search.tokenizing import runs_of
+from memoryhub.search import semantic
 from memoryhub.search.candidates import load_candidates, load_neighbours
 from memoryhub.search.counts import Asked, Clock, count_rows_with, count_words
-from memoryhub.search.filters import Fitting, Scope, load
+from memoryhub.search.filters import FilteredKind, Scope, load
 from sessions_app.models import Workspace
 
 LIMIT = 20
@@ -48,7 +48,7 @@ STANDING: tuple[str, ...] = (  # what comes first of equals: what was curated, w
 
 
 @dataclass(frozen=True)
-class Wishes:
+class RankOptions:
     """How to search. ``recency``: off, floored, or Grip's own decay by ``decay`` an hour; ``graph``: look further.
 
     ``dense``: compare meanings too, where the workspace does.
@@ -98,7 +98,7 @@ def find(
     *,
     now: datetime,
     kinds: Iterable[str] = (),
-    wishes: Wishes | None = None,
+    wishes: RankOptions | None = None,
     limit: int = LIMIT,
     after: tuple[float, str, int] | None = None,
 ) -> Found:
@@ -107,8 +107,8 @@ def find(
     At most 200 are ranked. A query without words finds nothing here: see ``listing``. Never waits longer than some
     130 ms for the database; what that leaves out is said in ``notes``.
     """
-    wishes = wishes or Wishes()
-    question = dense.ask(scope, query, now=now) if wishes.dense else None
+    wishes = wishes or RankOptions()
+    question = semantic.ask(scope, query, now=now) if wishes.dense else None
     clock = Clock(MILLISECONDS)
     counted = count_words(scope, query, kinds, clock)
     query, asked = counted.query, counted.asked
@@ -147,7 +147,7 @@ def _expansions(workspace: int, query: Query, asked: Sequence[Asked]) -> dict[st
     return added
 
 
-def _rank(asked: Asked, query: Query, found: Found, wishes: Wishes, now: datetime, clock: Clock) -> list[Scored]:
+def _rank(asked: Asked, query: Query, found: Found, wishes: RankOptions, now: datetime, clock: Clock) -> list[Scored]:
     """Return what a kind has, scored, best first."""
     fitting = asked.fitting
     weights = dict.fromkeys(query.asked, 1.0)
@@ -181,27 +181,27 @@ def _rank(asked: Asked, query: Query, found: Found, wishes: Wishes, now: datetim
 
 def _add_near(
     lists: dict[str, list[Scored]],
-    question: dense.Question,
-    fittings: Sequence[Fitting],
+    question: semantic.Question,
+    fittings: Sequence[FilteredKind],
     query: Query,
     found: Found,
     decay: Decay,
 ) -> None:
     """Fuse what is near in meaning into the lists that words made."""
-    near = dense.nearest(question, fittings, decay)
+    near = semantic.nearest(question, fittings, decay)
     found.notes += [near.note] if near.note else []
     for kind, rows in near.by_kind.items():
-        lists[kind] = dense.fused(lists.get(kind, []), rows)[:MOST]
-        found.measures.setdefault(kind, dense.measure_without_words(query))
+        lists[kind] = semantic.fused(lists.get(kind, []), rows)[:MOST]
+        found.measures.setdefault(kind, semantic.measure_without_words(query))
 
 
-def _decay(wishes: Wishes, now: datetime) -> Decay:
+def _decay(wishes: RankOptions, now: datetime) -> Decay:
     if wishes.recency == "floored":
         return Decay("floored", now)
     return Decay("grip", now, wishes.decay) if wishes.recency == "grip" else OFF
 
 
-def _best(fitting: Fitting, asked: Asked, found: Found, clock: Clock) -> list[int]:
+def _best(fitting: FilteredKind, asked: Asked, found: Found, clock: Clock) -> list[int]:
     wanted = _affordable(fitting.wanted, asked.counts, found)
     try:
         with within(connection, clock.left(90)):
@@ -248,7 +248,7 @@ def _ordered(lists: Mapping[str, list[Scored]]) -> list[tuple[str, float, Scored
     return sorted(ordered, key=lambda item: (-item[1], item[0], -item[2].pk))[:MOST]
 
 
-def _loaded(items: Sequence[tuple[str, float, Scored]], fittings: Mapping[str, Fitting]) -> list[Hit]:
+def _loaded(items: Sequence[tuple[str, float, Scored]], fittings: Mapping[str, FilteredKind]) -> list[Hit]:
     rows: dict[tuple[str, int], Any] = {}
     for kind, fitting in fittings.items():
         pks = [one.pk for name, _, one in items if name == kind]

@@ -8,10 +8,10 @@ from typing import Any
 from django.db import connection
 
 from memoryhub.jobs.progress import Step, nothing_told
+from memoryhub.lib.search.index_maintenance import faults, rebuild
+from memoryhub.lib.search.index_names import index_names
 from memoryhub.lib.search.indexes import Index
-from memoryhub.lib.search.names import index_names
 from memoryhub.lib.search.operations import indexes
-from memoryhub.lib.search.upkeep import faults, rebuild
 
 
 def rebuild_indexes(

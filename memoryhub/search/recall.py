@@ -9,8 +9,8 @@ from django.db.models import F
 from django.db.models.functions import Least
 
 from knowledge_app.models import Observation
-from knowledge_app.services.rows.changes import MAX_COUNT
-from memoryhub.lib import retry
+from knowledge_app.services.rows.row_changes import MAX_COUNT
+from memoryhub.lib import db_retry
 from memoryhub.lib.search.query import Filter, parse
 from memoryhub.search import Scope, find
 from sessions_app.models import Workspace
@@ -68,8 +68,8 @@ def recall(workspace: Workspace, query: str, *, now: datetime, limit: int = LIMI
     return recalled
 
 
-def note_reading(recalled: Recall, now: datetime) -> None:
+def log_recall(recalled: Recall, now: datetime) -> None:
     """Count that an agent read what was recalled. Reading confirms nothing."""
     pks = [one.observation.pk for rows in recalled.found.values() for one in rows]
     values = {"access_count": Least(F("access_count") + 1, MAX_COUNT), "accessed_at": now}
-    retry.try_write(lambda: Observation.objects.filter(pk__in=pks).update(**values), "a recall")
+    db_retry.try_write(lambda: Observation.objects.filter(pk__in=pks).update(**values), "a recall")

@@ -15,7 +15,7 @@ from memoryhub.search import grip as grip_search
 from memoryhub.search.filters import Scope
 from memoryhub.search.kinds import KINDS
 from memoryhub.search.listing import Listed, newest
-from memoryhub.search.ranking import Found, Hit, Wishes, find
+from memoryhub.search.ranking import Found, Hit, RankOptions, find
 from sessions_app.models import Entry, Workspace
 
 MOST = 200
@@ -42,7 +42,7 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
         rows, _ = newest(scope, query, kinds=question.kinds, limit=limit)
         results = [_listed(one, query) for one in rows]
         return {"query": query.text, "read": describe(query), "notes": list(query.notes), "results": results}
-    wishes = Wishes(question.recency, question.decay, question.graph)
+    wishes = RankOptions(question.recency, question.decay, question.graph)
     found = find(scope, query, now=now, kinds=question.kinds, wishes=wishes, limit=limit)
     document: dict[str, Any] = {
         "query": query.text,

@@ -69,7 +69,7 @@ def save_search(
     return saved
 
 
-def note_seen(saved: SavedSearch, now: datetime) -> None:
+def record_visit(saved: SavedSearch, now: datetime) -> None:
     """Remember that its owner has seen what there is by now."""
     SavedSearch.objects.filter(pk=saved.pk).update(seen=latest_keys(_scope(saved.workspace)), seen_at=now)
 
@@ -92,7 +92,7 @@ def _scope(workspace: Workspace | None) -> Scope:
 
 
 @transaction.atomic
-def note_search(user: User, workspace: Workspace | None, query: str, now: datetime) -> None:
+def record_search(user: User, workspace: Workspace | None, query: str, now: datetime) -> None:
     """Keep a query among the last 20 of a person; the same one moves up, and so does one that was typed on."""
     text = query.strip()[:512]
     if not text:

@@ -18,18 +18,18 @@ from django.db import connection
 from django.db.models import F
 from django.utils.translation import gettext, gettext_noop
 
-from memoryhub.graph.graph import fingerprint_of
+from memoryhub.graph.neighbours import fingerprint_of
 from memoryhub.graph.row_vectors import hash_of, with_beginning
 from memoryhub.lib.embeddings import EmbeddingSettings, Rows, refusal_of
 from memoryhub.lib.search.factors import FUSED, Decay, recency_factor
 from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.matching import SearchTooSlow, within
-from memoryhub.lib.search.pieces import pieces_of
 from memoryhub.lib.search.query import Query
+from memoryhub.lib.search.query_tokens import pieces_of
 from memoryhub.lib.search.rank import Held, Measure, Scored
 from memoryhub.lib.secrets import looks_secret
-from memoryhub.search import query_embedding as quick_embedding
-from memoryhub.search.filters import Fitting, Scope
+from memoryhub.search import query_embedding
+from memoryhub.search.filters import FilteredKind, Scope
 from memoryhub.search.vector_cache import Matrix, Version, matrices_of, versions_of
 from sessions_app.models import Workspace
 from sessions_app.services.model_choice import embedding_settings_for
@@ -88,7 +88,7 @@ def ask(scope: Scope, query: Query, *, now: datetime) -> Question | None:
         return Question(workspace.pk, settings, note=gettext(NONE_YET))
     if budget_left(workspace, now) == 0:
         return Question(workspace.pk, settings, note=gettext(SPENT))
-    return Question(workspace.pk, settings, quick_embedding.begin(settings, text), versions)
+    return Question(workspace.pk, settings, query_embedding.begin(settings, text), versions)
 
 
 def plain_words(query: Query) -> str:
@@ -97,7 +97,7 @@ def plain_words(query: Query) -> str:
     return " ".join(piece.text for piece in pieces if not (piece.field or piece.is_excluded))
 
 
-def nearest(question: Question, fittings: Iterable[Fitting], decay: Decay) -> Nearest:
+def nearest(question: Question, fittings: Iterable[FilteredKind], decay: Decay) -> Nearest:
     """Return the rows that fit a query's filters and are near to it in meaning, at most 100 of a kind.
 
     Waits for the embedding as long as ``query_embedding`` does, and some 240 ms for the database.
@@ -114,7 +114,7 @@ def nearest(question: Question, fittings: Iterable[Fitting], decay: Decay) -> Ne
         return Nearest(note=gettext(SLOW))
 
 
-def _compared(question: Question, asked: Rows, fittings: Iterable[Fitting], decay: Decay) -> Nearest:
+def _compared(question: Question, asked: Rows, fittings: Iterable[FilteredKind], decay: Decay) -> Nearest:
     fingerprint = fingerprint_of(question.settings.provider, question.settings.model, len(asked))
     until = time.monotonic() + MILLISECONDS / 1000
     matrices = matrices_of(question.workspace_id, fingerprint, dict(question.versions), until=until)
@@ -139,7 +139,7 @@ def _near(matrix: Matrix, asked: Rows) -> list[tuple[int, float]]:
     return [(place, min(1.0, float(cosines[place]))) for place in ordered.tolist()]
 
 
-def _fitting(fitting: Fitting, matrix: Matrix, near: Sequence[tuple[int, float]], decay: Decay) -> Near:
+def _fitting(fitting: FilteredKind, matrix: Matrix, near: Sequence[tuple[int, float]], decay: Decay) -> Near:
     """Return those of the near rows that the filters leave and that still say what was embedded."""
     rows = replace(fitting, wanted=replace(fitting.wanted, terms=())).matches()
     found: list[tuple[float, int, float]] = []
@@ -154,7 +154,7 @@ def _fitting(fitting: Fitting, matrix: Matrix, near: Sequence[tuple[int, float]]
     return [(pk, cosine) for _, pk, cosine in sorted(found, key=lambda item: (-item[0], -item[1]))[:MOST]]
 
 
-def _texts(fitting: Fitting, rows: Any, pks: Sequence[int]) -> Iterable[tuple[int, str, datetime | None]]:
+def _texts(fitting: FilteredKind, rows: Any, pks: Sequence[int]) -> Iterable[tuple[int, str, datetime | None]]:
     kept = with_beginning(fitting.kind.name, rows.filter(pk__in=pks)).annotate(embedded_at=F(fitting.kind.time))
     texts: Iterable[tuple[int, str, datetime | None]] = kept.order_by().values_list("pk", "beginning", "embedded_at")
     return texts

@@ -10,8 +10,8 @@ from typing import Any
 from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import BadJSON, brief, clean_text, decode_json
 from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json
 
 MAX_COUNT = 2**31 - 1
 YES, NO = ("true", "yes", "1"), ("false", "no", "0", "")

@@ -8,15 +8,15 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from knowledge_app.services.rows import spreadsheet_columns as learnt
+from knowledge_app.services.rows import spreadsheet_columns
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tables import Table
 from memoryhub.lib.tables.columns import Export, export_rows
 from sessions_app.models import Workspace
-from sessions_app.services import tables as said
+from sessions_app.services import tables
 from sessions_app.services.audit import Actor, record
 
-EXPORTS: dict[str, Export] = {**learnt.EXPORTS, **said.EXPORTS}
+EXPORTS: dict[str, Export] = {**spreadsheet_columns.EXPORTS, **tables.EXPORTS}
 
 
 class UnknownTable(MemoryHubError):

@@ -18,10 +18,10 @@ from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.edit_tables import TABLES
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import brief
 from memoryhub.lib.tables import Table, check_rows
+from memoryhub.lib.validation import brief
 from memoryhub.spreadsheets.rows import BATCH_ROWS, TAKING, Judged, judge_table
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record
@@ -39,7 +39,7 @@ class UnfitTable(MemoryHubError):
     code = "unfit_table"
 
 
-def take_table(
+def import_rows(
     table: str, rows: Table, *, source: str, zone: tzinfo, actor: Actor, now: datetime, dry_run: bool
 ) -> Judged:
     """Take a table of knowledge entries, observations or key-values, unless a row is wrong; return what each came to.
@@ -53,7 +53,7 @@ def take_table(
     if dry_run:
         return judge_table(table, rows, zone=zone, now=now)
     try:
-        return retry.write(lambda: _take(table, rows, source, zone, actor, now))
+        return db_retry.write(lambda: _take(table, rows, source, zone, actor, now))
     except IntegrityError as error:
         words = gettext("Rows of this table were added meanwhile. Upload it again to see what is left.")
         raise UnfitTable(words) from error

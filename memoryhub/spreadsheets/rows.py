@@ -13,14 +13,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
-from knowledge_app.services.rows.derived import derive
+from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.edits import apply_values
-from memoryhub.forgetting.rows import import_rules
+from memoryhub.forgetting.erasure import import_rules
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import BadJSON, brief, decode_json
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.tables import Table
+from memoryhub.lib.validation import BadJSON, brief, decode_json
 from memoryhub.spreadsheets import cells
 from sessions_app.models import Workspace
 from sessions_app.models.conversations import KEY_LENGTH

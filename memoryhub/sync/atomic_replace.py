@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from memoryhub.lib.folder import MAX_WHOLE_FILE_BYTES, FileFacts, Folder, UnreadableFile, stamp_of
+from memoryhub.lib.safe_folder import MAX_WHOLE_FILE_BYTES, FileFacts, Folder, UnreadableFile, stamp_of
 
 NEW, OLD = "new", "old"  # a text on its way in, which holds nothing of the agent's; what stood there before
 EXCHANGE, NO_REPLACE = 2, 1  # flags of renameat2, see its manual page

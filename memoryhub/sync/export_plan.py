@@ -23,8 +23,8 @@ from knowledge_app.models import (
 )
 from memoryhub.graph.export import count_terms
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.layouts.coverage import ExportPlan, plan_layout
 from memoryhub.lib.layouts.file_names import is_own_name, session_names
-from memoryhub.lib.layouts.fits import ExportPlan, plan_layout
 from memoryhub.lib.layouts.snapshot import LAYOUTS
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.export import count_summaries

@@ -21,7 +21,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.utils.translation import gettext
 
-from knowledge_app.services.rows.to_files import (
+from knowledge_app.services.rows.exporting import (
     cached_records,
     document_records,
     history_records,
@@ -32,7 +32,7 @@ from knowledge_app.services.rows.to_files import (
 from memoryhub.graph.export import graph_meta, graph_parts, graph_rows
 from memoryhub.jobs.progress import Step, nothing_told
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.layouts.fits import KINDS, ExportPlan
+from memoryhub.lib.layouts.coverage import KINDS, ExportPlan
 from memoryhub.lib.layouts.hub import SETTINGS
 from memoryhub.lib.layouts.snapshot import WORDS, Snapshot
 from memoryhub.lib.layouts.write_folder import OutFile, write_folder

@@ -20,7 +20,7 @@ from memoryhub.demo.workspaces import let_the_demo_propose
 from memoryhub.hygiene.scanning import scan_first
 from memoryhub.jobs.heartbeat_files import at_work, clear_away, lives
 from memoryhub.jobs.names import import_name
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.sync.importing import ImportCancelled, ImportRefused, ImportResult, Progress, import_workspace
 from sessions_app.models import ImportReport, Workspace
@@ -50,7 +50,7 @@ def request_import(*, path: str, user: User, name: str = "", layout: str = "auto
 
 def cancel_import(report: ImportReport, *, actor: Actor, now: datetime) -> None:
     """Cancel an import: one that waits at once, one that goes on after the file at hand. Raises ImportIsOver."""
-    retry.write(lambda: _cancel(report.pk, actor, now))
+    db_retry.write(lambda: _cancel(report.pk, actor, now))
 
 
 @transaction.atomic
@@ -197,7 +197,7 @@ def store_upload(name: str, chunks: Iterable[bytes]) -> Path:
     return file
 
 
-def take_up_imports(clock: Callable[[], datetime]) -> int:
+def resume_imports(clock: Callable[[], datetime]) -> int:
     """Go on with imports whose worker was killed on this machine; return how many. What they took stays.
 
     One that is interrupted again is given up, since it may be what kills the worker; so is one of a command, which

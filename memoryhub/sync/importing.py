@@ -16,13 +16,18 @@ from django.conf import settings
 from django.db import transaction
 from filelock import FileLock, Timeout
 
-from knowledge_app.services.documents.history import take_history
-from knowledge_app.services.documents.outside_edits import take_document
-from knowledge_app.services.rows.from_files import take_cached, take_key_values, take_knowledge, take_observations
+from knowledge_app.services.documents.history import import_history
+from knowledge_app.services.documents.outside_edits import import_document
+from knowledge_app.services.rows.importing import (
+    import_cached_responses,
+    import_key_values,
+    import_knowledge,
+    import_observations,
+)
 from memoryhub.forgetting.forget import shown_path, without_forgotten
-from memoryhub.graph.graph import take_graph
+from memoryhub.graph.neighbours import import_graph
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.folder import Folder, FolderMissing
+from memoryhub.lib.import_counts import Tally
 from memoryhub.lib.layouts.archive import extract_archive
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import count_files, read_folder
@@ -38,13 +43,13 @@ from memoryhub.lib.layouts.records import (
     ObservationRecord,
     SessionRecord,
 )
-from memoryhub.lib.tally import Tally
+from memoryhub.lib.safe_folder import Folder, FolderMissing
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import Actor, record
-from sessions_app.services.importing import take_session
+from sessions_app.services.importing import import_conversation
 from sessions_app.services.model_choice import embedding_settings_for
-from sessions_app.services.sources import find_source, mark_missing, note_source, path_hash
+from sessions_app.services.sources import find_source, mark_missing, path_hash, record_source
 from sessions_app.services.workspaces import free_slug
 
 Progress = Callable[[int, int, str], None]  # files done, of how many, and the one at hand
@@ -105,7 +110,7 @@ def import_workspace(
         done = 0
         try:
             for done, read in enumerate(read_folder(folder, found, zone=zone, only=only), 1):
-                result.tally.include(take_file(workspace, read, now, dry_run=dry_run))
+                result.tally.include(import_source_file(workspace, read, now, dry_run=dry_run))
                 progress(done, max(file_count, done), read.path)
             if done < file_count:  # some files held no memory
                 progress(done, done, "")
@@ -214,7 +219,7 @@ def _name_of(path: Path) -> str:
     return names[-1].lstrip(".") or "workspace"
 
 
-def take_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
+def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
     """Take all items of one source file, and note the file: one transaction."""
     if dry_run:
         allowed = without_forgotten(workspace, read)
@@ -231,7 +236,7 @@ def take_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: b
         tally.problems = [
             replace(problem, file=shown) if problem.file == read.path else problem for problem in tally.problems
         ]
-        row = note_source(workspace, allowed, source, tally.problems, now)
+        row = record_source(workspace, allowed, source, tally.problems, now)
         if shown != read.path:
             SourceFile.objects.filter(pk=row.pk).update(path=shown)
     return tally
@@ -249,15 +254,17 @@ def _take_items(
     source = None
     for item in read.items:
         if isinstance(item, SessionRecord):
-            taken, source = take_session(workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run)
+            taken, source = import_conversation(
+                workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run
+            )
             tally.include(taken)
         elif isinstance(item, DocumentRecord):
-            tally.include(take_document(workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run))
+            tally.include(import_document(workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run))
         elif isinstance(item, HistoryLog):
-            tally.include(take_history(workspace=workspace, log=item, path=read.path, now=now, dry_run=dry_run))
+            tally.include(import_history(workspace=workspace, log=item, path=read.path, now=now, dry_run=dry_run))
         elif isinstance(item, GraphRecord):
             has_own = embedding_settings_for(workspace) is not None
-            taken = take_graph(
+            taken = import_graph(
                 workspace=workspace, graph=item, path=read.path, now=now, dry_run=dry_run, has_own=has_own
             )
             tally.include(taken)
@@ -273,13 +280,13 @@ def _take_rows(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: 
     key_values = [item for item in read.items if isinstance(item, KeyValueRecord)]
     cached = [item for item in read.items if isinstance(item, CachedResponseRecord)]
     if knowledge:
-        tally.include(take_knowledge(workspace, knowledge, path=read.path, now=now, dry_run=dry_run))
+        tally.include(import_knowledge(workspace, knowledge, path=read.path, now=now, dry_run=dry_run))
     if observations:
-        tally.include(take_observations(workspace, observations, path=read.path, now=now, dry_run=dry_run))
+        tally.include(import_observations(workspace, observations, path=read.path, now=now, dry_run=dry_run))
     if key_values:
-        tally.include(take_key_values(workspace, key_values, path=read.path, now=now, dry_run=dry_run))
+        tally.include(import_key_values(workspace, key_values, path=read.path, now=now, dry_run=dry_run))
     if cached:
-        tally.include(take_cached(workspace, cached, path=read.path, now=now, dry_run=dry_run))
+        tally.include(import_cached_responses(workspace, cached, path=read.path, now=now, dry_run=dry_run))
     return tally
 
 

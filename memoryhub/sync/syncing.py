@@ -22,17 +22,17 @@ from knowledge_app.services.documents.outside_edits import hold_emptied
 from knowledge_app.services.documents.revisions import StaleBase
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.folder import Folder, FolderMissing
+from memoryhub.lib.import_counts import Tally
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.hub import MANIFEST
 from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import FileRead, Found, Problem
-from memoryhub.lib.tally import Tally
-from memoryhub.sync.importing import import_sentence, one_at_a_time, own_path, take_file, workspace_for
+from memoryhub.lib.safe_folder import Folder, FolderMissing
+from memoryhub.sync.importing import import_sentence, import_source_file, one_at_a_time, own_path, workspace_for
 from memoryhub.sync.write_back import FileWritten, settle_files, write_files
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import Actor, record
-from sessions_app.services.syncing import CannotSync, Outcome, note_failure, note_success
+from sessions_app.services.syncing import CannotSync, Outcome, record_failure, record_success
 
 PATIENCE_SECONDS = 20.0  # for an import of the same folder
 EMPTY = hashlib.sha256(b"").hexdigest()
@@ -72,9 +72,9 @@ def sync_workspace(
         with one_at_a_time(own_path(path), patience=PATIENCE_SECONDS if wait else 0):
             result = _sync(workspace, path, actor, now, full=full, wait=wait)
     except MemoryHubError as error:
-        note_failure(workspace, error, started_at=now, now=timezone.now())
+        record_failure(workspace, error, started_at=now, now=timezone.now())
         raise
-    note_success(workspace, _outcome(result), started_at=now, now=max(now, timezone.now()))
+    record_success(workspace, _outcome(result), started_at=now, now=max(now, timezone.now()))
     return result
 
 
@@ -135,9 +135,9 @@ def _may_pass_over(row: SourceFile) -> bool:
 
 def _take_one(result: SyncResult, read: FileRead, now: datetime) -> None:
     try:
-        tally = take_file(result.workspace, read, now, dry_run=False)
+        tally = import_source_file(result.workspace, read, now, dry_run=False)
     except StaleBase:  # somebody saved the document at this moment: once more, with their text
-        tally = take_file(result.workspace, read, now, dry_run=False)
+        tally = import_source_file(result.workspace, read, now, dry_run=False)
     result.tally.include(tally)
     if read.facts and (+tally.added or +tally.updated):
         lag = max(0.0, timezone.now().timestamp() - read.facts.mtime_ns / 1e9)

@@ -15,26 +15,26 @@ from typing import Literal
 from django.conf import settings
 
 from knowledge_app.models import MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.outside_edits import keep_bytes, take_late_text
+from knowledge_app.services.documents.outside_edits import import_late_text, keep_bytes
 from knowledge_app.services.documents.pending_writes import (
     bytes_are_kept,
     bytes_of,
     may_write_over,
-    note_written,
+    record_written,
     unwritten_documents,
 )
-from knowledge_app.services.rows.from_files import take_knowledge
-from knowledge_app.services.rows.knowledge_json import note_knowledge, plan_knowledge
+from knowledge_app.services.rows.importing import import_knowledge
+from knowledge_app.services.rows.knowledge_json import plan_knowledge, record_knowledge_written
 from memoryhub.forgetting.forget import without_forgotten
-from memoryhub.lib.folder import FileFacts, Folder, UnreadableFile
 from memoryhub.lib.layouts.documents import document_of
 from memoryhub.lib.layouts.grip import knowledge_of
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, Found, KnowledgeRecord
+from memoryhub.lib.safe_folder import FileFacts, Folder, UnreadableFile
 from memoryhub.sync.atomic_replace import Replaced, private_names, replace_file, settle_copies
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import Actor
-from sessions_app.services.sources import find_source, note_source
+from sessions_app.services.sources import find_source, record_source
 
 PLACES = {  # of the documents that a layout's programs read, below their workspace
     "nanobot": {"MEMORY.md": "memory/MEMORY.md", "SOUL.md": "SOUL.md", "USER.md": "USER.md"},
@@ -111,8 +111,8 @@ def _write_document(
     if facts is None or content != raw:
         result = replace_file(folder, path, content, expected=facts.sha256 if facts else None)
     if result.verdict == "written" and result.facts:
-        note_written(document, _head(document), path=path, actor=actor, now=now)
-        note_source(workspace, FileRead(path, "document", result.facts), None, [], now)
+        record_written(document, _head(document), path=path, actor=actor, now=now)
+        record_source(workspace, FileRead(path, "document", result.facts), None, [], now)
     return _outcome(path, result)
 
 
@@ -136,15 +136,15 @@ def _write_knowledge(
     is_own = source is not None and facts is not None and source.extra.get("written") == facts.sha256
     plan = plan_knowledge(workspace, None if facts is None else raw, is_own=is_own)
     if plan.text is None or why:
-        note_knowledge(workspace, plan if not why else plan_knowledge(workspace, b""), actor=actor, now=now)
+        record_knowledge_written(workspace, plan if not why else plan_knowledge(workspace, b""), actor=actor, now=now)
         reason = why if plan.text is not None else plan.why_not
         return [FileWritten(path, "refused", reason)] if reason else []
     if source is not None and facts is not None:
         _expect_copy(source, facts.sha256)
     result = replace_file(folder, path, plan.text.encode(), expected=facts.sha256 if facts else None)
     if result.verdict == "written" and result.facts:
-        note_knowledge(workspace, plan, actor=actor, now=now)
-        source = note_source(workspace, FileRead(path, "knowledge", result.facts), source, [], now)
+        record_knowledge_written(workspace, plan, actor=actor, now=now)
+        source = record_source(workspace, FileRead(path, "knowledge", result.facts), source, [], now)
         source.extra = source.extra | {"written": result.facts.sha256}
         source.save(update_fields=["extra"])
     return [_outcome(path, result)]
@@ -195,7 +195,7 @@ def _keepers(found: Found, workspace: Workspace, now: datetime) -> list[tuple[st
 
 def _take_late(workspace: Workspace, document: MemoryDocument, path: str, raw: bytes, now: datetime) -> None:
     item, _ = _read(workspace, path, raw, FileFacts(len(raw), 0, ""))
-    take_late_text(document, item, now)
+    import_late_text(document, item, now)
 
 
 def _take_late_knowledge(workspace: Workspace, path: str, raw: bytes, now: datetime) -> None:
@@ -206,4 +206,4 @@ def _take_late_knowledge(workspace: Workspace, path: str, raw: bytes, now: datet
     kind: FileKind = "knowledge"
     read = without_forgotten(workspace, FileRead(path, kind, None, knowledge_of(path, raw).items))
     records = [item for item in read.items if isinstance(item, KnowledgeRecord)]
-    take_knowledge(workspace, records, path=path, now=now, dry_run=False)
+    import_knowledge(workspace, records, path=path, now=now, dry_run=False)

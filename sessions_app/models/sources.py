@@ -15,7 +15,7 @@ from sessions_app.models.workspaces import Workspace
 class SourceFile(models.Model):
     """One file of an agent's folder as last read. A session's file feeds one epoch of that session.
 
-    ``stamp``: what a look at the file told then (``memoryhub.lib.folder``); "" where it has to be read again.
+    ``stamp``: what a look at the file told then (``memoryhub.lib.safe_folder``); "" where it has to be read again.
     """
 
     class Status(models.TextChoices):

@@ -19,10 +19,10 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor, record
+from sessions_app.services.context_window import fold_end
 from sessions_app.services.entries import lock_session
 from sessions_app.services.runs import RunNotFitting, finish_run
 from sessions_app.services.totals import recount_session
-from sessions_app.services.windows import fold_end
 
 MAX_SUMMARIES = 8  # side by side; more are folded into one
 SUMMARY_SHARE = 4  # summaries may take a quarter of the session's token limit, one of them and all together

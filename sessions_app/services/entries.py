@@ -10,12 +10,12 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.utils.translation import gettext
 
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import json_text
 from memoryhub.lib.layouts.records import EntryRecord
-from memoryhub.lib.search.upkeep import bulk_indexing
+from memoryhub.lib.search.index_maintenance import bulk_indexing
 from memoryhub.lib.tokens import TokenCounter, counter_for
+from memoryhub.lib.validation import json_text
 from sessions_app.models import AppendReceipt, Entry, Session, Summary
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.parsing import batch_hash
@@ -59,7 +59,7 @@ def append(
     """
     if len(idempotency_key) > MAX_KEY_LENGTH:
         raise KeyReused(f"An idempotency key has at most {MAX_KEY_LENGTH} characters.")
-    return retry.write(lambda: _append(session.pk, records, actor, now, idempotency_key))
+    return db_retry.write(lambda: _append(session.pk, records, actor, now, idempotency_key))
 
 
 @transaction.atomic

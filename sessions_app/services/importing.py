@@ -11,9 +11,9 @@ from typing import Any
 
 from django.db import transaction
 
-from memoryhub.lib.align import Alignment, align
+from memoryhub.lib.import_counts import Tally
 from memoryhub.lib.layouts.records import Problem, SessionRecord, SummaryRecord
-from memoryhub.lib.tally import Tally
+from memoryhub.lib.list_alignment import Alignment, align
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import DeletedSession, Entry, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
@@ -39,7 +39,7 @@ class SessionPlan:
     alike: int = 0  # entries at the beginning that equal those of an epoch, before the file parts from it
 
 
-def take_session(
+def import_conversation(
     *, workspace: Workspace, record: SessionRecord, path: str, now: datetime, dry_run: bool
 ) -> tuple[Tally, SourceFile | None]:
     """Add one file's conversation to the hub, in one transaction; taking it again adds and changes nothing.

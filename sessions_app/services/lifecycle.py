@@ -11,10 +11,10 @@ from django.db.models import Max
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
 from memoryhub.lib.tokens import count_tokens
+from memoryhub.lib.validation import clean_text
 from sessions_app.models import DeletedSession, Entry, Run, Session, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 from sessions_app.models.runs import UNSETTLED_STATUSES
@@ -62,7 +62,7 @@ def open_session(
     if known:
         return known, False
     try:
-        return retry.write(lambda: _create(workspace, key, title, actor, now)), True
+        return db_retry.write(lambda: _create(workspace, key, title, actor, now)), True
     except IntegrityError:  # someone else opened it at this very moment
         return Session.objects.select_related("workspace").get(workspace=workspace, key=key), False
 
@@ -104,13 +104,13 @@ def clear_session(session: Session, *, actor: Actor, now: datetime) -> Session:
         if running:
             words = gettext("Run %(number)s is at work on this session: wait for it, or cancel it first.")
             raise SessionBusy(words % {"number": running.pk})
-        begin_anew(locked, actor=actor, now=now)
+        restart_session(locked, actor=actor, now=now)
         return locked
 
-    return retry.write(clear)
+    return db_retry.write(clear)
 
 
-def begin_anew(session: Session, *, actor: Actor, now: datetime) -> None:
+def restart_session(session: Session, *, actor: Actor, now: datetime) -> None:
     """Open the next epoch of a locked session and cancel what waits for the old one; an empty epoch stays.
 
     Call inside a transaction. The summary text of the old epoch becomes one of its summaries.
@@ -158,7 +158,7 @@ def delete_session(
     """
     if confirmation != session.key:
         raise NotConfirmed(gettext("That is not the session's key: type it exactly to delete the session."))
-    return retry.write(lambda: _delete(session.pk, reason, actor, now))
+    return db_retry.write(lambda: _delete(session.pk, reason, actor, now))
 
 
 def _delete(pk: int, reason: str, actor: Actor, now: datetime) -> DeletedSession:

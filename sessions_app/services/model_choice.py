@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from memoryhub.lib.embeddings import NONE, PROVIDERS, EmbeddingSettings, dimensions_of
 from memoryhub.lib.llm import PRESETS, ModelSettings
-from memoryhub.lib.outbound import AddressRefused, split_url
+from memoryhub.lib.safe_http import AddressRefused, split_url
 from sessions_app.models import Workspace
 
 MILLION = Decimal(1_000_000)

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import Any, get_args
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import canonical_json, json_text
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord
+from memoryhub.lib.validation import canonical_json, json_text
 
 KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
 ROLES = ("user", "assistant", "system", "tool", "developer")

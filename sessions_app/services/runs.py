@@ -22,7 +22,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
@@ -64,7 +64,7 @@ def request_run(
     session: Session, kind: str, *, options: dict[str, Any], actor: Actor, now: datetime
 ) -> tuple[Run, bool]:
     """Return the queued run of this kind and whether it is new; wishes for one that waits already are added to it."""
-    return retry.write(lambda: _request(session.pk, kind, options, actor, now))
+    return db_retry.write(lambda: _request(session.pk, kind, options, actor, now))
 
 
 @transaction.atomic
@@ -93,7 +93,7 @@ def _request(pk: int, kind: str, options: dict[str, Any], actor: Actor, now: dat
 def claim_run(pk: int, *, owner: str, now: datetime) -> Run | None:
     """Take a queued run whose time has come; None where it has not, or its session has another one running."""
     try:
-        return retry.write(lambda: _claim(pk, owner, now))
+        return db_retry.write(lambda: _claim(pk, owner, now))
     except IntegrityError:  # another run of the session started at this very moment
         return None
 
@@ -124,7 +124,7 @@ def renew_lease(run: Run, *, stage: str = "", steps_done: int = 0, steps_total: 
     values: dict[str, Any] = {"lease_expires_at": Now() + lease}
     if stage:
         values |= {"stage": stage, "steps_done": steps_done, "steps_total": steps_total}
-    if not retry.write(lambda: _mine(run).update(**values)):
+    if not db_retry.write(lambda: _mine(run).update(**values)):
         raise LeaseLost(gettext("The run was cancelled or taken over."))
 
 
@@ -161,7 +161,7 @@ def fail_run(run: Run, error: MemoryHubError, *, now: datetime, is_passing: bool
     A run asked for at a command's prompt isn't tried again: whoever asked sees the error. Does nothing when the
     lease was lost: whoever has it now decides.
     """
-    retry.write(lambda: _fail(run, error, now, is_passing))
+    db_retry.write(lambda: _fail(run, error, now, is_passing))
 
 
 @transaction.atomic
@@ -260,7 +260,7 @@ def _move(
         _tell(found, actor, action, words, now)
         return found
 
-    return retry.write(move)
+    return db_retry.write(move)
 
 
 def free_stuck_runs(now: datetime) -> list[Run]:
@@ -268,7 +268,7 @@ def free_stuck_runs(now: datetime) -> list[Run]:
 
     A run that outlived many workers is parked instead: it may be what kills them.
     """
-    return [run for run in _stuck() if retry.write(lambda run=run: _free(run, now))]  # type: ignore[misc]
+    return [run for run in _stuck() if db_retry.write(lambda run=run: _free(run, now))]  # type: ignore[misc]
 
 
 def _stuck() -> list[Run]:

@@ -22,7 +22,7 @@ def find_source(workspace: Workspace, path: str) -> SourceFile | None:
     return SourceFile.objects.filter(workspace=workspace, path_hash=path_hash(path)).first()
 
 
-def note_source(
+def record_source(
     workspace: Workspace, read: FileRead, source: SourceFile | None, problems: Collection[Problem], now: datetime
 ) -> SourceFile:
     """Remember a file as this import saw it. Facts of an unreadable file stay as they were."""

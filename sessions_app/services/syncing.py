@@ -72,7 +72,7 @@ def request_sync(workspace: Workspace, *, actor: Actor, now: datetime) -> SyncSt
     return state
 
 
-def note_success(workspace: Workspace, outcome: Outcome, *, started_at: datetime, now: datetime) -> None:
+def record_success(workspace: Workspace, outcome: Outcome, *, started_at: datetime, now: datetime) -> None:
     """Note a sync that came to its end. One that changed nothing, soon after another, is not worth a row."""
     state = SyncState.objects.filter(workspace=workspace).first() or SyncState(workspace=workspace)
     same = (state.unwritten, state.knowledge_mark) == (dict(outcome.unwritten), outcome.knowledge_mark)
@@ -91,7 +91,7 @@ def note_success(workspace: Workspace, outcome: Outcome, *, started_at: datetime
     state.save()
 
 
-def note_failure(workspace: Workspace, error: MemoryHubError, *, started_at: datetime, now: datetime) -> None:
+def record_failure(workspace: Workspace, error: MemoryHubError, *, started_at: datetime, now: datetime) -> None:
     """Note a sync that failed; the same failure again, soon after, is not worth a row."""
     state = SyncState.objects.filter(workspace=workspace).first() or SyncState(workspace=workspace)
     is_known = state.error_code == error.code and state.failed_at is not None

@@ -48,7 +48,7 @@ def midnight_after(now: datetime) -> datetime:
     return now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
 
 
-def note_cost(run: Run, messages: list[dict[str, str]], reply: Reply | ToolReply, text: str) -> None:
+def record_cost(run: Run, messages: list[dict[str, str]], reply: Reply | ToolReply, text: str) -> None:
     """Add to a run what one reply took: the server's counts, estimated where it gives none."""
     run.model = reply.model
     run.prompt_tokens += reply.prompt_tokens or sum(count_tokens(message["content"]) for message in messages)

@@ -13,15 +13,15 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.folder import Folder, FolderMissing
+from memoryhub.lib.import_counts import Tally
 from memoryhub.lib.layouts import agterm, grip, nanobot
 from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
 from memoryhub.lib.layouts.write import LAYOUTS, write_session
-from memoryhub.lib.tally import Tally
+from memoryhub.lib.safe_folder import Folder, FolderMissing
 from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.export import session_record
-from sessions_app.services.importing import take_session
+from sessions_app.services.importing import import_conversation
 
 
 class UnknownSessionFile(MemoryHubError):
@@ -87,7 +87,7 @@ def import_session(workspace: Workspace, path: Path, *, actor: Actor, now: datet
     if not records:
         raise UnknownSessionFile(_no_session_in(path.name, read.problems))
     for item in records:
-        taken, _ = take_session(workspace=workspace, record=item, path="", now=now, dry_run=False)
+        taken, _ = import_conversation(workspace=workspace, record=item, path="", now=now, dry_run=False)
         tally.include(taken)
         text = f"{item.key}: imported from a file"
         detail = {"added": dict(+tally.added), "file": path.name}

@@ -15,7 +15,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.outbound import check_url, open_client
+from memoryhub.lib.safe_http import check_url, open_client
 from sessions_app.models import AuditRecord, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.audit import EVENTS, Actor, record
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import transaction
 
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, record
 
@@ -25,7 +25,7 @@ def request_workspace_run(
 
     ``not_before``: when it may start, by default now; one that waits starts at the earlier of its times.
     """
-    return retry.write(lambda: _request(workspace.pk, kind, options, actor, now, not_before or now))
+    return db_retry.write(lambda: _request(workspace.pk, kind, options, actor, now, not_before or now))
 
 
 @transaction.atomic

@@ -10,7 +10,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
+from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record
 

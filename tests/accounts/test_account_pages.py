@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.accounts import middleware as sign_ins
-from memoryhub.accounts.sign_ins import forget_ended, note_seen
+from memoryhub.accounts import middleware
+from memoryhub.accounts.sign_ins import forget_ended, record_visit
 from memoryhub.accounts.user_agents import browser_words
 from memoryhub.models import Invitation, SignIn
 from sessions_app.models import AuditRecord
@@ -35,7 +35,7 @@ SAFARI = (
 
 @pytest.fixture
 def vera(db, monkeypatch) -> User:
-    monkeypatch.setattr(sign_ins, "note_seen", note_seen)
+    monkeypatch.setattr(middleware, "record_visit", record_visit)
     return User.objects.create_user("vera", password=PASSWORD)
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memoryhub.accounts.people import LastOperator, remove_operator
 from memoryhub.agents.tokens import issue_token
-from memoryhub.management.listening import address_for_links, listening_at
+from memoryhub.management.serve_address import address_for_links, listening_at
 from memoryhub.models import Invitation
 from sessions_app.models import AuditRecord, Membership
 from sessions_app.services.audit import Actor

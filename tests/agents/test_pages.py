@@ -18,7 +18,7 @@ from memoryhub.agents.tokens import authenticate, issue_token, revoke_token
 from memoryhub.agents.views import KINDS
 from memoryhub.models import ApiToken
 from sessions_app.models import AuditRecord, Membership
-from sessions_app.services.accesses import note_access, seen_rows
+from sessions_app.services.access_log import log_access, seen_rows
 from sessions_app.services.audit import Actor
 from tests.hub import NOW, PERSON
 from tests.markup import live_markup
@@ -132,7 +132,7 @@ def test_the_list_says_how_each_stands(workspace, operator):
     revoked, _ = issue(workspace, "gone")
     revoke_token(revoked, actor=PERSON, now=timezone.now())
     issue(workspace, "over", now=NOW, expires_at=NOW + timedelta(days=1))
-    note_access(
+    log_access(
         workspace, "knowledge.read", seen_rows("knowledge", [1]), actor=PERSON, via="rest",
         now=timezone.now(), token=living,
     )  # fmt: skip
@@ -192,7 +192,7 @@ def test_the_guide_waits_until_the_token_calls(workspace, viewer_client):
 
     assert viewer_client.get(url("first-call"), asked).status_code == 204
     authenticate(text, via="rest", now=timezone.now())
-    note_access(
+    log_access(
         workspace, "context.read", seen_rows("summaries", [1, 2]), actor=PERSON, via="rest",
         now=timezone.now() + timedelta(seconds=1), token=token,
     )  # fmt: skip

@@ -23,11 +23,11 @@ from memoryhub.agents.tokens import (
     revoke_token,
     spend_call,
 )
+from memoryhub.forgetting.erasure import Wish, plan_forget
 from memoryhub.forgetting.forget import forget
-from memoryhub.forgetting.rows import Wish, plan_forget
 from memoryhub.models import AccessRecord, ApiToken, IdempotentCall
 from sessions_app.models import AuditRecord, Workspace
-from sessions_app.services.accesses import note_access, seen_rows
+from sessions_app.services.access_log import log_access, seen_rows
 from sessions_app.services.audit import Actor
 from tests.hub import NOW, PERSON
 
@@ -195,7 +195,7 @@ def test_forgetting_a_person_renames_their_tokens_which_stay_good(workspace):
     IdempotentCall.objects.create(
         token=token, idempotency_key="k", request_hash="x", status=200, answer={"text": "Zebra waits"}
     )
-    note_access(workspace, "a.b", seen_rows("knowledge", [1]), actor=Actor("agent", token.name), via="rest", now=NOW)
+    log_access(workspace, "a.b", seen_rows("knowledge", [1]), actor=Actor("agent", token.name), via="rest", now=NOW)
     wish = Wish("person", ("Zebra",))
 
     forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="", actor=PERSON, now=NOW)

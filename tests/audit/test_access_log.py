@@ -23,7 +23,7 @@ from knowledge_app.services.rows.observations import Said, store
 from memoryhub.audit.access_log import ACTIONS
 from memoryhub.models import AccessRecord
 from sessions_app.models import Entry, Run
-from sessions_app.services.accesses import Seen, note_access, seen_entries, seen_rows
+from sessions_app.services.access_log import Seen, log_access, seen_entries, seen_rows
 from tests.hub import AGENT, NOW, PERSON, add, open_at, turn
 from tests.markup import live_markup
 
@@ -36,7 +36,7 @@ def url(name: str, *args: object) -> str:
 
 
 def note(workspace, seen, *, action="knowledge.read", actor=AGENT, via="rest", now=NOW):
-    note_access(workspace, action, seen, actor=actor, via=via, now=now)
+    log_access(workspace, action, seen, actor=actor, via=via, now=now)
 
 
 def rows_seen() -> list[tuple[str, str, int, int, int]]:

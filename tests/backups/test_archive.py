@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from memoryhub.backups import encryption as sealed
+from memoryhub.backups import encryption
 from memoryhub.backups.archive import (
     BadBackup,
     Content,
@@ -27,7 +27,7 @@ KEY = "a calm sea at dawn"
 
 @pytest.fixture(autouse=True)
 def _quick_scrypt(monkeypatch):
-    monkeypatch.setitem(sealed.SCRYPT, "n", 16)
+    monkeypatch.setitem(encryption.SCRYPT, "n", 16)
 
 
 @pytest.fixture
@@ -124,17 +124,17 @@ def test_a_cut_file_is_refused(left, key, tmp_path, manifest, database):
 
 def test_sealed_chunks_can_be_neither_dropped_nor_moved():
     out = io.BytesIO()
-    with sealed.SealingWriter(out, KEY, {}) as sealing:
-        sealing.write(b"a" * sealed.CHUNK * 3 + b"end")
+    with encryption.SealingWriter(out, KEY, {}) as sealing:
+        sealing.write(b"a" * encryption.CHUNK * 3 + b"end")
     whole = out.getvalue()
-    size = sealed.CHUNK + sealed.TAG
-    start = len(whole) - 3 * size - len(b"end") - sealed.TAG
+    size = encryption.CHUNK + encryption.TAG
+    start = len(whole) - 3 * size - len(b"end") - encryption.TAG
     head, chunks = whole[:start], [whole[start + n * size : start + (n + 1) * size] for n in range(4)]
 
     for wrong in ([0, 2, 3], [1, 0, 2, 3], [0, 1, 2], [0, 1, 2, 3, 3]):
         stream = io.BytesIO(head + b"".join(chunks[number] for number in wrong))
-        with pytest.raises(sealed.Unsealable):
-            io.BufferedReader(sealed.UnsealingReader(stream, KEY)).read()
+        with pytest.raises(encryption.Unsealable):
+            io.BufferedReader(encryption.UnsealingReader(stream, KEY)).read()
 
 
 def test_another_key_or_none_is_refused_in_words(tmp_path, manifest, database):

@@ -17,13 +17,13 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test import override_settings
 
-from memoryhub.backups import encryption as sealed
-from memoryhub.backups import folder, making, postgres, restoring, sqlite
+from memoryhub.backups import create, encryption, folder, postgres, sqlite
+from memoryhub.backups import restore as restoring
 from memoryhub.backups.archive import BadBackup, content_of, unpack_backup, write_backup_file
+from memoryhub.backups.create import make_backup, only_backup
 from memoryhub.backups.errors import BackupFailed, BackupUnderWay, HubRuns, RestoreRefused
-from memoryhub.backups.making import make_backup, only_backup
-from memoryhub.backups.restoring import Restored, holds_rows, restore_backup
-from memoryhub.backups.running import alone_with_database, using_database
+from memoryhub.backups.in_use_lock import alone_with_database, using_database
+from memoryhub.backups.restore import Restored, holds_rows, restore_backup
 from memoryhub.conversations.appending import record_entries
 from memoryhub.integrity import Broken, CheckResult
 from memoryhub.lib.errors import MemoryHubError
@@ -44,7 +44,7 @@ KEY = "a calm sea at dawn"
 @pytest.fixture(autouse=True)
 def home(settings, tmp_path, monkeypatch):
     """A hub's home and its secret key, and a key derivation that takes no time."""
-    monkeypatch.setitem(sealed.SCRYPT, "n", 16)
+    monkeypatch.setitem(encryption.SCRYPT, "n", 16)
     settings.MEMORYHUB_HOME = home = tmp_path / "home"
     settings.MEMORYHUB_BACKUP_DIR = home / "backups"
     home.mkdir()
@@ -62,7 +62,7 @@ def source(django_db_setup, django_db_blocker, tmp_path_factory):
         override_settings(MEMORYHUB_HOME=home, MEMORYHUB_BACKUP_KEY=KEY),
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setitem(sealed.SCRYPT, "n", 16)
+        patch.setitem(encryption.SCRYPT, "n", 16)
         made = make_backup(home, database=connection, clock=lambda: NOW)
         connection.close()
     return made
@@ -115,7 +115,7 @@ def test_a_backup_says_what_it_is_and_leaves_nothing_beside_it(home, tmp_path):
 def test_a_second_backup_in_the_same_second_gets_a_name_of_its_own(tmp_path, monkeypatch):
     (tmp_path / "memoryhub-20260401T120000Z.tar.gz").touch()
 
-    assert making._free_place(tmp_path, NOW, is_sealed=False).name == "memoryhub-20260401T120000Z-2.tar.gz"
+    assert create._free_place(tmp_path, NOW, is_sealed=False).name == "memoryhub-20260401T120000Z-2.tar.gz"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -194,7 +194,7 @@ def one_table(elsewhere):
 
 def go_wrong(monkeypatch):
     """Let the next restore go wrong once the backup is, or should be, in its place."""
-    put, run = sqlite.put_in_place, postgres._run
+    put, run = sqlite.replace_database, postgres._run
 
     def put_and_spoil(new, file, aside):
         there_was = put(new, file, aside)
@@ -272,7 +272,7 @@ def test_a_crash_leaves_no_log_that_would_be_read_into_the_restored_file(tmp_pat
     for path, text in ((file, "old"), (new, "new"), (Path(f"{file}-wal"), "log")):
         path.write_text(text)
 
-    assert sqlite.put_in_place(new, file, aside)
+    assert sqlite.replace_database(new, file, aside)
 
     assert (file.read_text(), aside.read_text(), Path(f"{aside}-wal").read_text()) == ("new", "old", "log")
     assert not Path(f"{file}-wal").exists()
@@ -370,7 +370,7 @@ def test_without_its_key_nothing_is_restored(key, source, elsewhere, settings):
 def test_rows_that_changed_inside_are_refused(source, elsewhere, settings, tmp_path):
     settings.MEMORYHUB_BACKUP_KEY = KEY
     tables = source.manifest.tables | {"auth_user": replace(source.manifest.tables["auth_user"], size=7)}
-    wrong = changed(source, tmp_path, {"tables": tables, "digest": making.digest_of(tables)})
+    wrong = changed(source, tmp_path, {"tables": tables, "digest": create.digest_of(tables)})
 
     with pytest.raises((BadBackup, RestoreRefused), match="rows"):
         restore(wrong, elsewhere)
@@ -424,7 +424,7 @@ def test_a_backup_that_reads_back_wrong_gets_no_name(monkeypatch, tmp_path):
         out.seek(-2_000, 2)
         out.write(b"spoilt")
 
-    monkeypatch.setattr(making, "write_backup_file", spoil)
+    monkeypatch.setattr(create, "write_backup_file", spoil)
 
     with pytest.raises(BackupFailed, match="fails its check"):
         back_up(tmp_path / "out")
@@ -449,20 +449,20 @@ def test_the_password_stands_in_the_environment_alone():
 
 
 def test_a_backup_cancelled_while_it_copies_leaves_nothing_and_the_schedule_waits(monkeypatch, settings, home):
-    real_copy = making._copy
+    real_copy = create._copy
 
     def copy(*arguments):
         copied = real_copy(*arguments)
         folder.cancel_backup(actor=PERSON, now=NOW)
         return copied
 
-    monkeypatch.setattr(making, "_copy", copy)
+    monkeypatch.setattr(create, "_copy", copy)
     settings.MEMORYHUB_BACKUP_HOURS = 24.0
     folder.change_state(watched_since="2020-01-01T00:00:00+00:00")
 
     assert folder.make_kept_backup(actor=folder.SCHEDULE, clock=lambda: NOW, only_if_due=True) is None
 
-    assert not [*folder.backup_folder().glob("*memoryhub*"), *home.glob(f"{making.WORK}*")]
+    assert not [*folder.backup_folder().glob("*memoryhub*"), *home.glob(f"{create.WORK}*")]
     assert AuditRecord.objects.get().action == "backup.cancelled"
     assert folder.step_under_way(NOW) == ""
     assert not folder.is_due(NOW)
@@ -470,7 +470,7 @@ def test_a_backup_cancelled_while_it_copies_leaves_nothing_and_the_schedule_wait
 
 
 def test_one_backup_at_a_time(monkeypatch):
-    monkeypatch.setattr(making, "PATIENCE", 0.05)
+    monkeypatch.setattr(create, "PATIENCE", 0.05)
 
     with only_backup(), pytest.raises(BackupUnderWay):
         folder.make_kept_backup(actor=PERSON, clock=lambda: NOW)
@@ -480,10 +480,10 @@ def fake_backups(monkeypatch):
     """Let backups be made without a database, quickly."""
 
     def make(place, *, clock, **_options):
-        file = place / f"memoryhub-{clock():{making.STAMP}}.tar.gz"
+        file = place / f"memoryhub-{clock():{create.STAMP}}.tar.gz"
         file.write_bytes(b"")
         manifest = type("Manifest", (), {"rows": 3, "digest": ""})
-        return making.Made(file, manifest, is_sealed=False, size=0)
+        return create.Made(file, manifest, is_sealed=False, size=0)
 
     monkeypatch.setattr(folder, "make_backup", make)
 
@@ -569,7 +569,7 @@ def test_a_loop_makes_what_is_due_and_goes_on_after_a_failure(monkeypatch, setti
 
 
 def test_what_a_killed_backup_left_goes_with_the_next(home, tmp_path):
-    left = home / f"{making.WORK}killed"
+    left = home / f"{create.WORK}killed"
     left.mkdir()
     (left / "database.sqlite3").touch()
 

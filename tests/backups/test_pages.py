@@ -6,13 +6,13 @@ from django.conf import settings as hub
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.backups import folder, making
+from memoryhub.backups import create, folder
 from memoryhub.backups.errors import BackupFailed
 from memoryhub.backups.tasks import back_up
 from sessions_app.models import AuditRecord
-from tests.backups import test_backups as test_backup
+from tests.backups import test_backups
 
-pytestmark = [pytest.mark.django_db, *test_backup.pytestmark[1:]]
+pytestmark = [pytest.mark.django_db, *test_backups.pytestmark[1:]]
 URL = "/backups/"
 
 
@@ -143,7 +143,7 @@ def test_what_another_backup_overtakes_is_done_all_the_same(admin_client, django
 
 
 def test_what_is_being_read_back_is_not_cancelled(admin_client):
-    with making.only_backup():
+    with create.only_backup():
         for step, is_offered in (("packing", True), ("checking", False)):
             folder.change_state(step=step)
             for page in ("/work/", URL):

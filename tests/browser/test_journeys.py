@@ -13,7 +13,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from knowledge_app.models import MemoryDocument
-from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.documents.outside_edits import import_document
 from memoryhub.demo import write_demo
 from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.runs.executing import execute
@@ -184,7 +184,7 @@ FACTS = [f"fact {word} of the team" for word in ("one", "two", "three", "four", 
 def take_memory(workspace: Workspace, *facts: str) -> None:
     content = "# Team\n\n" + "\n".join(f"- {fact}" for fact in facts) + "\n"
     record = DocumentRecord("MEMORY.md", content)
-    take_document(workspace=workspace, record=record, path="MEMORY.md", now=timezone.now(), dry_run=False)
+    import_document(workspace=workspace, record=record, path="MEMORY.md", now=timezone.now(), dry_run=False)
 
 
 def test_memory_is_edited_merged_shown_in_conflict_and_restored(page: Page):

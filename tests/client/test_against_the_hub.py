@@ -15,7 +15,7 @@ from django.db import close_old_connections
 from django.utils import timezone
 
 from memoryhub.agents.tokens import issue_token
-from memoryhub.api import answers
+from memoryhub.api import responses
 from memoryhub.client import (
     AsyncMemoryHub,
     BadRequest,
@@ -132,26 +132,26 @@ def test_sessions_and_runs_over_the_client(call):
 @pytest.mark.parametrize(
     ("ours", "theirs"),
     [
-        (results.Me, answers.Me),
-        (results.Session, answers.SessionAnswer),
-        (results.Figures, answers.Figures),
-        (results.Entry, answers.EntryAnswer),
-        (results.Appended, answers.AppendedAnswer),
-        (results.Context, answers.ContextAnswer),
-        (results.Imported, answers.ImportAnswer),
-        (results.Run, answers.RunAnswer),
-        (results.Revision, answers.RevisionAnswer),
-        (results.Document, answers.DocumentAnswer),
-        (results.Proposal, answers.ProposalAnswer),
-        (results.Written, answers.WriteAnswer),
-        (results.HistoryEntry, answers.HistoryAnswer),
-        (results.KnowledgeEntry, answers.KnowledgeAnswer),
-        (results.Observation, answers.ObservationAnswer),
-        (results.Remembered, answers.RememberedAnswer),
-        (results.Recalled, answers.RecallAnswer),
-        (results.Value, answers.ValueAnswer),
-        (results.Found, answers.SearchAnswer),
-        (results.Result, answers.SearchResult),
+        (results.Me, responses.Me),
+        (results.Session, responses.SessionAnswer),
+        (results.Figures, responses.Figures),
+        (results.Entry, responses.EntryAnswer),
+        (results.Appended, responses.AppendedAnswer),
+        (results.Context, responses.ContextAnswer),
+        (results.Imported, responses.ImportAnswer),
+        (results.Run, responses.RunAnswer),
+        (results.Revision, responses.RevisionAnswer),
+        (results.Document, responses.DocumentAnswer),
+        (results.Proposal, responses.ProposalAnswer),
+        (results.Written, responses.WriteAnswer),
+        (results.HistoryEntry, responses.HistoryAnswer),
+        (results.KnowledgeEntry, responses.KnowledgeAnswer),
+        (results.Observation, responses.ObservationAnswer),
+        (results.Remembered, responses.RememberedAnswer),
+        (results.Recalled, responses.RecallAnswer),
+        (results.Value, responses.ValueAnswer),
+        (results.Found, responses.SearchAnswer),
+        (results.Result, responses.SearchResult),
     ],
 )
 def test_the_types_of_the_client_name_the_fields_of_the_hub(ours, theirs):

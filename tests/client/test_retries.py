@@ -10,7 +10,7 @@ import pytest
 from werkzeug import Response
 
 from memoryhub.client import AsyncMemoryHub, Conflict, HubUnavailable, MemoryHub, TooManyCalls
-from memoryhub.client.sending import Patience, plan_pause, retry_after
+from memoryhub.client.transport import Patience, plan_pause, retry_after
 from tests.client.conftest import TOKEN, nap
 
 NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)

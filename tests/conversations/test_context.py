@@ -2,7 +2,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.documents.outside_edits import import_document
 from memoryhub.conversations.context import build_context, context_text
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Session, Workspace
@@ -17,7 +17,7 @@ def contents(session: Session, **limits: int) -> list[str]:
 
 def remember(workspace: Workspace, content: str) -> None:
     record = DocumentRecord("MEMORY.md", content)
-    take_document(workspace=workspace, record=record, path="memory/MEMORY.md", now=NOW, dry_run=False)
+    import_document(workspace=workspace, record=record, path="memory/MEMORY.md", now=NOW, dry_run=False)
 
 
 def test_documents_come_first_then_summaries_then_entries(workspace):

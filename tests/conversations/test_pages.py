@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
 from sessions_app.models import Entry, Session, Workspace
-from sessions_app.services.importing import take_session
+from sessions_app.services.importing import import_conversation
 from tests.records import entry_record, session_record
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ NOW = datetime(2026, 4, 1, tzinfo=UTC)
 
 
 def take(workspace: Workspace, record: SessionRecord, path: str = "file") -> Session:
-    take_session(workspace=workspace, record=record, path=path, now=NOW, dry_run=False)
+    import_conversation(workspace=workspace, record=record, path=path, now=NOW, dry_run=False)
     return Session.objects.get(workspace=workspace, key=record.key)
 
 

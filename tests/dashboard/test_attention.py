@@ -9,9 +9,9 @@ from django.utils import timezone
 
 from knowledge_app.models import Concern, HeldChange, MemoryDocument
 from knowledge_app.services.documents.outside_edits import SYNC
-from memoryhub.dashboard.attention import needs_of
-from memoryhub.dashboard.items import Need
-from memoryhub.dashboard.scope import reach_of, whole_reach
+from memoryhub.dashboard.attention import attention_items
+from memoryhub.dashboard.attention_items import AttentionItem
+from memoryhub.dashboard.scope import role_scope, whole_reach
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import uploads
 from sessions_app.models import (
@@ -90,8 +90,8 @@ def told(hook: Webhook, status: str, gave_up_at: Any = NOW) -> None:
     WebhookDelivery.objects.update_or_create(webhook=hook, record=event, defaults=facts)
 
 
-def needs() -> list[Need]:
-    return needs_of(whole_reach(), now=NOW)
+def needs() -> list[AttentionItem]:
+    return attention_items(whole_reach(), now=NOW)
 
 
 def kinds() -> list[str]:
@@ -242,7 +242,7 @@ def test_only_the_latest_import_counts_and_only_what_wants_a_look(workspace):
 
 def test_an_import_that_failed_before_there_was_a_workspace_is_the_hubs(workspace):
     report = imported(None, status="failed", error="There is no such folder.")
-    ours = needs_of(whole_reach().within(workspace), now=NOW)
+    ours = attention_items(whole_reach().within(workspace), now=NOW)
 
     assert [need.url for need in needs()] == [f"/imports/{report.pk}/"]
     assert ours == []
@@ -280,7 +280,7 @@ def test_a_failed_rebuild_of_the_whole_hub_is_its_operators(workspace):
     failed = end_job(None, "failed", kind="rebuild")
 
     assert [need.url for need in needs()] == [f"/work/{failed.pk}/"]
-    assert needs_of(whole_reach().within(workspace), now=NOW) == []
+    assert attention_items(whole_reach().within(workspace), now=NOW) == []
     end_job(None, "done", kind="rebuild")
     assert kinds() == []
 
@@ -316,7 +316,7 @@ def test_people_are_told_of_what_they_may_act_on(workspace, role, expected):
     Workspace.objects.filter(pk=workspace.pk).update(path="/agent", unavailable_since=NOW)
     hold(Workspace.objects.create(slug="other", name="Other"))
 
-    assert [need.kind for need in needs_of(reach_of(user), now=NOW)] == expected
+    assert [need.kind for need in attention_items(role_scope(user), now=NOW)] == expected
 
 
 def test_the_command_lists_the_same(workspace, command, capsys):

@@ -8,10 +8,10 @@ from knowledge_app.models import HeldChange, HistoryEntry, KnowledgeEntry, Memor
 from knowledge_app.services.documents.origins import line_origins
 from memoryhub.demo import write_demo
 from memoryhub.integrity import check_memory
-from memoryhub.lib.folder import Folder
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import read_folder
 from memoryhub.lib.layouts.records import SessionRecord
+from memoryhub.lib.safe_folder import Folder
 from sessions_app.models import Entry, Session, Summary, Workspace
 
 TODAY = date(2026, 3, 20)

@@ -16,7 +16,7 @@ from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import Said, store
-from memoryhub.forgetting.rows import Wish, apply_forget, plan_forget
+from memoryhub.forgetting.erasure import Wish, apply_forget, plan_forget
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.sync.importing import import_workspace

@@ -26,12 +26,12 @@ from knowledge_app.models import (
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.exporting import key_values_file, knowledge_file
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import Said, store
-from knowledge_app.services.rows.to_files import key_values_file, knowledge_file
-from memoryhub.forgetting import rules as forget_rules
-from memoryhub.forgetting.rows import ForgetChanged, NothingToForget, Wish, apply_forget, lift, plan_forget
+from memoryhub.forgetting import rules
+from memoryhub.forgetting.erasure import ForgetChanged, NothingToForget, Wish, apply_forget, lift, plan_forget
 from memoryhub.integrity import check_memory
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, DeletedSession, Entry, Session, Workspace
@@ -85,11 +85,11 @@ def plant(workspace: Workspace, text: str) -> Session:
 def fill_the_rest(workspace, session, text):
     """One more row in each table that has none yet, and the text in every column that is free to hold it."""
     with open_guard("planting"):
-        for model in forget_rules._models():
-            if any(forget_rules._columns(model)) and not model._base_manager.exists():
+        for model in rules._models():
+            if any(rules._columns(model)) and not model._base_manager.exists():
                 make(model, workspace, session)
-        for model in forget_rules._models():
-            texts, raws = forget_rules._columns(model)
+        for model in rules._models():
+            texts, raws = rules._columns(model)
             row = model._base_manager.order_by("-pk").first()
             if row is None:
                 continue
@@ -162,9 +162,9 @@ def test_every_table_with_text_is_walked():
         "sessions_app.Webhook",  # an address
         "knowledge_app.HygieneScore",  # figures
     }
-    own = {model._meta.label for label in forget_rules.APPS for model in apps.get_app_config(label).get_models()}
+    own = {model._meta.label for label in rules.APPS for model in apps.get_app_config(label).get_models()}
 
-    assert own - {model._meta.label for model in forget_rules._models()} == without
+    assert own - {model._meta.label for model in rules._models()} == without
 
 
 @pytest.mark.parametrize("kind", ["phrase", "person"])

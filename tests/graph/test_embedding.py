@@ -10,12 +10,12 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from knowledge_app.models import KnowledgeEntry, Observation, SemanticGraph, Term, TermRelation
-from memoryhub.graph import embedding_run as embedding
+from memoryhub.graph import embedding_run
+from memoryhub.graph.building import store_batch
 from memoryhub.graph.embedding_run import outlook, request_embedding, request_if_due, request_where_due
 from memoryhub.graph.export import graph_document
-from memoryhub.graph.graph import expand, take_graph
 from memoryhub.graph.nearest import MOST
-from memoryhub.graph.terms import store_batch
+from memoryhub.graph.neighbours import expand, import_graph
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from memoryhub.lib.llm import ModelNotSet, ModelRefused
 from memoryhub.runs.executing import execute
@@ -110,8 +110,10 @@ def test_where_nothing_is_missing_nobody_is_asked(workspace, embedder):
 def test_words_go_in_batches_with_progress(workspace, embedder, monkeypatch):
     observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(130)))
     told = []
-    renew = embedding.renew_lease
-    monkeypatch.setattr(embedding, "renew_lease", lambda run, **values: (told.append(values), renew(run, **values)))
+    renew = embedding_run.renew_lease
+    monkeypatch.setattr(
+        embedding_run, "renew_lease", lambda run, **values: (told.append(values), renew(run, **values))
+    )
 
     run_embedding(workspace)
 
@@ -123,10 +125,10 @@ def test_nothing_waits_inside_a_transaction_for_the_provider(workspace, embedder
     from django.db import connection
 
     depths = []
-    ask = embedding.embed
+    ask = embedding_run.embed
     depth = len(connection.savepoint_ids)
     monkeypatch.setattr(
-        embedding, "embed", lambda *args: (depths.append(len(connection.savepoint_ids) - depth), ask(*args))[1]
+        embedding_run, "embed", lambda *args: (depths.append(len(connection.savepoint_ids) - depth), ask(*args))[1]
     )
     observe(workspace, *TEXTS)
 
@@ -330,7 +332,7 @@ def test_a_file_of_another_model_is_built_anew_and_then_brings_only_words(worksp
     def take(*terms: TermRecord) -> None:
         graph = GraphRecord("test", "hash", "", 2, None, "2026", list(terms))
         has_own = embedding_settings_for(workspace) is not None
-        take_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False, has_own=has_own)
+        import_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False, has_own=has_own)
 
     take(TermRecord("database", [1.0, 0.0], ["schema"]), TermRecord("schema", [1.0, 0.0], []))
     execute(request_if_due(workspace, timezone.now()).pk, now=timezone.now)
@@ -351,7 +353,7 @@ def test_a_files_own_relations_are_kept_by_a_graph_of_the_same_model(workspace, 
     first, second, third = [1.0] + [0.0] * 63, [0.9, 0.1] + [0.0] * 62, [0.0] * 63 + [1.0]
     terms = [TermRecord("aaa", first, ["bbb", "ccc"]), TermRecord("bbb", second, []), TermRecord("ccc", third, [])]
     graph = GraphRecord("ollama", "tiny", "", 64, None, "2026", terms)
-    take_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False)
+    import_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False)
 
     observe(workspace, "database")
     run_embedding(workspace)
@@ -460,7 +462,7 @@ def test_a_run_that_was_cancelled_keeps_nothing_of_the_reply(workspace, embedder
         return store_batch(*_args)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(embedding, "store_batch", cancel)
+        patch.setattr(embedding_run, "store_batch", cancel)
         execute(run.pk, now=timezone.now)
 
     assert Run.objects.get().status == "cancelled"

@@ -6,7 +6,7 @@ import pytest
 
 from knowledge_app.models import SemanticGraph, Term, TermRelation
 from memoryhub.graph.export import graph_document, graph_parts
-from memoryhub.graph.graph import take_graph
+from memoryhub.graph.neighbours import import_graph
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Workspace
@@ -33,7 +33,7 @@ def test_grids_own_graph_comes_back_byte_for_byte():
 def take(workspace, *terms: TermRecord, **values) -> None:
     graph = GraphRecord(**{"provider": "p", "model": "m", "base_url": "", "dimensions": 2, "built_at": None,
                            "built_at_text": "once", "terms": list(terms)} | values)  # fmt: skip
-    take_graph(workspace=workspace, graph=graph, **FILE)
+    import_graph(workspace=workspace, graph=graph, **FILE)
 
 
 def test_unknown_fields_come_back(workspace):

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from knowledge_app.models import Term, TermRelation
-from memoryhub.graph.graph import expand, related, take_graph
+from memoryhub.graph.neighbours import expand, import_graph, related
 from memoryhub.graph.relations import RelationNotFitting, TermNotFound, decide, find_term
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from sessions_app.models import AuditRecord, Workspace
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 def take(workspace, *terms: TermRecord) -> None:
     graph = GraphRecord("p", "m", "", 2, None, "once", list(terms))
-    take_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False)
+    import_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False)
 
 
 def relate(workspace, word: str, **cosines: float | None) -> None:

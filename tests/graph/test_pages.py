@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import KnowledgeEntry, Observation, Term, TermRelation
-from memoryhub.graph.graph import take_graph
+from memoryhub.graph.neighbours import import_graph
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Membership, Run, Workspace
@@ -43,7 +43,7 @@ def fast(workspace) -> Term:
         TermRecord("soon", [0.6, 0.8], []),
         TermRecord("owl", [0.0, 1.0], []),
     ]
-    take_graph(
+    import_graph(
         workspace=workspace,
         graph=GraphRecord("p", "m", "", 2, None, "once", terms),
         path="g",
@@ -255,7 +255,7 @@ def test_decisions_need_an_editor_a_relation_and_ones_own_workspace(name, fast, 
 def test_stored_text_is_inert_on_the_graphs_pages(workspace, editor):
     terms = [TermRecord(HOSTILE, [1.0, 0.0], ["b"]), TermRecord("b", [1.0, 0.1], [HOSTILE])]
     graph = GraphRecord(HOSTILE[:50], HOSTILE, HOSTILE, 2, None, HOSTILE, terms)
-    take_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False)
+    import_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False)
     Observation.objects.create(workspace=workspace, uid="o", category="finding", content=f"b {HOSTILE}")
     TermRelation.objects.filter(term__text="b").update(is_removed=True)
     pages = [url("terms"), *(url("term", pk) for pk in Term.objects.values_list("pk", flat=True))]
@@ -281,7 +281,7 @@ def test_pages_cost_the_same_for_few_and_many_neighbours(workspace, editor, sett
     for size in (10, 40):
         names = [f"w{place}" for place in range(size)]
         terms = [TermRecord(name, [1.0, 0.1], [other for other in names if other != name]) for name in names]
-        take_graph(
+        import_graph(
             workspace=workspace,
             graph=GraphRecord("p", "m", "", 2, None, "once", terms),
             path="g",

@@ -9,11 +9,10 @@ from django.utils import timezone
 
 from knowledge_app.models import CachedResponse, Concern, Fact, HygieneScore, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.documents.editing import save_text, start_document
-from memoryhub import worker as upkeep
-from memoryhub.hygiene import concerns
-from memoryhub.hygiene import scanning as hygiene
-from memoryhub.hygiene.concerns import WEIGHTS, score_of
-from memoryhub.hygiene.resolving import dismiss
+from memoryhub import worker
+from memoryhub.hygiene import findings, scanning
+from memoryhub.hygiene.findings import WEIGHTS, score_of
+from memoryhub.hygiene.resolution import dismiss
 from memoryhub.hygiene.scanning import request_due, request_scan
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Run, Workspace
@@ -235,8 +234,8 @@ def test_what_is_found_again_opens_again_and_stays_one(workspace):
 def test_what_a_person_settles_during_a_scan_stays_settled(workspace, monkeypatch):
     knowledge(workspace, f"use {TOKEN}")
     scan(workspace)
-    known = concerns.known_concerns(workspace)
-    monkeypatch.setattr(hygiene, "known_concerns", lambda _workspace: known)
+    known = findings.known_concerns(workspace)
+    monkeypatch.setattr(scanning, "known_concerns", lambda _workspace: known)
     Concern.objects.update(status="settled")
 
     scan(workspace)
@@ -245,7 +244,7 @@ def test_what_a_person_settles_during_a_scan_stays_settled(workspace, monkeypatc
 
 
 def test_of_a_kind_only_so_many_are_kept_and_a_scan_says_so(workspace, monkeypatch):
-    monkeypatch.setattr(concerns, "MAX_EACH", 3)
+    monkeypatch.setattr(findings, "MAX_EACH", 3)
     for number in range(5):
         knowledge(workspace, f"person {number}: p{number}@example.com", created_at=OLD if number > 3 else NOW)
 
@@ -298,8 +297,8 @@ def test_a_scan_that_waits_is_not_asked_for_twice(workspace):
 def test_a_cancelled_scan_writes_nothing(workspace, monkeypatch):
     knowledge(workspace, f"use {TOKEN}")
     run, _ = request_scan(workspace, **WHO)
-    pairs = hygiene.find_in_pairs
-    monkeypatch.setattr(hygiene, "find_in_pairs", lambda rows: (cancel_run(run, **WHO), pairs(rows))[1])
+    pairs = scanning.find_in_pairs
+    monkeypatch.setattr(scanning, "find_in_pairs", lambda rows: (cancel_run(run, **WHO), pairs(rows))[1])
 
     execute(run.pk, now=lambda: NOW)
 
@@ -310,7 +309,7 @@ def test_a_cancelled_scan_writes_nothing(workspace, monkeypatch):
 def test_a_scan_tells_how_far_it_is(workspace, monkeypatch):
     told = []
     monkeypatch.setattr("memoryhub.hygiene.rows.BATCH_ROWS", 2)
-    monkeypatch.setattr(hygiene, "renew_lease", lambda _run, **values: told.append(tuple(values.values())))
+    monkeypatch.setattr(scanning, "renew_lease", lambda _run, **values: told.append(tuple(values.values())))
     for number in range(3):
         knowledge(workspace, f"tea number{number}")
 
@@ -370,6 +369,6 @@ def test_no_second_scan_is_asked_for_while_one_waits_or_within_a_day(workspace):
 def test_a_sweep_asks_for_scans(workspace):
     Workspace.objects.update(created_at=timezone.now() - timedelta(days=2))
 
-    upkeep.sweep(timezone.now())
+    worker.sweep(timezone.now())
 
     assert Run.objects.get().kind == "scan"

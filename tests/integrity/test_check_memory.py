@@ -23,14 +23,14 @@ from knowledge_app.models import (
     RowVector,
     Term,
 )
-from knowledge_app.services.documents.history import take_history
-from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.documents.history import import_history
+from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import Said, store
-from memoryhub import integrity as check
-from memoryhub.graph.graph import take_graph
+from memoryhub import integrity
+from memoryhub.graph.neighbours import import_graph
 from memoryhub.integrity import CHECKS, check_memory, database
 from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import remove_sql
@@ -55,7 +55,7 @@ from sessions_app.models import (
     Summary,
     Workspace,
 )
-from sessions_app.services.importing import take_session
+from sessions_app.services.importing import import_conversation
 from sessions_app.services.sources import path_hash
 from tests.hub import PERSON, add, compress, open_at, talk, turn
 from tests.records import entry_record, session_record
@@ -73,10 +73,10 @@ def healthy(workspace: Workspace) -> Workspace:
     talk(session, 9, first=1)
     compress(session)
     entries = [HistoryRecord(word, "", file="HISTORY.md") for word in ("first", "second", "third")]
-    take_history(workspace=workspace, log=HistoryLog(entries), path="HISTORY.md", now=NOW, dry_run=False)
+    import_history(workspace=workspace, log=HistoryLog(entries), path="HISTORY.md", now=NOW, dry_run=False)
     for content in (FACTS, FACTS + "\n- one more", "\n".join(FACTS.split("\n")[:8])):
         record = DocumentRecord("MEMORY.md", content)
-        take_document(workspace=workspace, record=record, path="MEMORY.md", now=NOW, dry_run=False)
+        import_document(workspace=workspace, record=record, path="MEMORY.md", now=NOW, dry_run=False)
     curate(workspace)
     return workspace
 
@@ -89,14 +89,14 @@ def curate(workspace: Workspace) -> None:
     write_value(workspace, "password", "hunter2", **who)
     terms = [TermRecord("tea", [1.0, 0.0], ["hot"]), TermRecord("hot", [0.0, 1.0], ["tea"])]
     graph = GraphRecord("test", "m", "", 2, NOW, "", terms)
-    take_graph(workspace=workspace, graph=graph, path="semantic_graph.json", now=NOW, dry_run=False)
+    import_graph(workspace=workspace, graph=graph, path="semantic_graph.json", now=NOW, dry_run=False)
 
 
 def fill(workspace: Workspace, key: str) -> None:
     record = session_record("a", "b", "c", "d", key=key, pointer=2)
     record.entries[3] = entry_record("folded", minute=3, summary_source_id="s", source_id="e")
     record.summaries.append(SummaryRecord("s", "d was said", ["e"], token_count=2, original_token_count=9))
-    _, source = take_session(workspace=workspace, record=record, path=key, now=NOW, dry_run=False)
+    _, source = import_conversation(workspace=workspace, record=record, path=key, now=NOW, dry_run=False)
     assert source is not None
     source.path_hash, source.kind, source.status = path_hash(key), "session", "read"
     source.save()
@@ -273,7 +273,7 @@ def test_the_command_tells_good_from_bad_by_its_exit_status(healthy, capsys):
 
 
 def test_one_promise_lists_a_bounded_number_of_places(healthy, monkeypatch):
-    monkeypatch.setattr(check, "MAX_FINDINGS", 2)
+    monkeypatch.setattr(integrity, "MAX_FINDINGS", 2)
     for number in range(5):
         fill(healthy, f"cli:{number}")
     Session.objects.update(summary_tokens=77)

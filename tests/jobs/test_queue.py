@@ -15,18 +15,18 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from memoryhub import job_handlers as job_work
-from memoryhub.jobs import progress as job_progress
+from memoryhub import job_handlers
+from memoryhub.jobs import progress
 from memoryhub.jobs.downloads import discard_downloads, file_of, remove_old_downloads
 from memoryhub.jobs.heartbeat_files import at_work, lives, worker_lives, working
 from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import import_piece, job_piece, live_count
 from memoryhub.jobs.names import import_name
-from memoryhub.jobs.queue import JobNotFitting, cancel_job, do_next_job, execute_job, request_job, take_up_jobs
+from memoryhub.jobs.queue import JobNotFitting, cancel_job, do_next_job, execute_job, request_job, resume_jobs
+from memoryhub.lib.search.index_maintenance import faults
 from memoryhub.lib.search.operations import indexes
-from memoryhub.lib.search.upkeep import faults
 from memoryhub.models import Job
-from memoryhub.sync.import_requests import cancel_import, carry_out_import, run_import, take_up_imports
+from memoryhub.sync.import_requests import cancel_import, carry_out_import, resume_imports, run_import
 from sessions_app.models import AuditRecord, ImportReport, Run, Session, SourceFile, Summary, Workspace
 from tests.hub import PERSON, open_at, talk
 
@@ -45,7 +45,7 @@ time.sleep(60)
 @pytest.fixture(autouse=True)
 def home(settings, tmp_path, monkeypatch):
     settings.MEMORYHUB_HOME = tmp_path
-    monkeypatch.setattr(job_progress, "STEP_SECONDS", 0.0)  # every step is told, and listens
+    monkeypatch.setattr(progress, "STEP_SECONDS", 0.0)  # every step is told, and listens
     return tmp_path
 
 
@@ -72,7 +72,7 @@ def done(job: Job) -> Job:
 
 def cancelled_at(monkeypatch, job: Job, step: int) -> Job:
     """Carry a job out that somebody cancels just before its n-th note."""
-    keep = job_progress.Progress.keep
+    keep = progress.Progress.keep
     notes = 0
 
     def keep_and_count(self, **values):
@@ -82,7 +82,7 @@ def cancelled_at(monkeypatch, job: Job, step: int) -> Job:
             cancel_job(job, actor=PERSON, now=timezone.now())
         keep(self, **values)
 
-    monkeypatch.setattr(job_progress.Progress, "keep", keep_and_count)
+    monkeypatch.setattr(progress.Progress, "keep", keep_and_count)
     return done(job)
 
 
@@ -198,7 +198,7 @@ def test_a_job_whose_worker_was_killed_is_taken_up_again(kind, due, home):
     job = ask(kind, due if kind != "rebuild" else None)
     killed(job, home)
 
-    assert take_up_jobs(timezone.now()) == [job]
+    assert resume_jobs(timezone.now()) == [job]
     assert do_next_job(clock=timezone.now)
 
     job.refresh_from_db()
@@ -215,15 +215,15 @@ def test_a_job_of_another_machine_is_taken_up_once_its_heartbeat_stops(workspace
     now = timezone.now()
     Job.objects.update(status="running", started_at=now, heartbeat_at=now)
 
-    assert take_up_jobs(now + timedelta(minutes=1)) == []
-    assert take_up_jobs(now + timedelta(minutes=3)) == [job]
+    assert resume_jobs(now + timedelta(minutes=1)) == []
+    assert resume_jobs(now + timedelta(minutes=3)) == [job]
 
 
 def test_a_job_that_outlives_three_workers_fails_in_words(workspace, home):
     job = ask("export", workspace)
     for _ in range(4):
         killed(job, home)
-        take_up_jobs(timezone.now())
+        resume_jobs(timezone.now())
 
     job.refresh_from_db()
     assert (job.status, job.error_code) == ("failed", "interrupted")
@@ -323,13 +323,13 @@ def test_a_killed_import_is_taken_up_once_and_then_named(agent, home, django_use
     report = ImportReport.objects.create(path=str(agent), requested_by=user, status="running")
     kill_holder(home, import_name(report.pk))
 
-    assert take_up_imports(timezone.now) == 1
+    assert resume_imports(timezone.now) == 1
     report.refresh_from_db()
     assert (report.status, report.error_code, Session.objects.count()) == ("done", "", 4)
 
     ImportReport.objects.update(status="running", error_code="interrupted")
     kill_holder(home, import_name(report.pk))
-    take_up_imports(timezone.now)
+    resume_imports(timezone.now)
 
     report.refresh_from_db()
     assert (report.status, report.error_code) == ("failed", "interrupted")
@@ -400,7 +400,7 @@ def test_the_command_lists_and_cancels(workspace, command):
 
 @pytest.mark.django_db(transaction=True)
 def test_an_export_goes_on_while_others_write(due, monkeypatch):
-    keep = job_progress.Progress.keep
+    keep = progress.Progress.keep
 
     def keep_beside_a_writer(self, **values):
         with ThreadPoolExecutor(1) as pool:
@@ -408,20 +408,20 @@ def test_an_export_goes_on_while_others_write(due, monkeypatch):
             pool.submit(lambda: connection.close()).result()
         keep(self, **values)
 
-    monkeypatch.setattr(job_progress.Progress, "keep", keep_beside_a_writer)
+    monkeypatch.setattr(progress.Progress, "keep", keep_beside_a_writer)
 
     assert done(ask("export", due, layout="hub")).status == "done"
 
 
 def test_an_export_cancelled_after_its_last_step_leaves_no_file(due, home, monkeypatch):
-    job, export = ask("export", due, layout="hub"), job_work.WORK["export"]
+    job, export = ask("export", due, layout="hub"), job_handlers.WORK["export"]
 
     def export_and_forget(*asked):
         made = export(*asked)
         discard_downloads(due, timezone.now())  # as forgetting does
         return made
 
-    monkeypatch.setitem(job_work.WORK, "export", export_and_forget)
+    monkeypatch.setitem(job_handlers.WORK, "export", export_and_forget)
     ended = done(job)
 
     assert ended.status == Job.Status.CANCELLED

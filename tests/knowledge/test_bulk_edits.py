@@ -19,7 +19,7 @@ from knowledge_app.services.rows import edits
 from knowledge_app.services.rows.cached_responses import keep
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
-from memoryhub import worker as upkeep
+from memoryhub import worker
 from memoryhub.models import AccessRecord
 from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, DeletedSession, Membership, Run, Session, Workspace
@@ -117,7 +117,7 @@ def test_upkeep_leaves_archived_sessions_alone(workspace, sessions):
         talk(session, 3)
     Session.objects.filter(pk=sessions[0].pk).update(archived_at=NOW)
 
-    assert [session.key for session in upkeep._sessions_over_limits()] == ["cli:two"]
+    assert [session.key for session in worker._sessions_over_limits()] == ["cli:two"]
 
 
 def test_rows_chosen_on_other_pages_go_along(editor, sessions):
@@ -368,7 +368,7 @@ def test_a_cancelled_edit_says_what_it_did_and_is_undone(workspace, editor, sess
 )
 def test_a_form_that_chose_nothing_or_too_much_is_told(workspace, editor, name, monkeypatch):
     assert 'data-level="problem"' in act(editor, url(name), action="archive")
-    monkeypatch.setattr("memoryhub.lib.choosing.MAX_BOXES", 1)
+    monkeypatch.setattr("memoryhub.lib.bulk_selection.MAX_BOXES", 1)
     action = ACTION_OF.get(name, "archive")
     assert "at most 1 rows" in act(editor, url(name), action=action, kept="1,2")
     assert not Run.objects.exists()

@@ -10,10 +10,15 @@ from django.urls import reverse
 from django.utils.html import escape
 
 from knowledge_app.models import HeldChange, KeyValue, MemoryDocument, Term
-from knowledge_app.services.documents.history import take_history
-from knowledge_app.services.documents.outside_edits import take_document
-from knowledge_app.services.rows.from_files import take_cached, take_key_values, take_knowledge, take_observations
-from memoryhub.graph.graph import take_graph
+from knowledge_app.services.documents.history import import_history
+from knowledge_app.services.documents.outside_edits import import_document
+from knowledge_app.services.rows.importing import (
+    import_cached_responses,
+    import_key_values,
+    import_knowledge,
+    import_observations,
+)
+from memoryhub.graph.neighbours import import_graph
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
@@ -50,23 +55,25 @@ def fill(workspace, count: int, text: str = "word") -> None:
         HistoryRecord(name, "", NOW - timedelta(days=place), "[x]", file="HISTORY.md")
         for place, name in enumerate(names)
     ]
-    take_history(workspace=workspace, log=HistoryLog(entries), **FILE)
-    take_knowledge(
+    import_history(workspace=workspace, log=HistoryLog(entries), **FILE)
+    import_knowledge(
         workspace,
         [KnowledgeRecord(name, "learned_fact", name, name, [name], extra={name: name}) for name in names],
         **FILE,
     )
-    take_observations(
+    import_observations(
         workspace,
         [ObservationRecord(f"{n:08}-{text}", "finding", name, name) for n, name in enumerate(names)],
         **FILE,
     )
-    take_key_values(workspace, [KeyValueRecord(name, name) for name in names], **FILE)
-    take_cached(workspace, [CachedResponseRecord(name, name, name, name, NOW, NOW) for name in names], **FILE)
+    import_key_values(workspace, [KeyValueRecord(name, name) for name in names], **FILE)
+    import_cached_responses(
+        workspace, [CachedResponseRecord(name, name, name, name, NOW, NOW) for name in names], **FILE
+    )
     terms = [TermRecord(name, [1.0, 0.5], names[:1]) for name in names]
-    take_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
+    import_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
     facts = "\n".join(f"- {name}" for name in names)
-    take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", f"# {text}\n{facts}"), **FILE)
+    import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", f"# {text}\n{facts}"), **FILE)
 
 
 def first(name: str):
@@ -171,12 +178,12 @@ def test_one_category_of_knowledge_pages_by_key(workspace, viewer_client):
 def test_a_further_field_may_have_any_name(workspace, viewer_client):
     """A template that asks a dict for its items gets the field of that name instead."""
     extra = {"items": [1, 2, 3], "keys": "k"}
-    take_knowledge(workspace, [KnowledgeRecord("i", "learned_fact", "body", extra=extra)], **FILE)
-    take_observations(workspace, [ObservationRecord("uid", "finding", "body", extra=extra)], **FILE)
-    take_cached(workspace, [CachedResponseRecord("key", "m", "body", extra=extra)], **FILE)
-    take_history(workspace=workspace, log=HistoryLog([HistoryRecord("body", "", extra=extra)]), **FILE)
+    import_knowledge(workspace, [KnowledgeRecord("i", "learned_fact", "body", extra=extra)], **FILE)
+    import_observations(workspace, [ObservationRecord("uid", "finding", "body", extra=extra)], **FILE)
+    import_cached_responses(workspace, [CachedResponseRecord("key", "m", "body", extra=extra)], **FILE)
+    import_history(workspace=workspace, log=HistoryLog([HistoryRecord("body", "", extra=extra)]), **FILE)
     term = TermRecord("word", [], [], extra=extra)
-    take_graph(workspace=workspace, graph=GraphRecord("", "", "", 0, None, "", [term]), **FILE)
+    import_graph(workspace=workspace, graph=GraphRecord("", "", "", 0, None, "", [term]), **FILE)
     cached, found = workspace.cached_responses.get().pk, workspace.terms.get().pk
 
     for page in (
@@ -193,7 +200,7 @@ def test_a_further_field_may_have_any_name(workspace, viewer_client):
 
 def test_history_says_where_an_entry_stood_and_what_its_time_was(workspace, viewer_client):
     record = HistoryRecord("body", "", NOW, "[2026-04-01 12:00]", file="memory/HISTORY.md")
-    take_history(workspace=workspace, log=HistoryLog([record]), **FILE)
+    import_history(workspace=workspace, log=HistoryLog([record]), **FILE)
 
     html = text(viewer_client, "documents:history", workspace.slug)
 
@@ -203,7 +210,7 @@ def test_history_says_where_an_entry_stood_and_what_its_time_was(workspace, view
 
 def test_the_day_of_an_entry_is_that_of_the_zone_shown(workspace, viewer_client):
     at = datetime(2026, 4, 1, 20, tzinfo=UTC)
-    take_history(workspace=workspace, log=HistoryLog([HistoryRecord("body", "", at, "")]), **FILE)
+    import_history(workspace=workspace, log=HistoryLog([HistoryRecord("body", "", at, "")]), **FILE)
 
     viewer_client.cookies["zone"] = "Pacific/Auckland"
     html = text(viewer_client, "documents:history", workspace.slug)
@@ -213,7 +220,7 @@ def test_the_day_of_an_entry_is_that_of_the_zone_shown(workspace, viewer_client)
 
 
 def test_withdrawn_observations_are_shown_when_asked_for(workspace, viewer_client):
-    take_observations(workspace, [ObservationRecord("uid", "finding", "taken back")], **FILE)
+    import_observations(workspace, [ObservationRecord("uid", "finding", "taken back")], **FILE)
     workspace.observations.update(withdrawn_at=NOW, withdrawn_reason="another service")
 
     assert "taken back" not in text(viewer_client, "knowledge:observations", workspace.slug)
@@ -226,19 +233,19 @@ def test_knowledge_says_when_it_was_last_used(workspace, viewer_client):
     record = KnowledgeRecord(
         "i", "learned_fact", "body", access_count=3, accessed_at=datetime(2020, 5, 6, tzinfo=UTC)
     )
-    take_knowledge(workspace, [record], **FILE)
+    import_knowledge(workspace, [record], **FILE)
 
     assert "6 May 2020" in text(viewer_client, "knowledge:knowledge", workspace.slug)
 
 
 def test_a_tag_is_found_by_part(workspace, viewer_client):
-    take_knowledge(workspace, [KnowledgeRecord("i", "learned_fact", "body", tags=["rate-limit"])], **FILE)
+    import_knowledge(workspace, [KnowledgeRecord("i", "learned_fact", "body", tags=["rate-limit"])], **FILE)
 
     assert "body" in text(viewer_client, "knowledge:knowledge", workspace.slug, q="rate")
 
 
 def test_a_secret_is_masked_until_an_editor_reveals_it(workspace, viewer, viewer_client):
-    take_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
+    import_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
     pk = KeyValue.objects.get().pk
     reveal = reverse("knowledge:reveal-key-value", args=[workspace.slug, pk])
 
@@ -252,7 +259,7 @@ def test_a_secret_is_masked_until_an_editor_reveals_it(workspace, viewer, viewer
 
 
 def test_nobody_can_guess_a_masked_value_by_filtering(workspace, viewer, viewer_client):
-    take_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
+    import_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
 
     assert "No key fits" in text(viewer_client, "knowledge:key-values", workspace.slug, q="s3c")
     assert "github_token" in text(viewer_client, "knowledge:key-values", workspace.slug, q="hub_tok")
@@ -273,7 +280,7 @@ def test_nobody_can_guess_a_masked_value_by_filtering(workspace, viewer, viewer_
     ],
 )
 def test_json_is_set_out_only_where_that_changes_nothing(value, is_indented, workspace, viewer_client):
-    take_key_values(workspace, [KeyValueRecord("limits", value, is_json=True)], **FILE)
+    import_key_values(workspace, [KeyValueRecord("limits", value, is_json=True)], **FILE)
 
     html = text(viewer_client, "knowledge:key-value", workspace.slug, KeyValue.objects.get().pk)
 
@@ -283,14 +290,14 @@ def test_json_is_set_out_only_where_that_changes_nothing(value, is_indented, wor
 
 @pytest.mark.parametrize("key", ["", "../x", "<i>", "a/b?c=d#e"])
 def test_each_odd_key_has_a_page(key, workspace, viewer_client):
-    take_key_values(workspace, [KeyValueRecord(key, "value here")], **FILE)
+    import_key_values(workspace, [KeyValueRecord(key, "value here")], **FILE)
 
     assert "value here" in text(viewer_client, "knowledge:key-value", workspace.slug, KeyValue.objects.get().pk)
 
 
 def test_a_term_shows_how_near_its_neighbours_are(workspace, viewer_client):
     terms = [TermRecord("fast", [1.0, 0.0], ["quick"]), TermRecord("quick", [0.8, 0.6], [])]
-    take_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
+    import_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
 
     assert "0.80" in text(viewer_client, "term", workspace.slug, Term.objects.get(text="fast").pk)
     assert "Also named" in text(viewer_client, "term", workspace.slug, Term.objects.get(text="quick").pk)
@@ -301,7 +308,7 @@ FACTS = "# Team\n" + "\n".join(f"- fact {i} of the team" for i in range(20))
 
 def hold(workspace) -> HeldChange:
     for content in (FACTS, "\n".join(FACTS.split("\n")[:11])):
-        take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+        import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
     return HeldChange.objects.get()
 
 
@@ -345,7 +352,7 @@ def test_rejecting_keeps_the_text(workspace, viewer, viewer_client):
 
 def test_a_document_shows_sections_revisions_and_what_is_gone(workspace, viewer_client):
     for content in (FACTS, FACTS.replace("- fact 7 of the team\n", "")):
-        take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+        import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
     pk = MemoryDocument.objects.get().pk
 
     html = text(viewer_client, "documents:document", workspace.slug, pk)
@@ -365,7 +372,7 @@ def test_a_document_shows_sections_revisions_and_what_is_gone(workspace, viewer_
 def test_invisible_characters_are_shown(mark, workspace, viewer_client):
     """In the text, in what a revision changed, and in facts that are gone."""
     for content in (f"- a{mark}b\n- c", "- other words altogether\n- c", f"- c\n- a{mark}b"):
-        take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+        import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
     pk = MemoryDocument.objects.get().pk
 
     latest = text(viewer_client, "documents:document", workspace.slug, pk)
@@ -378,7 +385,7 @@ def test_invisible_characters_are_shown(mark, workspace, viewer_client):
 
 def test_a_section_names_the_categories_of_its_facts(workspace, viewer_client):
     content = "# Team\n- [user_preference] short answers"
-    take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+    import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
 
     html = text(viewer_client, "documents:document", workspace.slug, MemoryDocument.objects.get().pk)
 
@@ -387,7 +394,7 @@ def test_a_section_names_the_categories_of_its_facts(workspace, viewer_client):
 
 def test_a_large_document_is_plain_text(workspace, viewer_client):
     content = "# Team\n" + "- **bold** words\n" * 20_000
-    take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
+    import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
 
     html = text(viewer_client, "documents:document", workspace.slug, MemoryDocument.objects.get().pk)
 

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from knowledge_app.models import CachedResponse
 from knowledge_app.services.rows.cached_responses import cache_key, figures, keep, look_up
-from knowledge_app.services.rows.to_files import cache_file
+from knowledge_app.services.rows.exporting import cache_file
 from sessions_app.models import Run, Workspace
 from tests.hub import NOW
 

@@ -5,7 +5,7 @@ import pytest
 from knowledge_app.models import CachedResponse, EditedRow, KnowledgeEntry, Observation
 from knowledge_app.services.rows import edits
 from knowledge_app.services.rows.edits import NothingChosen, carry_out_edit, edit_rows, undo_edit
-from knowledge_app.services.rows.from_files import take_knowledge
+from knowledge_app.services.rows.importing import import_knowledge
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import KnowledgeRecord
 from memoryhub.runs.executing import execute, undo_run
@@ -201,7 +201,7 @@ def take(workspace, content="likes tea", category="learned_fact", source=""):
         accessed_at=None,
         extra={},
     )
-    return take_knowledge(workspace, [record], path="knowledge.json", now=NOW + timedelta(days=1), dry_run=False)
+    return import_knowledge(workspace, [record], path="knowledge.json", now=NOW + timedelta(days=1), dry_run=False)
 
 
 def test_an_import_leaves_alone_what_a_person_corrected(workspace):

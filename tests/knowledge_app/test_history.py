@@ -4,7 +4,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from knowledge_app.models import HistoryEntry
-from knowledge_app.services.documents.history import take_history
+from knowledge_app.services.documents.history import import_history
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord
 from sessions_app.models import Session, Workspace
 
@@ -22,7 +22,7 @@ def take(workspace, *contents, archived=0, **values):
         HistoryRecord(content, "", file="memory/HISTORY.md", is_archived=place < archived, **values)
         for place, content in enumerate(contents)
     ]
-    return take_history(workspace=workspace, log=HistoryLog(entries), path="HISTORY.md", now=NOW, dry_run=False)
+    return import_history(workspace=workspace, log=HistoryLog(entries), path="HISTORY.md", now=NOW, dry_run=False)
 
 
 def kept() -> list[str]:

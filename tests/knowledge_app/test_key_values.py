@@ -4,9 +4,9 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import KeyValue
-from knowledge_app.services.rows.from_files import take_key_values
+from knowledge_app.services.rows.exporting import key_values_file
+from knowledge_app.services.rows.importing import import_key_values
 from knowledge_app.services.rows.key_values import BadKeyValue, NoSuchKey, find_key, list_keys, with_text, write_value
-from knowledge_app.services.rows.to_files import key_values_file
 from memoryhub.lib.layouts.records import KeyValueRecord
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, Workspace
@@ -79,7 +79,7 @@ def test_a_withdrawn_key_is_gone_until_it_is_written_again(workspace, editor):
 def test_a_file_that_did_not_change_leaves_a_correction_and_a_withdrawal_alone(workspace):
     def take(value):
         record = KeyValueRecord("theme", value)
-        return take_key_values(workspace, [record], path="kv.json", now=NOW, dry_run=False)
+        return import_key_values(workspace, [record], path="kv.json", now=NOW, dry_run=False)
 
     take("dark")
     write(workspace, value="light")

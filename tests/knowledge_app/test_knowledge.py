@@ -5,6 +5,7 @@ import pytest
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows, undo_edit
+from knowledge_app.services.rows.exporting import cache_file, key_values_file, knowledge_file, observations_file
 from knowledge_app.services.rows.knowledge import (
     BadKnowledge,
     KnowledgeExists,
@@ -17,7 +18,6 @@ from knowledge_app.services.rows.knowledge import (
     save_entry,
     search_knowledge,
 )
-from knowledge_app.services.rows.to_files import cache_file, key_values_file, knowledge_file, observations_file
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord

@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.held_changes import CannotDecide
-from knowledge_app.services.documents.outside_edits import plan_outside_edit, take_document
+from knowledge_app.services.documents.outside_edits import import_document, plan_outside_edit
 from knowledge_app.services.documents.revisions import StaleBase, revise_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.runs.review import approve, reject
@@ -27,7 +27,7 @@ def workspace() -> Workspace:
 
 def take(workspace, content, raw=None):
     record = DocumentRecord("MEMORY.md", content, raw)
-    return take_document(workspace=workspace, record=record, path="memory/MEMORY.md", now=NOW, dry_run=False)
+    return import_document(workspace=workspace, record=record, path="memory/MEMORY.md", now=NOW, dry_run=False)
 
 
 def head() -> str:

@@ -10,7 +10,7 @@ from pytest_httpserver import HTTPServer
 
 from memoryhub.lib.embeddings import PROVIDERS, EmbeddingSettings, dimensions_of, embed, refusal_of
 from memoryhub.lib.llm import BadReply, ModelError, ModelNotSet, ModelRefused, ModelUnavailable
-from memoryhub.lib.outbound import AddressRefused
+from memoryhub.lib.safe_http import AddressRefused
 
 PATH = "/v1/embeddings"
 

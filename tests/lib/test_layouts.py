@@ -12,8 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.folder import Folder
-from memoryhub.lib.gate import canonical_json
 from memoryhub.lib.layouts.detect import UnknownLayout, detect
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.nanobot import decoded_key
@@ -28,6 +26,8 @@ from memoryhub.lib.layouts.records import (
     ObservationRecord,
     SessionRecord,
 )
+from memoryhub.lib.safe_folder import Folder
+from memoryhub.lib.validation import canonical_json
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 
@@ -394,7 +394,7 @@ def test_no_record_of_any_shape_escapes(tmp_path, messages, tool_calls, value, l
 @settings(deadline=None, max_examples=200)
 @given(st.text(max_size=40))
 def test_any_text_is_json_or_a_named_error(text):
-    from memoryhub.lib.gate import decode_json
+    from memoryhub.lib.validation import decode_json
 
     try:
         decode_json(text).value  # noqa: B018

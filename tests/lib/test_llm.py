@@ -18,7 +18,7 @@ from memoryhub.lib.llm import (
     PromptTooLong,
     ask,
 )
-from memoryhub.lib.outbound import AddressRefused, check_url
+from memoryhub.lib.safe_http import AddressRefused, check_url
 
 PATH = "/v1/chat/completions"
 MESSAGES = [{"role": "user", "content": "Sum it up."}]

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from openpyxl import Workbook, load_workbook
 
 from memoryhub.lib import tables
-from memoryhub.lib.gate import clean_text
 from memoryhub.lib.tables import Table, TableTooLarge, UnreadableTable
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.lib.tables.formulas import guard, is_formula, unguard
+from memoryhub.lib.validation import clean_text
 from tests.shared import badinput_cases
 
 STRINGS = st.text(

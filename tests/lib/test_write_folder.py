@@ -9,7 +9,6 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memoryhub.lib.folder import Folder
 from memoryhub.lib.layouts.detect import UnknownLayout, detect
 from memoryhub.lib.layouts.file_names import session_names
 from memoryhub.lib.layouts.hub import MANIFEST
@@ -25,6 +24,7 @@ from memoryhub.lib.layouts.records import (
 )
 from memoryhub.lib.layouts.snapshot import LAYOUTS, Snapshot
 from memoryhub.lib.layouts.write_folder import write_folder
+from memoryhub.lib.safe_folder import Folder
 from tests.records import START, entry_record, session_record
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "shell", "arguments": '{"c": "ls"}'}}

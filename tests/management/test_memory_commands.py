@@ -8,7 +8,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import HeldChange, MemoryDocument
-from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.documents.outside_edits import import_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Run, Session, Workspace
 from tests.hub import NOW, open_at, talk
@@ -28,7 +28,7 @@ def session(workspace, settings, httpserver: HTTPServer) -> Session:
     settings.MEMORYHUB_LLM_MODEL = "test-model"
     Workspace.objects.update(memory_window=20)
     record = DocumentRecord("MEMORY.md", memory(*FACTS))
-    take_document(workspace=workspace, record=record, path="memory/MEMORY.md", now=NOW, dry_run=False)
+    import_document(workspace=workspace, record=record, path="memory/MEMORY.md", now=NOW, dry_run=False)
     session = open_at(Workspace.objects.get())
     talk(session, 10)
     return session
@@ -121,7 +121,7 @@ def test_compact_previews_and_applies(session, command):
     document = MemoryDocument.objects.get()
     text = memory(*FACTS, "fact one of the team is known!")
     record = DocumentRecord("MEMORY.md", text)
-    take_document(workspace=document.workspace, record=record, path="m", now=NOW, dry_run=False)
+    import_document(workspace=document.workspace, record=record, path="m", now=NOW, dry_run=False)
 
     preview = command("compact", "atlas", "--threshold", "1")
     assert (preview["applied"], preview["removed"], preview["content"]) == (False, 1, memory(*FACTS))

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 from pytest_httpserver import HTTPServer
 
-from memoryhub import worker as upkeep
+from memoryhub import worker
 from sessions_app.models import Run, Session, Summary, WebhookDelivery, Workspace
 from sessions_app.services.runs import claim_run, request_run, this_worker
 from sessions_app.services.webhooks import add_webhook
@@ -29,8 +29,8 @@ def session(workspace) -> Session:
 def test_a_sweep_finds_sessions_over_their_limits(session):
     Workspace.objects.update(max_entries=20)
 
-    upkeep.sweep(timezone.now())
-    upkeep.sweep(timezone.now())
+    worker.sweep(timezone.now())
+    worker.sweep(timezone.now())
 
     assert Run.objects.get().status == "queued"
 
@@ -38,18 +38,18 @@ def test_a_sweep_finds_sessions_over_their_limits(session):
 def test_a_sweep_leaves_workspaces_alone_that_fold_for_themselves(session):
     Workspace.objects.update(max_entries=20, auto_compress=False)
 
-    upkeep.sweep(timezone.now())
+    worker.sweep(timezone.now())
 
     assert not Run.objects.exists()
 
 
 def test_a_sweep_finds_what_is_due_for_consolidation_where_a_model_is_set(session, settings):
     Workspace.objects.update(memory_window=20)
-    upkeep.sweep(timezone.now())
+    worker.sweep(timezone.now())
     assert not Run.objects.exists()
 
     settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = "http://127.0.0.1:9/v1", "nobody"
-    upkeep.sweep(timezone.now())
+    worker.sweep(timezone.now())
 
     assert Run.objects.get().kind == "consolidation"
 
@@ -57,17 +57,17 @@ def test_a_sweep_finds_what_is_due_for_consolidation_where_a_model_is_set(sessio
 def test_a_turn_carries_out_what_waits(session):
     request_run(session, "compression", options={}, actor=PERSON, now=timezone.now())
 
-    assert upkeep.turn(timezone.now) is True
+    assert worker.turn(timezone.now) is True
     assert Run.objects.get().status == "done"
-    assert upkeep.turn(timezone.now) is False
+    assert worker.turn(timezone.now) is False
 
 
 def test_a_sweep_frees_the_run_of_a_dead_worker_and_the_next_turn_does_it(session):
     run, _ = request_run(session, "compression", options={}, actor=PERSON, now=NOW)
     claim_run(run.pk, owner=f"{this_worker().rsplit(':', 2)[0]}:999999:gone", now=NOW)
 
-    upkeep.sweep(timezone.now())
-    upkeep.turn(timezone.now)
+    worker.sweep(timezone.now())
+    worker.turn(timezone.now)
 
     assert Summary.objects.count() == 1
 
@@ -80,7 +80,7 @@ def test_a_turn_sends_what_webhooks_are_due(workspace, settings, httpserver: HTT
     )
     add(open_at(workspace), turn(0))
 
-    assert upkeep.turn(timezone.now) is True
+    assert worker.turn(timezone.now) is True
     assert WebhookDelivery.objects.get().status == "sent"
 
 
@@ -92,13 +92,13 @@ def test_a_loop_goes_on_after_an_error_and_ends_when_it_is_told(session, monkeyp
         raise ZeroDivisionError
 
     stopping = Event()
-    monkeypatch.setattr(upkeep, "turn", turn)
-    monkeypatch.setattr(upkeep, "IDLE_SECONDS", 0.01)
-    monkeypatch.setattr(upkeep.connection, "close", lambda: None)
-    monkeypatch.setattr(upkeep, "close_old_connections", lambda: None)
+    monkeypatch.setattr(worker, "turn", turn)
+    monkeypatch.setattr(worker, "IDLE_SECONDS", 0.01)
+    monkeypatch.setattr(worker.connection, "close", lambda: None)
+    monkeypatch.setattr(worker, "close_old_connections", lambda: None)
     Timer(0.2, stopping.set).start()
 
-    upkeep.look_after(stopping)
+    worker.look_after(stopping)
 
     assert len(calls) > 1
     assert "a turn of the worker failed" in caplog.text

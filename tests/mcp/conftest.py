@@ -13,7 +13,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from memoryhub import asgi
 from memoryhub.agents.tokens import Caller
-from memoryhub.mcp import calling, door
+from memoryhub.mcp import calls
+from memoryhub.mcp import transport as door
 from memoryhub.mcp.server import build_server
 from memoryhub.models import ApiToken
 
@@ -34,7 +35,7 @@ def one_connection(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             del connections["default"]
 
     own.inc_thread_sharing()
-    monkeypatch.setattr(calling, "_with_living_connections", on_it)
+    monkeypatch.setattr(calls, "_with_living_connections", on_it)
     yield
     own.dec_thread_sharing()
 

@@ -14,7 +14,7 @@ from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.proposals import write_text
 from knowledge_app.services.rows.key_values import write_value
 from memoryhub.agents.operations import knowledge
-from memoryhub.mcp.calling import CODE
+from memoryhub.mcp.calls import CODE
 from memoryhub.models import AccessRecord, ApiToken
 from sessions_app.models import Workspace
 from tests.api.conftest import token_for

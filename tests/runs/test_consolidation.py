@@ -15,7 +15,7 @@ from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.held_changes import hunks_of
-from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import DocumentRecord
@@ -66,7 +66,7 @@ def session(workspace, settings, httpserver: HTTPServer) -> Session:
 
 def write(workspace: Workspace, content: str) -> None:
     record = DocumentRecord("MEMORY.md", content)
-    take_document(workspace=workspace, record=record, path="memory/MEMORY.md", now=NOW, dry_run=False)
+    import_document(workspace=workspace, record=record, path="memory/MEMORY.md", now=NOW, dry_run=False)
 
 
 def saved(update: object, history: object = "[2026-04-01 12:30] They talked.", *, arguments: object = None) -> dict:

@@ -4,7 +4,7 @@ from django.utils import timezone
 
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument
 from knowledge_app.services.documents.history import add_note
-from knowledge_app.services.documents.outside_edits import take_document
+from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Entry, Run, Workspace
@@ -21,7 +21,7 @@ def memory(*facts: str) -> str:
 
 def take(workspace, *facts: str) -> None:
     record = DocumentRecord("MEMORY.md", memory(*facts))
-    take_document(workspace=workspace, record=record, path="MEMORY.md", now=NOW, dry_run=False)
+    import_document(workspace=workspace, record=record, path="MEMORY.md", now=NOW, dry_run=False)
 
 
 @pytest.fixture

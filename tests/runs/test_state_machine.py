@@ -22,7 +22,7 @@ from memoryhub.runs import compress
 from memoryhub.runs.executing import execute
 from sessions_app.models import Entry, Run, Session, Summary, Workspace
 from sessions_app.services.compression import undo_compression
-from sessions_app.services.importing import take_session
+from sessions_app.services.importing import import_conversation
 from sessions_app.services.lifecycle import SessionBusy, clear_session, delete_session, open_session
 from sessions_app.services.runs import (
     LeaseLost,
@@ -89,9 +89,9 @@ class Memory(RuleBasedStateMachine):
             self.say(key, turn(number), idempotency_key=f"k{number}")
 
     @rule(contents=st.lists(st.sampled_from("abcdef"), min_size=1, max_size=8), pointer=st.integers(0, 8))
-    def take_file(self, contents, pointer):
+    def import_source_file(self, contents, pointer):
         record: SessionRecord = session_record(*contents, key="cli:file", pointer=min(pointer, len(contents)))
-        take_session(workspace=self.workspace, record=record, path="", now=self.now(), dry_run=False)
+        import_conversation(workspace=self.workspace, record=record, path="", now=self.now(), dry_run=False)
 
     @rule(key=KEYS, keep=st.sampled_from([None, 1, 6]), hold=st.booleans(), clear=st.booleans())
     def ask_for_compression(self, key, keep, hold, clear):

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 
 from knowledge_app.models import Fact, KeyValue
-from knowledge_app.services.rows.from_files import take_key_values
+from knowledge_app.services.rows.importing import import_key_values
 from memoryhub.lib.layouts.records import KeyValueRecord
 from sessions_app.models import Run, Workspace
 from tests.hub import NOW
@@ -205,7 +205,7 @@ def test_a_table_holds_no_formula(workspace, editor):
 
 
 def test_a_masked_value_stays_masked_in_files(workspace, editor):
-    take_key_values(workspace, [KeyValueRecord("heron_token", "s3cret-value")], path="file", now=NOW, dry_run=False)
+    import_key_values(workspace, [KeyValueRecord("heron_token", "s3cret-value")], path="file", now=NOW, dry_run=False)
 
     text = export(editor, workspace, [box("key_value", KeyValue.objects.get())])
 

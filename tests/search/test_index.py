@@ -29,12 +29,12 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from memoryhub.integrity import check_memory
+from memoryhub.lib.search.index_maintenance import bulk_indexing, faults, pack, rebuild
 from memoryhub.lib.search.indexes import GUARD_TABLE, is_installed, trigger_names
 from memoryhub.lib.search.matching import Wanted, ids_sql
 from memoryhub.lib.search.operations import indexes, remove_sql
 from memoryhub.lib.search.postgres_index import COLUMN
 from memoryhub.lib.search.query import Term
-from memoryhub.lib.search.upkeep import bulk_indexing, faults, pack, rebuild
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry, IndexGuard, Session, Summary
 from sessions_app.services.audit import open_guard
@@ -261,7 +261,7 @@ DIES = """
 import os, signal, django
 django.setup()
 from django.db import connection
-from memoryhub.lib.search.upkeep import bulk_indexing
+from memoryhub.lib.search.index_maintenance import bulk_indexing
 from sessions_app.models import Entry, Session
 session = Session.objects.get()
 rows = [

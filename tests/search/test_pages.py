@@ -7,9 +7,9 @@ from django.test import Client
 from django.urls import reverse
 
 from knowledge_app.models import KeyValue, Term
-from knowledge_app.services.documents.outside_edits import take_document
-from knowledge_app.services.rows.from_files import take_cached, take_key_values
-from memoryhub.graph.graph import take_graph
+from knowledge_app.services.documents.outside_edits import import_document
+from knowledge_app.services.rows.importing import import_cached_responses, import_key_values
+from memoryhub.graph.neighbours import import_graph
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
@@ -17,7 +17,7 @@ from memoryhub.lib.layouts.records import (
     KeyValueRecord,
     TermRecord,
 )
-from memoryhub.lib.pages import cursor_of
+from memoryhub.lib.pagination import cursor_of
 from sessions_app.models import Membership, Workspace
 from tests.hub import NOW
 from tests.knowledge.test_pages import HOSTILE, count_queries
@@ -37,10 +37,14 @@ def fill(workspace: Workspace, text: str = "heron", count: int = 1) -> None:
         know(workspace, name, tags=[text[:40]], source=f"from {text}"[:90])
         observe(workspace, name, source=text[:40])
         log(workspace, name)
-    take_key_values(workspace, [KeyValueRecord(name, name) for name in names], **FILE)
-    take_cached(workspace, [CachedResponseRecord(name, name, name, name, NOW, NOW) for name in names], **FILE)
+    import_key_values(workspace, [KeyValueRecord(name, name) for name in names], **FILE)
+    import_cached_responses(
+        workspace, [CachedResponseRecord(name, name, name, name, NOW, NOW) for name in names], **FILE
+    )
     lines = "\n".join(f"- {name}" for name in names)
-    take_document(workspace=workspace, record=DocumentRecord("MEMORY.md", f"# About {text}\n{text}\n{lines}"), **FILE)
+    import_document(
+        workspace=workspace, record=DocumentRecord("MEMORY.md", f"# About {text}\n{text}\n{lines}"), **FILE
+    )
 
 
 def page(client: Client, workspace: Workspace | None, name: str = "search", *, htmx: bool = False, **query) -> str:
@@ -232,7 +236,7 @@ def test_a_result_says_why_it_came_up(workspace, viewer_client):
 def test_words_of_the_graph_are_shown_and_can_be_left_out(workspace, viewer_client):
     know(workspace, "a small egret")
     terms = [TermRecord("heron", [1.0, 0.0], ["egret"]), TermRecord("egret", [0.9, 0.4], ["heron"])]
-    take_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
+    import_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
     assert Term.objects.count() == 2
 
     html = page(viewer_client, workspace, q="heron")
@@ -293,7 +297,7 @@ def test_entries_round_a_result_unfold(workspace, viewer_client):
 
 
 def test_a_masked_value_is_neither_found_nor_shown(workspace, viewer_client):
-    take_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
+    import_key_values(workspace, [KeyValueRecord("github_token", "s3cret-value")], **FILE)
     assert KeyValue.objects.get().is_secret
 
     assert "Nothing was found" in page(viewer_client, workspace, q="s3cret-value")

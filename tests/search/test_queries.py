@@ -17,7 +17,7 @@ from knowledge_app.models import CachedResponse, KeyValue, Term, TermRelation
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.lib.search.fields import ALIASES, FIELDS
 from memoryhub.search import KINDS
-from memoryhub.search.filters import fitting_kinds
+from memoryhub.search.filters import filtered_kinds
 from memoryhub.search.listing import count_matches, facets, newest
 from memoryhub.search.results import Question, answer, explanation, text_of
 from sessions_app.models import Summary, Workspace
@@ -99,7 +99,7 @@ class AnyText(TestCase):
         facets(scope, query, kinds=["entry"])
         for text in strings[1:]:
             query = asked(text, prefix=prefix, match_all=match_all)
-            for fitting in fitting_kinds(scope, query, ["entry"]):
+            for fitting in filtered_kinds(scope, query, ["entry"]):
                 assert len(fitting.matches(window=3)[:4]) <= 3
 
 

@@ -10,7 +10,7 @@ from knowledge_app.models import KeyValue, Term, TermRelation
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.search import KINDS, Scope, find
 from memoryhub.search.listing import count_matches, facets, newest
-from memoryhub.search.ranking import Wishes
+from memoryhub.search.ranking import RankOptions
 from sessions_app.models import Entry, Summary
 from tests.hub import NOW, PERSON, add, open_at
 from tests.searches import asked, know, latest, log, observe, say, scope_of, search, texts
@@ -334,7 +334,7 @@ def test_a_word_that_is_hardly_known_is_helped_by_its_neighbour(workspace):
 
     assert [hit.row.content for hit in found.hits] == ["the car is red"]
     assert found.added == {"automobile": [("car", 0.45)]}
-    assert search("automobile", workspace, wishes=Wishes(graph=False)).hits == []
+    assert search("automobile", workspace, wishes=RankOptions(graph=False)).hits == []
     assert search('"automobile"', workspace).hits == []
 
 
@@ -351,7 +351,7 @@ def test_newness_counts_only_where_it_is_asked_for(workspace):
     say(workspace, "tea of today", timestamp=NOW.isoformat())
 
     def first(recency: str) -> str:
-        return search("tea", workspace, wishes=Wishes(recency)).hits[0].row.content
+        return search("tea", workspace, wishes=RankOptions(recency)).hits[0].row.content
 
     assert [first(recency) for recency in ("off", "floored", "grip")] == [
         "tea, tea and tea",

@@ -4,7 +4,7 @@ from django.urls import reverse
 from knowledge_app.models import Observation, Term, TermRelation
 from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.observations import Said, store
-from memoryhub.search.recall import note_reading, recall
+from memoryhub.search.recall import log_recall, recall
 from memoryhub.sync.importing import import_workspace
 from tests.hub import NOW, PERSON
 from tests.shared import FIXTURES
@@ -66,7 +66,7 @@ def test_what_is_withdrawn_is_not_recalled(workspace, said):
 
 
 def test_reading_is_counted_and_confirms_nothing(workspace, said):
-    note_reading(recall(workspace, "PostgreSQL", now=NOW), NOW)
+    log_recall(recall(workspace, "PostgreSQL", now=NOW), NOW)
 
     row = Observation.objects.get(pk=said[0].pk)
     assert (row.access_count, row.accessed_at, row.last_verified_at, row.confirmation_count) == (1, NOW, None, 0)

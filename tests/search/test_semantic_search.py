@@ -12,15 +12,12 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from knowledge_app.models import KnowledgeEntry, Observation, RowVector
-from memoryhub.forgetting.rows import Wish, apply_forget, plan_forget
+from memoryhub.forgetting.erasure import Wish, apply_forget, plan_forget
 from memoryhub.graph.embedding_run import request_embedding, request_if_due, request_where_due
 from memoryhub.graph.row_embedding import row_outlook
 from memoryhub.graph.row_vectors import SOURCES
 from memoryhub.runs.executing import execute
-from memoryhub.search import KINDS, Wishes
-from memoryhub.search import query_embedding as quick_embedding
-from memoryhub.search import semantic as dense
-from memoryhub.search import vector_cache as kept_vectors
+from memoryhub.search import KINDS, RankOptions, query_embedding, semantic, vector_cache
 from memoryhub.search.results import explanation
 from sessions_app.models import Run, Workspace
 from sessions_app.services.lifecycle import delete_session
@@ -29,14 +26,14 @@ from tests.hub import NOW, PERSON
 from tests.searches import know, log, observe, say, search, texts
 
 pytestmark = pytest.mark.django_db
-WITHOUT_GRAPH = Wishes(graph=False)  # so that only meaning can find what shares no word
+WITHOUT_GRAPH = RankOptions(graph=False)  # so that only meaning can find what shares no word
 CARRIER, BAKER = "fast carrier", "sourdough bread"
 
 
 @pytest.fixture(autouse=True)
 def _nothing_kept():
-    quick_embedding.forget_all()
-    kept_vectors.forget_all()
+    query_embedding.forget_all()
+    vector_cache.forget_all()
 
 
 @pytest.fixture
@@ -277,7 +274,7 @@ class TestAProviderThatFails:
     def test_words_alone_are_compared_and_it_is_left_alone(
         self, dense_workspace, embedder, spoil, milliseconds, monkeypatch
     ):
-        monkeypatch.setattr(quick_embedding, "MILLISECONDS", milliseconds)
+        monkeypatch.setattr(query_embedding, "MILLISECONDS", milliseconds)
         filled(dense_workspace, embedder)
         embedder.spoil = spoil
 
@@ -285,7 +282,7 @@ class TestAProviderThatFails:
         again = search("another sourdough", dense_workspace)
 
         assert [hit.row.content for hit in found.hits] == [BAKER]
-        assert found.notes == again.notes == [dense.UNANSWERED]
+        assert found.notes == again.notes == [semantic.UNANSWERED]
         assert len(embedder.requests) == 1
 
     def test_another_length_is_not_compared(self, dense_workspace, embedder):
@@ -295,7 +292,7 @@ class TestAProviderThatFails:
         found = search("quick sourdough", dense_workspace)
 
         assert [hit.row.content for hit in found.hits] == [BAKER]
-        assert found.notes == [dense.UNFIT]
+        assert found.notes == [semantic.UNFIT]
 
     def test_before_anything_is_embedded_nobody_is_asked(self, dense_workspace, embedder):
         know(dense_workspace, BAKER)
@@ -303,26 +300,26 @@ class TestAProviderThatFails:
         found = search("quick sourdough", dense_workspace)
 
         assert [hit.row.content for hit in found.hits] == [BAKER]
-        assert found.notes == [dense.NONE_YET]
+        assert found.notes == [semantic.NONE_YET]
         assert embedder.requests == []
 
     def test_where_the_days_tokens_are_used_up_nobody_is_asked(self, dense_workspace, embedder):
         filled(dense_workspace, embedder)
         Workspace.objects.update(daily_token_budget=1)
 
-        assert search("quick sourdough", dense_workspace).notes == [dense.SPENT]
+        assert search("quick sourdough", dense_workspace).notes == [semantic.SPENT]
         assert embedder.requests == []
 
     def test_an_answer_that_came_too_late_serves_the_next_search(self, dense_workspace, embedder, monkeypatch):
         filled(dense_workspace, embedder)
-        answered = quick_embedding.Future.result
+        answered = query_embedding.Future.result
 
         def too_late(asked, timeout):
             answered(asked, 30)
             raise TimeoutError
 
-        monkeypatch.setattr(quick_embedding.Future, "result", too_late)
-        assert search("quick courier", dense_workspace).notes == [dense.UNANSWERED]
+        monkeypatch.setattr(query_embedding.Future, "result", too_late)
+        assert search("quick courier", dense_workspace).notes == [semantic.UNANSWERED]
 
         assert texts("quick courier", dense_workspace, wishes=WITHOUT_GRAPH) == [CARRIER]
 
@@ -330,12 +327,12 @@ class TestAProviderThatFails:
 class TestVectorsInMemory:
     @pytest.fixture(autouse=True)
     def _small_pages(self, monkeypatch):
-        monkeypatch.setattr(kept_vectors, "CHUNK", 3)
+        monkeypatch.setattr(vector_cache, "CHUNK", 3)
 
-    def read(self, workspace: Workspace, *, seconds: float = 60.0) -> kept_vectors.Matrix:
-        versions = kept_vectors.versions_of(workspace.pk)
+    def read(self, workspace: Workspace, *, seconds: float = 60.0) -> vector_cache.Matrix:
+        versions = vector_cache.versions_of(workspace.pk)
         until = time.monotonic() + seconds
-        return kept_vectors.matrices_of(workspace.pk, "ollama/tiny/64", versions, until=until)["observation"]
+        return vector_cache.matrices_of(workspace.pk, "ollama/tiny/64", versions, until=until)["observation"]
 
     def observed(self, workspace: Workspace, count: int) -> None:
         for _ in range(count):
@@ -357,11 +354,11 @@ class TestVectorsInMemory:
     def test_what_a_search_has_no_time_for_the_next_reads(self, dense_workspace, embedder, monkeypatch):
         self.observed(dense_workspace, 8)
         clock = iter(range(1000))
-        monkeypatch.setattr(kept_vectors.time, "monotonic", lambda: next(clock))
-        versions = kept_vectors.versions_of(dense_workspace.pk)
+        monkeypatch.setattr(vector_cache.time, "monotonic", lambda: next(clock))
+        versions = vector_cache.versions_of(dense_workspace.pk)
 
         found = [
-            kept_vectors.matrices_of(dense_workspace.pk, "ollama/tiny/64", versions, until=end)["observation"]
+            vector_cache.matrices_of(dense_workspace.pk, "ollama/tiny/64", versions, until=end)["observation"]
             for end in (1, 3, 100)
         ]
 

@@ -6,7 +6,7 @@ from django.db import IntegrityError, connection, transaction
 from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
 from sessions_app.models import DailyTotal, Entry, Run, Session, Summary, Workspace
 from sessions_app.services.audit import open_guard
-from sessions_app.services.importing import take_session
+from sessions_app.services.importing import import_conversation
 from sessions_app.services.sources import path_hash
 from tests.records import entry_record, session_record
 
@@ -20,7 +20,7 @@ def workspace() -> Workspace:
 
 
 def take(workspace, record, path="sessions/cli.jsonl", *, dry_run=False):
-    tally, source = take_session(workspace=workspace, record=record, path=path, now=NOW, dry_run=dry_run)
+    tally, source = import_conversation(workspace=workspace, record=record, path=path, now=NOW, dry_run=dry_run)
     if source:
         source.path_hash = path_hash(path)
         source.kind, source.status = "session", "read"

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from pytest_httpserver import HTTPServer
 
-from memoryhub.lib.outbound import AddressRefused
+from memoryhub.lib.safe_http import AddressRefused
 from sessions_app.models import Webhook, WebhookDelivery, Workspace
 from sessions_app.services.webhooks import (
     MAX_ATTEMPTS,

@@ -7,12 +7,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
-from memoryhub.forgetting.rows import Wish, apply_forget, plan_forget
+from memoryhub.forgetting.erasure import Wish, apply_forget, plan_forget
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.tables import Table, TableTooLarge
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
-from memoryhub.spreadsheets.importing import UnfitTable, take_table
+from memoryhub.spreadsheets.importing import UnfitTable, import_rows
 from sessions_app.models import AuditRecord, Workspace
 from tests.hub import NOW, PERSON, open_at, talk
 from tests.rows import make
@@ -38,7 +38,7 @@ def knowledge(workspace, content="likes tea", category="learned_fact", **values)
 
 def take(rows, table="knowledge", *, dry_run=False, source="rows.csv"):
     made = Table(list(dict.fromkeys(name for row in rows for name in row)), rows)
-    return take_table(table, made, source=source, zone=UTC, actor=PERSON, now=NOW, dry_run=dry_run)
+    return import_rows(table, made, source=source, zone=UTC, actor=PERSON, now=NOW, dry_run=dry_run)
 
 
 def errors(judged):
@@ -64,7 +64,9 @@ def test_a_table_that_comes_back_as_it_went_changes_nothing(workspace, name):
     for table in ("knowledge", "observations", "key_values"):
         raw = FORMATS[name].write(export_table(table, actor=PERSON, now=NOW))
         assert b"s3cret" not in raw
-        judged = take_table(table, FORMATS[name].read(raw), source="", zone=UTC, actor=PERSON, now=NOW, dry_run=False)
+        judged = import_rows(
+            table, FORMATS[name].read(raw), source="", zone=UTC, actor=PERSON, now=NOW, dry_run=False
+        )
         assert (errors(judged), set(judged.counts)) == ({}, {"unchanged"})
     assert all_rows() == before
     assert not AuditRecord.objects.filter(action="rows.imported").exists()

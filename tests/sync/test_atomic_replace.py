@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memoryhub.lib.folder import Folder
 from memoryhub.lib.layouts.documents import document_bytes
 from memoryhub.lib.layouts.knowledge_file import EntryEdit, edited_knowledge
-from memoryhub.sync import atomic_replace as write_back
+from memoryhub.lib.safe_folder import Folder
+from memoryhub.sync import atomic_replace
 from memoryhub.sync.atomic_replace import private_names, replace_file, settle_copies
 
 
@@ -34,7 +34,7 @@ def settle(file: Path, *, quiet: float = 0, wait: bool = True) -> tuple[int, lis
 
 
 def without_exchange(monkeypatch) -> None:
-    monkeypatch.setattr(write_back, "_renamed", lambda *_: False)
+    monkeypatch.setattr(atomic_replace, "_renamed", lambda *_: False)
 
 
 def without_links(monkeypatch) -> None:
@@ -84,7 +84,7 @@ def test_a_new_file_is_made_where_its_folder_is(file, monkeypatch, way):
 
 
 def test_a_file_renamed_into_place_at_the_last_moment_is_handed_over(file, monkeypatch):
-    put_in = write_back._put_in
+    put_in = atomic_replace._put_in
 
     def racing(directory: int, name: str, temporary: str) -> str:
         other = file.with_name("agents-own")
@@ -92,7 +92,7 @@ def test_a_file_renamed_into_place_at_the_last_moment_is_handed_over(file, monke
         other.rename(file)
         return put_in(directory, name, temporary)
 
-    monkeypatch.setattr(write_back, "_put_in", racing)
+    monkeypatch.setattr(atomic_replace, "_put_in", racing)
     replace(file, b"after", b"before")
 
     assert file.read_bytes() == b"after"
@@ -100,7 +100,7 @@ def test_a_file_renamed_into_place_at_the_last_moment_is_handed_over(file, monke
 
 
 def test_a_link_put_there_at_the_last_moment_is_left_and_not_followed(file, tmp_path, monkeypatch):
-    put_in = write_back._put_in
+    put_in = atomic_replace._put_in
     secret = tmp_path / "secret"
     secret.write_bytes(b"secret")
 
@@ -109,7 +109,7 @@ def test_a_link_put_there_at_the_last_moment_is_left_and_not_followed(file, tmp_
         file.symlink_to(secret)
         return put_in(directory, name, temporary)
 
-    monkeypatch.setattr(write_back, "_put_in", racing)
+    monkeypatch.setattr(atomic_replace, "_put_in", racing)
 
     assert replace(file, b"after", b"before").verdict == "refused"
     assert file.is_symlink()

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from knowledge_app.models import KeyValue
-from memoryhub.lib.folder import FolderMissing
+from memoryhub.lib.safe_folder import FolderMissing
 from memoryhub.sync.import_requests import close_interrupted_imports, run_import
 from memoryhub.sync.importing import ImportRefused, import_workspace
 from sessions_app.models import AuditRecord, ImportReport, Session, SourceFile, Workspace
@@ -208,7 +208,7 @@ def test_a_fault_of_our_own_closes_the_report_too(monkeypatch):
     def fail(*_args, **_options):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("memoryhub.sync.importing.take_session", fail)
+    monkeypatch.setattr("memoryhub.sync.importing.import_conversation", fail)
     report = ImportReport.objects.create(path=str(SAMPLE))
 
     with pytest.raises(ZeroDivisionError):

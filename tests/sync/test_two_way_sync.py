@@ -10,7 +10,7 @@ from django.utils import timezone
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.editing import curate_facts, save_text, start_document
 from memoryhub.integrity import check_memory
-from memoryhub.lib.folder import FolderMissing
+from memoryhub.lib.safe_folder import FolderMissing
 from memoryhub.runs.review import approve, reject
 from memoryhub.sync import write_back
 from memoryhub.sync.importing import import_workspace

@@ -7,9 +7,9 @@ from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
 from knowledge_app.services.documents.editing import save_text
-from memoryhub.lib.folder import Folder
-from memoryhub.lib.layouts.places import places_to_watch
-from memoryhub.sync import watching as follow
+from memoryhub.lib.layouts.watched_paths import places_to_watch
+from memoryhub.lib.safe_folder import Folder
+from memoryhub.sync import watching
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.watching import follow_workspaces, followed_workspaces
 from sessions_app.models import Workspace
@@ -63,13 +63,13 @@ def test_a_followed_folder_is_taken_and_written_as_either_side_changes(file):
 @pytest.mark.django_db(transaction=True)
 def test_one_process_follows_a_folder_and_another_says_that_it_stands_by(file):
     workspace = followed(file)
-    first = follow._lock(workspace)
+    first = watching._lock(workspace)
     assert first is not None
     stopping = Event()
     told: list[str] = []
 
-    def note(_workspace: Workspace, outcome: follow.SyncResult | follow.MemoryHubError) -> None:
-        told.append(outcome.code if isinstance(outcome, follow.MemoryHubError) else "synced")
+    def note(_workspace: Workspace, outcome: watching.SyncResult | watching.MemoryHubError) -> None:
+        told.append(outcome.code if isinstance(outcome, watching.MemoryHubError) else "synced")
         stopping.set()
 
     follow_workspaces(stopping, followed_workspaces, actor=ACTOR, told=note)

@@ -18,7 +18,7 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
 from knowledge_app.services.rows.observations import Said, store
 from memoryhub.time_travel.parsing import in_address
-from memoryhub.time_travel.views.page import PAGE_ROWS
+from memoryhub.time_travel.views.snapshot import PAGE_ROWS
 from sessions_app.models import AuditRecord, Run, Workspace
 from tests.hub import NOW, PERSON, open_at, talk
 from tests.markup import live_markup

@@ -25,7 +25,7 @@ from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import KnowledgeExists, add_knowledge, merge_groups, save_entry
 from knowledge_app.services.rows.observations import Said, store
-from memoryhub.forgetting.rows import Wish, apply_forget, plan_forget
+from memoryhub.forgetting.erasure import Wish, apply_forget, plan_forget
 from memoryhub.lib.scanners import MASK
 from memoryhub.time_travel.parsing import NoSuchTime, in_address, read_when
 from memoryhub.time_travel.snapshots import as_of, compare

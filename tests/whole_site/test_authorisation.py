@@ -36,7 +36,7 @@ from memoryhub.accounts.invitations import invite
 from memoryhub.agents.tokens import SCOPES, issue_token
 from memoryhub.api.app import schema
 from memoryhub.api.openapi import operations
-from memoryhub.mcp.calling import CODE
+from memoryhub.mcp.calls import CODE
 from memoryhub.models import ApiToken, Invitation, Job, SavedSearch, SignIn
 from sessions_app.models import (
     DeletedSession,

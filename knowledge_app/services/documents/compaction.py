@@ -10,7 +10,7 @@ from django.db import transaction
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.compaction import Compaction, find_duplicates, without_lines
-from memoryhub.lib.likeness import DEFAULT_THRESHOLD
+from memoryhub.lib.similarity import DEFAULT_THRESHOLD
 from sessions_app.services.audit import Actor
 
 

@@ -1,7 +1,7 @@
-"""Consolidation: what was said and not yet consolidated becomes facts of MEMORY.md and an entry of the history.
+"""Consolidation: unconsolidated entries become facts in MEMORY.md and one history entry.
 
-Plan (reads) → ask (a model; no transaction) → judge (``memoryhub.lib.guard``) → apply (one transaction). The commit
-compares pointer, epoch and fencing number, and merges with whatever became of the document meanwhile.
+Plan (reads) → ask (a model; no transaction) → judge (``lib.change_guard``) → apply (one transaction). The commit
+compares pointer, epoch and fencing number, and merges with concurrent changes to the document.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from django.utils.translation import gettext
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.history import append_history
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
+from memoryhub.lib.change_guard import additions_only, flags_of
 from memoryhub.lib.facts import normal_form
-from memoryhub.lib.guard import additions_only, flags_of
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.merge import merge_texts, overlay_texts
 from sessions_app.models import Entry, Run, Session
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.compression import PlanStale
+from sessions_app.services.context_window import last_safe_cut
 from sessions_app.services.entries import lock_session
 from sessions_app.services.runs import RunNotFitting, finish_run
 from sessions_app.services.totals import recount_session
-from sessions_app.services.windows import last_safe_cut
 
 MEMORY = "MEMORY.md"
 CONTEXT_HEADING = "[Previous conversation context]"

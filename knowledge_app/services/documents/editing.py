@@ -14,8 +14,8 @@ from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.facts import split_sections
-from memoryhub.lib.gate import clean_text
 from memoryhub.lib.merge import merge_texts
+from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record
 

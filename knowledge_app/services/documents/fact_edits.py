@@ -14,7 +14,7 @@ from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.editing import Saved, save_text
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
+from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import Actor
 
 CURATED = ("pinned", "last_verified_at", "review_by")

@@ -87,7 +87,7 @@ def close_change(
 
 
 @transaction.atomic
-def take_text(change: HeldChange, text: str, *, actor: Actor, now: datetime) -> None:
+def accept_text(change: HeldChange, text: str, *, actor: Actor, now: datetime) -> None:
     """Make an approved text the document's head, merged with what changed since. Raises CannotDecide."""
     document = (
         MemoryDocument.objects.select_related("head").select_for_update(of=("self",)).get(pk=change.document_id)

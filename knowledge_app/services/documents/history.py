@@ -10,16 +10,16 @@ from django.db import transaction
 from django.db.models import Max
 
 from knowledge_app.models import HistoryEntry
-from memoryhub.lib import retry
-from memoryhub.lib.align import align
-from memoryhub.lib.gate import clean_text
+from memoryhub.lib import db_retry
+from memoryhub.lib.import_counts import Tally
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
-from memoryhub.lib.tally import Tally
+from memoryhub.lib.list_alignment import align
+from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor, record
 
 
-def take_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> Tally:
+def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> Tally:
     """Append what a log holds beyond the entries kept; taking it again adds nothing.
 
     An entry's identity is its place and its text: the log is aligned as a whole, so that a rotation, a trimmed
@@ -91,7 +91,7 @@ def add_note(workspace: Workspace, text: str, *, actor: Actor, now: datetime, se
         record(actor, "history.noted", "workspace", workspace.pk, words, at=now, workspace=workspace)
         return HistoryEntry.objects.select_related("session").filter(workspace=workspace).latest("position")
 
-    return retry.write(write)
+    return db_retry.write(write)
 
 
 def _kept(workspace: Workspace) -> list[tuple[int, str, bool]]:

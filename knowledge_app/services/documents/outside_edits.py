@@ -11,10 +11,10 @@ from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
-from memoryhub.lib.guard import LOSS_LIMIT, compare_facts
+from memoryhub.lib.change_guard import LOSS_LIMIT, compare_facts
+from memoryhub.lib.import_counts import Tally
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
 from memoryhub.lib.merge import merge_texts
-from memoryhub.lib.tally import Tally
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record
 
@@ -89,7 +89,9 @@ def removal_flags(before: str, after: str) -> tuple[str, ...]:
     return (f"removes {removed} of {change.old_count} facts",) if is_too_much else ()
 
 
-def take_document(*, workspace: Workspace, record: DocumentRecord, path: str, now: datetime, dry_run: bool) -> Tally:
+def import_document(
+    *, workspace: Workspace, record: DocumentRecord, path: str, now: datetime, dry_run: bool
+) -> Tally:
     """Bring a document in line with its file as ``plan_outside_edit`` says; a second time changes nothing."""
     tally = Tally()
     document = None
@@ -108,7 +110,7 @@ def take_document(*, workspace: Workspace, record: DocumentRecord, path: str, no
 
 
 @transaction.atomic
-def take_late_text(document: MemoryDocument, item: DocumentRecord, now: datetime) -> OutsideEdit:
+def import_late_text(document: MemoryDocument, item: DocumentRecord, now: datetime) -> OutsideEdit:
     """Take what was written into a file that the hub was replacing: merged with the hub's text, or held.
 
     The file on disk has the hub's text meanwhile. A text that is a revision already is known and changes nothing.

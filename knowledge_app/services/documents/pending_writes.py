@@ -61,7 +61,7 @@ def bytes_of(revision: MemoryRevision, like: bytes) -> bytes:
 
 
 @transaction.atomic
-def note_written(
+def record_written(
     document: MemoryDocument, revision: MemoryRevision, *, path: str, actor: Actor, now: datetime
 ) -> bool:
     """Note that a document's file holds this revision; False where a sync noted something else meanwhile."""

@@ -12,9 +12,9 @@ from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.consolidation import judge
 from knowledge_app.services.documents.editing import MAX_CHARS, TextTooLong
 from knowledge_app.services.documents.revisions import StaleBase, content_hash, revise_document
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
+from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import Actor, record
 
 MAX_PENDING = 50  # proposals of one author for one document
@@ -70,7 +70,7 @@ def write_text(
             return Written(held=_hold(locked, head, text, flags, actor, "; ".join(flags), now))
         return Written(revision=revise_document(locked, text, base=head, actor=actor, reason=reason, now=now))
 
-    return retry.write(write)
+    return db_retry.write(write)
 
 
 def propose_text(
@@ -96,7 +96,7 @@ def propose_text(
         flags = ["proposed by an agent", *judge(locked, before, text)]
         return _hold(locked, base, text, flags, actor, reason, now)
 
-    return retry.write(write)
+    return db_retry.write(write)
 
 
 def _cleaned(text: str) -> str:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from memoryhub.lib.gate import BadJSON, clean_text, decode_json, json_text
 from memoryhub.lib.llm import BadReply
+from memoryhub.lib.validation import BadJSON, clean_text, decode_json, json_text
 
 MAX_ENTRY = 8_000  # characters of a history entry
 MAX_MEMORY = 400_000

@@ -11,8 +11,8 @@ from django.db.models import Count, F, Max, Min, QuerySet, Sum
 from django.db.models.functions import Length
 
 from knowledge_app.models import CachedResponse
-from memoryhub.lib import retry
-from memoryhub.lib.gate import clean_text
+from memoryhub.lib import db_retry
+from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 
 PREVIEW_CHARS = 100
@@ -73,7 +73,7 @@ def look_up(workspace: Workspace, message: str, model: str, *, now: datetime) ->
         row.save(update_fields=["hit_count", "accessed_at", "extra"])
         return row.response
 
-    return retry.write(look)
+    return db_retry.write(look)
 
 
 def keep(workspace: Workspace, message: str, model: str, response: str, *, now: datetime) -> CachedResponse | None:
@@ -97,7 +97,7 @@ def keep(workspace: Workspace, message: str, model: str, response: str, *, now: 
         _evict(workspace)
         return row
 
-    return retry.write(write)
+    return db_retry.write(write)
 
 
 def _evict(workspace: Workspace) -> None:

@@ -24,11 +24,11 @@ from knowledge_app.models import (
     KnowledgeEntry,
     Observation,
 )
-from knowledge_app.services.rows.changes import CHANGES, WORDS, Changes, Values
-from knowledge_app.services.rows.derived import derive
+from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES, Table
-from knowledge_app.services.rows.steps import FINAL, STEP_ROWS, STEPS, take_back
-from memoryhub.lib import retry
+from knowledge_app.services.rows.row_changes import CHANGES, WORDS, Changes, Values
+from knowledge_app.services.rows.session_and_run_edits import FINAL, STEP_ROWS, STEPS, take_back
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, record
@@ -77,9 +77,9 @@ def edit_rows(
     """Change rows of a workspace and return the run: done for up to 500 rows, queued for a worker beyond.
 
     ``units``: primary keys, or groups of them for an action that makes several rows one (merge: the first stays).
-    ``action`` and ``values``: see ``knowledge_app.services.rows.changes``. ``reason``: what the rows' histories say,
+    ``action`` and ``values``: see ``row_changes``. ``reason``: what the rows' histories say,
     instead of the action's own word. ``along``: what was changed with them (``settling``). Rows that are gone, or of
-    another workspace, are passed over. Steps (``knowledge_app.services.rows.steps``) are queued beyond 50. Raises
+    another workspace, are passed over. Steps (``session_and_run_edits``) are queued beyond 50. Raises
     NothingChosen.
     """
     groups = [[unit] if isinstance(unit, int) else list(unit) for unit in units]
@@ -167,8 +167,8 @@ def carry_out_edit(run: Run, *, now: datetime) -> None:
     seen = total - sum(len(unit) for unit in left)
     for batch in _batches(left, STEP_ROWS if has_steps(run.options) else BATCH_ROWS):
         seen += sum(len(unit) for unit in batch)
-        retry.write(lambda batch=batch, seen=seen: _change_batch(run, batch, seen, total, now))  # type: ignore[misc]
-    retry.write(lambda: _finish(run, total, now))
+        db_retry.write(lambda batch=batch, seen=seen: _change_batch(run, batch, seen, total, now))  # type: ignore[misc]
+    db_retry.write(lambda: _finish(run, total, now))
 
 
 def _batches(units: Iterable[list[int]], rows: int) -> Iterator[list[list[int]]]:

@@ -11,11 +11,11 @@ from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KeyValue
-from knowledge_app.services.rows.derived import derive
+from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edits import edit_rows
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
+from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 from sessions_app.services.audit import Actor, record
@@ -76,7 +76,7 @@ def write_value(workspace: Workspace, key: str, value: str, *, actor: Actor, now
             row.refresh_from_db()
         return row
 
-    return retry.write(write)
+    return db_retry.write(write)
 
 
 def checked(key: str, value: str) -> tuple[str, str]:

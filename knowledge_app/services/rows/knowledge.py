@@ -14,15 +14,15 @@ from django.utils.translation import gettext
 from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.rows.changes import MAX_COUNT
-from knowledge_app.services.rows.derived import derive
+from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edits import edit_rows
-from memoryhub.lib import retry
+from knowledge_app.services.rows.row_changes import MAX_COUNT
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
 from memoryhub.lib.layouts.grip import content_id
-from memoryhub.lib.likeness import DEFAULT_THRESHOLD, group_pairs, near_pairs
+from memoryhub.lib.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
 from memoryhub.lib.tokens import counter_for
+from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, record
 
@@ -114,7 +114,7 @@ def add_knowledge(
         )
         return Added(_create(entry, actor, now), is_new=True, was_unknown=was_unknown)
 
-    return retry.write(write)
+    return db_retry.write(write)
 
 
 def clean_content(content: str) -> str:

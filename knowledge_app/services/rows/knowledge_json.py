@@ -17,8 +17,8 @@ from django.db import transaction
 from django.db.models import Count, Max, Q
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.rows.from_files import file_identity
-from knowledge_app.services.rows.to_files import knowledge_record
+from knowledge_app.services.rows.exporting import knowledge_record
+from knowledge_app.services.rows.importing import file_identity
 from memoryhub.lib.layouts.knowledge_file import EntryEdit, edited_knowledge
 from memoryhub.lib.layouts.records import KnowledgeRecord
 from memoryhub.lib.layouts.write_rows import knowledge_json
@@ -91,7 +91,7 @@ def _edit(row: KnowledgeEntry) -> EntryEdit | None:
 
 
 @transaction.atomic
-def note_knowledge(workspace: Workspace, plan: KnowledgePlan, *, actor: Actor, now: datetime) -> None:
+def record_knowledge_written(workspace: Workspace, plan: KnowledgePlan, *, actor: Actor, now: datetime) -> None:
     """Note what the file has by now; with a record where it was written."""
     rows = KnowledgeEntry.objects.filter(workspace=workspace)
     written = plan.text is not None

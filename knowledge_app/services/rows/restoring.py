@@ -12,7 +12,7 @@ from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.rows.edits import FROM_FILES, edit_rows
 from knowledge_app.services.rows.key_values import restore_value
 from knowledge_app.services.rows.knowledge import restore_entry
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor
@@ -52,7 +52,7 @@ def restore_row(row: Curated, state: int, *, known: int | None = None, actor: Ac
             raise NoSuchState(gettext("This earlier state is not kept any more."))
         return _restore(locked, old, actor, now)
 
-    return retry.write(write)
+    return db_retry.write(write)
 
 
 def _restore(row: Curated, old: Any, actor: Actor, now: datetime) -> Run:

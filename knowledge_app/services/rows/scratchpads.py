@@ -25,7 +25,7 @@ from knowledge_app.models import (
     SemanticGraph,
     Term,
 )
-from memoryhub.lib import retry
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import Actor, record
@@ -55,7 +55,7 @@ class NotScratch(MemoryHubError):
 
 def end_run(workspace: Workspace, *, actor: Actor, now: datetime) -> dict[str, int]:
     """Empty a scratchpad; return how many rows of each kind went. Raises NotScratch where memory is kept."""
-    return retry.write(lambda: _end(workspace, actor, now))
+    return db_retry.write(lambda: _end(workspace, actor, now))
 
 
 @transaction.atomic

@@ -10,11 +10,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import OPERATOR, get_workspace, let_in_hub_operators, person
+from memoryhub.access import OPERATOR, get_workspace, person, require_hub_operator
 from memoryhub.accounts import invitations as flow
 from memoryhub.accounts.forms import InviteForm
-from memoryhub.lib.gate import clean_text
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.validation import clean_text
 from memoryhub.models import Invitation
 from sessions_app.models import Workspace
 
@@ -72,5 +72,5 @@ def revoke(request: HttpRequest, pk: int, slug: str | None = None) -> HttpRespon
 def _let_in(request: HttpRequest, slug: str | None) -> Workspace | None:
     if slug is not None:
         return get_workspace(request, slug, role=OPERATOR)
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     return None

@@ -16,7 +16,7 @@ from memoryhub.accounts import people as flow
 from memoryhub.accounts.forms import RolesForm
 from memoryhub.accounts.invitations import invitations_into, with_roles
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.pagination import keyset_page
 
 MOST_INVITATIONS = 100
 

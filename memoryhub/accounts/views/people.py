@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import let_in_hub_operators, person
+from memoryhub.access import person, require_hub_operator
 from memoryhub.accounts import people as flow
 from memoryhub.accounts.forms import PeopleFilterForm, RolesForm
 from memoryhub.accounts.invitations import BadInvitation, make_reset_link, open_invitations, with_roles
@@ -24,7 +24,7 @@ from memoryhub.accounts.views.invitations import address_of
 from memoryhub.agents.tokens import tokens_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, number_of
 from sessions_app.models import AuditRecord, Membership, Workspace
 
 MOST_INVITATIONS = 100
@@ -35,7 +35,7 @@ PEOPLE_AT_ONCE, WORKSPACES_AT_ONCE = 15, 8  # of the table of roles: a page stay
 
 def people(request: HttpRequest) -> HttpResponse:
     """Everybody, with their roles; the invitations that are open; what changed last."""
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     form = PeopleFilterForm(request.GET)
     form.is_valid()
     now = timezone.now()
@@ -71,7 +71,7 @@ def _narrowed(users: QuerySet[User], wanted: dict[str, Any]) -> QuerySet[User]:
 
 def person_page(request: HttpRequest, pk: int) -> HttpResponse:
     """One person: their roles in every workspace, and what can be done about their account."""
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     user = get_object_or_404(_everybody(), pk=pk)
     workspaces, further = _workspaces_at(request)
     form = _roles_form(request, [user], workspaces)
@@ -99,7 +99,7 @@ def person_page(request: HttpRequest, pk: int) -> HttpResponse:
 
 def matrix(request: HttpRequest) -> HttpResponse:
     """The roles of many people in many workspaces, in one form."""
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     users = User.objects.filter(is_active=True)
     page = keyset_page(users, order=("username", "id"), params=request.GET, size=PEOPLE_AT_ONCE)
     workspaces, further = _workspaces_at(request)
@@ -152,7 +152,7 @@ def remove_operator(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def reset_link(request: HttpRequest, pk: int) -> HttpResponse:
     """Make a link to a new password. The answer is the only page that ever shows it."""
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     user = get_object_or_404(User, pk=pk)
     try:
         invitation, token = make_reset_link(user, actor=person(request), now=timezone.now())
@@ -164,7 +164,7 @@ def reset_link(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def _switch(request: HttpRequest, pk: int, change: Callable[..., bool], words: str) -> HttpResponse:
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     user = get_object_or_404(User, pk=pk)
     done = words % {"name": user.username}
     return _attempt(request, lambda: change(user, actor=person(request), now=timezone.now()), done, pk)

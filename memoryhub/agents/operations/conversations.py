@@ -8,15 +8,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memoryhub.agents.operations.noting import note
+from memoryhub.agents.operations.record_access import note
 from memoryhub.agents.tokens import Caller, require
 from memoryhub.as_json import run_document, session_document
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, seen_in
-from memoryhub.lib.pages import rows_after
+from memoryhub.lib.pagination import rows_after
 from memoryhub.lookup import NotFound, find_session
 from sessions_app.models import Entry, Run, Session
-from sessions_app.services.accesses import Seen, seen_entries
+from sessions_app.services.access_log import Seen, seen_entries
 from sessions_app.services.lifecycle import clear_session, open_session
 from sessions_app.services.parsing import read_batch
 from sessions_app.services.runs import request_run

@@ -11,14 +11,14 @@ from knowledge_app.services.rows import cached_responses as cache
 from knowledge_app.services.rows.key_values import find_key, living, write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, save_entry, with_text
 from knowledge_app.services.rows.observations import Said, store
-from memoryhub.agents.operations.noting import note
+from memoryhub.agents.operations.record_access import note
 from memoryhub.agents.tokens import Caller, require
 from memoryhub.as_json import knowledge_document, observation_document
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.pages import rows_after
+from memoryhub.lib.pagination import rows_after
 from memoryhub.lookup import NotFound
-from memoryhub.search.recall import note_reading, recall
-from sessions_app.services.accesses import seen_rows
+from memoryhub.search.recall import log_recall, recall
+from sessions_app.services.access_log import seen_rows
 
 Document = dict[str, Any]
 MAX_STORED = 100  # observations in one call
@@ -112,7 +112,7 @@ def recall_for(caller: Caller, query: str, *, limit: int = 5, now: datetime) -> 
     """Return contents under ``findings``, ``insights`` and ``lessons``, best first, at most ``limit`` of each."""
     require(caller, "read")
     found = recall(caller.workspace, query, now=now, limit=limit)
-    note_reading(found, now)
+    log_recall(found, now)
     pks = [one.observation.pk for rows in found.found.values() for one in rows]
     note(caller, "observations.recalled", seen_rows("observations", pks), now)
     return {"findings": [], "insights": [], "lessons": []} | found.texts

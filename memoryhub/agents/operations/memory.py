@@ -11,12 +11,12 @@ from knowledge_app.models import HeldChange, HistoryEntry, MemoryDocument, Memor
 from knowledge_app.services.documents.editing import NAMES, start_document
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.proposals import NoSuchRevision, propose_text, write_text
-from memoryhub.agents.operations.noting import note
+from memoryhub.agents.operations.record_access import note
 from memoryhub.agents.tokens import Caller, require
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.pages import rows_after
+from memoryhub.lib.pagination import rows_after
 from memoryhub.lookup import NotFound, find_document
-from sessions_app.services.accesses import seen_revision, seen_rows
+from sessions_app.services.access_log import seen_revision, seen_rows
 
 Document = dict[str, Any]
 MAX_NOTE = 20_000

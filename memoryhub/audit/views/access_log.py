@@ -25,16 +25,16 @@ from knowledge_app.models import (
     Observation,
 )
 from memoryhub.access import get_workspace
-from memoryhub.audit.access_forms import AccessFilterForm
 from memoryhub.audit.access_log import TABLES, Target, Touch, UnknownRow, log_of, rows_of, target_of, words_of
+from memoryhub.audit.access_log_forms import AccessFilterForm
+from memoryhub.lib.date_ranges import end_of, start_of
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import Page, keyset_page, number_of
-from memoryhub.lib.periods import end_of, start_of
+from memoryhub.lib.pagination import Page, keyset_page, number_of
 from memoryhub.lookup import NotFound
 from memoryhub.models import AccessedRow, AccessRecord
 from memoryhub.search.views.rows import fact_url, history_url
 from sessions_app.models import Entry, Session, Summary, Workspace
-from sessions_app.services.accesses import DOCUMENTS, ENTRIES
+from sessions_app.services.access_log import DOCUMENTS, ENTRIES
 
 DETAILS = {  # tables whose rows have a page of their own
     "knowledge": (KnowledgeEntry, "knowledge:knowledge-entry"),

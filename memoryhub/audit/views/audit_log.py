@@ -11,14 +11,14 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import OPERATOR, get_workspace, has_role, let_in_hub_operators, person, visible_workspaces
-from memoryhub.audit.audit_log import Wanted, fitting, lines_of, note_export
-from memoryhub.audit.forms import AuditFilterForm
+from memoryhub.access import OPERATOR, get_workspace, has_role, person, require_hub_operator, visible_workspaces
+from memoryhub.audit.audit_log import Wanted, fitting, lines_of, record_export
+from memoryhub.audit.audit_log_forms import AuditFilterForm
 from memoryhub.lib.downloads import streamed
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.layouts.times import read_time
-from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.pagination import keyset_page
 from memoryhub.lib.search.matching import SearchTooSlow, within
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
 
@@ -74,7 +74,7 @@ def export_activity(request: HttpRequest, slug: str | None = None) -> StreamingH
     records = fitting(_records(workspace), _wanted(AuditFilterForm(request.POST), request.POST.get("kind", "")))
     newest = records.order_by("-id").values_list("id", flat=True).first() or 0
     records = records.filter(id__lte=newest)
-    note_export(records.count(), workspace, actor=person(request), now=timezone.now())
+    record_export(records.count(), workspace, actor=person(request), now=timezone.now())
     suffix = "jsonl" if request.POST.get("format") == "jsonl" else "csv"
     name = f"{workspace.slug if workspace else 'memoryhub'}-audit.{suffix}"
     return streamed(lines_of(records, suffix), name)
@@ -84,7 +84,7 @@ def _workspace(request: HttpRequest, slug: str | None, *, role: str = VIEWER) ->
     """Return the workspace of an address; None for the whole hub, which is for its operators alone."""
     if slug is not None:
         return get_workspace(request, slug, role=role)
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     visible_workspaces(request)
     return None
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.services.rows.edits import edit_rows
-from memoryhub.access import EDITOR, OPERATOR, get_session, get_workspace, note_page, person
+from memoryhub.access import EDITOR, OPERATOR, get_session, get_workspace, log_page_access, person
 from memoryhub.bulk_edits import answer_edit
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.forms import AppendForm, DeleteForm, OpenForm, RenameForm, SessionFileForm
@@ -23,10 +23,10 @@ from memoryhub.jobs.labels import added_words
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import number_of
+from memoryhub.lib.pagination import number_of
 from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
 from sessions_app.models.runs import LIVE_STATUSES
-from sessions_app.services.accesses import seen_epoch
+from sessions_app.services.access_log import seen_epoch
 from sessions_app.services.folding import archive_and_clear, fold_to_window
 from sessions_app.services.lifecycle import allow_again, clear_session, delete_session, open_session, rename_session
 from sessions_app.services.parsing import read_batch
@@ -180,7 +180,7 @@ def export(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk)
     epoch = number_of(request.GET.get("epoch"), digits=5)
     name, text = export_session(session, request.GET.get("layout", ""), epoch=epoch)
-    note_page(request, session.workspace, "session.exported", seen_epoch(session, epoch))
+    log_page_access(request, session.workspace, "session.exported", seen_epoch(session, epoch))
     return download(text, name)
 
 

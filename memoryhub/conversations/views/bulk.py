@@ -14,15 +14,15 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows
-from memoryhub.access import EDITOR, OPERATOR, get_workspace, note_page, person
+from memoryhub.access import EDITOR, OPERATOR, get_workspace, log_page_access, person
 from memoryhub.bulk_edits import after_edit, answer_edit, list_address
-from memoryhub.conversations.views.listing import matching_sessions
-from memoryhub.lib.choosing import asked_for, check_count, chosen_keys, sent_rows
+from memoryhub.conversations.views.session_list import matching_sessions
+from memoryhub.lib.bulk_selection import asked_for, check_count, chosen_keys, sent_rows
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import number_of
+from memoryhub.lib.pagination import number_of
 from sessions_app.models import Run, Session, Workspace
-from sessions_app.services.accesses import seen_sessions
+from sessions_app.services.access_log import seen_sessions
 from sessions_app.services.audit import record
 from sessions_app.services.transfer import export_sessions
 
@@ -75,7 +75,7 @@ def _export(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     out.seek(0)
     now, text = timezone.now(), f"{count:,} session{'' if count == 1 else 's'} exported"
     record(person(request), "sessions.exported", "workspace", workspace.pk, text, at=now, workspace=workspace)
-    note_page(request, workspace, "session.exported", seen_sessions(pks))
+    log_page_access(request, workspace, "session.exported", seen_sessions(pks))
     return FileResponse(out, as_attachment=True, filename=f"sessions-{workspace.slug}-{now:%Y-%m-%d}.zip")
 
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
-from memoryhub.access import get_workspace, note_page
+from memoryhub.access import get_workspace, log_page_access
 from memoryhub.conversations.context import build_context, context_text, seen_in
-from memoryhub.lib.gate import json_text
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import number_of
+from memoryhub.lib.pagination import number_of
+from memoryhub.lib.validation import json_text
 from sessions_app.models import Session
-from sessions_app.services.windows import DEFAULT_MAX_MESSAGES, Dropped
+from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES, Dropped
 
 
 def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -22,7 +22,7 @@ def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     asked_tokens = number_of(request.GET.get("max_tokens"), digits=8)
     max_tokens = workspace.max_tokens if asked_tokens is None else asked_tokens
     built = build_context(session, max_messages=max_messages, max_tokens=max_tokens)
-    note_page(request, workspace, "context.read", seen_in(built))
+    log_page_access(request, workspace, "context.read", seen_in(built))
     shown = built.parts
     context = {
         "workspace": workspace,

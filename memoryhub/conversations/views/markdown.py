@@ -9,15 +9,15 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from memoryhub.access import get_session, note_page
+from memoryhub.access import get_session, log_page_access
 from memoryhub.conversations.context import ContextPart, build_context, seen_in
 from memoryhub.lib import as_markdown
 from memoryhub.lib.downloads import markdown
-from memoryhub.lib.pages import number_of
+from memoryhub.lib.pagination import number_of
 from sessions_app.models import Summary
-from sessions_app.services.accesses import seen_epoch, seen_rows
+from sessions_app.services.access_log import seen_epoch, seen_rows
+from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES
 from sessions_app.services.export import session_as_markdown
-from sessions_app.services.windows import DEFAULT_MAX_MESSAGES
 
 
 @require_GET
@@ -26,14 +26,14 @@ def session(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     found = get_session(request, slug, pk)
     if number := number_of(request.GET.get("summary")):
         summary = get_object_or_404(Summary, session=found, pk=number)
-        note_page(request, found.workspace, "summary.exported", seen_rows("summaries", [summary.pk]))
+        log_page_access(request, found.workspace, "summary.exported", seen_rows("summaries", [summary.pk]))
         text = as_markdown.summary(summary.content, summary.first_position, summary.last_position) + "\n"
     else:
         epoch = number_of(request.GET.get("epoch"), digits=5)
         text = session_as_markdown(
             found, epoch=epoch, originals="originals" in request.GET, zone=timezone.get_current_timezone()
         )
-        note_page(request, found.workspace, "session.exported", seen_epoch(found, epoch))
+        log_page_access(request, found.workspace, "session.exported", seen_epoch(found, epoch))
     return markdown(text, found.key, is_shown="copy" in request.GET)
 
 
@@ -47,7 +47,7 @@ def context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         max_tokens=number_of(request.GET.get("max_tokens"), digits=8),
     )
     text = as_markdown.context(found.key, [_part(part) for part in built.parts], tokens=built.tokens)
-    note_page(request, found.workspace, "context.read", seen_in(built))
+    log_page_access(request, found.workspace, "context.read", seen_in(built))
     return markdown(text, f"context-{found.key}", is_shown="copy" in request.GET)
 
 

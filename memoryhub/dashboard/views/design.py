@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET
 
 from memoryhub.dashboard.design_tokens import Contrast, Token, meeting, read_tokens
 from memoryhub.lib import charts
-from memoryhub.lib.choosing import Action
+from memoryhub.lib.bulk_selection import Action
 from memoryhub.lib.diff import diff_lines
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.markdown import render_markdown
@@ -133,9 +133,9 @@ def _lists() -> dict[str, Any]:
     }
 
 
-def _need(gravity: str, text: str) -> dict[str, Any]:
+def _need(severity: str, text: str) -> dict[str, Any]:
     since = timezone.now() - timedelta(hours=5)
-    need = {"key": gravity, "gravity": gravity, "text": text, "label": "Sample", "name": "Atlas", "url": "#lists"}
+    need = {"key": severity, "severity": severity, "text": text, "label": "Sample", "name": "Atlas", "url": "#lists"}
     return need | {"since": since, "count": 1}
 
 

@@ -12,15 +12,15 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import is_hub_operator, let_in_hub_operators, visible_workspaces
-from memoryhub.dashboard.attention import needs_of
+from memoryhub.access import is_hub_operator, require_hub_operator, visible_workspaces
+from memoryhub.dashboard.attention import attention_items
+from memoryhub.dashboard.attention_items import AttentionItem
 from memoryhub.dashboard.health import health_of
-from memoryhub.dashboard.items import Need
 from memoryhub.dashboard.navigation import count_parts
-from memoryhub.dashboard.scope import reach_of
+from memoryhub.dashboard.scope import role_scope
 from memoryhub.demo.workspaces import prepare_demo
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.pagination import keyset_page
 from memoryhub.sync.import_requests import known_folders, request_import
 from memoryhub.sync.tasks import import_folder
 from sessions_app.models import Workspace
@@ -41,11 +41,11 @@ def home(request: HttpRequest) -> HttpResponse:
         "may_import": is_hub_operator(request.user),
         "known_folders": [] if page.rows else known_folders(),
     }
-    context |= shown_needs(needs_of(reach_of(request.user), now=now), request.GET)
+    context |= shown_needs(attention_items(role_scope(request.user), now=now), request.GET)
     return render_page(request, "dashboard/home.html", context, fragment="desk")
 
 
-def shown_needs(needs: Sequence[Need], params: Mapping[str, str]) -> dict[str, Any]:
+def shown_needs(needs: Sequence[AttentionItem], params: Mapping[str, str]) -> dict[str, Any]:
     """Return the needs that a page shows: the first few, or all that are wanted, and how many there are besides."""
     shown = needs if params.get("needs") == "all" else needs[:SHOWN_NEEDS]
     return {"needs": shown, "need_count": len(needs), "more_needs": len(needs) - len(shown)}
@@ -61,7 +61,7 @@ def health(_request: HttpRequest) -> JsonResponse:
 
 @require_POST
 def open_demo(request: HttpRequest) -> HttpResponse:
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     for name, path in prepare_demo(timezone.localdate()).items():
         report = request_import(path=str(path), user=request.user, name=name)  # type: ignore[arg-type]
         import_folder.enqueue(report.pk)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
-from memoryhub.access import let_in_hub_operators
+from memoryhub.access import require_hub_operator
 from memoryhub.dashboard.hub_settings import complaints, hub, knobs
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.markdown import render_markdown
@@ -13,7 +13,7 @@ from memoryhub.lib.markdown import render_markdown
 
 @require_GET
 def hub_settings(request: HttpRequest) -> HttpResponse:
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     context = {
         "hub": hub(),
         "complaints": complaints(),

@@ -12,7 +12,7 @@ from django_htmx.http import HttpResponseStopPolling, trigger_client_event
 
 from memoryhub.access import get_workspace
 from memoryhub.audit.changes import News, read_news
-from memoryhub.lib.pages import number_of
+from memoryhub.lib.pagination import number_of
 from sessions_app.models import AuditRecord, Workspace
 
 MOST_NAMED_SESSIONS = 50

@@ -6,10 +6,10 @@ from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
 from memoryhub.access import get_workspace, has_role
-from memoryhub.dashboard.attention import needs_of
+from memoryhub.dashboard.attention import attention_items
 from memoryhub.dashboard.health import health_of
 from memoryhub.dashboard.navigation import count_parts
-from memoryhub.dashboard.scope import reach_of
+from memoryhub.dashboard.scope import role_scope
 from memoryhub.dashboard.views.home import shown_needs
 from memoryhub.lib.charts import growth
 from memoryhub.lib.htmx import render_page
@@ -37,5 +37,5 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "may_import": bool(workspace.path) and is_operator,
         "may_end": is_operator,
     }
-    context |= shown_needs(needs_of(reach_of(request.user).within(workspace), now=now), request.GET)
+    context |= shown_needs(attention_items(role_scope(request.user).within(workspace), now=now), request.GET)
     return render_page(request, "dashboard/overview.html", context)

@@ -18,8 +18,8 @@ from django.views.decorators.http import require_GET
 from memoryhub.dashboard.palette import MOST, Leads, is_meant, leads, shared_out
 from memoryhub.dashboard.palette_commands import Row, commands, pages
 from memoryhub.search.ranking import Found
-from memoryhub.search.views.params import place_of
 from memoryhub.search.views.rows import shown_hit
+from memoryhub.search.views.search_params import place_of
 from sessions_app.models import Workspace
 
 MAX_CHARS = 200

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import OPERATOR, get_workspace, let_in_hub_operators, person
+from memoryhub.access import OPERATOR, get_workspace, person, require_hub_operator
 from memoryhub.dashboard.forms import WorkspaceForm
 from memoryhub.dashboard.settings_forms import WebhookForm, WorkspaceSettingsForm
 from memoryhub.graph.row_embedding import row_outlook
@@ -24,7 +24,7 @@ from sessions_app.services.workspaces import create_workspace, save_settings
 
 
 def new_workspace(request: HttpRequest) -> HttpResponse:
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     form = WorkspaceForm(request.POST or None)
     if form.is_bound and form.is_valid():
         workspace = create_workspace(form.cleaned_data["name"], actor=person(request), now=timezone.now())

@@ -11,15 +11,15 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
-from memoryhub.access import get_workspace, has_role, note_page
+from memoryhub.access import get_workspace, has_role, log_page_access
+from memoryhub.lib.change_guard import show_invisible
 from memoryhub.lib.diff import diff_lines
 from memoryhub.lib.facts import FactLine, Section, fact_lines, split_sections
-from memoryhub.lib.guard import show_invisible
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.markdown import MAX_RENDERED_CHARS, render_markdown
-from memoryhub.lib.pages import number_of
+from memoryhub.lib.pagination import number_of
 from sessions_app.models import Membership
-from sessions_app.services.accesses import seen_revision
+from sessions_app.services.access_log import seen_revision
 
 SHOWN_REVISIONS = 20
 SHOWN_REMOVED = 50
@@ -69,7 +69,7 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     before = found.revisions.filter(number=shown.number - 1).first() if shown and shown.number > 1 else None
     wants_diff = "diff" in request.GET and before is not None
     read = [shown, *([before] if wants_diff else [])]
-    note_page(request, workspace, "document.read", [seen_revision(found.pk, one.number) for one in read if one])
+    log_page_access(request, workspace, "document.read", [seen_revision(found.pk, one.number) for one in read if one])
     removed = Fact.objects.filter(document=found, died__isnull=False)
     removed_rows = removed.select_related("died").order_by("-died__number", "line")[:SHOWN_REMOVED]
     siblings = MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).order_by("name")

@@ -21,18 +21,18 @@ from knowledge_app.services.documents.editing import (
     start_document,
 )
 from knowledge_app.services.documents.origins import line_origins
-from memoryhub.access import get_workspace, note_page, person
+from memoryhub.access import get_workspace, log_page_access, person
 from memoryhub.documents.forms import EditForm, FactForm
+from memoryhub.lib.change_guard import show_invisible
 from memoryhub.lib.diff import diff_lines
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.facts import split_sections
-from memoryhub.lib.guard import show_invisible
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.likeness import DEFAULT_THRESHOLD
 from memoryhub.lib.markdown import render_markdown
-from memoryhub.lib.pages import number_of, numbers_of
+from memoryhub.lib.pagination import number_of, numbers_of
+from memoryhub.lib.similarity import DEFAULT_THRESHOLD
 from sessions_app.models import Entry, Membership, Session
-from sessions_app.services.accesses import seen_entries, seen_revision, seen_rows
+from sessions_app.services.access_log import seen_entries, seen_revision, seen_rows
 
 EDITOR = Membership.Role.EDITOR
 MAX_SOURCES = 1_000  # shown of one session
@@ -49,7 +49,7 @@ def find_document(request: HttpRequest, slug: str, pk: int, *, role: str = "view
 def _note_head(request: HttpRequest, document: MemoryDocument) -> None:
     if document.head:
         seen = [seen_revision(document.pk, document.head.number)]
-        note_page(request, document.workspace, "document.read", seen)
+        log_page_access(request, document.workspace, "document.read", seen)
 
 
 @require_POST
@@ -130,7 +130,7 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     old = get_object_or_404(document.revisions, number=number_of(request.GET.get("from")) or max(1, newest - 1))
     new = get_object_or_404(document.revisions, number=number_of(request.GET.get("to")) or newest)
     seen = [seen_revision(document.pk, revision.number) for revision in (old, new)]
-    note_page(request, document.workspace, "document.read", seen)
+    log_page_access(request, document.workspace, "document.read", seen)
     context = {
         "workspace": document.workspace,
         "document": document,
@@ -226,6 +226,6 @@ def learnt(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         entries += [source.entry] if source.entry and source.entry.session_id == session.pk else []
     facts = [(fact, show_invisible(fact.text), entries) for fact, entries in by_fact.values()]
     said = [entry for _, entries in by_fact.values() for entry in entries]
-    note_page(request, workspace, "facts.read", seen_rows("facts", by_fact) + seen_entries(said))
+    log_page_access(request, workspace, "facts.read", seen_rows("facts", by_fact) + seen_entries(said))
     context = {"workspace": workspace, "session": session, "facts": facts}
     return render_page(request, "documents/learnt.html", context)

@@ -15,17 +15,17 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows
-from memoryhub.access import has_role, note_page, person
+from memoryhub.access import has_role, log_page_access, person
 from memoryhub.bulk_edits import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.documents.views.editing import find_document
-from memoryhub.lib.choosing import Action, asked_for, chosen_keys
+from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
+from memoryhub.lib.change_guard import show_invisible
+from memoryhub.lib.date_ranges import typed_day
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.guard import show_invisible
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page, numbers_of
-from memoryhub.lib.periods import typed_day
+from memoryhub.lib.pagination import keyset_page, numbers_of
 from sessions_app.models import Membership, Run
-from sessions_app.services.accesses import seen_rows
+from sessions_app.services.access_log import seen_rows
 
 EDITOR = Membership.Role.EDITOR
 PAGE_FACTS = 200
@@ -46,7 +46,7 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     document = find_document(request, slug, pk)
     living = _matching(document, request)
     page = keyset_page(living.select_related("born"), order=("line", "id"), params=request.GET, size=PAGE_FACTS)
-    note_page(request, document.workspace, "facts.read", seen_rows("facts", [fact.pk for fact in page.rows]))
+    log_page_access(request, document.workspace, "facts.read", seen_rows("facts", [fact.pk for fact in page.rows]))
     context = {
         "workspace": document.workspace,
         "document": document,

@@ -16,15 +16,15 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import HistoryEntry
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows
-from memoryhub.access import get_workspace, has_role, note_page, person
+from memoryhub.access import get_workspace, has_role, log_page_access, person
 from memoryhub.bulk_edits import EXPORT, answer_chosen, list_address
 from memoryhub.documents.forms import HistoryFilterForm
-from memoryhub.lib.choosing import Action, chosen_keys
-from memoryhub.lib.extra_fields import Fields, with_further_fields
+from memoryhub.lib.bulk_selection import Action, chosen_keys
+from memoryhub.lib.extra_fields import Fields, with_extra_fields
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, number_of
 from sessions_app.models import Membership, Run, Workspace
-from sessions_app.services.accesses import seen_rows
+from sessions_app.services.access_log import seen_rows
 
 EDITOR = Membership.Role.EDITOR
 MAX_NOTE = 4_000  # characters
@@ -42,7 +42,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
     wishes = form.cleaned_data if form.is_valid() else {}
     entries = _matching(workspace, request)
     page = keyset_page(entries.select_related("session"), order=("-position",), params=request.GET)
-    note_page(request, workspace, "history.read", seen_rows("history", [row.pk for row in page.rows]))
+    log_page_access(request, workspace, "history.read", seen_rows("history", [row.pk for row in page.rows]))
     context = {
         "workspace": workspace,
         "form": form,
@@ -109,4 +109,4 @@ def _by_day(entries: Sequence[HistoryEntry]) -> list[tuple[date | None, list[tup
     def day(entry: HistoryEntry) -> date | None:
         return timezone.localdate(entry.occurred_at) if entry.occurred_at else None
 
-    return [(key, with_further_fields(group)) for key, group in groupby(entries, key=day)]
+    return [(key, with_extra_fields(group)) for key, group in groupby(entries, key=day)]

@@ -5,10 +5,10 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_GET
 
 from knowledge_app.models import MemoryDocument
-from memoryhub.access import get_workspace, note_page
+from memoryhub.access import get_workspace, log_page_access
 from memoryhub.lib.downloads import markdown
-from memoryhub.lib.pages import number_of
-from sessions_app.services.accesses import seen_revision
+from memoryhub.lib.pagination import number_of
+from sessions_app.services.access_log import seen_revision
 
 
 @require_GET
@@ -19,5 +19,5 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     wish = request.GET.get("revision")
     wanted = {"number": number_of(wish, digits=9) or 0} if wish else {"pk": found.head_id}
     revision = get_object_or_404(found.revisions, **wanted)
-    note_page(request, workspace, "document.read", [seen_revision(found.pk, revision.number)])
+    log_page_access(request, workspace, "document.read", [seen_revision(found.pk, revision.number)])
     return markdown(revision.content, found.name.removesuffix(".md"), is_shown="copy" in request.GET)

@@ -15,12 +15,12 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import Term, TermRelation
 from memoryhub.access import get_workspace, has_role, person
 from memoryhub.graph.forms import RelateForm
-from memoryhub.graph.graph import Related, neighbours_of
 from memoryhub.graph.layout import ring
+from memoryhub.graph.neighbours import Related, neighbours_of
 from memoryhub.graph.occurrences import knowledge_with, observations_with
 from memoryhub.graph.relations import TermNotFound, decide, find_term
-from memoryhub.lib.extra_fields import further_fields
-from memoryhub.lib.pages import number_of
+from memoryhub.lib.extra_fields import extra_fields
+from memoryhub.lib.pagination import number_of
 from sessions_app.models import Membership
 
 SHOWN_NEIGHBOURS = 100
@@ -56,7 +56,7 @@ def term(request: HttpRequest, slug: str, pk: int, form: RelateForm | None = Non
             ],
         ),
         "nodes": ring([_node(slug, neighbour) for neighbour in neighbours[:PICTURED]]),
-        "fields": further_fields(found),
+        "fields": extra_fields(found),
         "observations": observations_with(workspace, found.text),
         "knowledge": knowledge_with(workspace, found.text),
         "may_edit": has_role(request.user, workspace, EDITOR),

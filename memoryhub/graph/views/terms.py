@@ -14,7 +14,7 @@ from memoryhub.graph.embedding_run import outlook, request_embedding
 from memoryhub.graph.export import graph_parts
 from memoryhub.graph.forms import TermFilterForm
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.pagination import keyset_page
 from sessions_app.models import Run
 from sessions_app.services.workspace_runs import latest_run
 

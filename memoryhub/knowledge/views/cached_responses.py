@@ -10,18 +10,18 @@ from django.views.decorators.http import require_GET, require_POST
 from knowledge_app.models import CachedResponse
 from knowledge_app.services.rows.cached_responses import expired, figures, is_expired
 from knowledge_app.services.rows.edits import edit_rows
-from knowledge_app.services.rows.to_files import cache_file
-from memoryhub.access import get_workspace, has_role, note_page, person
+from knowledge_app.services.rows.exporting import cache_file
+from memoryhub.access import get_workspace, has_role, log_page_access, person
 from memoryhub.bulk_edits import answer_edit, list_address
 from memoryhub.knowledge.forms import CacheFilterForm
-from memoryhub.lib.choosing import Action, chosen_keys
+from memoryhub.lib.bulk_selection import Action, chosen_keys
 from memoryhub.lib.downloads import download
-from memoryhub.lib.extra_fields import further_fields
+from memoryhub.lib.extra_fields import extra_fields
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.pagination import keyset_page
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Membership, Run, Workspace
-from sessions_app.services.accesses import seen_rows
+from sessions_app.services.access_log import seen_rows
 
 EDITOR = Membership.Role.EDITOR
 SHOWN_MODELS = 100
@@ -33,7 +33,7 @@ def cached_responses(request: HttpRequest, slug: str) -> HttpResponse:
     form = _form(workspace, request)
     rows = _fitting(workspace, request)
     page = keyset_page(rows, order=("-id",), params=request.GET)
-    note_page(request, workspace, "cached.read", seen_rows("cached", [row.pk for row in page.rows]))
+    log_page_access(request, workspace, "cached.read", seen_rows("cached", [row.pk for row in page.rows]))
     now = timezone.now()
     context = {
         "workspace": workspace,
@@ -83,13 +83,13 @@ def invalidate(request: HttpRequest, slug: str) -> HttpResponse:
 def cached_response(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     row = get_object_or_404(CachedResponse, workspace=workspace, pk=pk)
-    note_page(request, workspace, "cached.read", seen_rows("cached", [row.pk]))
+    log_page_access(request, workspace, "cached.read", seen_rows("cached", [row.pk]))
     context = {
         "workspace": workspace,
         "row": row,
         "tokens": count_tokens(row.response),
         "is_expired": is_expired(row, workspace, timezone.now()),
-        "fields": further_fields(row),
+        "fields": extra_fields(row),
         "may_edit": has_role(request.user, workspace, EDITOR),
     }
     return render_page(request, "knowledge/cached_response.html", context)
@@ -99,5 +99,5 @@ def cached_response(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def download_cache(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     pks = CachedResponse.objects.filter(workspace=workspace).values_list("pk", flat=True)
-    note_page(request, workspace, "cached.exported", seen_rows("cached", pks))
+    log_page_access(request, workspace, "cached.exported", seen_rows("cached", pks))
     return download(cache_file(workspace), "semantic_cache.json")

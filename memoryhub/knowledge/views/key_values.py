@@ -14,22 +14,22 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from knowledge_app.models import KeyValue
 from knowledge_app.services.rows import key_values as service
-from knowledge_app.services.rows.added import edit_of, note_added
+from knowledge_app.services.rows.additions import edit_of, record_addition
 from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.exporting import key_values_file
 from knowledge_app.services.rows.restoring import restore_row
-from knowledge_app.services.rows.to_files import key_values_file
-from memoryhub.access import get_workspace, has_role, note_page, person
+from memoryhub.access import get_workspace, has_role, log_page_access, person
 from memoryhub.bulk_edits import EXPORT, RETURN, WITHDRAW, answer_chosen, answer_edit, list_address
 from memoryhub.knowledge.forms import KeyValueFilterForm, KeyValueForm
-from memoryhub.lib.choosing import asked_for, chosen_keys
+from memoryhub.lib.bulk_selection import asked_for, chosen_keys
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, number_of
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Membership, Run, Workspace
-from sessions_app.services.accesses import seen_rows
+from sessions_app.services.access_log import seen_rows
 from sessions_app.services.audit import record
 
 BRIEF_CHARS = 200
@@ -57,7 +57,7 @@ def key_values(request: HttpRequest, slug: str) -> HttpResponse:
     page = keyset_page(rows, order=("key",), params=request.GET)
     shown = [(row, _shown(row)) for row in page.rows]
     seen = [row.pk for row in page.rows if not row.is_secret]
-    note_page(request, workspace, "key_value.read", seen_rows("key_values", seen))
+    log_page_access(request, workspace, "key_value.read", seen_rows("key_values", seen))
     context = {
         "workspace": workspace,
         "form": form,
@@ -125,7 +125,7 @@ def _write(request: HttpRequest, workspace: Workspace, values: dict[str, str]) -
     actor, now = person(request), timezone.now()
     row = service.write_value(workspace, **values, actor=actor, now=now)
     if row.history.count() == 1 and row.updated_at == now:
-        run: Run | None = note_added(workspace, "key_values", [row.pk], actor=actor, now=now)
+        run: Run | None = record_addition(workspace, "key_values", [row.pk], actor=actor, now=now)
         words = _("Written.")
     else:
         run = edit_of(workspace, "key_values", row.pk, at=now)
@@ -164,7 +164,7 @@ def download_key_values(request: HttpRequest, slug: str) -> HttpResponse:
     text = f"{actor.name} exported the key-values"
     record(actor, "key_value.revealed", "workspace", workspace.pk, text, at=timezone.now(), workspace=workspace)
     pks = KeyValue.objects.filter(workspace=workspace, withdrawn_at=None).values_list("pk", flat=True)
-    note_page(request, workspace, "key_value.exported", seen_rows("key_values", pks))
+    log_page_access(request, workspace, "key_value.exported", seen_rows("key_values", pks))
     return download(key_values_file(workspace), "kv.json")
 
 
@@ -198,7 +198,7 @@ def _detail(request: HttpRequest, workspace: Workspace, row: KeyValue, *, is_rev
     states = list(row.history.order_by("-history_id")[:SHOWN_STATES])
     is_secret = any(state.is_secret or looks_secret(row.key, state.value) for state in [row, *states])
     if is_revealed or not is_secret:
-        note_page(request, workspace, "key_value.read", seen_rows("key_values", [row.pk]))
+        log_page_access(request, workspace, "key_value.read", seen_rows("key_values", [row.pk]))
     context = {
         "workspace": workspace,
         "row": row,

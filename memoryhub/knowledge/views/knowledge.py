@@ -16,11 +16,11 @@ from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows import knowledge as service
-from knowledge_app.services.rows.added import edit_of, note_added
+from knowledge_app.services.rows.additions import edit_of, record_addition
 from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.exporting import knowledge_file
 from knowledge_app.services.rows.restoring import restore_row
-from knowledge_app.services.rows.to_files import knowledge_file
-from memoryhub.access import get_workspace, has_role, note_page, person
+from memoryhub.access import get_workspace, has_role, log_page_access, person
 from memoryhub.bulk_edits import (
     EXPORT,
     RETURN,
@@ -35,16 +35,16 @@ from memoryhub.bulk_edits import (
 )
 from memoryhub.knowledge.forms import KnowledgeFilterForm, KnowledgeForm
 from memoryhub.lib import as_markdown
-from memoryhub.lib.choosing import Action, asked_for, chosen_keys
+from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
 from memoryhub.lib.downloads import download, markdown
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.extra_fields import Fields, further_fields, with_further_fields
+from memoryhub.lib.extra_fields import Fields, extra_fields, with_extra_fields
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.likeness import DEFAULT_THRESHOLD
-from memoryhub.lib.pages import keyset_page, number_of, numbers_of
+from memoryhub.lib.pagination import keyset_page, number_of, numbers_of
+from memoryhub.lib.similarity import DEFAULT_THRESHOLD
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Membership, Run, Workspace
-from sessions_app.services.accesses import seen_rows
+from sessions_app.services.access_log import seen_rows
 
 ORDER = ("-access_count", "-id")
 SHOWN_EACH = 20  # of a category, before it is asked for
@@ -71,14 +71,14 @@ def knowledge(request: HttpRequest, slug: str) -> HttpResponse:
     totals = dict(entries.order_by().values_list("category").annotate(Count("id")))
     groups = [] if is_paged else _groups(entries, totals)
     shown = page.rows if page else [entry for _, _, rows in groups for entry, _ in rows]
-    note_page(request, workspace, "knowledge.read", seen_rows("knowledge", [entry.pk for entry in shown]))
+    log_page_access(request, workspace, "knowledge.read", seen_rows("knowledge", [entry.pk for entry in shown]))
     context = {
         "workspace": workspace,
         "form": form,
         "is_filtered": any(wishes.values()),
         "count": sum(totals.values()),
         "page": page,
-        "entries": with_further_fields(page.rows) if page else [],
+        "entries": with_extra_fields(page.rows) if page else [],
         "groups": groups,
         "title": KnowledgeEntry.Category(chosen).label if chosen else _("Entries"),
         "actions": WITHDRAWN if state == "withdrawn" else IN_USE,
@@ -115,7 +115,7 @@ def _groups(
         (
             category,
             totals.get(category.value, 0),
-            with_further_fields(entries.filter(category=category).order_by(*ORDER)[:SHOWN_EACH]),
+            with_extra_fields(entries.filter(category=category).order_by(*ORDER)[:SHOWN_EACH]),
         )
         for category in KnowledgeEntry.Category
     ]
@@ -207,7 +207,7 @@ def _add(request: HttpRequest, workspace: Workspace, values: dict[str, Any]) -> 
     added = service.add_knowledge(workspace, actor=actor, now=now, **values)
     pk = added.entry.pk
     if added.is_new:
-        return pk, note_added(workspace, "knowledge", [pk], actor=actor, now=now), _("Added.")
+        return pk, record_addition(workspace, "knowledge", [pk], actor=actor, now=now), _("Added.")
     returned = edit_of(workspace, "knowledge", pk, at=now)
     return pk, returned, _("It was there already: this counts as one more use.")
 
@@ -232,13 +232,13 @@ def knowledge_entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             form.add_error(None, error.message)
         else:
             return after_edit(request, run, slug, reverse("knowledge:knowledge-entry", args=[slug, pk]))
-    note_page(request, workspace, "knowledge.read", seen_rows("knowledge", [entry.pk]))
+    log_page_access(request, workspace, "knowledge.read", seen_rows("knowledge", [entry.pk]))
     context = {
         "workspace": workspace,
         "entry": entry,
         "form": form,
         "twin": twin,
-        "fields": further_fields(entry),
+        "fields": extra_fields(entry),
         "states": list(entry.history.order_by("-history_id")[:SHOWN_STATES]),
         "may_edit": has_role(request.user, workspace, EDITOR),
         "today": timezone.localdate(),
@@ -282,7 +282,7 @@ def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
             lambda: (service.merge_groups(workspace, wanted, actor=person(request), now=timezone.now()), ""),
         )
     shown = [entry.pk for group in groups[:SHOWN_GROUPS] for entry in (group.keep, *group.others)]
-    note_page(request, workspace, "knowledge.read", seen_rows("knowledge", shown))
+    log_page_access(request, workspace, "knowledge.read", seen_rows("knowledge", shown))
     context = {
         "workspace": workspace,
         "groups": groups[:SHOWN_GROUPS],
@@ -301,7 +301,7 @@ def knowledge_context(request: HttpRequest, slug: str) -> HttpResponse:
     max_chars = service.CONTEXT_CHARS if max_chars is None else max_chars
     max_tokens = number_of(request.GET.get("max_tokens"), digits=8)
     chosen = service.context_lines(workspace, max_chars=max_chars, max_tokens=max_tokens)
-    note_page(request, workspace, "knowledge.read", seen_rows("knowledge", [pk for pk, _ in chosen]))
+    log_page_access(request, workspace, "knowledge.read", seen_rows("knowledge", [pk for pk, _ in chosen]))
     text = "\n".join(line for _, line in chosen)
     context = {
         "workspace": workspace,
@@ -319,7 +319,7 @@ def knowledge_context(request: HttpRequest, slug: str) -> HttpResponse:
 def download_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     pks = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).values_list("pk", flat=True)
-    note_page(request, workspace, "knowledge.exported", seen_rows("knowledge", pks))
+    log_page_access(request, workspace, "knowledge.exported", seen_rows("knowledge", pks))
     return download(knowledge_file(workspace), "knowledge.json")
 
 
@@ -330,7 +330,7 @@ def knowledge_markdown(request: HttpRequest, slug: str) -> HttpResponse:
     fitting = _fitting(workspace, request)
     as_markdown.check_amount(fitting.count())
     entries = list(fitting.order_by(*ORDER))
-    note_page(request, workspace, "knowledge.exported", seen_rows("knowledge", [entry.pk for entry in entries]))
+    log_page_access(request, workspace, "knowledge.exported", seen_rows("knowledge", [entry.pk for entry in entries]))
     with translation.override(settings.LANGUAGE_CODE):
         labels = {category: str(category.label) for category in KnowledgeEntry.Category}
     groups = [

@@ -12,12 +12,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.models import Confirmation, Observation
-from knowledge_app.services.rows.added import note_added
+from knowledge_app.services.rows.additions import record_addition
 from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.exporting import observations_file
 from knowledge_app.services.rows.observations import BadObservation, Said, decide, store
 from knowledge_app.services.rows.restoring import restore_row
-from knowledge_app.services.rows.to_files import observations_file
-from memoryhub.access import get_workspace, has_role, note_page, person
+from memoryhub.access import get_workspace, has_role, log_page_access, person
 from memoryhub.bulk_edits import (
     EXPORT,
     RETURN,
@@ -30,13 +30,13 @@ from memoryhub.bulk_edits import (
     moves,
 )
 from memoryhub.knowledge.forms import ObservationFilterForm, ObservationForm
-from memoryhub.lib.choosing import Action, asked_for, chosen_keys
+from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
 from memoryhub.lib.downloads import download
-from memoryhub.lib.extra_fields import Fields, further_fields, with_further_fields
+from memoryhub.lib.extra_fields import Fields, extra_fields, with_extra_fields
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, number_of
 from sessions_app.models import Membership, Run, Workspace
-from sessions_app.services.accesses import seen_rows
+from sessions_app.services.access_log import seen_rows
 
 SHOWN_EACH = 25
 SHOWN_STATES = 50
@@ -55,14 +55,14 @@ def observations(request: HttpRequest, slug: str) -> HttpResponse:
     waiting = Confirmation.objects.filter(workspace=workspace, status=Confirmation.Status.OFFERED)
     columns = [] if chosen else _columns(rows, totals)
     shown = page.rows if page else [row for _, _, several in columns for row, _ in several]
-    note_page(request, workspace, "observations.read", seen_rows("observations", [row.pk for row in shown]))
+    log_page_access(request, workspace, "observations.read", seen_rows("observations", [row.pk for row in shown]))
     context = {
         "workspace": workspace,
         "form": form,
         "is_filtered": any(wishes.values()),
         "count": sum(totals.values()),
         "page": page,
-        "rows": with_further_fields(page.rows) if page else [],
+        "rows": with_extra_fields(page.rows) if page else [],
         "columns": columns,
         "chosen_label": Observation.Category(chosen).label if chosen else "",
         "actions": _actions(with_withdrawn=bool(wishes.get("withdrawn"))),
@@ -99,7 +99,7 @@ def _columns(
         (
             category,
             totals.get(category.value, 0),
-            with_further_fields(rows.filter(category=category).order_by("-id")[:SHOWN_EACH]),
+            with_extra_fields(rows.filter(category=category).order_by("-id")[:SHOWN_EACH]),
         )
         for category in Observation.Category
     ]
@@ -151,7 +151,7 @@ def new_observation(request: HttpRequest, slug: str) -> HttpResponse:
         actor, now = person(request), timezone.now()
         stored = store(workspace, [Said(**form.cleaned_data)], actor=actor, now=now)
         if stored.added:
-            added = note_added(workspace, "observations", [stored.added[0].pk], actor=actor, now=now)
+            added = record_addition(workspace, "observations", [stored.added[0].pk], actor=actor, now=now)
             messages.success(request, _("Added."), extra_tags=str(added.pk))
             return redirect("knowledge:observation", slug, stored.added[0].pk)
         messages.info(request, _("Something much like it is known already: say whether it is the same."))
@@ -171,12 +171,12 @@ def observation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if is_change and form.is_valid():
         run = _assign(request, workspace, row, changes)
         return after_edit(request, run, slug, reverse("knowledge:observation", args=[slug, pk]))
-    note_page(request, workspace, "observations.read", seen_rows("observations", [row.pk]))
+    log_page_access(request, workspace, "observations.read", seen_rows("observations", [row.pk]))
     context = {
         "workspace": workspace,
         "row": row,
         "form": form,
-        "fields": further_fields(row),
+        "fields": extra_fields(row),
         "states": list(row.history.order_by("-history_id")[:SHOWN_STATES]),
         "confirmations": list(row.confirmations.exclude(status="offered").order_by("-id")[:20]),
         "may_edit": has_role(request.user, workspace, EDITOR),
@@ -238,5 +238,5 @@ def decide_offered(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def download_observations(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     pks = Observation.objects.filter(workspace=workspace, withdrawn_at=None).values_list("pk", flat=True)
-    note_page(request, workspace, "observations.exported", seen_rows("observations", pks))
+    log_page_access(request, workspace, "observations.exported", seen_rows("observations", pks))
     return download(observations_file(workspace), "observations-export.json")

@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Any, get_args
 
-from memoryhub.lib.folder import Folder
-from memoryhub.lib.gate import brief, canonical_json, json_text
-from memoryhub.lib.layouts.jsonfile import open_json
+from memoryhub.lib.layouts.json_file import open_json
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import (
     EntryKind,
@@ -21,6 +19,8 @@ from memoryhub.lib.layouts.records import (
     SummaryRecord,
 )
 from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.safe_folder import Folder
+from memoryhub.lib.validation import brief, canonical_json, json_text
 
 KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
 COLUMNS = ("id", "type", "role", "content", "timestamp", "tokenCount", "summaryId")

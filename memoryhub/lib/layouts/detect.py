@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.folder import Folder, UnreadableFile
-from memoryhub.lib.gate import BadJSON, decode_json
 from memoryhub.lib.layouts import grid, hub_folder
 from memoryhub.lib.layouts.nanobot import WORKSPACE_ID, below
 from memoryhub.lib.layouts.records import Found
+from memoryhub.lib.safe_folder import Folder, UnreadableFile
+from memoryhub.lib.validation import BadJSON, decode_json
 
 LOOKED_FOR = (
     "sessions/*.jsonl or memory/ (nanobot), sessions/*.json with memory/ (Grip), kv.json, semantic_graph.json or "

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from datetime import tzinfo
 
-from memoryhub.lib.folder import FileFacts, Folder, UnchangedFile, UnreadableFile
-from memoryhub.lib.gate import decode_utf8
 from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, HistoryRecord, Problem
 from memoryhub.lib.layouts.times import split_prefix
+from memoryhub.lib.safe_folder import FileFacts, Folder, UnchangedFile, UnreadableFile
+from memoryhub.lib.validation import decode_utf8
 
 _DATED = re.compile(r"\[\d{4}-\d\d-\d\d")
 EXCERPT_BYTES = 2000

@@ -8,9 +8,9 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import canonical_json, json_text
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord, ToolCall
 from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.validation import canonical_json, json_text
 
 MAX_ID_LENGTH = 512
 ROLE_LENGTH = 32

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from datetime import UTC, tzinfo
 from typing import Any
 
-from memoryhub.lib.folder import Folder, UnreadableFile
-from memoryhub.lib.gate import brief, decode_utf8, json_text
 from memoryhub.lib.layouts.documents import unreadable
-from memoryhub.lib.layouts.jsonfile import open_json
+from memoryhub.lib.layouts.json_file import open_json
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import (
     FileRead,
@@ -23,6 +21,8 @@ from memoryhub.lib.layouts.records import (
     TermRecord,
 )
 from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.safe_folder import Folder, UnreadableFile
+from memoryhub.lib.validation import brief, decode_utf8, json_text
 
 CATEGORIES = ("finding", "insight", "lesson")
 OBSERVATION_FIELDS = ("id", "content", "category", "source", "created_at")

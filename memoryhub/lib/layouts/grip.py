@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from memoryhub.lib.folder import Folder, UnreadableFile
-from memoryhub.lib.gate import brief, decode_utf8, json_text
 from memoryhub.lib.layouts.documents import empty, history_record, read_document, time_problem
 from memoryhub.lib.layouts.entries import NoEntry, read_message
-from memoryhub.lib.layouts.jsonfile import JsonFile, decode_file, open_json
+from memoryhub.lib.layouts.json_file import JsonFile, decode_file, open_json
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
@@ -25,6 +23,8 @@ from memoryhub.lib.layouts.records import (
     SessionRecord,
 )
 from memoryhub.lib.layouts.times import read_epoch
+from memoryhub.lib.safe_folder import Folder, UnreadableFile
+from memoryhub.lib.validation import brief, decode_utf8, json_text
 
 CATEGORIES = ("user_preference", "project_decision", "system_behavior", "learned_fact", "error_pattern")
 SESSION_FIELDS = {"key", "messages", "summary", "created_at", "updated_at"}

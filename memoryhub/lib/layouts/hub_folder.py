@@ -14,8 +14,6 @@ from functools import partial
 from typing import Any, TypeVar, cast, get_args
 
 from memoryhub.lib import vectors
-from memoryhub.lib.folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
-from memoryhub.lib.gate import BadJSON, decode_json
 from memoryhub.lib.layouts import grid, grip
 from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty, read_document, unreadable
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry
@@ -41,6 +39,8 @@ from memoryhub.lib.layouts.records import (
     TermRecord,
 )
 from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
+from memoryhub.lib.validation import BadJSON, decode_json
 
 R = TypeVar("R")
 PROGRAMS = ("nanobot", "grip", "grid", "agterm")

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from typing import Any
 
-from memoryhub.lib.folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
-from memoryhub.lib.gate import BadJSON, brief, clean_text, decode_json, decode_utf8
 from memoryhub.lib.layouts.documents import (
     EXCERPT_BYTES,
     empty,
@@ -33,6 +31,8 @@ from memoryhub.lib.layouts.records import (
     SessionRecord,
 )
 from memoryhub.lib.layouts.times import read_time
+from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, UnreadableFile
+from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json, decode_utf8
 
 WORKSPACE_ID = re.compile(r"[0-9a-f]{32}")
 LEFT_BEHIND = "This file was left behind by an upgrade; the program neither lists nor opens it."

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, tzinfo
 
-from memoryhub.lib.folder import Folder, Refused, display_path
 from memoryhub.lib.layouts import agterm, grid, grip, hub_folder, nanobot
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import FileRead, Found
+from memoryhub.lib.safe_folder import Folder, Refused, display_path
 
 READERS = {
     "nanobot": nanobot.read,

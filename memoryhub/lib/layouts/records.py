@@ -14,7 +14,7 @@ from typing import Any, Literal, TypedDict
 
 from django.utils.translation import gettext_noop
 
-from memoryhub.lib.folder import FileFacts
+from memoryhub.lib.safe_folder import FileFacts
 
 Outcome = Literal["rejected", "repaired", "held", "ignored", "noted"]
 OUTCOMES = (  # as the filter ``words`` shows them

@@ -14,8 +14,8 @@ from typing import Literal
 from django.utils.translation import gettext
 
 from memoryhub.lib.search.fields import ALIASES, DATE_FIELDS, FIELDS, fixed_value
-from memoryhub.lib.search.pieces import QUOTED, cleaned, pieces_of
-from memoryhub.lib.search.words import fold
+from memoryhub.lib.search.query_tokens import QUOTED, cleaned, pieces_of
+from memoryhub.lib.search.tokenizing import fold
 
 Offers = list[tuple[str, str]]  # what to insert, and what it is for
 _QUOTES = '"“”«»„'

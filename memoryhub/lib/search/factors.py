@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeVar
 
-from memoryhub.lib.search.words import STOP, runs_of
+from memoryhub.lib.search.tokenizing import STOP, runs_of
 
 FUSED = 60  # reciprocal rank fusion's k: how little the first places stand out
 LEAST_COVERED = 0.4  # what a place in a list counts for a hit that covers next to nothing of the query

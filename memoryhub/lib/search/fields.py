@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.search.words import fold
+from memoryhub.lib.search.tokenizing import fold
 
 Words = Promise | str
 Bounds = tuple[datetime | None, datetime | None]  # from, inclusive; until, exclusive; None is open

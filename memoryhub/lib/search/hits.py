@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memoryhub.lib.search.words import PAIRED, fold, is_paired, stem
+from memoryhub.lib.search.tokenizing import PAIRED, fold, is_paired, stem
 
 MAX_PLACES = 100  # of one word in one text; what comes after them isn't looked at
 MAX_WORD = 100  # characters of a word in a text that are looked at

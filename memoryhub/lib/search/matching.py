@@ -21,7 +21,7 @@ from memoryhub.lib.search.indexes import index_name
 from memoryhub.lib.search.postgres_index import COLUMN, CONFIGURATION
 from memoryhub.lib.search.query import Term
 from memoryhub.lib.search.sqlite_index import WEIGHTS
-from memoryhub.lib.search.words import is_paired, pairs_of
+from memoryhub.lib.search.tokenizing import is_paired, pairs_of
 
 CANDIDATES = 150  # of a table, ranked by the database
 COMPARED = 5_000  # rows among which PostgreSQL chooses them

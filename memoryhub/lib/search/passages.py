@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from memoryhub.lib.search.hits import Span, Weighted, hits_in
-from memoryhub.lib.search.words import fold
+from memoryhub.lib.search.tokenizing import fold
 
 LENGTH = 240  # characters of a passage
 MAX_SEARCHED = 200_000  # characters of a text in which hits are looked for

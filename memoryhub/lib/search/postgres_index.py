@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 
 from memoryhub.lib.search.indexes import INDEXED_CHARS, PAIRED_CHARS, Index, index_name
-from memoryhub.lib.search.words import MARKS, PAIRED
+from memoryhub.lib.search.tokenizing import MARKS, PAIRED
 
 COLUMN = "words"
 CONFIGURATION = "memoryhub"

@@ -17,8 +17,8 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.search.fields import ALIASES, DATE_FIELDS, FIELDS, TRAITS, bounds_of, fixed_value
-from memoryhub.lib.search.pieces import MAX_CHARS, Piece, cleaned, core_of, is_identifier, pieces_of, written
-from memoryhub.lib.search.words import STOP, fold, is_paired, runs_of
+from memoryhub.lib.search.query_tokens import MAX_CHARS, Piece, cleaned, core_of, is_identifier, pieces_of, written
+from memoryhub.lib.search.tokenizing import STOP, fold, is_paired, runs_of
 
 MAX_TERMS = 12
 MIN_PREFIX = 3  # letters of a word from which it stands for all that begin with it

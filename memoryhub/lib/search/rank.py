@@ -17,8 +17,8 @@ from itertools import pairwise
 
 from memoryhub.lib.search.factors import OFF, Decay, named_authors, recency_factor
 from memoryhub.lib.search.hits import Weighted, follow, hits_in, hits_of
-from memoryhub.lib.search.spread import Giving, Place, Shares, joined, spread
-from memoryhub.lib.search.words import fold
+from memoryhub.lib.search.neighbour_smoothing import Giving, Place, Shares, joined, spread
+from memoryhub.lib.search.tokenizing import fold
 
 K1, B = 1.2, 0.3  # BM25's: how soon repetition stops to count, and how much length does
 BIGRAM = 0.15  # added to the factor for each two words that stand together as in the query

@@ -9,10 +9,10 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from memoryhub.lib.gate import BadJSON, decode_json, decode_utf8
 from memoryhub.lib.tables import MAX_BYTES, Format, Table, UnreadableTable, check_rows, check_size, checked_headers
 from memoryhub.lib.tables.formulas import guard, unguard
 from memoryhub.lib.tables.sheets import read_xlsx, write_xlsx
+from memoryhub.lib.validation import BadJSON, decode_json, decode_utf8
 
 FIELD_CHARS = 2 * MAX_BYTES
 

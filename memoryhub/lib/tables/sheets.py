@@ -11,7 +11,6 @@ from typing import Any
 from django.utils.translation import gettext
 from openpyxl import Workbook, load_workbook
 
-from memoryhub.lib.gate import clean_text
 from memoryhub.lib.tables import (
     MAX_COLUMNS,
     MAX_ROWS,
@@ -23,6 +22,7 @@ from memoryhub.lib.tables import (
     checked_headers,
 )
 from memoryhub.lib.tables.formulas import guard, unguard
+from memoryhub.lib.validation import clean_text
 
 CELL_CHARS = 32_767
 UNPACKED_BYTES = 200 * 2**20

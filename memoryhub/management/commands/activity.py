@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.as_json import activity_document
-from memoryhub.audit.audit_log import Wanted, fitting, lines_of, note_export
+from memoryhub.audit.audit_log import Wanted, fitting, lines_of, record_export
 from memoryhub.audit.changes import KINDS_OF
 from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
@@ -63,7 +63,7 @@ class Command(JsonCommand):
         with output.open("x", encoding="utf-8", newline="") as file:
             count = sum(file.write(line) and 1 for line in lines_of(told, options["format"]))
         count -= options["format"] == "csv"
-        note_export(count, found, actor=COMMAND, now=timezone.now())
+        record_export(count, found, actor=COMMAND, now=timezone.now())
         return {"file": str(output), "records": count}
 
     def show(self, result: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.conversations.appending import record_entries
-from memoryhub.lib.gate import BadJSON, decode_json
+from memoryhub.lib.validation import BadJSON, decode_json
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.dashboard.attention import needs_of
-from memoryhub.dashboard.items import need_document
+from memoryhub.dashboard.attention import attention_items
+from memoryhub.dashboard.attention_items import attention_item_json
 from memoryhub.dashboard.scope import whole_reach
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
@@ -25,12 +25,12 @@ class Command(JsonCommand):
         reach = whole_reach()
         if workspace:
             reach = reach.within(find_workspace(workspace))
-        return {"needs": [need_document(need) for need in needs_of(reach, now=timezone.now())]}
+        return {"needs": [attention_item_json(need) for need in attention_items(reach, now=timezone.now())]}
 
     def show(self, result: dict[str, Any]) -> None:
         for need in result["needs"]:
             since = f"{need['since']:%Y-%m-%d %H:%M}" if need["since"] else ""
-            self.line(f"{MARKS[need['gravity']]} {since:<16}  {need['workspace'] or '-'}: {need['text']}")
+            self.line(f"{MARKS[need['severity']]} {since:<16}  {need['workspace'] or '-'}: {need['text']}")
             self.line(f"{'':<20}{need['url']}")
         if not result["needs"]:
             self.line("Nothing needs you.")

@@ -10,8 +10,8 @@ from django.db import connection
 from django.utils import timezone
 
 from memoryhub.backups.archive import Manifest
-from memoryhub.backups.folder import note_made
-from memoryhub.backups.making import make_backup, only_backup, opened_backup
+from memoryhub.backups.create import make_backup, only_backup, opened_backup
+from memoryhub.backups.folder import record_backup
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor
 
@@ -36,7 +36,7 @@ class Command(JsonCommand):
         place = Path(dest) if dest else settings.MEMORYHUB_BACKUP_DIR
         with only_backup():
             made = make_backup(place, database=connection, clock=timezone.now)
-        note_made(made, actor=COMMAND, now=timezone.now())
+        record_backup(made, actor=COMMAND, now=timezone.now())
         return {"file": str(made.file), "bytes": made.size, "encrypted": made.is_sealed} | document(made.manifest)
 
     def show(self, result: dict[str, Any]) -> None:

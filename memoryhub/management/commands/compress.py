@@ -9,7 +9,7 @@ from django.utils import timezone
 from memoryhub.as_json import run_document
 from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.management.terminal import drawn
+from memoryhub.management.progress_bar import drawn
 from memoryhub.runs.compress import draft
 from memoryhub.runs.compress_all import due_sessions
 from memoryhub.runs.executing import complete

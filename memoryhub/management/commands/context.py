@@ -6,7 +6,7 @@ from typing import Any
 from memoryhub.conversations.context import build_context, context_text
 from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
-from sessions_app.services.windows import DEFAULT_MAX_MESSAGES
+from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES
 
 
 class Command(JsonCommand):

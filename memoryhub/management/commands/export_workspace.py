@@ -6,11 +6,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.lib.layouts.fits import ExportPlan
+from memoryhub.lib.layouts.coverage import ExportPlan
 from memoryhub.lib.layouts.snapshot import LAYOUTS, WORDS
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.management.terminal import drawn
+from memoryhub.management.progress_bar import drawn
 from memoryhub.sync.export_plan import plan_export
 from memoryhub.sync.exporting import export_workspace
 from sessions_app.services.audit import Actor

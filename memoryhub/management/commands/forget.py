@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from knowledge_app.models import Forgotten
 from memoryhub.as_json import forgotten_document
+from memoryhub.forgetting.erasure import Wish, lift, plan_forget, receipts
 from memoryhub.forgetting.forget import forget
-from memoryhub.forgetting.rows import Wish, lift, plan_forget, receipts
 from memoryhub.lookup import NotFound, find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Workspace

@@ -7,8 +7,8 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import Concern, HygieneScore
-from memoryhub.hygiene import resolving as settling
-from memoryhub.hygiene.concerns import count_open, score_of
+from memoryhub.hygiene import resolution
+from memoryhub.hygiene.findings import count_open, score_of
 from memoryhub.hygiene.rows import rows_at, shown_text
 from memoryhub.hygiene.scanning import request_scan
 from memoryhub.lookup import NotFound, find_workspace
@@ -87,14 +87,14 @@ class Command(JsonCommand):
 def _do(workspace: Workspace, action: str, numbers: list[int], by: date | None, *, now: Any) -> Run:
     who = {"actor": COMMAND, "now": now}
     if action in ("keep-first", "keep-other"):
-        return settling.keep(workspace, numbers, other=action == "keep-other", **who)
+        return resolution.keep(workspace, numbers, other=action == "keep-other", **who)
     if action == "review":
-        return settling.review(workspace, numbers, by=by, **who)
+        return resolution.review(workspace, numbers, by=by, **who)
     deeds = {
-        "dismiss": settling.dismiss,
-        "reopen": settling.reopen,
-        "withdraw": settling.withdraw,
-        "verify": settling.verify,
+        "dismiss": resolution.dismiss,
+        "reopen": resolution.reopen,
+        "withdraw": resolution.withdraw,
+        "verify": resolution.verify,
     }
     return deeds[action](workspace, numbers, **who)
 

@@ -12,7 +12,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tables import check_size
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.spreadsheets.importing import take_table
+from memoryhub.spreadsheets.importing import import_rows
 from memoryhub.spreadsheets.rows import TAKING
 from sessions_app.services.audit import Actor
 
@@ -45,7 +45,7 @@ class Command(JsonCommand):
             raw = path.read_bytes()
         except OSError as error:
             raise NoSuchFile(f"{path} can't be read: {error.strerror}.") from error
-        judged = take_table(
+        judged = import_rows(
             table,
             FORMATS[kind].read(raw),
             source=path.name,

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.as_json import taken_document
-from memoryhub.lib.folder import display_path
+from memoryhub.as_json import import_json
+from memoryhub.lib.safe_folder import display_path
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.management.terminal import drawn
+from memoryhub.management.progress_bar import drawn
 from memoryhub.sync.import_requests import run_import
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import ImportReport
@@ -40,7 +40,7 @@ class Command(JsonCommand):
         else:
             report = ImportReport.objects.create(path=display_path(str(folder)), name=name, wanted_layout=layout)
             result = run_import(report, actor=COMMAND, now=now, progress=drawn("files"))
-        return taken_document(result.workspace, result.found, result.tally) | {"dry_run": dry_run}
+        return import_json(result.workspace, result.found, result.tally) | {"dry_run": dry_run}
 
     def show(self, result: dict[str, Any]) -> None:
         words = "Would import" if result["dry_run"] else "Imported"

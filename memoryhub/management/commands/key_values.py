@@ -8,7 +8,7 @@ from django.utils import timezone
 from knowledge_app.models import KeyValue
 from knowledge_app.services.rows import key_values as service
 from knowledge_app.services.rows.edits import edit_rows
-from knowledge_app.services.rows.to_files import key_values_file
+from knowledge_app.services.rows.exporting import key_values_file
 from memoryhub.as_json import edit_document
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, handed_out

@@ -9,9 +9,9 @@ from django.utils import timezone
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows import knowledge as service
 from knowledge_app.services.rows.edits import edit_rows
-from knowledge_app.services.rows.to_files import knowledge_file
+from knowledge_app.services.rows.exporting import knowledge_file
 from memoryhub.as_json import edit_document, knowledge_document
-from memoryhub.lib.likeness import DEFAULT_THRESHOLD
+from memoryhub.lib.similarity import DEFAULT_THRESHOLD
 from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand, handed_out
 from memoryhub.runs.executing import complete

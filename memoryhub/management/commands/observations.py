@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.exporting import observations_file
 from knowledge_app.services.rows.observations import CATEGORIES, BadObservation, Said, decide, store
-from knowledge_app.services.rows.to_files import observations_file
 from memoryhub.as_json import edit_document, observation_document
 from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand, handed_out

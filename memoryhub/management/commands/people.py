@@ -16,7 +16,7 @@ from memoryhub.agents.tokens import tokens_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.management.listening import address_for_links
+from memoryhub.management.serve_address import address_for_links
 from memoryhub.models import ApiToken, Invitation
 from sessions_app.models import Membership
 from sessions_app.services.audit import Actor

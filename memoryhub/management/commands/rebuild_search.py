@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.management.terminal import drawn
+from memoryhub.management.progress_bar import drawn
 from memoryhub.search.rebuild import rebuild_indexes
 
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.search.recall import LIMIT, note_reading, recall
+from memoryhub.search.recall import LIMIT, log_recall, recall
 
 
 class Command(JsonCommand):
@@ -23,7 +23,7 @@ class Command(JsonCommand):
     def run(self, *, workspace: str, query: str, limit: int, explain: bool, **_options: Any) -> dict[str, Any]:
         now = timezone.now()
         recalled = recall(find_workspace(workspace), query, now=now, limit=limit)
-        note_reading(recalled, now)
+        log_recall(recalled, now)
         document: dict[str, Any] = dict(recalled.texts)
         if explain:
             document["words"] = recalled.words

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from memoryhub.backups.restoring import restore_backup
+from memoryhub.backups.restore import restore_backup
 from memoryhub.integrity import check_memory
 from memoryhub.management.commands.backup import document, show_manifest
 from memoryhub.management.json_command import JsonCommand

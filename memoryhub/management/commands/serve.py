@@ -25,9 +25,9 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from memoryhub.accounts.setup import issue_setup_token, operator_exists
-from memoryhub.backups.running import database_words
-from memoryhub.management.in_use import in_use
-from memoryhub.management.listening import listening_at
+from memoryhub.backups.in_use_lock import database_words
+from memoryhub.management.restore_guard import in_use
+from memoryhub.management.serve_address import listening_at
 from memoryhub.management.supervisor import keep_running
 
 WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes"]

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.as_json import taken_document
+from memoryhub.as_json import import_json
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
@@ -131,7 +131,7 @@ def _one_or_all(documents: list[dict[str, Any]]) -> dict[str, Any]:
 def _document(result: SyncResult) -> dict[str, Any]:
     workspace = result.workspace
     waiting = [] if workspace.write_back else [file.path for file in waiting_files(workspace)]
-    return taken_document(workspace, result.found, result.tally) | {
+    return import_json(workspace, result.found, result.tally) | {
         "written": [{"path": one.path, "verdict": one.verdict, "why": one.why} for one in result.written],
         "waiting": waiting,
         "lag_seconds": result.lag_seconds,

@@ -11,7 +11,7 @@ from knowledge_app.models import SemanticGraph, Term
 from memoryhub.as_json import run_document
 from memoryhub.graph.embedding_run import outlook, request_embedding
 from memoryhub.graph.export import graph_document, graph_parts
-from memoryhub.graph.graph import Related, neighbours_of
+from memoryhub.graph.neighbours import Related, neighbours_of
 from memoryhub.graph.occurrences import knowledge_with, observations_with
 from memoryhub.graph.relations import ACTIONS, decide, find_term
 from memoryhub.lib.errors import MemoryHubError

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from memoryhub.backups.folder import keep_backups
 from memoryhub.jobs.heartbeat_files import working
-from memoryhub.management.in_use import in_use
+from memoryhub.management.restore_guard import in_use
 from memoryhub.sync.import_requests import close_interrupted_imports
 from memoryhub.sync.watching import follow_workspaces, followed_workspaces
 from memoryhub.worker import look_after, look_after_jobs

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows
 from memoryhub.access import EDITOR, get_workspace, person
 from memoryhub.bulk_edits import answer_edit, list_address
-from memoryhub.lib.choosing import Action, asked_for, chosen_keys
+from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
 from sessions_app.models import Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES
 

@@ -11,9 +11,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import EditedRow
-from knowledge_app.services.rows.changes import LABELS
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.edits import BROKEN_OFF, is_final
+from knowledge_app.services.rows.row_changes import LABELS
 from sessions_app.models import Run
 
 SHOWN = 50

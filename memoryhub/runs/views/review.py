@@ -11,14 +11,14 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.held_changes import hunks_of
-from memoryhub.access import EDITOR, get_workspace, has_role, note_page, person
+from memoryhub.access import EDITOR, get_workspace, has_role, log_page_access, person
+from memoryhub.lib.change_guard import show_invisible
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.guard import show_invisible
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page, numbers_of
+from memoryhub.lib.pagination import keyset_page, numbers_of
 from memoryhub.runs.review import approve, reject
 from memoryhub.runs.views.review_bulk import ACTIONS, pending_changes
-from sessions_app.services.accesses import seen_revision
+from sessions_app.services.access_log import seen_revision
 
 MAX_REASON = 500
 
@@ -55,7 +55,7 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     ]
     shown = {revision.number for revision in (change.base, change.ours) if revision}
     seen = [seen_revision(change.document_id, number) for number in sorted(shown)]
-    note_page(request, change.workspace, "document.read", seen)
+    log_page_access(request, change.workspace, "document.read", seen)
     context = {
         "workspace": change.workspace,
         "change": change,

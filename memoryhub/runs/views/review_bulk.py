@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import HeldChange
 from memoryhub.access import EDITOR, get_workspace, person
 from memoryhub.bulk_edits import list_address
-from memoryhub.lib.choosing import Action, TooManyBoxes, asked_for, chosen_keys
+from memoryhub.lib.bulk_selection import Action, TooManyBoxes, asked_for, chosen_keys
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs.review import approve, reject
 from sessions_app.models import Workspace

@@ -19,7 +19,7 @@ from knowledge_app.services.documents.consolidation import is_due
 from memoryhub.access import EDITOR, get_session, get_workspace, has_role, person
 from memoryhub.jobs.views import work_context
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.pagination import keyset_page
 from memoryhub.runs.executing import undo_run
 from memoryhub.runs.forms import CompressForm
 from memoryhub.runs.review import approve_run

@@ -15,11 +15,11 @@ from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows.edits import NothingChosen
 from memoryhub.access import EDITOR, get_workspace, person
 from memoryhub.bulk_edits import REVIEW, VERIFY, WITHDRAW, moves, tell
-from memoryhub.lib.choosing import Action, SelectionChanged, asked_for, check_count, sent_rows
+from memoryhub.lib.bulk_selection import Action, SelectionChanged, asked_for, check_count, sent_rows
+from memoryhub.lib.date_ranges import typed_day
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.pages import number_of
-from memoryhub.lib.periods import typed_day
+from memoryhub.lib.pagination import number_of
 from memoryhub.search import KINDS
 from memoryhub.search.actions import (
     Done,
@@ -31,8 +31,8 @@ from memoryhub.search.actions import (
     words_left,
 )
 from memoryhub.search.listing import count_matches
-from memoryhub.search.views.access import note_handed_out
-from memoryhub.search.views.params import Asked, Place, asked_of, place_of
+from memoryhub.search.views.record_access import log_export
+from memoryhub.search.views.search_params import Asked, Place, asked_of, place_of
 
 EDITS = (
     Action("pin", gettext_lazy("Pin")),
@@ -107,7 +107,7 @@ def export_matches(request: HttpRequest, slug: str | None = None) -> HttpRespons
     wanted = request.POST.get("action", "").partition(":")[2] or request.POST.get("format", "")
     if wanted not in ("jsonl", "csv"):
         raise Http404
-    note_handed_out(request, keys)
+    log_export(request, keys)
     name = f"search-{place.workspace.slug if place.workspace else 'hub'}.{wanted}"
     return download(as_csv(keys) if wanted == "csv" else as_json_lines(keys), name)
 

@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy as _
 from memoryhub.lib.search.query import Filter, Query, with_filter, without_filter
 from memoryhub.search import KINDS
 from memoryhub.search.listing import FacetValue
-from memoryhub.search.views.params import Asked
 from memoryhub.search.views.rows import category_words
+from memoryhub.search.views.search_params import Asked
 from sessions_app.models import Entry
 
 LABELS: dict[str, Promise | str] = {

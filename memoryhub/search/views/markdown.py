@@ -7,10 +7,10 @@ from django.views.decorators.http import require_GET
 
 from memoryhub.lib import as_markdown
 from memoryhub.lib.downloads import markdown
-from memoryhub.search.views.access import note_shown
-from memoryhub.search.views.params import asked_of, place_of
+from memoryhub.search.views.record_access import log_search_results
 from memoryhub.search.views.rows import Shown
 from memoryhub.search.views.search import results_of
+from memoryhub.search.views.search_params import asked_of, place_of
 
 
 @require_GET
@@ -21,7 +21,7 @@ def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     with override("en"):  # as files are, whoever reads them
         results = results_of(place, asked, asked.query(timezone.now()), request.GET.get("after", ""))
         rows = [_passage(request, row) for row in results.rows]
-    note_shown(request, place, {"results": results})
+    log_search_results(request, place, {"results": results})
     text = as_markdown.passages(f"Search: {asked.q or asked.kind}", rows)
     name = f"search-{place.workspace.slug if place.workspace else 'hub'}"
     return markdown(text, name, is_shown="copy" in request.GET)

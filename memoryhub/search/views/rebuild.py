@@ -7,7 +7,7 @@ from django.views.decorators.http import require_POST
 from memoryhub.access import is_hub_operator, person
 from memoryhub.jobs.queue import request_job
 from memoryhub.jobs.views import to_job
-from memoryhub.lib.search.names import index_names
+from memoryhub.lib.search.index_names import index_names
 from memoryhub.models import Job
 
 

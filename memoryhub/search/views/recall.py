@@ -4,11 +4,11 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from knowledge_app.models import Observation
-from memoryhub.access import get_workspace, note_page
+from memoryhub.access import get_workspace, log_page_access
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import number_of
+from memoryhub.lib.pagination import number_of
 from memoryhub.search import recall as flow
-from sessions_app.services.accesses import seen_rows
+from sessions_app.services.access_log import seen_rows
 
 
 def recall(request: HttpRequest, slug: str) -> HttpResponse:
@@ -18,7 +18,7 @@ def recall(request: HttpRequest, slug: str) -> HttpResponse:
     limit = number_of(request.GET.get("limit"), digits=3) or flow.LIMIT
     found = flow.recall(workspace, query, now=timezone.now(), limit=limit)
     pks = [one.observation.pk for rows in found.found.values() for one in rows]
-    note_page(request, workspace, "observations.recalled", seen_rows("observations", pks))
+    log_page_access(request, workspace, "observations.recalled", seen_rows("observations", pks))
     context = {
         "workspace": workspace,
         "q": query[:512],

@@ -13,8 +13,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.guard import show_invisible
-from memoryhub.lib.pages import cursor_of
+from memoryhub.lib.change_guard import show_invisible
+from memoryhub.lib.pagination import cursor_of
 from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.passages import Passage, highlight, passage
 from memoryhub.search.grip import GripHit

@@ -14,19 +14,19 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.gate import clean_text
 from memoryhub.lib.htmx import render_page
+from memoryhub.lib.validation import clean_text
 from memoryhub.models import SavedSearch
 from memoryhub.search.listing import Tally
 from memoryhub.search.saved import (
     clear_recent,
     count_new,
-    note_search,
-    note_seen,
+    record_search,
+    record_visit,
     save_search,
     searches_for,
 )
-from memoryhub.search.views.params import Asked, Place, asked_of, place_of
+from memoryhub.search.views.search_params import Asked, Place, asked_of, place_of
 
 COUNTED = 20  # saved searches of which new matches are counted at once
 
@@ -86,7 +86,7 @@ def open_saved(request: HttpRequest, pk: int, slug: str | None = None) -> HttpRe
     place = place_of(request, slug)
     saved = get_object_or_404(searches_for(_user(request), place.workspace), pk=pk)
     if saved.user_id == request.user.pk:
-        note_seen(saved, timezone.now())
+        record_visit(saved, timezone.now())
     params = QueryDict(mutable=True)
     params.update({name: str(value) for name, value in saved.params.items()} | {"q": saved.query})
     return redirect(asked_of(params, place).address(place.url("search")))
@@ -111,7 +111,7 @@ def note(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     """Keep a search among the last ones: it was sent, or its results were rested on."""
     place = place_of(request, slug)
     asked = Asked(clean_text(request.POST.get("q", "")))
-    note_search(_user(request), place.workspace, asked.q, timezone.now())
+    record_search(_user(request), place.workspace, asked.q, timezone.now())
     return HttpResponse(status=204)
 
 

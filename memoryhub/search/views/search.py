@@ -17,9 +17,9 @@ from django.views.decorators.http import require_GET
 from django_htmx.http import push_url, replace_url
 
 from knowledge_app.models import Fact
-from memoryhub.access import get_workspace, note_page
+from memoryhub.access import get_workspace, log_page_access
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import cursor_of, number_of, values_of
+from memoryhub.lib.pagination import cursor_of, number_of, values_of
 from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe
@@ -30,13 +30,13 @@ from memoryhub.search.listing import Cursor, count_matches, facets, newest
 from memoryhub.search.ranking import MOST
 from memoryhub.search.results import text_of
 from memoryhub.search.saved import recent_searches, searches_for
-from memoryhub.search.views.access import note_shown
 from memoryhub.search.views.actions import actions_of
 from memoryhub.search.views.facets import filter_chips, shown_facets
-from memoryhub.search.views.params import Asked, Place, asked_of, form_of, place_of
+from memoryhub.search.views.record_access import log_search_results
 from memoryhub.search.views.rows import GripLine, Shown, shown_grip, shown_hit, shown_listed, visible
+from memoryhub.search.views.search_params import Asked, Place, asked_of, form_of, place_of
 from sessions_app.models import Entry, Workspace
-from sessions_app.services.accesses import seen_entries
+from sessions_app.services.access_log import seen_entries
 
 PAGE_ROWS = 20
 AROUND = 3  # entries shown before and after one at first
@@ -80,7 +80,7 @@ def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     else:
         context |= _found(request, place, asked, now)
     if not (asked.is_part and getattr(request, "htmx", False)):  # while typing, they change with every letter
-        note_shown(request, place, context)
+        log_search_results(request, place, context)
     response = render_page(request, "search/search.html", context, fragment="search-results")
     return _at_its_address(request, response, asked, place)
 
@@ -279,7 +279,7 @@ def around(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         position__lte=last + 1,
     )
     entries = list(found.order_by("position"))
-    note_page(request, workspace, "entries.read", seen_entries(one for one in entries if one.position <= last))
+    log_page_access(request, workspace, "entries.read", seen_entries(one for one in entries if one.position <= last))
     has_more = span < MOST_AROUND and (first > 0 or any(one.position > last for one in entries))
     url = reverse("search-around", args=[slug, pk])
     context = {

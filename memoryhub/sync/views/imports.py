@@ -9,12 +9,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseStopPolling
 
-from memoryhub.access import EDITOR, get_workspace, has_role, is_hub_operator, let_in_hub_operators, person
+from memoryhub.access import EDITOR, get_workspace, has_role, is_hub_operator, person, require_hub_operator
 from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import import_piece
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.pagination import keyset_page
 from memoryhub.sync.forms import ImportForm
 from memoryhub.sync.import_requests import LIVE, cancel_import, known_folders, request_import, store_upload
 from memoryhub.sync.tasks import import_folder
@@ -22,7 +22,7 @@ from sessions_app.models import ImportReport, Membership, Workspace
 
 
 def new_import(request: HttpRequest) -> HttpResponse:
-    let_in_hub_operators(request)
+    require_hub_operator(request)
     form = ImportForm(initial={"path": request.GET.get("path", "")})
     if request.method == "POST":
         form = ImportForm(request.POST, request.FILES)

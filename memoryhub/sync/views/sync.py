@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from memoryhub.access import OPERATOR, get_workspace, has_role, person
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.pagination import keyset_page
 from memoryhub.sync.status import first_difference, written_files
 from memoryhub.sync.tasks import sync_folder
 from sessions_app.models import SyncState

@@ -15,11 +15,11 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET
 
-from memoryhub.access import get_workspace, note_page
+from memoryhub.access import get_workspace, log_page_access
+from memoryhub.lib.change_guard import show_invisible
 from memoryhub.lib.diff import DiffLine
-from memoryhub.lib.guard import show_invisible
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pages import keyset_page
+from memoryhub.lib.pagination import keyset_page
 from memoryhub.time_travel.gaps import gaps_of
 from memoryhub.time_travel.parsing import NoSuchTime, in_address, known_since
 from memoryhub.time_travel.rows import CURATED, changed_between, history_of
@@ -32,9 +32,9 @@ from memoryhub.time_travel.snapshots import (
     session_changes,
     withdrawn_history,
 )
-from memoryhub.time_travel.views.page import LOGGED, PAGES, gaps_for, local_text, part_of, read_asked, tabs_of
+from memoryhub.time_travel.views.snapshot import LOGGED, PAGES, gaps_for, local_text, part_of, read_asked, tabs_of
 from sessions_app.models import Workspace
-from sessions_app.services.accesses import seen_revision, seen_rows
+from sessions_app.services.access_log import seen_revision, seen_rows
 
 PAGE_ROWS = 20
 ROW_CHARS = 2_500  # of a row's diff
@@ -112,7 +112,7 @@ def _counts(workspace: Workspace, between: Between) -> dict[str, int]:
 def _memory(request: HttpRequest, workspace: Workspace, between: Between) -> dict[str, Any]:
     changes = document_changes(workspace, between.first, between.second)
     read = [seen_revision(side.pk, side.revision) for one in changes for side in (one.before, one.after) if side]
-    note_page(request, workspace, "document.read", read)
+    log_page_access(request, workspace, "document.read", read)
     room = DOCUMENT_CHARS // max(1, len(changes))
     return {"documents": [replace(one, diff=cut_diff(one.diff, room)) for one in changes]}
 
@@ -144,7 +144,7 @@ def _curated(part: str) -> Callable[[HttpRequest, Workspace, Between], dict[str,
         changes = row_changes(workspace, part, [state.id for state in page.rows], *moments)
         open_rows = [one.pk for one in changes if not getattr(one.shown, "is_secret", False)]
         action, table = LOGGED[part]
-        note_page(request, workspace, action, seen_rows(table, open_rows))
+        log_page_access(request, workspace, action, seen_rows(table, open_rows))
         there = set(CURATED[part].objects.filter(pk__in=[one.pk for one in changes]).values_list("pk", flat=True))
         rows = [
             {
@@ -170,7 +170,7 @@ def _history(request: HttpRequest, workspace: Workspace, between: Between) -> di
     moments = (between.first, between.second)
     page = keyset_page(new_history(workspace, *moments), order=("position",), params=request.GET, size=PAGE_ROWS)
     gone = list(withdrawn_history(workspace, *moments).order_by("-position")[:SHOWN_WITHDRAWN])
-    note_page(request, workspace, "history.read", seen_rows("history", [row.pk for row in [*page.rows, *gone]]))
+    log_page_access(request, workspace, "history.read", seen_rows("history", [row.pk for row in [*page.rows, *gone]]))
     return {
         "page": page,
         "came": history_of(workspace, page.rows, between.second),

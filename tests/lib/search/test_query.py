@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryhub.lib.search.fields import FIELDS
-from memoryhub.lib.search.pieces import MAX_CHARS
 from memoryhub.lib.search.query import (
     MAX_TERMS,
     Filter,
@@ -16,7 +15,8 @@ from memoryhub.lib.search.query import (
     with_filter,
     without_filter,
 )
-from memoryhub.lib.search.words import runs_of
+from memoryhub.lib.search.query_tokens import MAX_CHARS
+from memoryhub.lib.search.tokenizing import runs_of
 from tests.shared import badinput_cases
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)  # a Saturday

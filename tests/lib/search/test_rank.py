@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from memoryhub.lib.search.factors import Decay, fuse, named_authors, recency_factor
 from memoryhub.lib.search.hits import Weighted, hits_of
+from memoryhub.lib.search.neighbour_smoothing import Giving, joined, spread
 from memoryhub.lib.search.rank import CHUNK, Candidate, explain, rank
-from memoryhub.lib.search.spread import Giving, joined, spread
-from memoryhub.lib.search.words import fold
+from memoryhub.lib.search.tokenizing import fold
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

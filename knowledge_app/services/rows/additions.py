@@ -1,0 +1,52 @@
+"""What a person just added or wrote, as an edit: so that it is undone like every other one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from knowledge_app.models import EditedRow
+from knowledge_app.services.rows.edit_tables import TABLES
+from knowledge_app.services.rows.row_changes import WORDS, Values
+from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import Actor
+
+REASON = "adding it was undone"
+
+
+@transaction.atomic
+def record_addition(workspace: Workspace, table: str, pks: Sequence[int], *, actor: Actor, now: datetime) -> Run:
+    """Return an edit that is done and that added rows which are there: undoing it withdraws them.
+
+    Nothing is removed: before it, the rows count as withdrawn. Adding has an audit record of its own.
+    """
+    before: Values = {"withdrawn_at": now.isoformat(), "withdrawn_reason": REASON}
+    after: Values = {"withdrawn_at": None, "withdrawn_reason": ""}
+    words = f"{TABLES[table].count(len(pks))} {WORDS['add']}"
+    run = Run.objects.create(
+        workspace=workspace,
+        kind=Run.Kind.EDIT,
+        status=Run.Status.DONE,
+        options={"table": table, "action": "add", "units": [[pk] for pk in pks], "values": {}}
+        | {"actor": [actor.kind, actor.name]},
+        requested_by=actor.name[:200],
+        steps_total=len(pks),
+        steps_done=len(pks),
+        proposal={"changed": len(pks), "passed_over": 0, "words": words},
+        not_before=now,
+        created_at=now,
+        started_at=now,
+        finished_at=now,
+    )
+    EditedRow.objects.bulk_create(
+        EditedRow(run=run, table=table, object_id=pk, before=before, after=after) for pk in pks
+    )
+    return run
+
+
+def edit_of(workspace: Workspace, table: str, pk: int, *, at: datetime) -> Run | None:
+    """Return the edit that changed a row at a moment, as what writes a row makes one; None where there is none."""
+    runs = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT, created_at=at)
+    return runs.filter(edited_rows__table=table, edited_rows__object_id=pk).order_by("-id").first()

@@ -1,0 +1,237 @@
+"""Taking rows that have an id of their own: knowledge entries, observations, key-values, cached responses.
+
+What a person corrected stays corrected: a field of ``corrected`` is left alone, and where the file changes it too,
+the hub's value stays and the report says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Model
+from simple_history.utils import bulk_create_with_history, bulk_update_with_history
+
+from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
+from knowledge_app.services.rows.derived_columns import derive
+from memoryhub.lib.import_counts import Tally
+from memoryhub.lib.layouts.grip import content_id
+from memoryhub.lib.layouts.records import (
+    CachedResponseRecord,
+    KeyValueRecord,
+    KnowledgeRecord,
+    ObservationRecord,
+    Problem,
+)
+from sessions_app.models import Workspace
+from sessions_app.models.conversations import KEY_LENGTH
+
+REASON = "the agent's file"
+BATCH_ROWS = 500
+UID_PREFIX = 8  # characters that `agentmem list` shows
+Values = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table to take rows into: its model, the column of the agent's id, and the word for the report."""
+
+    model: type[Model]
+    id_field: str
+    kind: str
+    has_history: bool = True
+
+
+KNOWLEDGE = Rows(KnowledgeEntry, "content_id", "knowledge")
+OBSERVATIONS = Rows(Observation, "uid", "observations")
+KEY_VALUES = Rows(KeyValue, "key", "key_values")
+CACHED = Rows(CachedResponse, "key", "cached_responses", has_history=False)
+
+
+def import_knowledge(
+    workspace: Workspace, records: Iterable[KnowledgeRecord], *, path: str, now: datetime, dry_run: bool
+) -> Tally:
+    """Take knowledge entries by their id: a changed one is updated, with its earlier state in its history.
+
+    An id that is new, of a category and content that the hub has already, is that entry.
+    """
+    by_identity = _identities(workspace)
+    known = set(_kept(KNOWLEDGE, workspace))
+    values = {
+        _known_id(record, known, by_identity): {
+            "category": record.category,
+            "content": record.content,
+            "source": record.source,
+            "tags": record.tags,
+            "access_count": record.access_count,
+            "created_at": record.created_at,
+            "accessed_at": record.accessed_at,
+            "extra": record.extra,
+        }
+        for record in records
+    }
+    return _take(KNOWLEDGE, workspace, values, path=path, now=now, dry_run=dry_run)
+
+
+def _identities(workspace: Workspace) -> dict[str, str]:
+    """Return the agent's ids of entries by what they say, here and in the agent's file; living ones first."""
+    if workspace.pk is None:
+        return {}
+    rows = KnowledgeEntry.objects.filter(workspace=workspace).order_by("-id")
+    living, withdrawn = rows.filter(withdrawn_at=None), rows.exclude(withdrawn_at=None)
+    said = dict(withdrawn.values_list("identity", "content_id"))
+    said |= {file_identity(row): row.content_id for row in rows.exclude(corrected={})}
+    return said | dict(living.values_list("identity", "content_id"))
+
+
+def file_identity(row: KnowledgeEntry) -> str:
+    """Return the id that Grip gives to what its file says in the place of an entry, corrected in the hub or not."""
+    return content_id(row.corrected.get("category", row.category), row.corrected.get("content", row.content))
+
+
+def _known_id(record: KnowledgeRecord, known: Collection[str], by_identity: Mapping[str, str]) -> str:
+    if record.content_id in known:
+        return record.content_id
+    return by_identity.get(content_id(record.category, record.content), record.content_id)
+
+
+def import_key_values(
+    workspace: Workspace, records: Iterable[KeyValueRecord], *, path: str, now: datetime, dry_run: bool
+) -> Tally:
+    """Take exact values by their key; a changed value keeps the earlier one in its history.
+
+    A withdrawn key that the agent writes again is back.
+    """
+    values: dict[str, Values] = {record.key: {"value": record.value, "is_json": record.is_json} for record in records}
+    return _take(KEY_VALUES, workspace, values, path=path, now=now, dry_run=dry_run)
+
+
+def import_cached_responses(
+    workspace: Workspace, records: Iterable[CachedResponseRecord], *, path: str, now: datetime, dry_run: bool
+) -> Tally:
+    """Take cached responses by their key."""
+    values = {
+        record.key: {
+            "model": record.model,
+            "response": record.response,
+            "preview": record.preview,
+            "created_at": record.created_at,
+            "accessed_at": record.accessed_at,
+            "extra": record.extra,
+        }
+        for record in records
+    }
+    return _take(CACHED, workspace, values, path=path, now=now, dry_run=dry_run)
+
+
+def import_observations(
+    workspace: Workspace, records: Sequence[ObservationRecord], *, path: str, now: datetime, dry_run: bool
+) -> Tally:
+    """Take observations by their id. A list that shows only eight characters of it fits into fuller records.
+
+    A partial record adds nothing where one whose id begins so is known; a full record completes a partial one.
+    """
+    by_prefix = {uid[:UID_PREFIX]: uid for uid in _kept(OBSERVATIONS, workspace)}
+    values: dict[str, Values] = {}
+    for record in records:
+        known_uid = by_prefix.get(record.uid[:UID_PREFIX], "")
+        if record.is_partial and known_uid:
+            values[known_uid] = {}
+            continue
+        completes = not record.is_partial and len(known_uid) == UID_PREFIX
+        fields: Values = {
+            "category": record.category,
+            "content": record.content,
+            "source": record.source,
+            "occurred_at": record.occurred_at,
+            "occurred_at_text": record.occurred_at_text,
+            "extra": record.extra,
+        }
+        values[known_uid if completes else record.uid] = fields | ({"uid": record.uid} if completes else {})
+    return _take(OBSERVATIONS, workspace, values, path=path, now=now, dry_run=dry_run)
+
+
+@transaction.atomic
+def _take(
+    rows: Rows, workspace: Workspace, values: Mapping[str, Values], *, path: str, now: datetime, dry_run: bool
+) -> Tally:
+    """Create, update or leave each row; rows that the file no longer has stay."""
+    tally = Tally()
+    fitting = {key: value for key, value in values.items() if len(key) <= KEY_LENGTH}
+    for key in values.keys() - fitting.keys():
+        what = f"the id {key[:40]}… is longer than {KEY_LENGTH} characters"
+        tally.problems.append(Problem(path, None, what, "not taken", "rejected"))
+    known = _kept(rows, workspace, lock=not dry_run)
+    new = [
+        rows.model(workspace=workspace, **{rows.id_field: key}, **value)
+        for key, value in fitting.items()
+        if key not in known
+    ]
+    for row in new:
+        derive(row)
+    changed = [
+        row for key, value in fitting.items() if key in known and _change(row := known[key], value, path, tally, now)
+    ]
+    tally.added[rows.kind] += len(new)
+    tally.updated[rows.kind] += len(changed)
+    tally.unchanged[rows.kind] += len(fitting) - len(new) - len(changed)
+    if not dry_run:
+        _write(rows, new, changed, now)
+    return tally
+
+
+def _kept(rows: Rows, workspace: Workspace, *, lock: bool = False) -> dict[str, Any]:
+    """Return a workspace's rows by their agent's id; ``lock``: for the transaction that goes on to change them."""
+    if workspace.pk is None:
+        return {}
+    manager = rows.model._default_manager
+    found = (manager.select_for_update() if lock else manager.all()).filter(workspace=workspace)
+    return {getattr(row, rows.id_field): row for row in found}
+
+
+def _change(row: Any, value: Values, path: str, tally: Tally, now: datetime) -> bool:
+    """Bring a row in line with what its file says, but for what a person corrected; tell whether it changed."""
+    corrected = dict(getattr(row, "corrected", {}))
+    news = {name: new for name, new in value.items() if getattr(row, name) != new}
+    for name in news.keys() & corrected.keys():
+        if corrected[name] != news[name]:
+            what = f"{name} of {row} was changed in the hub and in the file"
+            tally.problems.append(Problem(path, None, what, "the hub's value stays", "noted"))
+            corrected[name] = news[name]
+        del news[name]
+    agreed = {name for name in corrected if name in value and getattr(row, name) == value[name]}
+    corrected = {name: kept for name, kept in corrected.items() if name not in agreed}
+    if corrected != getattr(row, "corrected", {}):
+        news["corrected"] = corrected
+    if isinstance(row, KeyValue) and "value" in news and row.withdrawn_at:
+        news |= {"withdrawn_at": None, "withdrawn_reason": ""}
+    for name, new in news.items():
+        setattr(row, name, new)
+    derive(row)
+    if news and hasattr(row, "updated_at"):
+        row.updated_at = now
+    return bool(news)
+
+
+def _write(rows: Rows, new: list[Model], changed: list[Model], now: datetime) -> None:
+    names = [
+        field.name
+        for field in rows.model._meta.concrete_fields
+        if not field.primary_key and field.name != "workspace"
+    ]
+    manager = rows.model._default_manager
+    if not rows.has_history:
+        manager.bulk_create(new, batch_size=BATCH_ROWS)
+        manager.bulk_update(changed, names, batch_size=BATCH_ROWS)
+        return
+    if new:
+        bulk_create_with_history(
+            new, rows.model, batch_size=BATCH_ROWS, default_change_reason=REASON, default_date=now
+        )
+    if changed:
+        bulk_update_with_history(
+            changed, rows.model, names, batch_size=BATCH_ROWS, default_change_reason=REASON, default_date=now
+        )

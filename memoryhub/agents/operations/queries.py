@@ -1,0 +1,72 @@
+"""Searching everything, and work that a worker does: extraction, and how runs stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from memoryhub.agents.operations.record_access import note
+from memoryhub.agents.tokens import Caller, require
+from memoryhub.as_json import run_document
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.pagination import rows_after
+from memoryhub.lookup import NotFound
+from memoryhub.runs.extract import request_extraction
+from memoryhub.search import KINDS, Scope
+from memoryhub.search.results import Question, answer
+from memoryhub.search.shown_rows import seen_results
+from sessions_app.models import Run
+
+Document = dict[str, Any]
+
+
+class UnknownKind(MemoryHubError):
+    """A kind of rows that there is none of."""
+
+    code = "unknown_kind"
+
+
+class NothingToExtract(MemoryHubError):
+    code = "nothing_to_extract"
+
+
+def search(caller: Caller, text: str, *, kinds: Sequence[str] = (), limit: int = 20, now: datetime) -> Document:
+    """Return results from everything the workspace keeps, best first, as the command ``search`` does."""
+    require(caller, "read")
+    if unknown := [kind for kind in kinds if kind not in KINDS]:
+        raise UnknownKind(f"There is no kind {unknown[0]}: there are {', '.join(KINDS)}.")
+    question = Question(text, kinds=tuple(kinds), limit=limit)
+    found = answer(Scope((caller.workspace.pk,)), question, now=now)
+    note(caller, "search.read", seen_results(found["results"]), now)
+    return found
+
+
+def extract(caller: Caller, text: str, *, source: str = "", now: datetime) -> Document:
+    """Ask for the observations in an agent's output; a worker asks the model. Raises NothingToExtract."""
+    require(caller, "consolidate")
+    if not text.strip():
+        raise NothingToExtract("Send the text to look into.")
+    run = request_extraction(caller.workspace, text, source=source, actor=caller.actor, now=now)
+    return run_document(run)
+
+
+def list_runs(
+    caller: Caller, *, kind: str = "", status: str = "", cursor: str = "", limit: int = 50
+) -> tuple[list[Document], str | None]:
+    """Return runs, the latest first."""
+    require(caller, "read")
+    rows = Run.objects.filter(workspace=caller.workspace).select_related("workspace", "session")
+    rows = rows.filter(kind=kind) if kind else rows
+    rows = rows.filter(status=status) if status else rows
+    found, further = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
+    return [run_document(row) for row in found], further
+
+
+def show_run(caller: Caller, pk: int) -> Document:
+    """Return how a run stands. Raises NotFound."""
+    require(caller, "read")
+    run = Run.objects.filter(workspace=caller.workspace, pk=pk).select_related("workspace", "session").first()
+    if run is None:
+        raise NotFound(f"This workspace has no run {pk}.")
+    return run_document(run)

@@ -1,0 +1,14 @@
+"""Writing down what an agent read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from memoryhub.agents.tokens import Caller
+from sessions_app.services.access_log import Seen, log_access
+
+
+def note(caller: Caller, action: str, seen: Sequence[Seen], now: datetime) -> None:
+    """Write down what a caller read, by its token and door."""
+    log_access(caller.workspace, action, seen, actor=caller.actor, via=caller.via, now=now, token=caller.token)

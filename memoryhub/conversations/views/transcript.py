@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext, ngettext
+
+from memoryhub.access import get_workspace, has_role, log_page_access
+from memoryhub.conversations.forms import AppendForm
+from memoryhub.lib.charts import Mark, Minimap, Stretch, minimap
+from memoryhub.lib.htmx import render_page
+from memoryhub.lib.pagination import number_of
+from memoryhub.lib.validation import json_text
+from sessions_app.models import Entry, Membership, Session, Summary
+from sessions_app.services.access_log import ENTRIES, Seen, seen_rows
+from sessions_app.services.stats import figures_of
+from sessions_app.services.transcript import PAGE_ENTRIES, Transcript, read_transcript
+
+MAX_MAPPED_SUMMARIES = 200
+LATE_TURNS = 20  # beyond them a call without a result is taken to stay without one
+
+
+def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    workspace = get_workspace(request, slug)
+    session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    epochs = _epochs(session)
+    epoch = number_of(request.GET.get("epoch"), digits=9)
+    transcript = read_transcript(
+        session, epoch=session.epoch if epoch is None else epoch, start=number_of(request.GET.get("from"), digits=9)
+    )
+    log_page_access(request, workspace, "entries.read", _seen(session, transcript))
+    context = {
+        "workspace": workspace,
+        "session": session,
+        "figures": figures_of(session),
+        "epochs": epochs if len(epochs) > 1 else [],
+        "transcript": transcript,
+        "epoch_summary": _summary_text(session, transcript.epoch),
+        "live_url": _live_url(session, transcript, request.newest_record),  # type: ignore[attr-defined]
+        "arrivals_url": _arrivals_url(session, transcript) if _is_last_page(session, transcript) else "",
+        "session_event": f"session-{session.pk} any-session",
+        "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
+        "may_delete": has_role(request.user, workspace, Membership.Role.OPERATOR),
+        "append_form": AppendForm(),
+        "map": _map(session, transcript),
+        "pages": _pages(transcript),
+        "sources": session.source_files.order_by("path"),
+        "extra": [(name, json_text(value)) for name, value in session.extra.items() if name != "checkpoint"],
+        "checkpoint": json_text(session.extra["checkpoint"]) if "checkpoint" in session.extra else "",
+    }
+    return render_page(request, "conversations/detail.html", context, fragment="transcript")
+
+
+def _seen(session: Session, transcript: Transcript) -> list[Seen]:
+    """Return a page's entries with the results of its calls that lie beyond its end, and its summaries."""
+    turns = [turn for stretch in transcript.stretches for turn in stretch.turns]
+    results = [call.result for turn in turns for call in turn.calls if call.result]
+    beyond = sorted({result.position for result in results if result.position >= transcript.end})
+    spans = [(transcript.start, transcript.end - 1)] if transcript.end > transcript.start else []
+    spans += [(position, position) for position in beyond]
+    summaries = [stretch.summary.pk for stretch in transcript.stretches if stretch.summary]
+    entries = [Seen(ENTRIES, first, last, session.pk, transcript.epoch) for first, last in spans]
+    return entries + seen_rows("summaries", summaries)
+
+
+def entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The address of one entry for ever: it leads to the entry's place in its conversation."""
+    workspace = get_workspace(request, slug)
+    found = get_object_or_404(Entry, workspace=workspace, pk=pk)
+    start = found.position - found.position % PAGE_ENTRIES
+    page = reverse("sessions:detail", args=[slug, found.session_id])
+    return redirect(f"{page}?epoch={found.epoch}&from={start}#entry-{found.pk}")
+
+
+def _epochs(session: Session) -> list[dict[str, int]]:
+    """Return the epochs that have entries, and the current one though it may have none yet."""
+    counted = Entry.objects.filter(session=session).values("epoch").annotate(entries=Count("id")).order_by("epoch")
+    epochs = [{"epoch": row["epoch"], "entries": row["entries"]} for row in counted]
+    if not any(row["epoch"] == session.epoch for row in epochs):
+        epochs.append({"epoch": session.epoch, "entries": 0})
+    return epochs
+
+
+def _summary_text(session: Session, epoch: int) -> str:
+    """Return the agent's own text for what came before an epoch's entries; a clear keeps it with its epoch."""
+    if epoch == session.epoch:
+        return session.summary_text
+    kept = Summary.objects.filter(session=session, epoch=epoch, entry_count=0, run=None, source_id="")
+    return kept.values_list("content", flat=True).first() or ""
+
+
+def arrivals(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """What was said since an open transcript was made, from its last turn that wasn't complete; 204 for nothing."""
+    workspace = get_workspace(request, slug)
+    session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
+    epoch, start = (number_of(request.GET.get(name), digits=9) or 0 for name in ("epoch", "from"))
+    if epoch != session.epoch or session.next_position <= start:
+        return HttpResponse(status=204)
+    transcript = read_transcript(session, epoch=epoch, start=start)
+    context = {
+        "workspace": workspace,
+        "session": session,
+        "transcript": transcript,
+        "figures": figures_of(session),
+        "arrivals_url": _arrivals_url(session, transcript),
+    }
+    return render(request, "conversations/arrivals.html", context)
+
+
+def _is_last_page(session: Session, transcript: Transcript) -> bool:
+    return transcript.epoch == session.epoch and transcript.next is None
+
+
+def _arrivals_url(session: Session, transcript: Transcript) -> str:
+    """Return where new turns come from: after the last entry, or again from a late call that waits for its result."""
+    turns = [turn for stretch in transcript.stretches for turn in stretch.turns][-LATE_TURNS:]
+    waiting = (turn.entry.position for turn in turns if any(call.result is None for call in turn.calls))
+    start = next(waiting, transcript.end)
+    page = reverse("sessions:arrivals", args=[session.workspace.slug, session.pk])
+    return f"{page}?epoch={transcript.epoch}&from={start}"
+
+
+def _live_url(session: Session, transcript: Transcript, newest: int) -> str:
+    page = reverse("session-live", args=[session.workspace.slug, session.pk])
+    is_other = transcript.epoch == session.epoch and transcript.next is not None
+    return f"{page}?after={newest}" + (f"&length={session.next_position}" if is_other else "")
+
+
+def _pages(transcript: Transcript) -> dict[str, str]:
+    """Return the addresses for includes/pagination.html: pages begin at multiples of their size."""
+
+    def url(start: int | None) -> str:
+        return "" if start is None else f"?epoch={transcript.epoch}&from={start}"
+
+    last = max(0, (transcript.length - 1) // PAGE_ENTRIES * PAGE_ENTRIES)
+    return {
+        "previous_url": url(transcript.previous),
+        "next_url": url(transcript.next),
+        "first_url": url(0) if transcript.start else "",
+        "last_url": url(last) if transcript.next is not None else "",
+    }
+
+
+def _map(session: Session, transcript: Transcript) -> Minimap:
+    """Draw where the pointer and the summaries lie in the epoch at hand."""
+    length = transcript.length
+    pointer = session.last_consolidated if transcript.epoch == session.epoch else length
+    kind = "consolidated" if transcript.epoch == session.epoch else "dropped"
+    stretches = [Stretch(kind, 0, pointer - 1, _count(kind, pointer), _at(transcript, 0))] if pointer else []
+    if pointer < length:
+        href = _at(transcript, pointer)
+        stretches.append(Stretch("live", pointer, length - 1, _count("live", length - pointer), href))
+    summaries = Summary.objects.filter(session=session, epoch=transcript.epoch, entry_count__gt=0)
+    for summary in summaries.order_by("first_position")[:MAX_MAPPED_SUMMARIES]:
+        first, last = summary.first_position, summary.last_position
+        words = gettext("entries %(first)s to %(last)s folded") % {"first": first, "last": last}
+        stretches.append(Stretch("folded", first, last, words, _at(transcript, first)))
+    words = gettext("pointer at %(position)s") % {"position": f"{pointer:,}"}
+    marks = [Mark("pointer", pointer, words)] if 0 < pointer < length else []
+    return minimap(stretches, marks, length=max(length, 1))
+
+
+def _count(kind: str, count: int) -> str:
+    """Say how many entries of a session are consolidated, live, or dropped with an earlier epoch."""
+    words = {
+        "consolidated": ngettext("%(count)s entry consolidated", "%(count)s entries consolidated", count),
+        "dropped": ngettext("%(count)s entry earlier epoch", "%(count)s entries earlier epoch", count),
+        "live": ngettext("%(count)s entry in the context", "%(count)s entries in the context", count),
+    }
+    return words[kind] % {"count": f"{count:,}"}
+
+
+def _at(transcript: Transcript, position: int) -> str:
+    return f"?epoch={transcript.epoch}&from={position - position % PAGE_ENTRIES}"

@@ -1,0 +1,24 @@
+"""For commands that run for long: they keep restores away, and don't start beside one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.core.management.base import CommandError
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from memoryhub.backups.errors import NoLock, RestoreUnderWay
+from memoryhub.backups.in_use_lock import using_database
+
+
+@contextmanager
+def in_use(database: BaseDatabaseWrapper) -> Iterator[None]:
+    """Hold the lock of those who use a database for the length of the block. Raises CommandError beside a restore."""
+    try:
+        with using_database(database):
+            yield
+    except RestoreUnderWay as error:
+        raise CommandError(error.message) from None
+    except NoLock as error:
+        raise CommandError(error.message) from error

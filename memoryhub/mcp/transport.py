@@ -1,0 +1,148 @@
+"""The memory by HTTP, beside Django: who comes in is settled before the SDK sees a request.
+
+Every request stands for itself (no session, one JSON answer), so that any of several web processes can take it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.http.request import split_domain_port, validate_host
+from django.utils import timezone
+from mcp.server.transport_security import TransportSecuritySettings
+
+from memoryhub.agents.tokens import Caller, NotAuthenticated, TooManyCalls, authenticate, shown_token, spend_call
+from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
+from memoryhub.mcp.calls import in_thread
+from memoryhub.mcp.server import build_server
+
+PATHS = ("/mcp", "/mcp/")
+SERVED = "memoryhub.mcp"  # where the state of the process holds what answers, and a request's scope its caller
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+ONCE = ("host", "origin", "authorization", "content-length", "content-encoding")
+
+
+class Refused(Exception):
+    """A request that goes no further: its status, and the problem document's code and sentence."""
+
+    def __init__(self, status: int, code: str, detail: str, **headers: str) -> None:
+        super().__init__(detail)
+        self.status, self.code, self.detail, self.headers = status, code, detail, headers
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[Any]:
+    """Keep a server ready for as long as the process serves; gives the ASGI application behind the door."""
+    server = build_server(lambda request, _now: request.scope[SERVED])
+    server.streamable_http_app(
+        json_response=True,
+        stateless_http=True,
+        max_request_body_size=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # _check_origin has it
+    )
+    async with server.session_manager.run():
+        yield server.session_manager.handle_request
+
+
+async def application(scope: Any, receive: Any, send: Any) -> None:
+    """Answer a request for one of PATHS, or refuse it with a problem document."""
+    try:
+        caller = await _admit(scope)
+        served = scope.get("state", {}).get(SERVED)
+        if served is None:
+            raise Refused(503, "not_running", "MCP needs a server that speaks ASGI's lifespan: use manage.py serve.")
+    except Refused as refused:
+        await refuse(refused, send)
+    else:
+        await served({**scope, SERVED: caller}, receive, _uncached(send))
+
+
+async def _admit(scope: Any) -> Caller:
+    """Return who sends a request. Raises Refused."""
+    headers = _headers(scope)
+    _check_origin(headers, scope.get("scheme", "http"))
+    try:
+        text = shown_token(headers.get("authorization", ""))
+    except NotAuthenticated as error:
+        challenge = 'Bearer realm="MemoryHub"'
+        raise Refused(401, error.code, error.message, **{"www-authenticate": challenge}) from error
+    caller = await in_thread(lambda: _known(text))
+    _check_form(scope["method"], headers)
+    return caller
+
+
+def _headers(scope: Any) -> dict[str, str]:
+    """Return the headers; one that decides something may stand there once only."""
+    found: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name = raw_name.decode("latin-1").lower()
+        if name in found and name in ONCE:
+            raise Refused(400, "header_repeated", f"Send the header {name} once.")
+        found[name] = raw_value.decode("latin-1")
+    return found
+
+
+def _check_origin(headers: Mapping[str, str], scheme: str) -> None:
+    """Keep web pages of other places out, also those whose name was made to lead here (DNS rebinding)."""
+    domain, port = split_domain_port(headers.get("host", ""))
+    if not domain or not validate_host(domain, settings.ALLOWED_HOSTS):
+        raise Refused(421, "unknown_host", "The hub doesn't go by this name: ask for it by that of MEMORYHUB_URL.")
+    public = urlsplit(settings.MEMORYHUB_URL)
+    own = {f"{public.scheme}://{public.netloc}"} | {f"http://{name}:{port}" for name in LOOPBACK}
+    if "origin" in headers and headers["origin"].lower() not in own:
+        raise Refused(403, "foreign_origin", "Web pages of other places may not call the hub.")
+    if settings.SECURE_SSL_REDIRECT and "https" not in (scheme, headers.get("x-forwarded-proto")):
+        raise Refused(403, "https_needed", "Tokens travel encrypted only: call the address of MEMORYHUB_URL.")
+
+
+def _known(text: str) -> Caller:
+    now = timezone.now()
+    try:
+        caller = authenticate(text, via="mcp", now=now)
+        spend_call(caller, now)
+    except NotAuthenticated as error:
+        challenge = 'Bearer realm="MemoryHub", error="invalid_token"'
+        raise Refused(401, error.code, error.message, **{"www-authenticate": challenge}) from error
+    except TooManyCalls as error:
+        wait = str(error.details["retry_after"])
+        raise Refused(429, error.code, error.message, **{"retry-after": wait}) from error
+    return caller
+
+
+def _check_form(method: str, headers: Mapping[str, str]) -> None:
+    if method != "POST":  # there are no sessions to end, and no streams to open
+        raise Refused(405, "method_not_allowed", "Every call is a POST.", allow="POST")
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refused(415, "body_compressed", "Send the body uncompressed.")
+    length = headers.get("content-length", "0")
+    if length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 2**20
+        raise Refused(413, "body_too_large", f"A body has at most {most} MB.")
+
+
+def _uncached(send: Any) -> Any:
+    """Return what sends an answer that no cache keeps."""
+
+    async def send_uncached(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            headers = [pair for pair in message["headers"] if pair[0] != b"cache-control"]
+            message = {**message, "headers": [*headers, (b"cache-control", b"no-store")]}
+        await send(message)
+
+    return send_uncached
+
+
+async def refuse(refused: Refused, send: Any) -> None:
+    """Answer a refused request with a problem document, which no cache keeps."""
+    document = problem_document(refused.status, refused.code, refused.detail)
+    body = json.dumps(document, ensure_ascii=False).encode()
+    headers = {"content-type": MEDIA_TYPE, "cache-control": "no-store"} | refused.headers
+    headers["content-length"] = str(len(body))
+    pairs = [(name.encode(), value.encode("latin-1")) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": refused.status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from knowledge_app.models import MemoryRevision
+from sessions_app.models import Entry
+from sessions_app.services.access_log import Seen, seen_entries, seen_revision, seen_rows
+
+TABLES = {  # of the access log, by kind of result
+    "summary": "summaries",
+    "session": "sessions",
+    "memory": "facts",
+    "history": "history",
+    "knowledge": "knowledge",
+    "observation": "observations",
+    "key_value": "key_values",
+    "cached": "cached",
+}
+
+
+def seen_results(results: Sequence[dict[str, Any]]) -> list[Seen]:
+    """Return the rows that a search showed, for the access log."""
+    by_kind: defaultdict[str, list[int]] = defaultdict(list)
+    for one in results:
+        by_kind[one["kind"]].append(one["id"])
+    seen = seen_entries(Entry.objects.filter(pk__in=by_kind.pop("entry", [])))
+    revisions = MemoryRevision.objects.filter(pk__in=by_kind.pop("document", []))
+    seen += [seen_revision(document, number) for document, number in revisions.values_list("document", "number")]
+    for kind, pks in by_kind.items():
+        seen += seen_rows(TABLES[kind], pks)
+    return seen

@@ -1,0 +1,47 @@
+"""Writing down what a search showed or handed out, in the workspace of each row."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.http import HttpRequest
+
+from knowledge_app.models import MemoryDocument
+from memoryhub.access import log_page_access
+from memoryhub.search import KINDS
+from memoryhub.search.grip import GripHit
+from memoryhub.search.shown_rows import seen_results
+from memoryhub.search.views.search_params import Place
+from sessions_app.models import Workspace
+
+
+def log_search_results(request: HttpRequest, place: Place, context: Mapping[str, Any]) -> None:
+    """Write down the rows that a page of results shows, Grip's lines among them."""
+    shown: dict[Workspace, list[dict[str, Any]]] = {}
+    for row in context["results"].rows if "results" in context else []:
+        shown.setdefault(row.workspace, []).append({"kind": row.kind.name, "id": row.pk})
+    if place.workspace and "grip_hits" in context:
+        shown[place.workspace] = _of_grip(context["grip_hits"])
+    for workspace, rows in shown.items():
+        log_page_access(request, workspace, "search.read", seen_results(rows))
+
+
+def _of_grip(hits: Sequence[GripHit]) -> list[dict[str, Any]]:
+    """Return the rows that Grip's lines are of; a line of a document that is no fact counts as the document."""
+    lines = {hit.id for hit in hits if hit.id and hit.kind == "memory" and not hit.is_fact}
+    heads = MemoryDocument.objects.filter(pk__in=lines, head__isnull=False).values_list("head", flat=True)
+    rows = [hit for hit in hits if hit.id and (hit.is_fact or hit.kind != "memory")]
+    return [{"kind": hit.kind, "id": hit.id} for hit in rows] + [{"kind": "document", "id": pk} for pk in heads]
+
+
+def log_export(request: HttpRequest, keys: Mapping[str, Sequence[int]]) -> None:
+    """Write down rows that went out as a file; ``keys`` by kind, of one workspace or of several."""
+    found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    for kind, pks in keys.items():
+        places = KINDS[kind].model._default_manager.filter(pk__in=pks).values_list("pk", KINDS[kind].workspace)
+        for pk, workspace in places:
+            found[workspace].append({"kind": kind, "id": pk})
+    for workspace in Workspace.objects.filter(pk__in=found):
+        log_page_access(request, workspace, "matches.exported", seen_results(found[workspace.pk]))

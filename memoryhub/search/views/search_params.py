@@ -1,0 +1,157 @@
+"""Where somebody searches, and what they ask for: read from an address, and written as one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, QueryDict
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.text import capfirst
+from django.utils.translation import gettext
+
+from memoryhub.access import get_workspace, has_role, is_hub_operator, visible_workspaces
+from memoryhub.lib.search.query import Query, parse
+from memoryhub.search import KINDS, Scope
+from memoryhub.search.forms import SearchForm
+from memoryhub.search.grip_scoring import DEFAULT_DECAY
+from memoryhub.search.ranking import RankOptions
+from sessions_app.models import Membership, Workspace
+
+MAX_CHARS = 2_000  # of a query that are taken in; the parser says that it reads 512 of them
+MAX_DECAY = 1_000.0
+MATCHES = dict(SearchForm.MATCHES)
+SORTS = dict(SearchForm.SORTS)
+MODES = dict(SearchForm.MODES)
+CATEGORIES = dict(SearchForm.CATEGORIES)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is searched from a page: one workspace, or (None) all that the person may see."""
+
+    workspace: Workspace | None
+    scope: Scope
+    may_edit: bool = False
+
+    def url(self, name: str, *args: Any) -> str:
+        """Return the address of one of the search pages at this place."""
+        if self.workspace is None:
+            return reverse(f"hub-{name}", args=args)
+        return reverse(name, args=[self.workspace.slug, *args])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for and how. ``is_part``: the last word may be half typed. ``graph``: look further by it."""
+
+    q: str = ""
+    kind: str = ""
+    match: str = "any"
+    sort: str = "best"
+    mode: str = ""
+    category: str = ""
+    decay: float = DEFAULT_DECAY
+    graph: bool = True
+    is_part: bool = False
+
+    @property
+    def is_start(self) -> bool:
+        """Tell whether nothing is asked for yet."""
+        return not (self.q.strip() or self.kind)
+
+    @property
+    def decay_text(self) -> str:
+        return f"{self.decay:g}"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return (self.kind,) if self.kind else ()
+
+    @property
+    def wishes(self) -> RankOptions:
+        recency = self.sort if self.sort in ("floored", "grip") else "off"
+        return RankOptions(recency, self.decay, self.graph)
+
+    @property
+    def params(self) -> dict[str, str]:
+        """Return the parameters of an address that asks for just this; the usual values are left out."""
+        named = {
+            "q": self.q.strip() if not self.is_part else self.q,
+            "kind": self.kind,
+            "match": self.match if self.match != "any" else "",
+            "sort": self.sort if self.sort != "best" else "",
+            "mode": self.mode,
+            "category": self.category if self.mode in ("grip-memory", "grip-knowledge") else "",
+            "decay": self.decay_text if self.decay != DEFAULT_DECAY else "",
+            "graph": "" if self.graph else "0",
+            "part": "1" if self.is_part else "",
+        }
+        return {name: value for name, value in named.items() if value}
+
+    def query(self, now: datetime) -> Query:
+        zone = timezone.get_current_timezone()
+        return parse(self.q, now=now, match_all=self.match == "all", prefix=self.is_part, zone=zone)
+
+    def address(self, url: str, **further: str) -> str:
+        """Return an address that asks for this, with further parameters."""
+        params = self.params | further
+        return f"{url}?{urlencode(params)}" if params else url
+
+    def but(self, url: str, **changes: Any) -> str:
+        """Return an address that asks for something else in part, from the first page on."""
+        return replace(self, is_part=False, **changes).address(url)
+
+
+def place_of(request: HttpRequest, slug: str | None) -> Place:
+    """Return what a person searches; 404 for a workspace that they may not see."""
+    if slug is not None:
+        workspace = get_workspace(request, slug)
+        may_edit = has_role(request.user, workspace, Membership.Role.EDITOR)
+        return Place(workspace, Scope((workspace.pk,)), may_edit)
+    visible = visible_workspaces(request)
+    if is_hub_operator(request.user):
+        return Place(None, Scope(None))
+    return Place(None, Scope(tuple(visible.order_by("pk").values_list("pk", flat=True))))
+
+
+def asked_of(params: QueryDict, place: Place) -> Asked:
+    """Return what an address asks for; what it can't mean is read as the usual."""
+    mode = _known(params, "mode", MODES, "") if place.workspace else ""
+    return Asked(
+        q=params.get("q", "").replace("\x00", " ")[:MAX_CHARS],
+        kind=_known(params, "kind", KINDS, ""),
+        match=_known(params, "match", MATCHES, "any"),
+        sort=_known(params, "sort", SORTS, "best"),
+        mode=mode,
+        category=_known(params, "category", CATEGORIES, ""),
+        decay=_rate(params.get("decay", "")),
+        graph=params.get("graph") != "0",
+        is_part=params.get("part") == "1",
+    )
+
+
+def _known(params: QueryDict, name: str, values: Any, usual: str) -> str:
+    value = params.get(name, "")
+    return value if value in values else usual
+
+
+def _rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        return DEFAULT_DECAY
+    return rate if math.isfinite(rate) and 0 <= rate <= MAX_DECAY else DEFAULT_DECAY
+
+
+def form_of(asked: Asked, place: Place) -> SearchForm:
+    kinds = [("", gettext("All")), *((kind.name, capfirst(str(kind.many))) for kind in KINDS.values())]
+    values = {"kind": asked.kind, "match": asked.match, "sort": asked.sort, "mode": asked.mode}
+    form = SearchForm(initial=values | {"category": asked.category, "decay": asked.decay_text}, kinds=kinds)
+    if place.workspace is None:
+        del form.fields["mode"], form.fields["category"]
+    return form

@@ -1,0 +1,158 @@
+"""The access log: who read what. Kept without a word of the memory, and for as long as the settings say.
+
+What changed stands in the audit records; what a run read, in the run's own positions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import astuple, dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.core.cache import cache
+from django.db.models import F, Max, Q, QuerySet
+
+from memoryhub.lib import db_retry
+from memoryhub.models import AccessedRow, AccessRecord, ApiToken
+from sessions_app.models import Entry, Session, Workspace
+from sessions_app.services.audit import Actor
+
+MOST_DROPPED = 2_000  # in one turn of upkeep, so that no writer waits long
+SAME_SECONDS = 60  # in which one who reads the same again isn't written down again
+ENTRIES, DOCUMENTS = "entries", "documents"
+
+
+@dataclass(frozen=True, order=True)
+class Seen:
+    """Rows that were read: of a ``parent`` (session or document) by position or revision, else by their own keys."""
+
+    table: str
+    first: int
+    last: int
+    parent: int = 0
+    epoch: int = 0
+
+
+def seen_rows(table: str, pks: Iterable[int]) -> list[Seen]:
+    """Return rows of a table, named as edits name tables, each by its key."""
+    return [Seen(table, pk, pk) for pk in sorted(set(pks))]
+
+
+def seen_entries(entries: Iterable[Entry]) -> list[Seen]:
+    """Return entries as stretches of positions without a gap."""
+    places = sorted({(entry.session_id, entry.epoch, entry.position) for entry in entries})
+    found: list[Seen] = []
+    for session, epoch, position in places:
+        last = found[-1] if found else None
+        if last and (last.parent, last.epoch, last.last + 1) == (session, epoch, position):
+            found[-1] = Seen(ENTRIES, last.first, position, session, epoch)
+        else:
+            found.append(Seen(ENTRIES, position, position, session, epoch))
+    return found
+
+
+def seen_epoch(session: Session, epoch: int | None) -> list[Seen]:
+    """Return all entries of a session's epoch, by default the current one."""
+    chosen = session.epoch if epoch is None else epoch
+    last = Entry.objects.filter(session=session, epoch=chosen).order_by("-position").first()
+    return [Seen(ENTRIES, 0, last.position, session.pk, chosen)] if last else []
+
+
+def seen_sessions(pks: Iterable[int]) -> list[Seen]:
+    """Return all entries of some sessions' current epochs. One query."""
+    entries = Entry.objects.filter(session__in=pks, epoch=F("session__epoch")).order_by()
+    ends = entries.values_list("session", "epoch").annotate(end=Max("position"))
+    return [Seen(ENTRIES, 0, end, session, epoch) for session, epoch, end in ends.order_by("session")]
+
+
+def seen_revision(document: int, number: int) -> Seen:
+    """Return a document as it stood at a revision: with it, every fact that lived then."""
+    return Seen(DOCUMENTS, number, number, document)
+
+
+def log_access(
+    workspace: Workspace,
+    action: str,
+    seen: Sequence[Seen],
+    *,
+    actor: Actor,
+    via: str,
+    now: datetime,
+    token: ApiToken | None = None,
+) -> None:
+    """Write down that somebody read some rows; nothing where there are none.
+
+    ``action`` reads ``noun.verb``. Who reads the same within a minute is written down once. A database that can't be
+    written to keeps nobody from reading: the hub's log says so.
+    """
+    if not seen:
+        return
+    who = (workspace.pk, token.pk if token else 0, actor, via)
+    fingerprint = hashlib.sha256(repr((who, action, [astuple(one) for one in seen])).encode())
+    written = f"access:{fingerprint.hexdigest()}"
+    if not cache.add(written, 1, SAME_SECONDS):
+        return
+
+    def write() -> None:
+        access = AccessRecord.objects.create(
+            workspace=workspace,
+            token=token,
+            actor_kind=actor.kind,
+            actor_name=actor.name[:200],
+            via=via,
+            action=action,
+            row_count=sum(one.last - one.first + 1 for one in seen),
+            at=now,
+        )
+        rows = [
+            AccessedRow(
+                access=access, table=one.table, parent=one.parent, epoch=one.epoch, first=one.first, last=one.last
+            )
+            for one in seen
+        ]
+        AccessedRow.objects.bulk_create(rows, batch_size=150)
+
+    if not db_retry.try_write(write, "an access"):
+        cache.delete(written)
+
+
+def accesses_of_entry(entry: Entry) -> QuerySet[AccessRecord]:
+    """Return who read an entry."""
+    return _having(
+        table=ENTRIES,
+        parent=entry.session_id,
+        epoch=entry.epoch,
+        first__lte=entry.position,
+        last__gte=entry.position,
+    )
+
+
+def accesses_of_row(table: str, pk: int) -> QuerySet[AccessRecord]:
+    """Return who read a row that is known by its key."""
+    return _having(table=table, parent=0, first=pk)
+
+
+def accesses_of_fact(fact: int, document: int, *, born: int, died: int | None) -> QuerySet[AccessRecord]:
+    """Return who read a fact: found by itself, or in its document at a revision from ``born`` to before ``died``."""
+    rows = AccessedRow.objects.filter(Q(table="facts", parent=0, first=fact) | _at_revisions(document, born, died))
+    return AccessRecord.objects.filter(pk__in=rows.values("access"))
+
+
+def _at_revisions(document: int, born: int, died: int | None) -> Q:
+    until = Q() if died is None else Q(first__lt=died)
+    return Q(table=DOCUMENTS, parent=document, first__gte=born) & until
+
+
+def _having(**conditions: object) -> QuerySet[AccessRecord]:
+    return AccessRecord.objects.filter(pk__in=AccessedRow.objects.filter(**conditions).values("access"))
+
+
+def forget_old_accesses(now: datetime) -> None:
+    """Drop records older than the settings keep them, a few thousand at a time; 0 days keeps them for ever."""
+    if settings.MEMORYHUB_ACCESS_DAYS:
+        limit = now - timedelta(days=settings.MEMORYHUB_ACCESS_DAYS)
+        old = AccessRecord.objects.filter(at__lt=limit).order_by("at").values_list("pk", flat=True)
+        if pks := list(old[:MOST_DROPPED]):
+            AccessRecord.objects.filter(pk__in=pks).delete()

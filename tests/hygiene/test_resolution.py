@@ -1,0 +1,313 @@
+from datetime import date, timedelta
+
+import pytest
+
+from knowledge_app.models import CachedResponse, Concern, Fact, KeyValue, KnowledgeEntry
+from knowledge_app.services.rows.edits import NothingChosen
+from memoryhub.hygiene import resolution
+from memoryhub.hygiene.resolution import (
+    NotWithdrawable,
+    TooMany,
+    dismiss,
+    keep,
+    reopen,
+    review,
+    undo_settling,
+    verify,
+    withdraw,
+)
+from memoryhub.hygiene.rows import Row, shown_text
+from memoryhub.runs.executing import undo_run
+from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.services.runs import RunNotFitting
+from tests.hub import NOW, add, open_at
+from tests.hygiene.test_scanning import OLD, TOKEN, WHO, facts, knowledge, observation, scan
+
+pytestmark = pytest.mark.django_db
+SAME = "The label service runs in Porto"
+
+
+def pks(**values):
+    return list(Concern.objects.filter(status="open", **values).order_by("id").values_list("pk", flat=True))
+
+
+def statuses():
+    return list(Concern.objects.order_by("id").values_list("status", flat=True))
+
+
+def fresh(run):
+    return Run.objects.select_related("workspace").get(pk=run.pk)
+
+
+def test_dismissing_is_undone_and_done_again(workspace):
+    knowledge(workspace, f"use {TOKEN}")
+    scan(workspace)
+
+    run = dismiss(workspace, pks(), **WHO)
+    assert statuses() == ["dismissed"]
+    assert fresh(run).options["along"]["words"] == "1 concern dismissed"
+    undo_run(fresh(run), **WHO)
+
+    assert statuses() == ["open"]
+
+
+def test_a_dismissed_concern_is_opened_again(workspace):
+    knowledge(workspace, f"use {TOKEN}")
+    scan(workspace)
+    chosen = pks()
+    dismiss(workspace, chosen, **WHO)
+
+    reopen(workspace, chosen, **WHO)
+
+    assert statuses() == ["open"]
+
+
+def test_withdrawing_takes_each_table_s_row_out_and_undoing_brings_it_back(workspace):
+    (fact,) = facts(workspace, f"fact of {TOKEN}")
+    entry, finding = knowledge(workspace, f"entry of {TOKEN}"), observation(workspace, f"finding of {TOKEN}")
+    value = KeyValue.objects.create(workspace=workspace, key="k", value=TOKEN)
+    cached = CachedResponse.objects.create(workspace=workspace, key="c", response=TOKEN)
+    scan(workspace)
+
+    run = withdraw(workspace, pks(kind="secret"), **WHO)
+
+    assert Fact.objects.get(pk=fact.pk).died is not None
+    assert TOKEN not in fact.document.__class__.objects.get().head.content
+    for row in (entry, finding, value):
+        row.refresh_from_db()
+        assert row.withdrawn_at == NOW
+    assert not CachedResponse.objects.exists()
+    assert set(statuses()) == {"settled"}
+
+    undo_settling(fresh(run), **WHO)
+
+    back = Fact.objects.get(died=None)
+    assert back.text == fact.text
+    assert Concern.objects.filter(table="facts", object_id=back.pk).exists()
+    for row in (entry, finding, value):
+        row.refresh_from_db()
+        assert row.withdrawn_at is None
+    assert CachedResponse.objects.get().pk == cached.pk
+    assert set(statuses()) == {"open"}
+
+
+def test_withdrawing_settles_whatever_else_is_about_the_row(workspace):
+    row = knowledge(workspace, f"{SAME} with {TOKEN}", created_at=OLD)
+    observation(workspace, f"{SAME} with {TOKEN}")
+    scan(workspace)
+    assert len(pks()) == 4
+
+    withdraw(workspace, pks(kind="stale"), **WHO)
+
+    assert pks() == pks(table="observations", kind="secret")
+    assert len(pks()) == 1
+    row.refresh_from_db()
+    assert row.withdrawn_reason == "hygiene"
+
+
+def test_messages_are_not_withdrawn(workspace):
+    add(open_at(workspace), [{"role": "user", "content": TOKEN}])
+    scan(workspace)
+
+    with pytest.raises(NotWithdrawable):
+        withdraw(workspace, pks(), **WHO)
+
+    assert statuses() == ["open"]
+
+
+def test_of_duplicates_in_one_table_one_is_merged_into_the_other(workspace):
+    first, second = knowledge(workspace, SAME, access_count=2), knowledge(workspace, f"{SAME}!", access_count=3)
+    scan(workspace)
+
+    run = keep(workspace, pks(), other=False, **WHO)
+
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.access_count, first.withdrawn_at) == (5, None)
+    assert second.withdrawn_reason == f"merged into {first.pk}"
+    assert statuses() == ["settled"]
+    undo_settling(fresh(run), **WHO)
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.access_count, second.withdrawn_at) == (2, None)
+
+
+def test_the_other_may_stay_too_and_across_tables_the_first_is_withdrawn(workspace):
+    (fact,) = facts(workspace, SAME)
+    entry = knowledge(workspace, SAME)
+    scan(workspace)
+
+    keep(workspace, pks(), other=True, **WHO)
+
+    assert not Fact.objects.filter(died=None).exists()
+    entry.refresh_from_db()
+    assert entry.withdrawn_at is None
+    assert Fact.objects.get().pk == fact.pk
+
+
+def test_three_of_a_kind_become_one(workspace):
+    rows = [knowledge(workspace, SAME + "!" * number, access_count=1) for number in range(3)]
+    scan(workspace)
+
+    run = keep(workspace, pks(), other=False, **WHO)
+
+    assert list(
+        KnowledgeEntry.objects.filter(withdrawn_at=None).order_by("pk").values_list("pk", "access_count")
+    ) == [(rows[0].pk, 3)]
+    undo_settling(fresh(run), **WHO)
+    assert KnowledgeEntry.objects.filter(withdrawn_at=None, access_count=1).count() == 3
+
+
+def test_of_a_contradiction_the_wrong_one_is_withdrawn_and_not_merged(workspace):
+    first = knowledge(workspace, "database pool limit is 40", access_count=2)
+    second = knowledge(workspace, "database pool limit is 60", access_count=3)
+    scan(workspace)
+
+    keep(workspace, pks(), other=True, **WHO)
+
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.withdrawn_reason, second.access_count, second.withdrawn_at) == ("hygiene", 3, None)
+
+
+def test_a_chain_of_contradictions_never_loses_both_of_a_pair(workspace):
+    for number in (40, 50, 60):
+        knowledge(workspace, f"database pool limit is {number}")
+    scan(workspace)
+
+    keep(workspace, pks(), other=False, **WHO)
+
+    assert KnowledgeEntry.objects.filter(withdrawn_at=None).count() == 2
+    assert statuses() == ["settled", "settled"]
+
+
+def test_what_still_holds_is_verified_and_unverified_by_undoing(workspace):
+    (fact,) = facts(workspace, "Ines likes tea")
+    Fact.objects.update(review_by=date(2026, 3, 1))
+    entry = knowledge(workspace, "Bo likes coffee", created_at=OLD)
+    row = observation(workspace, "Cy likes milk", recorded_at=OLD)
+    scan(workspace)
+
+    run = verify(workspace, pks(), **WHO)
+
+    for kept in (fact, entry, row):
+        kept.refresh_from_db()
+        assert kept.last_verified_at == NOW
+    assert set(statuses()) == {"settled"}
+    scan(workspace)
+    assert pks() == []
+
+    undo_settling(fresh(run), **WHO)
+    for kept in (fact, entry, row):
+        kept.refresh_from_db()
+        assert kept.last_verified_at is None
+    assert len(pks()) == 3
+    assert AuditRecord.objects.filter(text="1 fact given back earlier dates").count() == 1
+
+
+def test_another_date_for_review_settles_until_then(workspace):
+    (fact,) = facts(workspace, "Ines likes tea")
+    Fact.objects.update(review_by=date(2026, 3, 1))
+    entry = knowledge(workspace, "Bo likes coffee", review_by=date(2026, 3, 1))
+    scan(workspace)
+
+    run = review(workspace, pks(), by=date(2026, 9, 1), **WHO)
+
+    fact.refresh_from_db()
+    entry.refresh_from_db()
+    assert (fact.review_by, entry.review_by) == (date(2026, 9, 1), date(2026, 9, 1))
+    assert pks() == []
+    undo_settling(fresh(run), **WHO)
+    fact.refresh_from_db()
+    entry.refresh_from_db()
+    assert (fact.review_by, entry.review_by) == (date(2026, 3, 1), date(2026, 3, 1))
+
+
+def test_undoing_leaves_dates_that_were_changed_since(workspace):
+    (fact,) = facts(workspace, "Ines likes tea")
+    Fact.objects.update(review_by=date(2026, 3, 1))
+    scan(workspace)
+    run = verify(workspace, pks(), **WHO)
+    Fact.objects.update(last_verified_at=NOW + timedelta(days=1))
+
+    undo_settling(fresh(run), **WHO)
+
+    fact.refresh_from_db()
+    assert fact.last_verified_at == NOW + timedelta(days=1)
+
+
+def test_an_action_is_undone_once(workspace):
+    facts(workspace, f"fact of {TOKEN}")
+    scan(workspace)
+    run = withdraw(workspace, pks(), **WHO)
+    undo_settling(fresh(run), **WHO)
+
+    with pytest.raises(RunNotFitting):
+        undo_settling(fresh(run), **WHO)
+
+    assert Fact.objects.filter(died=None).count() == 1
+
+
+def test_concerns_of_another_workspace_and_settled_ones_are_not_chosen(workspace):
+    other = Workspace.objects.create(slug="other", name="Other")
+    knowledge(other, f"use {TOKEN}")
+    scan(other)
+
+    with pytest.raises(NothingChosen):
+        withdraw(workspace, pks(), **WHO)
+    with pytest.raises(NothingChosen):
+        verify(other, pks(), **WHO)
+    with pytest.raises(NothingChosen):
+        keep(other, pks(), other=True, **WHO)
+
+    assert KnowledgeEntry.objects.get().withdrawn_at is None
+
+
+def test_too_many_at_once_are_refused(workspace, monkeypatch):
+    monkeypatch.setattr(resolution, "MAX_AT_ONCE", 1)
+    monkeypatch.setattr(resolution, "MAX_MARKED", 1)
+
+    with pytest.raises(TooMany):
+        dismiss(workspace, [1, 2], **WHO)
+
+
+def test_no_audit_record_of_an_action_shows_the_secret(workspace):
+    facts(workspace, f"fact of {TOKEN}")
+    observation(workspace, f"finding of {TOKEN}")
+    KeyValue.objects.create(workspace=workspace, key="k", value=TOKEN)
+    scan(workspace)
+
+    undo_settling(fresh(withdraw(workspace, pks(kind="secret"), **WHO)), **WHO)
+
+    assert AuditRecord.objects.count() > 5
+    assert TOKEN not in repr(list(AuditRecord.objects.values()))
+    assert TOKEN not in repr(list(Run.objects.values("options", "proposal", "error", "stage")))
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "shown"),
+    [
+        (Row("facts", 1, f"use {TOKEN} here"), "secret", "use ••• here"),
+        (Row("facts", 1, f"use {TOKEN} here"), "stale", "use ••• here"),
+        (Row("key_values", 1, "opensesame", name="db_password"), "secret", "db_password: •••"),
+        (Row("key_values", 1, "blue", name="colour"), "", "colour: blue"),
+        (Row("facts", 1, f"mail ana@example.com, use {TOKEN}"), "personal", "mail ana@example.com, use •••"),
+    ],
+)
+def test_rows_are_shown_with_their_secrets_masked(row, kind, shown):
+    assert shown_text(row, kind) == shown
+
+
+def test_of_a_long_row_the_part_is_shown_that_matters():
+    text = f"{'a ' * 5_000}{TOKEN} {'b ' * 5_000} ana@example.com {'c ' * 5_000}"
+
+    assert "•••" in shown_text(Row("entries", 1, text), "secret")
+    assert "ana@example.com" in shown_text(Row("entries", 1, text), "personal")
+    assert shown_text(Row("entries", 1, text)).startswith("a a ")
+    assert len(shown_text(Row("entries", 1, text), "secret")) <= 402
+
+
+def test_a_secret_that_is_cut_where_reading_ends_is_not_shown():
+    text = f"{'a ' * 29_990}{TOKEN}"
+
+    assert TOKEN[:6] not in shown_text(Row("entries", 1, text), "secret")

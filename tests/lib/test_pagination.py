@@ -1,0 +1,119 @@
+import base64
+import json
+from datetime import UTC, datetime, timedelta
+from itertools import chain
+from urllib.parse import parse_qs
+
+import pytest
+from django.http import QueryDict
+
+from memoryhub.lib.pagination import BadCursor, Page, keyset_page, rows_after
+from sessions_app.models import Session, Workspace
+
+pytestmark = pytest.mark.django_db
+START = datetime(2026, 1, 1, tzinfo=UTC)
+ORDERS = [("-updated_at", "-id"), ("key", "id"), ("-entry_count", "-id"), ("updated_at", "-key")]
+
+
+@pytest.fixture
+def sessions() -> None:
+    """Twenty-three rows, many of them equal in all but the last field of an order."""
+    workspace = Workspace.objects.create(slug="w", name="W")
+    Session.objects.bulk_create(
+        Session(
+            workspace=workspace,
+            key=f"cli:{number:02}",
+            channel="cli",
+            entry_count=number % 3,
+            updated_at=START + timedelta(microseconds=number // 5),
+        )
+        for number in range(23)
+    )
+
+
+def page(order: tuple[str, ...], query: str, size: int = 5) -> Page[Session]:
+    return keyset_page(Session.objects.all(), order=order, params=QueryDict(query.removeprefix("?")), size=size)
+
+
+def keys(found: Page[Session]) -> list[str]:
+    return [row.key for row in found.rows]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_walking_forth_and_back_shows_every_row_once_and_in_order(order, sessions):
+    everything = list(Session.objects.order_by(*order).values_list("key", flat=True))
+    forth, found = [], page(order, "")
+    while True:
+        forth.append(keys(found))
+        if not found.next_url:
+            break
+        found = page(order, found.next_url)
+    back = [keys(found)]
+    while found.previous_url:
+        found = page(order, found.previous_url)
+        back.insert(0, keys(found))
+
+    assert list(chain(*forth)) == everything
+    assert list(chain(*back)) == everything
+    assert back == forth
+
+
+def test_the_last_page_is_one_step_away(sessions):
+    first = page(("key", "id"), "")
+
+    last = page(("key", "id"), first.last_url)
+
+    assert keys(last)[-1] == "cli:22"
+    assert last.next_url == ""
+    assert keys(page(("key", "id"), last.previous_url))[-1] == "cli:17"
+
+
+def test_other_parameters_stay_in_the_addresses(sessions):
+    found = page(("key", "id"), "?sort=key&q=a%26b")
+
+    assert parse_qs(found.next_url[1:]).keys() == {"sort", "q", "after"}
+    assert parse_qs(found.next_url[1:])["q"] == ["a&b"]
+
+
+@pytest.mark.parametrize(
+    "cursor", ["%00", "bm90IGpzb24", "WzFd", "W3siYXQiOiAxfSwgMV0", "W1tdLCB7fV0", "=" * 9, "W3RydWUsIDFd"]
+)
+@pytest.mark.parametrize("way", ["after", "before"])
+def test_a_cursor_that_makes_no_sense_shows_the_first_page(cursor, way, sessions):
+    assert keys(page(("-updated_at", "-id"), f"?{way}={cursor}")) == keys(page(("-updated_at", "-id"), ""))
+
+
+def test_a_page_past_the_end_leads_back(sessions):
+    last = page(("key", "id"), "?page=last")
+    beyond = page(("key", "id"), last.previous_url).next_url
+    Session.objects.filter(key__gte="cli:10").delete()
+
+    found = page(("key", "id"), beyond)
+
+    assert keys(found) == []
+    assert found.first_url == "?"
+
+
+FIRST_MOMENT = "0001-01-01T00:00:00+14:00"  # earlier in UTC than Python's times go
+FORGED = [["abc"], [1e400], [2**70], ["\x00"], ["\ud800"], [{"at": "2026-02-31T00:00"}], [{"at": FIRST_MOMENT}]]
+
+
+def encoded(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize("values", FORGED)
+@pytest.mark.parametrize("order", [("-id",), ("key",), ("-updated_at",)])
+def test_a_forged_cursor_is_no_error(workspace, values, order):
+    Session.objects.create(workspace=workspace, key="cli:a", channel="cli")
+    params = QueryDict(f"before={encoded(json.dumps(values))}")
+
+    page = keyset_page(Session.objects.all(), order=order, params=params)
+
+    assert len(page.rows) <= 1
+
+
+@pytest.mark.parametrize("text", ["[" * 1_400, '["abc"]', "[]", f'[{{"at": "{FIRST_MOMENT}"}}]'])
+def test_agents_are_told_of_a_cursor_that_is_none_of_the_list_s(workspace, text):
+    with pytest.raises(BadCursor):
+        rows_after(Session.objects.all(), order=("-updated_at",), cursor=encoded(text), size=5)

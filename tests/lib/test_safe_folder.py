@@ -1,0 +1,89 @@
+import os
+import socket
+
+import pytest
+
+from memoryhub.lib.safe_folder import Folder, FolderMissing, Refused, UnreadableFile, UnstableFile, display_path
+
+
+def lines(folder: Folder, path: str, **limits: int) -> list[tuple[int, bytes | None]]:
+    return folder.read(path, lambda stream: list(stream.lines(**limits)))[0]
+
+
+def test_lines_end_at_newlines_only(tmp_path):
+    (tmp_path / "a").write_bytes("x\u2028y\r\n\n\x0cz".encode())
+
+    with Folder(tmp_path) as folder:
+        assert lines(folder, "a") == [(1, "x\u2028y\r".encode()), (2, b""), (3, b"\x0cz")]
+
+
+def test_a_giant_line_is_passed_over_and_the_next_is_read(tmp_path):
+    (tmp_path / "a").write_bytes(b"short\n" + b"x" * 3_000_000 + b"\nlast")
+
+    with Folder(tmp_path) as folder:
+        assert lines(folder, "a", limit=100) == [(1, b"short"), (2, None), (3, b"last")]
+
+
+def test_links_pipes_and_sockets_are_refused(tmp_path):
+    (tmp_path / "link").symlink_to("/etc/os-release")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        with Folder(tmp_path) as folder:
+            for name in ("link", "pipe", "socket", "folder", "absent"):
+                with pytest.raises(UnreadableFile):
+                    folder.read_bytes(name)
+            assert {item.path for item in folder.files() if isinstance(item, Refused)} == {"link", "pipe", "socket"}
+
+
+def test_a_folder_that_is_a_link_is_not_entered(tmp_path):
+    (tmp_path / "inner").symlink_to("/etc")
+
+    with Folder(tmp_path) as folder:
+        assert folder.names("inner") == []
+        with pytest.raises(UnreadableFile):
+            folder.read_bytes("inner/os-release")
+
+
+@pytest.mark.parametrize("path", ["../secret", "a/../../secret"])
+def test_a_path_cannot_climb(path, tmp_path):
+    (tmp_path / "secret").write_text("x")
+    (tmp_path / "agent" / "a").mkdir(parents=True)
+
+    with Folder(tmp_path / "agent") as folder, pytest.raises(UnreadableFile):
+        folder.read_bytes(path)
+
+
+def test_a_file_beyond_the_limit_is_not_read(tmp_path):
+    with (tmp_path / "sparse").open("wb") as file:
+        file.truncate(2**31)
+
+    with Folder(tmp_path) as folder, pytest.raises(UnreadableFile, match="larger"):
+        folder.read_bytes("sparse")
+
+
+def test_a_file_that_keeps_changing_is_left_for_later(tmp_path):
+    file = tmp_path / "a"
+    file.write_text("x")
+
+    def grow(stream) -> bytes:
+        with file.open("a") as out:
+            out.write("y")
+        return stream.read()
+
+    with Folder(tmp_path) as folder, pytest.raises(UnstableFile):
+        folder.read("a", grow)
+
+
+def test_a_missing_folder_says_so(tmp_path):
+    with pytest.raises(FolderMissing, match="can't be opened"):
+        Folder(tmp_path / "gone")
+
+
+def test_names_that_are_no_text_can_be_shown(tmp_path):
+    (tmp_path / os.fsdecode(b"bad\xffname")).write_text("x")
+
+    with Folder(tmp_path) as folder:
+        [name] = folder.files()
+        assert display_path(name) == "bad\\xffname"
