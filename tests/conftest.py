@@ -23,12 +23,16 @@ from django.db import connection
 from django.test import Client, TransactionTestCase
 from django.urls import set_urlconf
 from filelock import FileLock
+from hypothesis import settings as hypothesis_settings
 
 from memoryhub.accounts import middleware
 from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import install_sql, remove_sql
 from memoryhub.search import completion, counts, listing, query_embedding, ranking, semantic
 from sessions_app.models import Membership, Workspace
+
+hypothesis_settings.register_profile("no deadline", deadline=None)  # a busy machine is no fault of the code
+hypothesis_settings.load_profile("no deadline")
 
 ASKS_A_DATABASE = {"db", "transactional_db", "live_server"}
 LEAVE_OUT = bool(os.environ.get("MEMORYHUB_REQUIRE_POSTGRES"))  # a run whose matter is that server

@@ -13,7 +13,7 @@ from django.utils import timezone, translation
 
 from memoryhub.models import Preferences
 
-ZONE_COOKIE = "zone"  # the browser's own, written by static/js/reading.js
+ZONE_COOKIE = "zone"  # the browser's own, written by static/js/preferences.js
 KEYS_COOKIE = "keys"  # "off": letters alone do nothing
 WORDLESS = "/changes/"  # what open pages ask every second: it answers with neither words nor times
 FOR_AGENTS = ("/api/", "/mcp")  # answered the same whoever asks

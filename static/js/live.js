@@ -1,6 +1,6 @@
 "use strict";
 
-/* Open pages: #live asks what changed, the parts that show it then fetch themselves, and parts.js shows them. */
+/* Open pages: #live asks what changed, the parts that show it then fetch themselves, and live-parts.js shows them. */
 (() => {
   const live = byId("live");
   const QUIET = "#live, .live-word, [data-live], [hx-trigger*='every']"; /* whose failures nobody asked for */

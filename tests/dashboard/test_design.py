@@ -38,7 +38,7 @@ def test_every_include_is_shown_or_stands_elsewhere_for_a_reason(shown_page, set
 
 def test_every_tag_and_filter_is_shown(settings):
     sources = "".join(
-        path.read_text() for path in (settings.BASE_DIR / "templates" / "memoryhub").glob("design*.html")
+        path.read_text() for path in (settings.BASE_DIR / "templates" / "dashboard").glob("design*.html")
     )
 
     assert {name for name in register.tags if f"{{% {name} " not in sources} == set()

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import Concern, Fact, HygieneScore, KeyValue, KnowledgeEntry
-from memoryhub import urls
+from memoryhub.hygiene import urls
 from memoryhub.hygiene.scanning import request_scan
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.runs import claim_run, this_worker

@@ -91,7 +91,7 @@
     else if (target.matches("[data-choose-none]")) none(form);
   });
 
-  /* By keyboard: static/js/keys.js calls these, unless the reader switched single keys off. */
+  /* By keyboard: static/js/shortcuts.js calls these, unless the reader switched single keys off. */
   const boxAtHand = () => one("input[name='row']", rowAtHand());
   const choose = (box, isChosen) => {
     if (everyOf(box.form)) everyOf(box.form).checked = false;
