@@ -9,7 +9,7 @@ from typing import Any
 from corpus import Writer
 
 from memoryhub.lib.search.tokenizing import STOP
-from memoryhub.lib.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
 from memoryhub.search.grip_scoring import tokens_of
 
 COPIES = 0.3  # of the lines, each nearly as one before it

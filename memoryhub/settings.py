@@ -246,7 +246,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "filters": {"links": {"()": "memoryhub.lib.log_redaction.without_links"}},
+    "filters": {"links": {"()": "memoryhub.log_redaction.without_links"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["links"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
 }

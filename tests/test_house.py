@@ -37,7 +37,7 @@ def test_one_module_alone_marks_text_as_safe():
         path.relative_to(ROOT).as_posix() for path in CODE if re.search(r"\bmark_safe\(|\|safe\b", path.read_text())
     ]
 
-    assert marking == ["memoryhub/lib/markdown.py"]
+    assert marking == ["memoryhub/lib/text/markdown.py"]
     assert [
         path.name for path in TEMPLATES if "|safe" in path.read_text() or "autoescape off" in path.read_text()
     ] == []

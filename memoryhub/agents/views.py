@@ -20,10 +20,10 @@ from django.views.decorators.http import require_GET
 
 from memoryhub.access import OPERATOR, get_workspace, has_role, person
 from memoryhub.agents.forms import TokenForm
+from memoryhub.agents.hub_url import hub_address
 from memoryhub.agents.tokens import SCOPES, BadToken, issue_token, living_tokens, makers_off, revoke_token
 from memoryhub.audit.access_log import words_of
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.hub_url import hub_address
 from memoryhub.lib.pagination import keyset_page, number_of
 from memoryhub.models import AccessRecord, ApiToken
 from sessions_app.models import AuditRecord, Workspace

@@ -16,13 +16,13 @@ from django.views.defaults import server_error
 from ninja import NinjaAPI
 from ninja.operation import Operation
 
+from memoryhub.agents.hub_url import hub_address
 from memoryhub.api import conversations, knowledge, memory, queries
 from memoryhub.api.auth import GateParser, NeedsScope, caller_of, opened, whole
 from memoryhub.api.docs_page import groups_of
 from memoryhub.api.openapi import described
 from memoryhub.api.problems import add_handlers, expected, problem
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.hub_url import hub_address
 
 VERSION = "1"
 

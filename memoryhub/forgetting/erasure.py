@@ -33,7 +33,7 @@ from memoryhub.forgetting.matching import (
 from memoryhub.forgetting.rules import Affected, Rules, walk
 from memoryhub.graph.row_vectors import sweep_vectors
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.facts import fact_lines
+from memoryhub.lib.text.facts import fact_lines
 from sessions_app.models import DeletedSession, Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, open_guard, record
 from sessions_app.services.lifecycle import delete_session, forgotten_key

@@ -10,9 +10,9 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from knowledge_app.models import SemanticGraph, Term, TermRelation
+from memoryhub.graph.grid_json import graph_text
 from memoryhub.graph.neighbours import RELATED, fingerprint_of
 from memoryhub.lib import vectors
-from memoryhub.lib.layouts.graph import graph_text
 from sessions_app.models import Workspace
 
 BATCH_TERMS = 500

@@ -13,9 +13,9 @@ from django.db.models import Count
 
 from knowledge_app.models import Concern, HygieneScore
 from memoryhub.hygiene.rows import ENTRIES, FACTS, KNOWLEDGE, OBSERVATIONS, WORDS, Row, scan_row
-from memoryhub.lib.change_guard import numbers_in
 from memoryhub.lib.scanners import in_words
-from memoryhub.lib.similarity import DEFAULT_THRESHOLD, Alike, compare_texts
+from memoryhub.lib.text.change_guard import numbers_in
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, Alike, compare_texts
 from sessions_app.models import Run, Workspace
 
 Kind, Status = Concern.Kind, Concern.Status

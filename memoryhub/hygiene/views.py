@@ -27,11 +27,11 @@ from memoryhub.hygiene.findings import MAX_EACH, count_open, score_of
 from memoryhub.hygiene.rows import WORDS, Row, rows_at, shown_text
 from memoryhub.hygiene.scanning import live_scan, request_scan
 from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
-from memoryhub.lib.change_guard import show_invisible
 from memoryhub.lib.charts import growth
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, number_of
+from memoryhub.lib.text.change_guard import show_invisible
 from sessions_app.models import Run, Workspace
 
 SHOWN_SCORES = 365

@@ -9,7 +9,7 @@ from django.db.models.functions import Cast
 
 from knowledge_app.models import Fact, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import content_hash
-from memoryhub.lib.facts import FactLine, fact_lines
+from memoryhub.lib.text.facts import FactLine, fact_lines
 from sessions_app.models import AuditRecord
 
 Finding = tuple[str, str]

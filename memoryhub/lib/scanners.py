@@ -39,8 +39,8 @@ from detect_secrets.plugins.twilio import TwilioKeyDetector
 from phonenumbers import Leniency, PhoneNumberMatcher
 from stdnum import iban, luhn
 
-from memoryhub.lib.change_guard import INVISIBLE, is_order
 from memoryhub.lib.secrets import find_secrets, names_secret
+from memoryhub.lib.text.change_guard import INVISIBLE, is_order
 
 SECRET, PERSONAL, ORDER = "secret", "personal", "order"
 MASK = "•••"

@@ -21,8 +21,8 @@ from knowledge_app.services.documents.consolidation import (
 from knowledge_app.services.documents.replies import read_facts, read_save_memory
 from knowledge_app.services.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY
 from memoryhub.lib import db_retry
-from memoryhub.lib.facts import fact_lines, normal_form
 from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, ask, ask_tool
+from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Workspace

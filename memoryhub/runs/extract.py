@@ -18,8 +18,8 @@ from knowledge_app.services.documents.replies import read_observations
 from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.rows.observations import MAX_CHARS, Said, store
 from memoryhub.lib import db_retry
-from memoryhub.lib.change_guard import INVISIBLE, is_order
 from memoryhub.lib.llm import ModelNotSet, ModelSettings, ask
+from memoryhub.lib.text.change_guard import INVISIBLE, is_order
 from memoryhub.lib.validation import clean_text
 from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Workspace

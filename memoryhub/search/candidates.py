@@ -9,9 +9,9 @@ from typing import Any
 from django.db.models import F, Q, TextField
 from django.db.models.functions import Substr
 
-from memoryhub.lib.facts import fact_lines
 from memoryhub.lib.search.neighbour_smoothing import Place
 from memoryhub.lib.search.rank import Candidate
+from memoryhub.lib.text.facts import fact_lines
 from memoryhub.search.filters import FilteredKind
 from memoryhub.search.kinds import Kind
 

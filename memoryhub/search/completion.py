@@ -11,10 +11,10 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation
-from memoryhub.lib.search.completion import Wanted, complete_names, complete_values, completion_at
 from memoryhub.lib.search.matching import SearchTooSlow, within
 from memoryhub.lib.search.query_tokens import cleaned, written
 from memoryhub.lib.search.tokenizing import fold
+from memoryhub.search.completion_request import Wanted, complete_names, complete_values, completion_at
 from memoryhub.search.filters import Scope
 from sessions_app.models import Entry, Session
 

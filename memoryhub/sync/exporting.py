@@ -35,8 +35,8 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.layouts.coverage import KINDS, ExportPlan
 from memoryhub.lib.layouts.hub import SETTINGS
 from memoryhub.lib.layouts.snapshot import WORDS, Snapshot
-from memoryhub.lib.layouts.write_folder import OutFile, write_folder
 from memoryhub.sync.export_plan import chosen_layout, plan_export
+from memoryhub.sync.write_folder import OutFile, write_folder
 from sessions_app.models import Session, SourceFile, Workspace
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.export import all_sessions

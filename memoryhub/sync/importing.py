@@ -28,7 +28,6 @@ from memoryhub.forgetting.forget import shown_path, without_forgotten
 from memoryhub.graph.neighbours import import_graph
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.import_counts import Tally
-from memoryhub.lib.layouts.archive import extract_archive
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import (
@@ -44,6 +43,7 @@ from memoryhub.lib.layouts.records import (
     SessionRecord,
 )
 from memoryhub.lib.safe_folder import Folder, FolderMissing
+from memoryhub.sync.archives import extract_archive
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import Actor, record

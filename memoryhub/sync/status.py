@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from knowledge_app.models import HeldChange, KnowledgeEntry, MemoryDocument
 from knowledge_app.services.documents.pending_writes import blocking
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
-from memoryhub.lib.diff import DiffLine, diff_lines
+from memoryhub.lib.text.diff import DiffLine, diff_lines
 from memoryhub.sync.write_back import KNOWLEDGE, PLACES
 from sessions_app.models import SourceFile, SyncState, Workspace
 

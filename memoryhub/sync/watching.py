@@ -23,10 +23,10 @@ from watchfiles import watch
 from knowledge_app.services.documents.pending_writes import unwritten_documents
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.layouts.watched_paths import places_to_watch
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.importing import ImportRefused
 from memoryhub.sync.syncing import SyncResult, sync_workspace
+from memoryhub.sync.watched_paths import places_to_watch
 from sessions_app.models import SyncState, Workspace
 from sessions_app.services.audit import Actor
 from sessions_app.services.sources import path_hash

@@ -26,9 +26,9 @@ from knowledge_app.models import (
     MemoryRevision,
     Observation,
 )
-from memoryhub.lib.facts import FactLine, fact_lines, match_facts
 from memoryhub.lib.scanners import MASK
 from memoryhub.lib.secrets import looks_secret
+from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
 from sessions_app.models import AuditRecord, Workspace
 
 HANDED_ON = ("edited a fact", "undid revision")  # reasons of revisions that may give a pin to a fact of their own

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from django.db.models import QuerySet
 
 from knowledge_app.models import HistoryEntry
-from memoryhub.lib.change_guard import compare_facts
-from memoryhub.lib.diff import DiffLine, diff_lines
+from memoryhub.lib.text.change_guard import compare_facts
+from memoryhub.lib.text.diff import DiffLine, diff_lines
 from memoryhub.time_travel.gaps import Gap, gaps_of
 from memoryhub.time_travel.parsing import known_since
 from memoryhub.time_travel.rows import (

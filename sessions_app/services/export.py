@@ -7,8 +7,8 @@ from datetime import tzinfo
 
 from django.db.models import Exists, F, OuterRef, Q
 
-from memoryhub.lib import as_markdown
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord, SessionRecord, SummaryRecord
+from memoryhub.lib.text import as_markdown
 from sessions_app.models import Entry, Session, Summary, Workspace
 
 

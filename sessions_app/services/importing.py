@@ -13,7 +13,7 @@ from django.db import transaction
 
 from memoryhub.lib.import_counts import Tally
 from memoryhub.lib.layouts.records import Problem, SessionRecord, SummaryRecord
-from memoryhub.lib.list_alignment import Alignment, align
+from memoryhub.lib.text.list_alignment import Alignment, align
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import DeletedSession, Entry, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH

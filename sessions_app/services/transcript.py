@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from memoryhub.lib.layouts.records import ToolCall
-from memoryhub.lib.markdown import render_markdown
+from memoryhub.lib.text.markdown import render_markdown
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Entry, Session, Summary
 from sessions_app.services.heuristic import looks_like_error

@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from knowledge_app.services.rows.knowledge import add_knowledge
-from memoryhub.lib import as_markdown
+from memoryhub.lib.text import as_markdown
 from memoryhub.models import AccessRecord
 from sessions_app.models import Session, Summary
 from tests.hub import NOW, PERSON, add, compress, open_at, talk

@@ -6,8 +6,8 @@ import json
 import pytest
 from markdown_it import MarkdownIt
 
-from memoryhub.lib import as_markdown
 from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
+from memoryhub.lib.text import as_markdown
 from tests.records import entry_record, session_record
 
 PARSER = MarkdownIt("commonmark")

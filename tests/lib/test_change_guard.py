@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.change_guard import additions_only, compare_facts, flags_of, is_order
-from memoryhub.lib.facts import fact_lines
+from memoryhub.lib.text.change_guard import additions_only, compare_facts, flags_of, is_order
+from memoryhub.lib.text.facts import fact_lines
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"
 FACTS = [f"fact {word} of the team" for word in WORDS.split()]

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.compaction import find_duplicates, without_lines
-from memoryhub.lib.similarity import tokens_of
+from memoryhub.lib.text.compaction import find_duplicates, without_lines
+from memoryhub.lib.text.similarity import tokens_of
 
 
 def document(*facts: str) -> str:

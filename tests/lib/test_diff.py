@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.diff import diff_lines, word_changes
+from memoryhub.lib.text.diff import diff_lines, word_changes
 
 
 def test_a_changed_line_is_a_removal_and_an_addition():
@@ -50,7 +50,7 @@ def test_the_pieces_of_a_line_are_the_line(old, new):
 
 
 def test_only_so_many_long_lines_are_compared_word_by_word(monkeypatch):
-    monkeypatch.setattr("memoryhub.lib.diff.MAX_CHAR_PAIRS", 500)
+    monkeypatch.setattr("memoryhub.lib.text.diff.MAX_CHAR_PAIRS", 500)
 
     rows = diff_lines("tea at four today\ncake at four today", "tea at five today\ncake at five today")
 

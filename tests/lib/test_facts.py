@@ -1,4 +1,4 @@
-from memoryhub.lib.facts import FactLine, fact_lines, match_facts, normal_form, split_sections
+from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts, normal_form, split_sections
 
 DOCUMENT = """intro
 
@@ -58,7 +58,7 @@ def test_numbers_and_signs_tell_normal_forms_apart():
 
 
 def test_long_lines_are_compared_only_so_far(monkeypatch):
-    monkeypatch.setattr("memoryhub.lib.facts.MAX_CHAR_PAIRS", 300)
+    monkeypatch.setattr("memoryhub.lib.text.facts.MAX_CHAR_PAIRS", 300)
     old, new = (fact_lines(f"- tea at {hour}\n- {hour} {'word ' * 20}\n") for hour in ("four", "five"))
 
     assert match_facts(old, new) == {0: 0}

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.list_alignment import align
+from memoryhub.lib.text.list_alignment import align
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from memoryhub.lib.markdown import MAX_RENDERED_CHARS, render_markdown
+from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_markdown
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.merge import merge_texts, overlay_texts
+from memoryhub.lib.text.merge import merge_texts, overlay_texts
 
 BASE = "# Facts\n- one\n- two\n- three"
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.similarity import (
+from memoryhub.lib.text.similarity import (
     MAX_PARTNERS,
     Comparing,
     alike_pairs,

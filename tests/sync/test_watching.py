@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
 from knowledge_app.services.documents.editing import save_text
-from memoryhub.lib.layouts.watched_paths import places_to_watch
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync import watching
 from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.watched_paths import places_to_watch
 from memoryhub.sync.watching import follow_workspaces, followed_workspaces
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor

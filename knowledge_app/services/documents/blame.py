@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from memoryhub.lib.diff import line_changes
+from memoryhub.lib.text.diff import line_changes
 
 
 def blame(texts: Iterable[str]) -> list[int]:

@@ -9,8 +9,8 @@ from django.db import transaction
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import revise_document
-from memoryhub.lib.compaction import Compaction, find_duplicates, without_lines
-from memoryhub.lib.similarity import DEFAULT_THRESHOLD
+from memoryhub.lib.text.compaction import Compaction, find_duplicates, without_lines
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from sessions_app.services.audit import Actor
 
 

@@ -1,6 +1,6 @@
 """Consolidation: unconsolidated entries become facts in MEMORY.md and one history entry.
 
-Plan (reads) → ask (a model; no transaction) → judge (``lib.change_guard``) → apply (one transaction). The commit
+Plan (reads) → ask (a model; no transaction) → judge (``lib.text.change_guard``) → apply (one transaction). The commit
 compares pointer, epoch and fencing number, and merges with concurrent changes to the document.
 """
 
@@ -19,11 +19,11 @@ from django.utils.translation import gettext
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.history import append_history
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
-from memoryhub.lib.change_guard import additions_only, flags_of
-from memoryhub.lib.facts import normal_form
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.lib.layouts.times import read_time
-from memoryhub.lib.merge import merge_texts, overlay_texts
+from memoryhub.lib.text.change_guard import additions_only, flags_of
+from memoryhub.lib.text.facts import normal_form
+from memoryhub.lib.text.merge import merge_texts, overlay_texts
 from sessions_app.models import Entry, Run, Session
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.compression import PlanStale

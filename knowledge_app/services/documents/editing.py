@@ -13,8 +13,8 @@ from django.utils.translation import gettext
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.facts import split_sections
-from memoryhub.lib.merge import merge_texts
+from memoryhub.lib.text.facts import split_sections
+from memoryhub.lib.text.merge import merge_texts
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record

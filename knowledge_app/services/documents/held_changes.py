@@ -13,9 +13,9 @@ from django.utils.translation import gettext
 from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.outside_edits import SYNC
 from knowledge_app.services.documents.revisions import revise_document
-from memoryhub.lib.diff import line_changes
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.merge import merge_texts
+from memoryhub.lib.text.diff import line_changes
+from memoryhub.lib.text.merge import merge_texts
 from sessions_app.services.audit import Actor, record
 
 

@@ -13,7 +13,7 @@ from knowledge_app.models import HistoryEntry
 from memoryhub.lib import db_retry
 from memoryhub.lib.import_counts import Tally
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
-from memoryhub.lib.list_alignment import align
+from memoryhub.lib.text.list_alignment import align
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor, record

@@ -11,10 +11,10 @@ from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
-from memoryhub.lib.change_guard import LOSS_LIMIT, compare_facts
 from memoryhub.lib.import_counts import Tally
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
-from memoryhub.lib.merge import merge_texts
+from memoryhub.lib.text.change_guard import LOSS_LIMIT, compare_facts
+from memoryhub.lib.text.merge import merge_texts
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, record
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.facts import FactLine, fact_lines, match_facts
+from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, record
 

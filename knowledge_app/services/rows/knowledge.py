@@ -20,7 +20,7 @@ from knowledge_app.services.rows.row_changes import MAX_COUNT
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.layouts.grip import content_id
-from memoryhub.lib.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
 from memoryhub.lib.tokens import counter_for
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace

@@ -19,7 +19,7 @@ from django.db.models import Count, Max, Q
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.exporting import knowledge_record
 from knowledge_app.services.rows.importing import file_identity
-from memoryhub.lib.layouts.knowledge_file import EntryEdit, edited_knowledge
+from knowledge_app.services.rows.knowledge_file import EntryEdit, edited_knowledge
 from memoryhub.lib.layouts.records import KnowledgeRecord
 from memoryhub.lib.layouts.write_rows import knowledge_json
 from sessions_app.models import Workspace

@@ -14,10 +14,10 @@ from simple_history.utils import bulk_create_with_history
 from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.rows.edits import edit_rows
 from memoryhub.lib import db_retry
-from memoryhub.lib.change_guard import count_negations, numbers_in
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.facts import normal_form
-from memoryhub.lib.similarity import tokens_of
+from memoryhub.lib.text.change_guard import count_negations, numbers_in
+from memoryhub.lib.text.facts import normal_form
+from memoryhub.lib.text.similarity import tokens_of
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, record

@@ -17,9 +17,9 @@ from django.views.decorators.http import require_GET
 from memoryhub.dashboard.design_tokens import Contrast, Token, meeting, read_tokens
 from memoryhub.lib import charts
 from memoryhub.lib.bulk_selection import Action
-from memoryhub.lib.diff import diff_lines
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.markdown import render_markdown
+from memoryhub.lib.text.diff import diff_lines
+from memoryhub.lib.text.markdown import render_markdown
 
 TEXT, LINE = 4.5, 3.0  # the least contrast of text, and of what is no text (WCAG 2.2, 1.4.3 and 1.4.11)
 MEETINGS = [

@@ -8,7 +8,7 @@ from django.views.decorators.http import require_GET
 from memoryhub.access import require_hub_operator
 from memoryhub.dashboard.hub_settings import complaints, hub, knobs
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.markdown import render_markdown
+from memoryhub.lib.text.markdown import render_markdown
 
 
 @require_GET

@@ -23,14 +23,14 @@ from knowledge_app.services.documents.editing import (
 from knowledge_app.services.documents.origins import line_origins
 from memoryhub.access import get_workspace, log_page_access, person
 from memoryhub.documents.forms import EditForm, FactForm
-from memoryhub.lib.change_guard import show_invisible
-from memoryhub.lib.diff import diff_lines
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.facts import split_sections
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.markdown import render_markdown
 from memoryhub.lib.pagination import number_of, numbers_of
-from memoryhub.lib.similarity import DEFAULT_THRESHOLD
+from memoryhub.lib.text.change_guard import show_invisible
+from memoryhub.lib.text.diff import diff_lines
+from memoryhub.lib.text.facts import split_sections
+from memoryhub.lib.text.markdown import render_markdown
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from sessions_app.models import Entry, Membership, Session
 from sessions_app.services.access_log import seen_entries, seen_revision, seen_rows
 

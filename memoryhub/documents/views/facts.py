@@ -19,11 +19,11 @@ from memoryhub.access import has_role, log_page_access, person
 from memoryhub.bulk_edits import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.documents.views.editing import find_document
 from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
-from memoryhub.lib.change_guard import show_invisible
 from memoryhub.lib.date_ranges import typed_day
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, numbers_of
+from memoryhub.lib.text.change_guard import show_invisible
 from sessions_app.models import Membership, Run
 from sessions_app.services.access_log import seen_rows
 

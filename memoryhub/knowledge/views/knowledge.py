@@ -34,14 +34,14 @@ from memoryhub.bulk_edits import (
     moves,
 )
 from memoryhub.knowledge.forms import KnowledgeFilterForm, KnowledgeForm
-from memoryhub.lib import as_markdown
 from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
 from memoryhub.lib.downloads import download, markdown
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.extra_fields import Fields, extra_fields, with_extra_fields
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, number_of, numbers_of
-from memoryhub.lib.similarity import DEFAULT_THRESHOLD
+from memoryhub.lib.text import as_markdown
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Membership, Run, Workspace
 from sessions_app.services.access_log import seen_rows

@@ -6,9 +6,9 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.services.documents.compaction import apply_compaction, plan_compaction
-from memoryhub.lib.compaction import without_lines
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.similarity import DEFAULT_THRESHOLD
+from memoryhub.lib.text.compaction import without_lines
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lookup import find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor

@@ -11,7 +11,7 @@ from knowledge_app.services.rows import knowledge as service
 from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import knowledge_file
 from memoryhub.as_json import edit_document, knowledge_document
-from memoryhub.lib.similarity import DEFAULT_THRESHOLD
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand, handed_out
 from memoryhub.runs.executing import complete

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.lib.diff import MARKS
+from memoryhub.lib.text.diff import MARKS
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.time_travel.parsing import in_address, read_when

@@ -5,8 +5,8 @@ from django.utils import timezone
 from django.utils.translation import override
 from django.views.decorators.http import require_GET
 
-from memoryhub.lib import as_markdown
 from memoryhub.lib.downloads import markdown
+from memoryhub.lib.text import as_markdown
 from memoryhub.search.views.record_access import log_search_results
 from memoryhub.search.views.rows import Shown
 from memoryhub.search.views.search import results_of

@@ -13,10 +13,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.change_guard import show_invisible
 from memoryhub.lib.pagination import cursor_of
 from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.passages import Passage, highlight, passage
+from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.search.grip import GripHit
 from memoryhub.search.kinds import KINDS, Kind
 from memoryhub.search.listing import Listed

@@ -19,9 +19,9 @@ from knowledge_app.models import MemoryRevision
 from knowledge_app.services.rows import restoring as service
 from memoryhub.access import get_workspace, has_role, log_page_access, person
 from memoryhub.bulk_edits import answer_edit, list_address
-from memoryhub.lib.change_guard import show_invisible
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, number_of
+from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.time_travel.gaps import Gap, gaps_of
 from memoryhub.time_travel.parsing import NoSuchTime, before_run, in_address, known_since, read_when
 from memoryhub.time_travel.restorable import Since, since_then

@@ -1,6 +1,6 @@
 """Near-duplicate fact lines of a document, and pairs that contradict each other. Pure.
 
-Only bullets are compared, never headings; ``memoryhub.lib.similarity`` says which are alike.
+Only bullets are compared, never headings; ``memoryhub.lib.text.similarity`` says which are alike.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from memoryhub.lib.facts import FactLine, fact_lines
-from memoryhub.lib.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
+from memoryhub.lib.text.facts import FactLine, fact_lines
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memoryhub.lib.diff import line_changes
+from memoryhub.lib.text.diff import line_changes
 
 Change = tuple[int, int, list[str]]  # base lines [start, end) become these
 

@@ -14,9 +14,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from memoryhub.lib.change_guard import count_negations, numbers_in
-from memoryhub.lib.facts import normal_form
 from memoryhub.lib.search.tokenizing import UNSPACED
+from memoryhub.lib.text.change_guard import count_negations, numbers_in
+from memoryhub.lib.text.facts import normal_form
 
 Pair = tuple[int, int, float]
 Signature = tuple[frozenset[tuple[str, int]], int]

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.search.completion import complete_names, complete_values, completion_at
 from memoryhub.lib.search.fields import FIELDS
 from memoryhub.lib.search.query import parse
+from memoryhub.search.completion_request import complete_names, complete_values, completion_at
 from tests.lib.search.test_query import TEXTS
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)

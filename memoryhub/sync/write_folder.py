@@ -19,8 +19,8 @@ from memoryhub.lib.layouts.nanobot import CHECKPOINT
 from memoryhub.lib.layouts.records import DocumentRecord, KnowledgeRecord, ObservationRecord, SessionRecord
 from memoryhub.lib.layouts.snapshot import Snapshot, program_of
 from memoryhub.lib.layouts.write import write_session
-from memoryhub.lib.layouts.write_history import grip_log, nanobot_journal, nanobot_log
 from memoryhub.lib.layouts.write_rows import cache_json, key_values_json, knowledge_json, observations_json
+from memoryhub.sync.write_history import grip_log, nanobot_journal, nanobot_log
 
 T = TypeVar("T")
 DOCUMENT_PATHS = {"MEMORY.md": "memory/MEMORY.md", "SOUL.md": "SOUL.md", "USER.md": "USER.md"}

@@ -23,8 +23,8 @@ from memoryhub.lib.layouts.records import (
     SummaryRecord,
 )
 from memoryhub.lib.layouts.snapshot import LAYOUTS, Snapshot
-from memoryhub.lib.layouts.write_folder import write_folder
 from memoryhub.lib.safe_folder import Folder
+from memoryhub.sync.write_folder import write_folder
 from tests.records import START, entry_record, session_record
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "shell", "arguments": '{"c": "ls"}'}}

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from memoryhub.lib.diff import line_changes
-from memoryhub.lib.facts import FactLine, fact_lines, match_facts, normal_form
+from memoryhub.lib.text.diff import line_changes
+from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts, normal_form
 
 LOSS_LIMIT = 0.10  # share of the fact lines that may be removed or rewritten unseen, at once or since a person looked
 LEAST_SHARE = 0.5  # of the characters must stay
