@@ -38,7 +38,6 @@ SERVE_MODULES = [
     "django_tasks_db",
     "filelock",
     "httpx2",
-    "import_export",
     "markdown_it",
     "mcp",
     "nh3",

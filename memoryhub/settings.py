@@ -122,7 +122,6 @@ INSTALLED_APPS = [
     "django_htmx",
     "django_tasks",
     "django_tasks_db",
-    "import_export",
     "simple_history",
     "template_partials",
 ]

@@ -15,7 +15,7 @@ from knowledge_app.models import CachedResponse, Fact, HistoryEntry, KeyValue, K
 from memoryhub.admin.edits import edit_action, merge_knowledge
 from memoryhub.admin.forms import EditForm, MoveForm, RecategoriseForm, TagForm, WithdrawForm
 from memoryhub.admin.read_only import ReadOnlyAdmin
-from memoryhub.admin.tables import ExportAdmin, TableAdmin
+from memoryhub.admin.tables import TableAdmin
 
 IN_USE = ("withdrawn_at", admin.EmptyFieldListFilter)
 
@@ -125,7 +125,7 @@ class CachedResponseAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Fact)
-class FactAdmin(ExportAdmin):
+class FactAdmin(TableAdmin):
     table = "facts"
     list_display = ["text", "document", "workspace", "section", "category", "pinned", "line", "born", "died"]
     list_filter = ["pinned", ("died", admin.EmptyFieldListFilter), "workspace"]
@@ -134,7 +134,7 @@ class FactAdmin(ExportAdmin):
 
 
 @admin.register(HistoryEntry)
-class HistoryEntryAdmin(ExportAdmin):
+class HistoryEntryAdmin(TableAdmin):
     table = "history"
     list_display = ["position", "workspace", "occurred_at", "__str__", "source", "is_archived"]
     list_filter = ["is_archived", IN_USE, "workspace"]

@@ -19,7 +19,7 @@ from memoryhub.access import person
 from memoryhub.admin.bulk_selection import chosen_rows, confirm
 from memoryhub.admin.forms import ConfirmForm
 from memoryhub.admin.read_only import ReadOnlyAdmin
-from memoryhub.admin.tables import ExportAdmin
+from memoryhub.admin.tables import TableAdmin
 from sessions_app.models import AppendReceipt, DailyTotal, DeletedSession, Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor, record
 from sessions_app.services.folding import archive_and_clear
@@ -90,7 +90,7 @@ def export_as_zip(_options: Any, request: HttpRequest, queryset: QuerySet[Any]) 
 
 
 @admin.register(Session)
-class SessionAdmin(ExportAdmin):
+class SessionAdmin(TableAdmin):
     table = "sessions"
     list_display = [
         "key", "workspace", "title", "epoch", "last_consolidated", "entry_count", "active_entry_count",
@@ -121,7 +121,7 @@ class SessionAdmin(ExportAdmin):
 
 
 @admin.register(Entry)
-class EntryAdmin(ExportAdmin):
+class EntryAdmin(TableAdmin):
     table = "entries"
     list_display = ["id", "workspace", "session", "epoch", "position", "kind", "role", "token_count", "occurred_at"]
     list_filter = ["kind", "role", ("summary", admin.EmptyFieldListFilter), "workspace"]

@@ -1,7 +1,6 @@
-"""Tables as files, there and back: django-import-export's pages over the hub's own services and formats.
+"""Import and export pages of the admin: tables as CSV, JSON and XLSX files, previewed before anything is written.
 
-The package brings the way through the pages (upload, preview, confirm). How a file is read, what a row may do and
-who is told of it are the hub's, so that the commands ``export_table`` and ``import_table`` do the same.
+The commands ``export`` and ``import`` call the same services.
 """
 
 from __future__ import annotations
@@ -16,30 +15,29 @@ from zoneinfo import ZoneInfo
 from django import forms
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import URLPattern, URLResolver, path, reverse
 from django.utils import timezone
 from django.utils.translation import gettext
-from import_export.admin import ExportMixin, ImportExportMixin
-from import_export.fields import Field
-from import_export.formats.base_formats import Format as PackageFormat
-from import_export.forms import ConfirmImportForm, ExportForm, ImportForm
-from import_export.resources import Resource
-from import_export.results import Result
-from import_export.tmp_storages import BaseStorage
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
 
 from memoryhub.access import person
 from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.tables import Table, check_size
+from memoryhub.lib.tables import Format, Table, check_size
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
 from memoryhub.spreadsheets.importing import import_rows
-from memoryhub.spreadsheets.rows import TAKING, Judged
+from memoryhub.spreadsheets.rows import TAKING
 
 SHOWN_ROWS = 200
 KEPT_SECONDS = 24 * 3600
-_NAME = re.compile(r"[0-9a-f]{32}")
+NAME_CHARS = 200
+_UPLOAD_NAME = re.compile(r"^[0-9a-f]{32}\Z")  # form fields search, so both ends are named
 
 
 class UploadGone(MemoryHubError):
@@ -48,77 +46,31 @@ class UploadGone(MemoryHubError):
     code = "upload_gone"
 
 
-class TableFormat(PackageFormat):  # type: ignore[misc]
-    """One of the hub's formats, as the package asks for it. Always bytes: what they mean is the format's business."""
+class FormatField(forms.TypedChoiceField):
+    """A choice of a file format, by its number; its value is the ``Format``."""
 
-    name = ""
-
-    def __init__(self, encoding: str | None = None) -> None:
-        self.encoding = encoding
-
-    def get_title(self) -> str:
-        return self.name.upper()
-
-    def get_extension(self) -> str:
-        return self.name
-
-    def get_content_type(self) -> str:
-        return FORMATS[self.name].content_type
-
-    def can_import(self) -> bool:
-        return True
-
-    def can_export(self) -> bool:
-        return True
-
-    def create_dataset(self, in_stream: bytes) -> Table:
-        return FORMATS[self.name].read(in_stream)
-
-    def export_data(self, dataset: Table, **_kwargs: Any) -> bytes:
-        return FORMATS[self.name].write(dataset)
+    def __init__(self, **options: Any) -> None:
+        choices = [("", "---"), *((str(number), name.upper()) for number, name in enumerate(FORMATS))]
+        super().__init__(label=_("Format"), choices=choices, coerce=_format, **options)
 
 
-class CSV(TableFormat):
-    name = "csv"
+def _format(number: str) -> Format:
+    return list(FORMATS.values())[int(number)]
 
 
-class JSON(TableFormat):
-    name = "json"
+class ExportForm(forms.Form):
+    format = FormatField()
 
 
-class XLSX(TableFormat):
-    name = "xlsx"
+class UploadForm(forms.Form):
+    """A file and its format; ``cleaned_data["table"]`` is what it contains."""
 
+    import_file = forms.FileField(label=_("File to import"))
+    format = FormatField()
 
-class Upload(BaseStorage):  # type: ignore[misc]
-    """An uploaded table between its preview and its confirmation, readable by the hub alone, for a day at most."""
+    class Media:
+        js = ["js/admin.js"]
 
-    def _path(self) -> Path:
-        folder = settings.MEMORYHUB_HOME / "tables"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return folder / str(self.name)
-
-    def save(self, data: bytes) -> None:
-        self.name = uuid.uuid4().hex
-        path = self._path()
-        for left in path.parent.iterdir():
-            if _NAME.fullmatch(left.name) and left.stat().st_mtime < time.time() - KEPT_SECONDS:
-                left.unlink(missing_ok=True)
-        path.touch(mode=0o600)
-        path.write_bytes(data)
-
-    def read(self) -> bytes:
-        try:
-            return self._path().read_bytes()
-        except FileNotFoundError as error:
-            words = gettext("This file was imported already, or it waited too long. Upload it again.")
-            raise UploadGone(words) from error
-
-    def remove(self) -> None:
-        self._path().unlink(missing_ok=True)
-
-
-class UploadForm(ImportForm):  # type: ignore[misc]
     def clean_import_file(self) -> Any:
         upload = self.cleaned_data["import_file"]
         try:
@@ -127,115 +79,149 @@ class UploadForm(ImportForm):  # type: ignore[misc]
             raise forms.ValidationError(error.message) from error
         return upload
 
-
-class ConfirmForm(ConfirmImportForm):  # type: ignore[misc]
-    """What the preview's page sends on; another may have been sent instead."""
-
-    import_file_name = forms.RegexField(_NAME, widget=forms.HiddenInput)
-    original_file_name = forms.CharField(max_length=200, widget=forms.HiddenInput)
-    format = forms.ChoiceField(
-        choices=[(str(place), name) for place, name in enumerate(FORMATS)], widget=forms.HiddenInput
-    )
-
-
-class TableResult(Result):  # type: ignore[misc]
-    """What the package asks about an import; the pages show ``judged``."""
-
-    judged = Judged()
-
-    def has_validation_errors(self) -> bool:
-        return bool(self.judged.counts["wrong"])
-
-    @property
-    def wrong(self) -> list[Any]:
-        return [row for row in self.judged.rows if row.outcome == "wrong"][:SHOWN_ROWS]
-
-    @property
-    def differing(self) -> list[Any]:
-        return [row for row in self.judged.rows if row.outcome in ("new", "changed")][:SHOWN_ROWS]
-
-    @property
-    def noted(self) -> list[Any]:
-        return [row for row in self.judged.rows if row.notes][:SHOWN_ROWS]
-
-
-class TableResource(Resource):  # type: ignore[misc]
-    """A table of ``memoryhub.spreadsheets.exporting``, as the package asks for it."""
-
-    table = ""
-
-    @classmethod
-    def get_display_name(cls) -> str:
-        return cls.table
-
-    def get_user_visible_fields(self) -> list[Any]:
-        names = TAKING[self.table].columns if self.table in TAKING else EXPORTS[self.table].columns
-        return [Field(column_name=name) for name in names]
-
-    def import_data(self, dataset: Table, **kwargs: Any) -> TableResult:
-        result = TableResult()
+    def clean(self) -> dict[str, Any]:
+        upload, kind = self.cleaned_data.get("import_file"), self.cleaned_data.get("format")
+        if upload is None or kind is None:
+            return self.cleaned_data
         try:
-            result.judged = import_rows(
-                self.table,
-                dataset,
-                source=str(kwargs.get("file_name") or "")[:200],
-                zone=ZoneInfo(settings.TIME_ZONE),
-                actor=person(kwargs["request"]),
-                now=timezone.now(),
-                dry_run=kwargs["dry_run"],
-            )
+            self.cleaned_data["table"] = kind.read(upload.read())
         except MemoryHubError as error:
-            result.append_base_error(self.get_error_result_class()(error))
-        return result
+            self.add_error("import_file", error.message)
+        else:
+            if not self.cleaned_data["table"]:
+                words = gettext(
+                    "No valid data to import. Ensure your file has the correct headers or data for import."
+                )
+                self.add_error("import_file", words)
+        return self.cleaned_data
 
 
-class ExportAdmin(ExportMixin, ReadOnlyAdmin):  # type: ignore[misc]
-    """Read-only rows with an export of what the filters and the search leave."""
+class ConfirmForm(forms.Form):
+    """The hidden fields of a preview, which can be forged."""
+
+    import_file_name = forms.RegexField(_UPLOAD_NAME, widget=forms.HiddenInput)
+    original_file_name = forms.CharField(max_length=NAME_CHARS, widget=forms.HiddenInput)
+    format = FormatField(widget=forms.HiddenInput)
+
+
+class TableAdmin(ReadOnlyAdmin):
+    """Read-only rows with an export of those that match the filters and, for the tables of ``TAKING``, an import."""
 
     table = ""
-    export_form_class = ExportForm
-    formats = [CSV, JSON, XLSX]
+    change_list_template = "admin/table_list.html"
 
-    def get_resource_classes(self, _request: HttpRequest) -> list[type[TableResource]]:
-        name = f"{self.table.title().replace('_', '')}Table"
-        return [type(name, (TableResource,), {"table": self.table})]
+    @property
+    def can_import(self) -> bool:
+        return self.table in TAKING
 
-    def get_data_for_export(self, request: HttpRequest, queryset: Any, **_kwargs: Any) -> Table:
-        return export_table(self.table, queryset, actor=person(request), now=timezone.now())
+    def get_urls(self) -> list[URLResolver | URLPattern]:  # type: ignore[override]
+        views = {"export": self.export_view}
+        if self.can_import:
+            views |= {"import": self.import_view, "process_import": require_POST(self.confirm_view)}
+        pages = [
+            path(f"{page}/", self.admin_site.admin_view(view), name=self._route(page).removeprefix("admin:"))
+            for page, view in views.items()
+        ]
+        return [*pages, *super().get_urls()]
 
-    def get_valid_export_item_pks(self, request: HttpRequest) -> list[int]:  # noqa: ARG002  the whole list is exported
-        return []
+    def export_view(self, request: HttpRequest) -> HttpResponse:
+        """Ask for a format, then send the rows that match the filters and the search of the list."""
+        try:
+            rows = self.get_changelist_instance(request).queryset
+        except IncorrectLookupParameters:
+            return redirect(reverse(self._route("changelist"), query={"e": 1}))
+        form = ExportForm(request.POST or None)
+        if not form.is_valid():
+            return self._page(request, "export", {"title": gettext("Export"), "form": form})
+        kind = form.cleaned_data["format"]
+        now = timezone.now()
+        content = kind.write(export_table(self.table, rows, actor=person(request), now=now))
+        name = f"{self.model.__name__}-{now:%Y-%m-%d}.{kind.name}"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return HttpResponse(content, content_type=kind.content_type, headers=headers)
 
+    def import_view(self, request: HttpRequest) -> HttpResponse:
+        """Show what an uploaded table would change. Writes nothing but the file, if it can be confirmed."""
+        form = UploadForm(request.POST or None, request.FILES or None)
+        context: dict[str, Any] = {"title": gettext("Import"), "form": form}
+        if form.is_valid():
+            upload = form.cleaned_data["import_file"]
+            context |= self._import(request, form.cleaned_data["table"], upload.name, dry_run=True)
+            if not context["is_refused"]:
+                upload.seek(0)
+                initial = {
+                    "import_file_name": _keep_upload(upload.read()),
+                    "original_file_name": upload.name[:NAME_CHARS],
+                    "format": form["format"].value(),
+                }
+                context["confirm_form"] = ConfirmForm(initial=initial)
+        return self._page(request, "import", context)
 
-class TableAdmin(ImportExportMixin, ExportAdmin):  # type: ignore[misc]
-    """The same, and taken back from a table: preview first, then all rows or none."""
-
-    import_form_class = UploadForm
-    confirm_form_class = ConfirmForm
-    tmp_storage_class = Upload
-    skip_admin_log = True  # the audit trail says it once, the rows' histories one by one
-
-    def add_data_read_fail_error_to_form(self, form: forms.Form, error: Exception) -> None:
-        message = gettext("This file can't be read as that format.")
-        form.add_error("import_file", error.message if isinstance(error, MemoryHubError) else message)
-
-    def process_result(self, result: TableResult, request: HttpRequest) -> HttpResponse:
-        """Say what was written; nothing was where a row has become wrong since the preview."""
-        if not result.has_errors() and not result.has_validation_errors():
-            return super().process_result(result, request)  # type: ignore[no-any-return]
-        context = {
-            **self.admin_site.each_context(request),
-            "title": gettext("Import"),
-            "opts": self.opts,
-            "result": result,
-            "import_error_display": ("message",),
-        }
-        return TemplateResponse(request, [self.import_template_name], context, status=422)
-
-    def add_success_message(self, result: TableResult, request: HttpRequest) -> None:
-        counts = result.judged.counts
+    def confirm_view(self, request: HttpRequest) -> HttpResponse:
+        """Import the table of a preview, unless one of its rows can't be imported any more."""
+        form = ConfirmForm(request.POST)
+        if not form.is_valid():
+            return self._page(request, "import", {"title": gettext("Import"), "is_expired": True})
+        upload = _upload_path(form.cleaned_data["import_file_name"])
+        try:
+            table = form.cleaned_data["format"].read(upload.read_bytes())
+        except FileNotFoundError as error:
+            words = gettext("This file was imported already, or it waited too long. Upload it again.")
+            raise UploadGone(words) from error
+        context = self._import(request, table, form.cleaned_data["original_file_name"], dry_run=False)
+        upload.unlink(missing_ok=True)
+        if context["is_refused"]:
+            return self._page(request, "import", {"title": gettext("Import"), **context}, status=422)
+        counts = context["judged"].counts
         words = gettext("Imported: %(new)s new, %(changed)s changed, %(unchanged)s unchanged.")
         messages.success(request, words % {name: f"{counts[name]:,}" for name in ("new", "changed", "unchanged")})
+        return redirect(self._route("changelist"))
 
-    def generate_log_entries(self, result: TableResult, request: HttpRequest) -> None:
-        """The audit record is written with the rows."""
+    def _route(self, page: str) -> str:
+        return f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
+
+    def _import(self, request: HttpRequest, table: Table, source: str, *, dry_run: bool) -> dict[str, Any]:
+        """Import a table, or only judge its rows; return the result as the template's context."""
+        try:
+            judged = import_rows(
+                self.table,
+                table,
+                source=source[:NAME_CHARS],
+                zone=ZoneInfo(settings.TIME_ZONE),
+                actor=person(request),
+                now=timezone.now(),
+                dry_run=dry_run,
+            )
+        except MemoryHubError as error:
+            return {"is_refused": True, "error": error.message}
+        return {
+            "is_refused": bool(judged.counts["wrong"]),
+            "judged": judged,
+            "wrong": [row for row in judged.rows if row.outcome == "wrong"][:SHOWN_ROWS],
+            "differing": [row for row in judged.rows if row.outcome in ("new", "changed")][:SHOWN_ROWS],
+            "noted": [row for row in judged.rows if row.notes][:SHOWN_ROWS],
+        }
+
+    def _page(self, request: HttpRequest, page: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+        columns = TAKING[self.table].columns if self.can_import else list(EXPORTS[self.table].columns)
+        shared = {**self.admin_site.each_context(request), "opts": self.opts, "columns": columns}
+        request.current_app = self.admin_site.name
+        return TemplateResponse(request, f"admin/{page}.html", shared | context, status=status)
+
+
+def _upload_path(name: str) -> Path:
+    folder = settings.MEMORYHUB_HOME / "tables"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return Path(folder / name)
+
+
+def _keep_upload(data: bytes) -> str:
+    """Write a file that only the hub can read, delete those older than a day, and return its name."""
+    name = uuid.uuid4().hex
+    kept = _upload_path(name)
+    for old in kept.parent.iterdir():
+        if _UPLOAD_NAME.match(old.name) and old.stat().st_mtime < time.time() - KEPT_SECONDS:
+            old.unlink(missing_ok=True)
+    kept.touch(mode=0o600)
+    kept.write_bytes(data)
+    return name

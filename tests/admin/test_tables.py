@@ -93,6 +93,12 @@ def test_what_filters_and_search_leave_is_exported(admin_client, workspace):
     assert [row["content"] for row in json.loads(response.content)] == ["likes tea"]
 
 
+def test_an_export_of_an_unreadable_filter_leads_back_to_the_list(admin_client, workspace):
+    response = admin_client.get(f"{address(KnowledgeEntry, 'export')}?access_count__gt=x")
+
+    assert (response.status_code, response["Location"]) == (302, f"{address(KnowledgeEntry, 'changelist')}?e=1")
+
+
 def test_an_export_that_is_too_large_is_a_sentence(admin_client, workspace, monkeypatch):
     monkeypatch.setattr("memoryhub.lib.tables.MAX_ROWS", 1)
     knowledge(workspace)
@@ -154,6 +160,7 @@ def test_wrong_rows_are_named_and_nothing_can_be_confirmed(admin_client, workspa
     assert "atlas has no knowledge entry 77" in html
     assert "created_at: soon is no time" in html
     assert "process_import" not in html
+    assert waiting() == []
     assert not KnowledgeEntry.objects.exists()
 
 
@@ -184,11 +191,18 @@ def test_a_preview_is_confirmed_once(admin_client, workspace):
 
 @pytest.mark.parametrize(
     "value",
-    [{"import_file_name": "../secret_key"}, {"import_file_name": ""}, {"format": "9"}, {"format": "x"}],
+    [
+        {"import_file_name": "../secret_key"},
+        {"import_file_name": "../" + "0" * 32},
+        {"import_file_name": ""},
+        {"format": "9"},
+        {"format": "x"},
+    ],
     ids=str,
 )
 def test_a_forged_confirmation_reads_no_other_file(admin_client, workspace, home, value):
-    (home / "secret_key").write_text("workspace,content\natlas,leaked\n")
+    for name in ("secret_key", "0" * 32):
+        (home / name).write_text("workspace,content\natlas,leaked\n")
     preview = upload(admin_client, [{"workspace": "atlas", "content": "new"}])
 
     response = confirm(admin_client, preview, **value)

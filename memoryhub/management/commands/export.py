@@ -21,8 +21,6 @@ class NoOutput(MemoryHubError):
 
 
 class Command(JsonCommand):
-    """Also in the place of django-import-export's command of this name, which goes past the services."""
-
     help = "Write a table as a file for a spreadsheet. Values of secrets are left out."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -24,8 +24,6 @@ class NoSuchFile(MemoryHubError):
 
 
 class Command(JsonCommand):
-    """Also in the place of django-import-export's command of this name, which goes past the services."""
-
     help = "Take back a table that export wrote and someone changed: all of its rows, or none where one is wrong."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
