@@ -35,100 +35,93 @@ SECRETS = frozenset(
         "MEMORYHUB_SECRET_KEY",
     }
 )
-EFFECTS: dict[str, str | Promise] = {  # what each does, as Markdown: docs/settings.md without its links
+EFFECTS: dict[str, str | Promise] = {  # in Markdown; the text of docs/settings.md without its links
     "MEMORYHUB_HOME": _(
-        "The one folder that holds all the hub owns: database, key, uploads, locks. Default: the platform's user "
-        "data folder, for example `~/.local/share/memoryhub`."
+        "The folder that holds everything the hub owns: database, secret key, uploads, locks. Default: the "
+        "platform's user data folder, for example `~/.local/share/memoryhub`."
     ),
     "MEMORYHUB_URL": _(
-        "The address that people open. Default: `http://127.0.0.1:8765`. With `https`, cookies are sent over TLS "
-        "only, HTTP is redirected and the host is admitted."
+        "The address that people open. With `https`, cookies are only sent over TLS, HTTP is redirected to HTTPS, "
+        "and the address's host name is allowed. Default: `http://127.0.0.1:8765`."
     ),
     "MEMORYHUB_ROOTS": _(
-        "Folders, separated as in `PATH`, below which a page may import. Default: your home folder, and the folder "
-        "that holds the clone. The command `import_workspace` is not bound by it."
+        "Folders from which pages may import, separated as in `PATH`. The command `import_workspace` may import "
+        "from any folder. Default: your home folder and the folder that contains the clone."
     ),
     "MEMORYHUB_QUIET_SECONDS": _(
-        "A file that changed more recently than this many seconds is waited for before it is read, by imports and "
-        "by syncs. Default: 1."
+        "How long a file must be unchanged before an import or a sync reads it, in seconds. Default: 1."
     ),
-    "MEMORYHUB_SETUP_MINUTES": _("How long the one-time setup link holds, in minutes. Default: 30."),
+    "MEMORYHUB_SETUP_MINUTES": _("How long the one-time setup link is valid, in minutes. Default: 30."),
     "MEMORYHUB_TOKEN": _(
-        "The token by which the command `mcp_server` reads and writes (mcp.md); `--token-file` is the other way to "
-        "give it one. Default: none."
+        "The token for the command `mcp_server` (mcp.md), unless `--token-file` is given. Default: none."
     ),
-    "MEMORYHUB_SIGN_IN_DAYS": _(
-        "How long somebody stays signed in, in days, counted from when they signed in (people.md). Default: 14."
-    ),
-    "MEMORYHUB_ACCESS_DAYS": _("How long the access log is kept, in days; `0` keeps it for ever. Default: 90."),
-    "MEMORYHUB_ADMIN": _(
-        "`1` serves the admin site at `/admin/`, to operators of the hub only: for workspace settings, for looking "
-        "at raw rows, and for changing many at once (admin.md). Default: off."
-    ),
+    "MEMORYHUB_SIGN_IN_DAYS": _("How long a sign-in lasts, in days (people.md). Default: 14."),
+    "MEMORYHUB_ACCESS_DAYS": _("How long the access log is kept, in days; `0` keeps it forever. Default: 90."),
+    "MEMORYHUB_ADMIN": _("`1` serves the admin site at `/admin/` to hub operators. Default: off."),
     "MEMORYHUB_BACKUP_DIR": _(
-        "Where the hub keeps the backups that it makes by itself, and those that the page and the command make "
-        "without another place. Default: the folder `backups` in `MEMORYHUB_HOME`."
+        "The folder for automatic backups, and for others that name no folder. Default: `backups` in "
+        "`MEMORYHUB_HOME`."
     ),
-    "MEMORYHUB_BACKUP_HOURS": _("How often the worker makes a backup, in hours; `0` is never. Default: 24."),
-    "MEMORYHUB_BACKUP_KEEP": _("How many backups stay in that folder, the newest ones; `0` keeps all. Default: 7."),
+    "MEMORYHUB_BACKUP_HOURS": _(
+        "How often the worker makes a backup, in hours; `0` turns automatic backups off. Default: 24."
+    ),
+    "MEMORYHUB_BACKUP_KEEP": _("How many of the newest backups in that folder are kept; `0` keeps all. Default: 7."),
     "MEMORYHUB_BACKUP_KEY": _(
-        "A passphrase of 12 characters or more that encrypts backups, and opens them again. Keep a copy elsewhere: "
-        "without it an encrypted backup is lost. Default: none; backups aren't encrypted, and hold no secret key."
+        "A passphrase of at least 12 characters that encrypts and decrypts backups. Keep a copy elsewhere: "
+        "without it an encrypted backup is lost. Default: none; backups aren't encrypted and don't contain the "
+        "secret key."
     ),
     "MEMORYHUB_TIME_ZONE": _(
-        "The zone in which agents' times without a zone are read, and in which pages show times to people whose "
-        "preferences and whose browser name none. Default: `UTC`."
+        "The time zone of agents' times that have none, and of pages for people whose preferences and browser "
+        "name none. Default: `UTC`."
     ),
     "MEMORYHUB_LLM_BASE_URL": _(
-        "Where the model is asked: any address that speaks OpenAI's protocol, or one of the names `openai`, "
-        "`google`, `mistral`, `anthropic`, `openrouter`, `ollama`, `lmstudio`, `llamacpp`, `vllm` (the last four "
-        "are their usual ports on this machine). Default: none; with a key and a model it is OpenAI's. Without a "
-        "model, summaries are made by rule: counts, the first and the last request, the tools and the errors."
+        "The address of the model: any OpenAI-compatible API, or one of the names `openai`, `google`, `mistral`, "
+        "`anthropic`, `openrouter`, `ollama`, `lmstudio`, `llamacpp`, `vllm` (the last four mean their usual "
+        "ports on this machine). Without a model, summaries are built by rule: counts, the first and the last "
+        "request, the tools and the errors. Default: none, or OpenAI if a key and a model are set."
     ),
     "MEMORYHUB_LLM_API_KEY": _(
-        "The key for that address. It is sent to no other: a workspace with an address of its own gets no key. "
-        "Default: none."
+        "The API key for that address. It is never sent to another one: a workspace with its own address gets no "
+        "key. Default: none."
     ),
     "MEMORYHUB_LLM_MODEL": _(
-        "The model that folds and consolidates. A workspace may name its own in its settings. Default: none."
+        "The model for compression and consolidation. A workspace can use its own. Default: none."
     ),
-    "MEMORYHUB_LLM_TIMEOUT_SECONDS": _(
-        "How long one reply may take, in seconds, however slowly it drips. Default: 120."
-    ),
+    "MEMORYHUB_LLM_TIMEOUT_SECONDS": _("The time limit for a complete reply, in seconds. Default: 120."),
     "MEMORYHUB_LLM_PRICES": _(
-        "What models cost, as `model=in/out` separated by commas, in US dollars for a million tokens, for example "
-        "`gpt-4o-mini=0.15/0.60`. Runs then show what they cost. An embedding model has an input price only: "
+        "Prices of models as `model=in/out`, separated by commas, in US dollars for a million tokens, for example "
+        "`gpt-4o-mini=0.15/0.60`. Runs then show their cost. Embedding models have only an input price: "
         "`text-embedding-3-small=0.02/0`. Default: none; costs are shown as not known."
     ),
     "MEMORYHUB_EMBEDDING_PROVIDER": _(
-        "Who embeds the words of the semantic graph: `openai`, `google`, `mistral`, `cohere`, `voyage`, "
+        "The provider of embeddings for the semantic graph: `openai`, `google`, `mistral`, `cohere`, `voyage`, "
         "`ollama-cloud`, `ollama`, or `none`. `anthropic`, `openrouter` and `groq` offer no embeddings. A "
-        "workspace may name its own, or `none`. Words are sent to this provider; whole texts, and the words of "
-        "searches, only for workspaces whose setting **Search by meaning too** is on (graph.md). Default: `none`."
+        "workspace can use its own, or `none`. The provider receives single words. It receives whole texts and "
+        "search queries only for workspaces with **Search by meaning too** turned on. Default: `none`."
     ),
-    "MEMORYHUB_EMBEDDING_MODEL": _(
-        "The model that embeds. Default: the provider's first one in the table of graph.md."
-    ),
+    "MEMORYHUB_EMBEDDING_MODEL": _("The embedding model. Default: the provider's first one in graph.md."),
     "MEMORYHUB_EMBEDDING_BASE_URL": _(
-        "An address of its own for that provider, speaking OpenAI's protocol. Default: the provider's."
+        "Another OpenAI-compatible address for that provider. Default: the provider's own."
     ),
     "MEMORYHUB_EMBEDDING_API_KEY": _(
-        "The key for that address. It is sent to no other: a workspace with another provider or address gets no "
-        "key. Default: none."
+        "The API key for that address. It is never sent to another one: a workspace with another provider or "
+        "address gets no key. Default: none."
     ),
     "MEMORYHUB_PRIVATE_HOSTS": _(
-        "Hosts inside this machine or network, as `host:port` separated by commas, that a workspace's model "
-        "address or a webhook may name. The addresses in `MEMORYHUB_LLM_BASE_URL` and "
-        "`MEMORYHUB_EMBEDDING_BASE_URL` need no entry here. Link-local and metadata addresses are refused whatever "
-        "stands here. Default: none."
+        "Hosts on this machine or its network that a workspace's model address or a webhook may use, as "
+        "`host:port` separated by commas. The addresses in `MEMORYHUB_LLM_BASE_URL` and "
+        "`MEMORYHUB_EMBEDDING_BASE_URL` are always allowed; link-local and metadata addresses never. Default: "
+        "none."
     ),
     "MEMORYHUB_SECRET_KEY": _(
-        "The key that signs logins. Default: made on first start and kept in `MEMORYHUB_HOME`, readable by its "
-        "owner only."
+        "The key that signs logins, tokens and webhooks. Default: created at the first start and stored in "
+        "`MEMORYHUB_HOME`, readable only by its owner."
     ),
-    "MEMORYHUB_DEBUG": _("`1` shows tracebacks in the browser. Only on loopback. Default: off."),
+    "MEMORYHUB_DEBUG": _("`1` shows tracebacks in the browser. Only works on loopback. Default: off."),
     "DATABASE_URL": _(
-        "`postgres://user:password@host/name` switches to PostgreSQL. Default: SQLite in `MEMORYHUB_HOME`."
+        "The address of a PostgreSQL database: `postgres://user:password@host/name`. Default: SQLite in "
+        "`MEMORYHUB_HOME`."
     ),
 }
 
