@@ -32,6 +32,14 @@ def test_one_shared_record_without_a_time_counts_as_chance():
     assert align("abc", "cxy", certain=True).verdict == "pruned"
 
 
+@pytest.mark.parametrize(("kept", "new", "together"), [("abcd", "cdxy", "abcdxy"), ("abcd", "d", "abcd")])
+def test_records_without_a_time_that_overlap_by_more_than_chance_are_kept_once(kept, new, together):
+    alignment = align(kept, new, certain=False)
+
+    assert alignment.verdict == "pruned"
+    assert kept + new[alignment.append_from :] == together
+
+
 @given(st.text("ab", max_size=8), st.text("ab", max_size=8))
 def test_kept_followed_by_what_is_appended_always_ends_with_the_new_list(kept, new):
     alignment = align(kept, new, certain=True)

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +22,15 @@ def test_what_both_sides_add_alike_is_kept_once():
 
 def test_two_beginnings_of_an_empty_text_are_both_kept():
     assert merge_texts("", "- a\n", "- b\n", keep_both=True).text == "- a\n- b\n"
+
+
+@pytest.mark.parametrize("base", ["", "\n", "  \n\n"])
+def test_two_beginnings_of_a_blank_text_are_no_conflict(base):
+    assert merge_texts(base, "- ours\n", "- theirs", keep_both=True).text == "- ours\n- theirs\n"
+
+
+def test_our_addition_comes_before_theirs_whatever_they_say():
+    assert merge_texts("# A\n", "# A\n- z\n", "# A\n- b\n", keep_both=True).text == "# A\n- z\n- b\n"
 
 
 def test_changes_of_different_lines_are_both_taken():

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from memoryhub.lib.append_only import Protection, install_sql, remove_sql
+from sessions_app.models import MutationGuard
+
+pytestmark = pytest.mark.django_db
+
+
+def run(*statements: str) -> None:
+    with transaction.atomic(), connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+
+
+def refuses(statement: str) -> bool:
+    try:
+        run(statement)
+    except DatabaseError as error:
+        assert "append-only" in str(error)
+        return True
+    return False
+
+
+@pytest.fixture
+def protect() -> Callable[[Protection], None]:
+    run("CREATE TABLE probe (id integer, content text, seen integer)", "INSERT INTO probe VALUES (1, 'said', 0)")
+    return lambda protection: run(*install_sql(connection, protection))
+
+
+def test_what_was_said_is_neither_changed_nor_deleted_but_free_columns_change(protect):
+    protect(Protection("probe", free=("seen",)))
+
+    assert refuses("UPDATE probe SET content = 'another'")
+    assert refuses("UPDATE probe SET content = NULL")
+    assert refuses("DELETE FROM probe")
+    assert not refuses("UPDATE probe SET seen = 1")
+
+
+def test_an_open_guard_lifts_a_protection_that_allows_it(protect):
+    protect(Protection("probe"))
+    MutationGuard.objects.create(reason="forget")
+
+    assert not refuses("UPDATE probe SET content = 'another'")
+    assert not refuses("DELETE FROM probe")
+
+
+def test_no_guard_lifts_a_protection_without_one(protect):
+    protect(Protection("probe", guarded=False))
+    MutationGuard.objects.create(reason="forget")
+
+    assert refuses("UPDATE probe SET content = 'another'")
+    assert refuses("DELETE FROM probe")
+
+
+def test_a_removed_protection_leaves_nothing_behind(protect):
+    protection = Protection("probe")
+    protect(protection)
+
+    run(*remove_sql(connection, protection))
+
+    assert not refuses("UPDATE probe SET content = 'another'")
+    assert not refuses("DELETE FROM probe")
+    protect(protection)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from django.db import DatabaseError, OperationalError, connection
+
+from memoryhub.lib import db_retry
+from memoryhub.lib.db_retry import ATTEMPTS, is_passing, try_write, waiting_at_most, write
+from sessions_app.models import Workspace
+
+LOCKED = OperationalError("database is locked")
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch):
+    monkeypatch.setattr(db_retry, "FIRST_PAUSE", 0)
+
+
+def failing(times: int, error: Exception = LOCKED) -> tuple[Callable[[], str], list[int]]:
+    """A write that fails some times before it is done, and the list that counts its attempts."""
+    attempts: list[int] = []
+
+    def work() -> str:
+        attempts.append(1)
+        if len(attempts) <= times:
+            raise error
+        return "done"
+
+    return work, attempts
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("times", [0, 1, ATTEMPTS - 1])
+def test_a_write_is_run_again_until_the_lock_is_gone(times):
+    work, attempts = failing(times)
+
+    assert write(work) == "done"
+    assert len(attempts) == times + 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lock_that_stays_is_an_error_in_the_end():
+    work, attempts = failing(ATTEMPTS)
+
+    with pytest.raises(OperationalError):
+        write(work)
+    assert len(attempts) == ATTEMPTS
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_fault_is_not_tried_again():
+    work, attempts = failing(1, OperationalError("no such table"))
+
+    with pytest.raises(OperationalError):
+        write(work)
+    assert len(attempts) == 1
+
+
+@pytest.mark.django_db
+def test_a_part_of_a_transaction_is_not_run_again_by_itself():
+    work, attempts = failing(1)
+
+    with pytest.raises(OperationalError):
+        write(work)
+    assert len(attempts) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "passes"), [("40001", True), ("40P01", True), ("55P03", True), ("57014", False), ("23505", False)]
+)
+def test_postgresql_says_by_its_code_whether_to_try_again(state, passes):
+    error = OperationalError("could not")
+    error.__cause__ = type("Cause", (Exception,), {"sqlstate": state})()
+
+    assert is_passing(error) == passes
+
+
+@pytest.mark.django_db
+def test_a_write_that_a_reader_can_do_without_leaves_nothing_half_done(caplog):
+    def work() -> None:
+        Workspace.objects.create(slug="half", name="Half")
+        raise DatabaseError("disk full")
+
+    assert not try_write(work, "Who read this")
+    assert not Workspace.objects.exists()
+    assert "Who read this" in caplog.text
+    assert try_write(lambda: Workspace.objects.create(slug="whole", name="Whole"), "Who read this")
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has many writers")
+def test_the_wait_for_a_lock_is_as_long_as_before_even_after_an_error():
+    def wait() -> int:
+        with connection.cursor() as cursor:
+            return int(cursor.execute("PRAGMA busy_timeout").fetchone()[0])
+
+    usual = wait()
+
+    with pytest.raises(ZeroDivisionError), waiting_at_most(0.5):
+        assert wait() == 500
+        raise ZeroDivisionError
+
+    assert wait() == usual != 500
