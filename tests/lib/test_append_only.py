@@ -21,8 +21,7 @@ def refuses(statement: str) -> bool:
     try:
         run(statement)
     except DatabaseError as error:
-        assert "append-only" in str(error)
-        return True
+        return "append-only" in str(error)
     return False
 
 
