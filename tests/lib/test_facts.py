@@ -1,3 +1,5 @@
+import pytest
+
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts, normal_form, split_sections
 
 DOCUMENT = """intro
@@ -33,6 +35,14 @@ def test_sections_cover_the_whole_document():
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "sections"),
+    [("# Team\n- Ana", [("Team", 1, 3)]), ("\n# Team", [("", 1, 2), ("Team", 2, 3)]), ("- Ana", [("", 1, 2)])],
+)
+def test_what_is_above_the_first_heading_is_a_section_only_where_there_is_a_line(text, sections):
+    assert [(section.title, section.start, section.end) for section in split_sections(text)] == sections
+
+
 def facts(*texts: str, section: str = "S") -> list[FactLine]:
     return [FactLine(section, "", text, line) for line, text in enumerate(texts, 1)]
 
@@ -50,6 +60,27 @@ def test_a_moved_line_keeps_its_identity_across_sections():
 
 def test_equal_lines_are_matched_one_to_one():
     assert match_facts(facts("same", "same"), facts("same")) == {0: 0}
+
+
+def test_equal_lines_stay_in_their_sections_when_these_change_places():
+    team, rules = facts("Ask Ana", section="Team"), facts("Ask Ana", section="Rules")
+
+    assert match_facts([*team, *rules], [*rules, *team]) == {0: 1, 1: 0}
+
+
+def test_a_line_that_is_copied_to_another_section_is_new_there():
+    assert match_facts(facts("Ask Ana"), [*facts("Ask Ana"), *facts("Ask Ana", section="Rules")]) == {0: 0}
+
+
+def test_of_two_lines_that_are_like_an_old_one_the_second_is_new():
+    old, new = facts("Deploys run on Tuesdays"), facts("Deploys run on Tuesday", "Deploys run on Fridays")
+
+    assert match_facts(old, new) == {0: 0}
+
+
+@pytest.mark.parametrize(("new", "pairs"), [("abcfg", {0: 0}), ("abfgh", {})])
+def test_a_line_is_the_same_fact_from_six_tenths_on(new, pairs):
+    assert match_facts(facts("abcde"), facts(new)) == pairs
 
 
 def test_numbers_and_signs_tell_normal_forms_apart():

@@ -52,6 +52,12 @@ def test_the_same_change_of_both_sides_counts_once():
     assert merge_texts(BASE, changed, changed).text == changed
 
 
+def test_a_change_that_both_sides_made_is_no_conflict_beside_another():
+    ours = BASE.replace("one", "ONE").replace("three", "THREE")
+
+    assert merge_texts(BASE, ours, BASE.replace("one", "ONE")).text == ours
+
+
 def test_different_lines_added_at_one_place_are_a_conflict():
     assert merge_texts(BASE, BASE + "\n- four", BASE + "\n- five").text is None
 
