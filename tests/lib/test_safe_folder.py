@@ -24,6 +24,15 @@ def test_a_giant_line_is_passed_over_and_the_next_is_read(tmp_path):
         assert lines(folder, "a", limit=100) == [(1, b"short"), (2, None), (3, b"last")]
 
 
+@pytest.mark.parametrize("chunk", [1, 3, 4, 100])
+def test_a_line_of_just_the_limit_is_read_wherever_the_chunks_end(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr("memoryhub.lib.safe_folder.CHUNK_BYTES", chunk)
+    (tmp_path / "a").write_bytes(b"abcd\nabcde\n\nabcd\nabcdef")
+
+    with Folder(tmp_path) as folder:
+        assert [line for _, line in lines(folder, "a", limit=4)] == [b"abcd", None, b"", b"abcd", None]
+
+
 def test_links_pipes_and_sockets_are_refused(tmp_path):
     (tmp_path / "link").symlink_to("/etc/os-release")
     os.mkfifo(tmp_path / "pipe")
@@ -61,6 +70,69 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path):
 
     with Folder(tmp_path) as folder, pytest.raises(UnreadableFile, match="larger"):
         folder.read_bytes("sparse")
+
+
+def test_a_file_of_just_the_limit_is_read(tmp_path):
+    (tmp_path / "a").write_bytes(b"x" * 10)
+
+    with Folder(tmp_path) as folder:
+        assert folder.read_bytes("a", limit=10)[0] == b"x" * 10
+        with pytest.raises(UnreadableFile):
+            folder.read_bytes("a", limit=9)
+
+
+def test_a_file_that_outgrows_the_limit_while_it_is_read_is_left(tmp_path):
+    file = tmp_path / "a"
+    file.write_bytes(b"x")
+
+    def grow(stream) -> bytes:
+        file.write_bytes(b"x" * 11)
+        return stream.read()
+
+    with Folder(tmp_path) as folder, pytest.raises(UnreadableFile):
+        folder.read("a", grow, limit=10)
+
+
+def test_folders_are_entered_six_deep_and_no_deeper(tmp_path):
+    deep = tmp_path.joinpath(*"123456")
+    (deep / "7").mkdir(parents=True)
+    (deep / "found").write_text("x")
+    (deep / "7" / "lost").write_text("x")
+
+    with Folder(tmp_path) as folder:
+        refused, found = folder.files()
+
+    assert isinstance(refused, Refused)
+    assert (refused.path, found) == ("1/2/3/4/5/6/7", "1/2/3/4/5/6/found")
+
+
+def test_a_folder_of_too_many_files_says_that_the_rest_is_not_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("memoryhub.lib.safe_folder.MAX_FILES", 2)
+    for name in "abc":
+        (tmp_path / name).write_text("x")
+
+    with Folder(tmp_path) as folder:
+        *found, refused = folder.files()
+
+    assert found == ["a", "b"]
+    assert isinstance(refused, Refused)
+
+
+def test_a_file_that_changed_twice_is_read_the_third_time(tmp_path):
+    file = tmp_path / "a"
+    file.write_text("0")
+    reads: list[bytes] = []
+
+    def read_and_change(stream) -> bytes:
+        reads.append(stream.read())
+        if len(reads) < 3:
+            file.write_text("x" * len(reads) * 2)
+        return reads[-1]
+
+    with Folder(tmp_path) as folder:
+        content, facts = folder.read("a", read_and_change)
+
+    assert (content, facts.size, len(reads)) == (b"xxxx", 4, 3)
 
 
 def test_a_file_that_keeps_changing_is_left_for_later(tmp_path):
