@@ -1,15 +1,16 @@
-"""Start here: `manage.py serve`, `manage.py test`, and every other Django command.
+"""Run a MemoryHub command: `manage.py serve`, `manage.py test`, or any other Django command.
 
-Needs the standard library alone. Where MemoryHub's packages are missing it makes `.venv` beside this file from the
-hashed lock file in requirements/ and starts itself again inside. `.venv/memoryhub.lock` is three things at once: the
-lock that lets one start install at a time, the sign that the folder is ours to rebuild, and the stamp of what is
-installed (empty from the first step of an installation to its last, so that an interrupted one is seen and repaired).
+This file uses only the standard library. If MemoryHub's packages are missing, it creates `.venv` next to itself from
+a hashed lock file in requirements/, and restarts inside it. `.venv/memoryhub.lock` has three purposes: it is the lock
+that prevents two installations at once, it marks the folder as ours to rebuild, and it records what is installed (it
+is empty while an installation runs, so that an interrupted one is detected and repaired).
 """
 
 import contextlib
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,16 +18,17 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-if sys.version_info < (3, 11):  # noqa: UP036 (an older Python must get as far as this sentence: 3.6 syntax in this file)
+if sys.version_info < (3, 11):  # noqa: UP036 (an older Python must be able to print this: 3.6 syntax only)
     sys.exit(f"MemoryHub needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
 
 HERE = Path(__file__).resolve().parent
 VENV = HERE / ".venv"
 PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "memoryhub.lock"
-LOCKS = {"serve": ["serve.txt"], "dev": ["serve.txt", "dev.txt"]}  # the last one holds all of those before it
+LOCKS = {"serve": ["serve.txt"], "dev": ["serve.txt", "dev.txt"]}  # each file includes those before it
+OLDEST_PIP = (22, 3)  # the first with --python
+NEVER_IMPORTED = "/phonenumbers/geodata/"  # a third of the time to compile everything
 SERVE_MODULES = [
     "a2wsgi",
     "cryptography",
@@ -71,20 +73,20 @@ TEST_MODULES = [
 ]
 HINTS = {
     "No space left on device": "The disk is full.",
-    "NewConnectionError": "The package index could not be reached: is this machine online?",
-    "NameResolutionError": "The package index could not be reached: is this machine online?",
-    "timed out": "The package index did not answer in time: is this machine online?",
-    "ProxyError": "The proxy between this machine and the package index refused.",
-    "DO NOT MATCH THE HASHES": "A downloaded file differs from the one in the lock, so it was not installed.",
+    "NewConnectionError": "The package index can't be reached. Is this machine online?",
+    "NameResolutionError": "The package index can't be reached. Is this machine online?",
+    "timed out": "The package index didn't answer in time. Is this machine online?",
+    "ProxyError": "The proxy in front of the package index refused the connection.",
+    "DO NOT MATCH THE HASHES": "A downloaded file doesn't match its hash in the lock file, so it wasn't installed.",
 }
 
 
 class Stop(Exception):
-    """An expected failure, told to the user in plain words instead of a traceback."""
+    """An expected failure, shown as a message instead of a traceback."""
 
 
 def main() -> int:
-    """Run the command of the command line, in this Python if it has the packages, else in `.venv`."""
+    """Run the command in this Python if it has the packages, otherwise in `.venv`; return the exit status."""
     wanted = "dev" if sys.argv[1:2] == ["test"] else "serve"
     try:
         if not ready_here(wanted):
@@ -98,9 +100,9 @@ def main() -> int:
     except Stop as problem:
         print(problem, file=sys.stderr)
         return 1
-    except BrokenPipeError:  # whoever reads the output has enough, as `head` does: nothing more can be said to them
+    except BrokenPipeError:  # the reader closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141  # what a shell says of a command that SIGPIPE ended
+        return 141  # a shell's exit status for SIGPIPE
     except KeyboardInterrupt:
         return 130
 
@@ -115,7 +117,7 @@ def run_django() -> int:
     except ImproperlyConfigured as problem:
         if "--traceback" in sys.argv:
             raise
-        raise Stop(f"MemoryHub's settings cannot be used: {problem}") from None
+        raise Stop(f"MemoryHub's settings are invalid: {problem}") from None
     return 0
 
 
@@ -123,21 +125,15 @@ def run_tests(arguments: list[str]) -> int:
     os.chdir(HERE)
     import pytest
 
-    return pytest.main(["-rs", *arguments], plugins=[sys.modules[__name__]])
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say which database was left out; what was skipped one by one is listed below it by `-rs`."""
-    if not os.environ.get("TEST_DATABASE_URL"):
-        terminalreporter.write_line("Ran on SQLite. Not run on PostgreSQL: TEST_DATABASE_URL names no server.")
+    return pytest.main(["-p", "tests.command", "-rs", *arguments])
 
 
 def ready_here(wanted: str) -> bool:
-    """Tell whether this very Python can run the command."""
+    """Return whether this Python has the packages that the command needs."""
     if not STAMP.exists() or Path(sys.prefix).resolve() != VENV.resolve():
         return has_modules(wanted)
     if not (VENV / "lib" / f"python{sys.version_info[0]}.{sys.version_info[1]}").is_dir():
-        STAMP.write_text("")  # the system's Python moved on under the environment: build it anew
+        STAMP.write_text("")  # the system's Python was upgraded: rebuild the environment
     return is_current(wanted)
 
 
@@ -159,18 +155,18 @@ def stamp_lines(wanted: str) -> list[str]:
 
 
 def is_current(wanted: str) -> bool:
-    """Tell whether `.venv` was completely installed from the lock file as it is now."""
+    """Return whether `.venv` was completely installed from the current lock files."""
     if not (PYTHON.exists() and STAMP.exists()):
         return False
     return set(stamp_lines(wanted)) <= set(STAMP.read_text(errors="replace").splitlines())
 
 
 def prepare(wanted: str) -> None:
-    """Make or bring up to date `.venv`; raises Stop where that cannot be done."""
+    """Create or update `.venv`. Raises Stop if that fails."""
     try:
         if not is_current(wanted):
             with only_one_at_a_time():
-                if not is_current(wanted):  # another start may have done it while this one waited
+                if not is_current(wanted):  # another process may have installed it meanwhile
                     install(wanted)
     except OSError as problem:
         raise Stop(f"MemoryHub cannot prepare {VENV}: {problem.strerror or problem}.") from None
@@ -182,55 +178,66 @@ def only_one_at_a_time() -> Iterator[None]:
 
     if VENV.exists() and any(VENV.iterdir()) and not STAMP.exists():
         raise Stop(
-            f"{VENV} was not made by MemoryHub and lacks some of its packages. Install them into it with\n"
-            f'  {PYTHON} -m pip install -e ".[dev,postgres]"\nor remove the folder and start again.'
+            f"{VENV} was not made by MemoryHub and some packages are missing from it. Install them with\n"
+            f'  {PYTHON} -m pip install -e ".[dev,postgres]"\nor delete the folder and try again.'
         )
     VENV.mkdir(exist_ok=True)
     with STAMP.open("a") as handle:
-        os.set_inheritable(handle.fileno(), True)  # noqa: FBT003 (a pip that outlives its starter still holds the lock)
+        os.set_inheritable(handle.fileno(), True)  # noqa: FBT003 (a pip that outlives this process keeps the lock)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("Another start of MemoryHub is preparing .venv; waiting for it.")
+            say("Another MemoryHub process is installing .venv. Waiting for it...")
             fcntl.flock(handle, fcntl.LOCK_EX)
         yield
 
 
 def install(wanted: str) -> None:
-    began = time.monotonic()
-    complete = bool(STAMP.read_text(errors="replace").strip())
+    started = time.monotonic()
+    was_complete = bool(STAMP.read_text(errors="replace").strip())
     lines = stamp_lines(wanted)
     STAMP.write_text("")
-    if not (complete and PYTHON.exists()):
-        make_empty_environment()
+    if not (was_complete and PYTHON.exists()):
+        create_empty_environment()
     lock = HERE / "requirements" / LOCKS[wanted][-1]
-    say(f"Installing the packages of requirements/{lock.name} (this takes a while the first time).")
-    options = ["--require-hashes", "--no-input", "--no-warn-script-location", "--disable-pip-version-check"]
-    run([*pip_command(), "install", *options, "--progress-bar=off", "--retries=2", "-r", str(lock)])
+    say(f"Installing the packages in requirements/{lock.name} (the first time takes a while).")
+    options = ["--require-hashes", "--no-deps", "--no-compile", "--no-input", "--no-warn-script-location"]
+    options += ["--disable-pip-version-check", "--progress-bar=off", "--retries=2"]
+    run([*pip_command(), "install", *options, "-r", str(lock)])
     STAMP.write_text("\n".join(lines) + "\n")
-    say(f"Ready after {time.monotonic() - began:.0f} s.")
+    compile_packages()
+    say(f"Installed in {time.monotonic() - started:.0f} s.")
 
 
-def make_empty_environment() -> None:
-    if importlib.util.find_spec("venv") is None or not (has_ensurepip() or outer_python_has_pip()):
+def create_empty_environment() -> None:
+    """Create `.venv`, without a pip of its own where the system's can fill it: that saves seconds."""
+    without_pip = outer_python_has_pip()
+    if importlib.util.find_spec("venv") is None or not (without_pip or has_ensurepip()):
         raise Stop(
-            "MemoryHub installs its packages with Python's venv module and pip, and this Python lacks them.\n"
-            "On Debian and Ubuntu: apt install python3-venv"
+            "MemoryHub needs Python's venv module and pip to install its packages, and at least\n"
+            "one of them is missing. On Debian and Ubuntu: apt install python3-venv"
         )
-    say(f"Making .venv with Python {sys.version.split()[0]}.")
+    say(f"Creating .venv with Python {sys.version.split()[0]}.")
     for leftover in VENV.iterdir():
         if leftover.is_dir() and not leftover.is_symlink():
             shutil.rmtree(leftover)
         elif leftover != STAMP:
             leftover.unlink()
-    run([outer_python(), "-m", "venv", *([] if has_ensurepip() else ["--without-pip"]), str(VENV)])
+    run([outer_python(), "-m", "venv", *(["--without-pip"] if without_pip else []), str(VENV)])
 
 
 def pip_command() -> list[str]:
-    """Return the pip inside `.venv`, or the system's one told to work on `.venv`."""
+    """Return the command of the pip in `.venv`, or of the system's pip working on `.venv`."""
     if any(VENV.glob("lib/python*/site-packages/pip")):
         return [str(PYTHON), "-m", "pip"]
     return [outer_python(), "-m", "pip", "--python", str(PYTHON)]
+
+
+def compile_packages() -> None:
+    """Compile the installed packages on all cores (pip uses one). If this fails, Python does it on import."""
+    command = [str(PYTHON), "-m", "compileall", "-q", "-j", "0", "-x", NEVER_IMPORTED, str(VENV / "lib")]
+    with contextlib.suppress(OSError):
+        subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
 def has_ensurepip() -> bool:
@@ -238,17 +245,19 @@ def has_ensurepip() -> bool:
 
 
 def outer_python() -> str:
-    """Return the Python that a new environment is made from: never the one inside `.venv`, which may be removed."""
+    """Return the Python to create `.venv` with: never the one inside it, which may be deleted."""
     return getattr(sys, "_base_executable", None) or sys.executable
 
 
 def outer_python_has_pip() -> bool:
-    command = [outer_python(), "-m", "pip", "--version"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    """Return whether the system's Python has a pip that can install into another environment."""
+    command = [outer_python(), "-c", "import pip; print(pip.__version__)"]
+    version = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:2]) >= OLDEST_PIP
 
 
 def run(command: list[str]) -> None:
-    """Run a step of the installation, showing on a terminal which package it is at; raises Stop if it fails."""
+    """Run an installation step; on a terminal, show the package it is working on. Raises Stop if it fails."""
     output: deque[str] = deque(maxlen=60)
     environment = {**os.environ, "PIP_USER": "0", "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
@@ -272,17 +281,17 @@ def run(command: list[str]) -> None:
 
 
 def explain(output: deque[str]) -> str:
-    """Turn the last output of a failed step into a few plain lines."""
+    """Return a short explanation of why a step failed, from its last lines of output."""
     everything = "\n".join(output)
     hint = next((hint for sign, hint in HINTS.items() if sign in everything), "")
     errors = [line for line in output if line.startswith("ERROR")] or [line for line in output if line]
     last = "\n".join(f"  {line:.300}" for line in errors[-3:])
-    sentence = f"MemoryHub could not install its packages; the next start tries again. {hint}".rstrip()
-    return f"{sentence}\nThe installer's last words:\n{last}"
+    sentence = f"MemoryHub couldn't install its packages. {hint}".rstrip()
+    return f"{sentence} Run the command again to retry.\nThe installer's last lines:\n{last}"
 
 
 def say(text: str) -> None:
-    """Tell how it goes, where nobody reads standard output as messages of a protocol."""
+    """Print progress to standard output, or to standard error if that carries the messages of MCP."""
     print(text, file=sys.stderr if sys.argv[1:2] == ["mcp_server"] else sys.stdout, flush=True)
 
 

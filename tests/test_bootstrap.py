@@ -162,6 +162,21 @@ def test_without_ensurepip_the_systems_pip_fills_the_environment(manage, monkeyp
     assert install[:5] == [manage.outer_python(), "-m", "pip", "--python", str(manage.PYTHON)]
 
 
+@pytest.mark.parametrize(
+    ("version", "can"), [("22.0.2", False), ("22.3", True), ("24.1b1", True), ("100.0", True), ("", False)]
+)
+def test_only_a_pip_that_knows_other_environments_is_used(manage, monkeypatch, version, can):
+    done = subprocess.CompletedProcess([], 0, stdout=f"{version}\n")
+    monkeypatch.setattr(manage.subprocess, "run", lambda *_, **__: done)
+    assert manage.outer_python_has_pip() is can
+
+
+def test_without_a_pip_in_the_system_the_environment_gets_its_own(manage, monkeypatch):
+    monkeypatch.setattr(manage, "outer_python_has_pip", lambda: False)
+    manage.prepare("serve")
+    assert "--without-pip" not in manage.steps[0]
+
+
 def test_without_venv_and_pip_the_debian_package_is_named(manage, monkeypatch):
     without(manage, monkeypatch, "ensurepip")
     monkeypatch.setattr(manage, "outer_python_has_pip", lambda: False)
