@@ -1,6 +1,6 @@
-# For contributors, and exactly what .ci/run runs. To use MemoryHub you need none of it: see README.md.
+# Tasks for contributors. To use MemoryHub, you need none of them: see README.md.
 PYTHON ?= python3
-# The tools of .venv, or those on the path where everything is installed already.
+# Tools are taken from .venv, or from the path if they are installed there.
 BIN = $(shell test -x .venv/bin/ruff && echo .venv/bin/)
 MANAGE = $(PYTHON) manage.py
 PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org MEMORYHUB_DEBUG=0 DATABASE_URL=
@@ -8,22 +8,24 @@ PROJECT_CHECKS = MEMORYHUB_HOME="$$home" MEMORYHUB_URL=https://hub.example.org M
 .PHONY: help dev test test-postgres browser format lint types checks coverage bench contract soak reference picture messages lock ci
 
 help:
-	@echo "make dev            make .venv with everything a contributor needs"
-	@echo "make test           the suite on SQLite"
-	@echo "make test-postgres  the suite on the PostgreSQL server of TEST_DATABASE_URL"
-	@echo "make coverage       the suite on SQLite, with the branches that it takes: the floor is in pyproject.toml"
-	@echo "make browser        the journeys in Chromium, which has to be there"
-	@echo "make format         style of code and templates, mended where a tool can"
-	@echo "make lint types     style, templates and import contracts; static types"
-	@echo "make checks         migrations complete, deployment settings safe"
-	@echo "make bench          benchmarks"
-	@echo "make contract       the REST API against its description, a minute for each scope"
-	@echo "make soak           2,000 turns, 100 killed workers, 16 writers, 16 REST clients, an agent and the hub on one file, against real processes (12 minutes)"
-	@echo "make reference      write docs/reference/ anew from the code"
-	@echo "make picture        take the README's picture anew from the demo, in Chromium"
-	@echo "make messages CODE=de   the texts of the pages for translators, and what they made of them (docs/translating.md)"
-	@echo "make lock           write the lock files in requirements/ anew from pyproject.toml"
-	@echo "make ci             lint types checks test test-postgres browser"
+	@echo "make dev            create .venv with the development tools"
+	@echo "make test           run the tests on SQLite, without the browser tests"
+	@echo "make test-postgres  run the tests on the PostgreSQL server in TEST_DATABASE_URL, without the browser tests"
+	@echo "make browser        run the browser tests (needs Chromium)"
+	@echo "make coverage       run the tests on SQLite and measure branch coverage (the minimum is in pyproject.toml)"
+	@echo "make format         format code and templates"
+	@echo "make lint           check style, templates and imports"
+	@echo "make types          check static types"
+	@echo "make checks         check that migrations are complete and the deployment settings safe"
+	@echo "make ci             all of the above checks and tests"
+	@echo "make bench          run the benchmarks"
+	@echo "make contract       test the REST API against its OpenAPI description (a minute for each scope)"
+	@echo "make soak           stress real processes: 2,000 turns, 100 killed workers, 16 concurrent writers (12 minutes)"
+	@echo "make reference      generate docs/reference/ from the code"
+	@echo "make picture        take the README's screenshot of the demo in Chromium"
+	@echo "make messages CODE=de   update and compile the translation files of a language (docs/translating.md)"
+	@echo "make lock           update the lock files in requirements/ from pyproject.toml"
+	@echo "To run one test: python3 manage.py test tests/test_house.py::test_files_stay_small"
 
 dev:
 	@$(MANAGE) test --version
@@ -33,10 +35,10 @@ test: dev
 
 test-postgres: dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Set TEST_DATABASE_URL, for example postgres://user:password@127.0.0.1/name"; exit 1; }
-	MEMORYHUB_REQUIRE_POSTGRES=1 $(MANAGE) test -m "not browser" -n 4 --dist worksteal
+	MEMORYHUB_REQUIRE_POSTGRES=1 $(MANAGE) test -m "not browser"
 
 coverage: dev
-	env -u TEST_DATABASE_URL $(MANAGE) test -m "not browser" -n 4 --dist worksteal --cov
+	env -u TEST_DATABASE_URL $(MANAGE) test -m "not browser" --cov
 
 browser: dev
 	env -u TEST_DATABASE_URL MEMORYHUB_REQUIRE_BROWSER=1 $(MANAGE) test -m browser
@@ -87,12 +89,12 @@ picture: dev
 	$(BIN)python bench/picture.py
 
 messages: dev
-	@test -n "$(CODE)" || { echo "Name the language, for example: make messages CODE=de"; exit 1; }
+	@test -n "$(CODE)" || { echo "Choose a language, for example: make messages CODE=de"; exit 1; }
 	@mkdir -p locale
 	$(BIN)python manage.py makemessages --locale $(CODE) --no-location --ignore .venv --ignore tests --ignore bench
 	$(BIN)python manage.py compilemessages --locale $(CODE) --ignore .venv
 
-# One file for every supported Python; hashes, and no host named. The second may not disagree with the first.
+# One lock file for all supported Pythons, with hashes and without host names. serve.txt is a subset of dev.txt.
 lock:
 	@tools=$$(mktemp -d) && trap 'rm -rf "$$tools"' EXIT && \
 	$(PYTHON) -m venv "$$tools" && "$$tools/bin/pip" install --quiet uv && \

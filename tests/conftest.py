@@ -35,11 +35,11 @@ hypothesis_settings.register_profile("no deadline", deadline=None)  # a busy mac
 hypothesis_settings.load_profile("no deadline")
 
 ASKS_A_DATABASE = {"db", "transactional_db", "live_server"}
-LEAVE_OUT = bool(os.environ.get("MEMORYHUB_REQUIRE_POSTGRES"))  # a run whose matter is that server
+LEAVE_OUT = bool(os.environ.get("MEMORYHUB_REQUIRE_POSTGRES"))  # see pytest_collection_modifyitems
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what no database has a part in, where the run on SQLite has done it."""
+    """Deselect tests that don't use the database if the run is only about PostgreSQL: they run with SQLite."""
     if LEAVE_OUT:
         alike = [one for one in items if not _asks_a_database(one)]
         config.hook.pytest_deselected(items=alike)
@@ -53,12 +53,14 @@ def _asks_a_database(item: pytest.Item) -> bool:
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     if LEAVE_OUT:
-        terminalreporter.write_line("Left out here: tests that ask no database, which run with those on SQLite.")
+        terminalreporter.write_line(
+            "Tests that don't use the database were left out. They run with the tests on SQLite."
+        )
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_test_environment, django_db_blocker) -> Iterator[None]:
-    """The tables are made once in a run, which takes long; each of its processes works on a copy of its own."""
+    """Migrate one database per run, which is slow, and give each process a copy of it."""
     me = os.environ.get("PYTEST_XDIST_WORKER", "alone")
     note = project_settings.SHARED_BY_PROCESSES / f"database of {me}"
     with django_db_blocker.unblock():
@@ -74,7 +76,7 @@ def django_db_setup(django_test_environment, django_db_blocker) -> Iterator[None
 
 
 def _make_databases(processes: set[str]) -> None:
-    """Make a database for each process that has none, and write down its name."""
+    """Create a database for each process that has none, and write its name to a file."""
     notes = {one: project_settings.SHARED_BY_PROCESSES / f"database of {one}" for one in sorted(processes)}
     creation, own = connection.creation, connection.settings_dict["NAME"]
     creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
@@ -88,7 +90,7 @@ def _make_databases(processes: set[str]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _flush_despite_append_only() -> Iterator[None]:
-    """Tests that commit end by emptying the tables, which append-only triggers refuse: lift them for that moment."""
+    """Drop the append-only triggers while a test that commits empties the tables afterwards."""
     flush = TransactionTestCase._fixture_teardown
 
     def teardown(self: TransactionTestCase) -> None:
@@ -108,7 +110,7 @@ def _flush_despite_append_only() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_outside_world(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing leaves this machine."""
+    """Allow connections to this machine only."""
     connect = socket.socket.connect
 
     def guarded(self: socket.socket, address: object) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,14 +8,11 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
+from tests.command import chromium_path
+
 os.environ.setdefault("DJANGO_ALLOW_ASYNC_UNSAFE", "true")  # Playwright runs a loop in this thread
 PASSWORD = "a calm sea 42"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-
-
-def chromium_path() -> str | None:
-    found = [os.environ.get("CHROMIUM", ""), shutil.which("chromium"), shutil.which("chromium-browser")]
-    return next((path for path in [*found, shutil.which("google-chrome")] if path), None)
 
 
 @pytest.fixture(scope="module")
