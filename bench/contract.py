@@ -16,6 +16,8 @@ from pathlib import Path
 
 from doors import ROOT, hub
 
+from sessions_app.services.audit import By
+
 SETTINGS = Path(__file__).resolve().parent / "schemathesis.toml"
 
 
@@ -41,16 +43,15 @@ def tokens() -> dict[str, str]:
     from sessions_app.models import Workspace
     from sessions_app.services.audit import Actor
 
-    now, actor = timezone.now(), Actor("person", "bench")
+    by = By(Actor("person", "bench"), timezone.now())
     workspace = Workspace.objects.create(slug="contract", name="Contract")
     wanted = {"all": list(SCOPES)} | {scope: [scope] for scope in SCOPES}
     made = {
-        name: issue_token(workspace, name, scopes, actor=actor, now=now, per_minute=60_000)[1]
-        for name, scopes in wanted.items()
+        name: issue_token(workspace, name, scopes, by=by, per_minute=60_000)[1] for name, scopes in wanted.items()
     }
-    caller = authenticate(made["all"], via="rest", now=now)
-    conversations.append(caller, "cli:main", [{"role": "user", "content": "hello"}], now=now)
-    memory.write_document(caller, "MEMORY.md", "- a fact\n", base=0, now=now)
+    caller = authenticate(made["all"], via="rest", now=by.at)
+    conversations.append(caller, "cli:main", [{"role": "user", "content": "hello"}], now=by.at)
+    memory.write_document(caller, "MEMORY.md", "- a fact\n", base=0, now=by.at)
     return made
 
 

@@ -19,6 +19,8 @@ from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
 
+from sessions_app.services.audit import By
+
 ROOT = Path(__file__).resolve().parent.parent
 OBSERVATIONS, TALK, BATCH = 2_000, 200, 100
 CALLS = {"append 1": 300, "append 100": 60, "context": 300, "recall": 300, "search": 100, "value": 300}
@@ -82,7 +84,7 @@ def prepare(entries: int) -> str:
 
     add_workspaces(1)
     workspace = Workspace.objects.get()
-    now, actor, writer = timezone.now(), Actor("person", "bench"), Writer()
+    by, writer = By(Actor("person", "bench"), timezone.now()), Writer()
     add_conversations(writer, entries)
     said = [
         Observation(workspace=workspace, uid=f"o{n}", category="finding", content=f"{QUERIES[n % 8]} {text}")
@@ -91,10 +93,10 @@ def prepare(entries: int) -> str:
     with bulk_indexing(connection, Observation._meta.db_table):
         Observation.objects.bulk_create(said, batch_size=500)
     talk = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(writer.texts(TALK))]
-    record_entries(workspace, "cli:talk", read_batch(talk, now=now), actor=actor, now=now)
-    write_value(workspace, "theme", "dark", actor=actor, now=now)
+    record_entries(workspace, "cli:talk", read_batch(talk, now=by.at), by=by)
+    write_value(workspace, "theme", "dark", by=by)
     settle()
-    return issue_token(workspace, "bench", list(SCOPES), actor=actor, now=now, per_minute=60_000)[1]
+    return issue_token(workspace, "bench", list(SCOPES), by=by, per_minute=60_000)[1]
 
 
 def functions(token: str) -> dict[str, Work]:

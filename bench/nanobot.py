@@ -21,6 +21,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from sessions_app.services.audit import By
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 HOME = tempfile.mkdtemp(prefix="memoryhub-nanobot-")
@@ -79,7 +81,7 @@ def main() -> None:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     agent = prepare(server.server_port)
     call_command("migrate", verbosity=0, skip_checks=True)
-    workspace = import_workspace(agent, actor=PERSON, now=timezone.now(), name="nanobot").workspace
+    workspace = import_workspace(agent, by=By(PERSON, timezone.now()), name="nanobot").workspace
     Workspace.objects.filter(pk=workspace.pk).update(write_back=True)
     follower = subprocess.Popen([sys.executable, "manage.py", "sync", "nanobot", "--watch"], cwd=ROOT)
     try:
@@ -129,7 +131,7 @@ def edit(old: str, new: str) -> None:
     if head is None:
         raise SystemExit("the memory document has no text")
     text = head.content.replace(old, new)
-    save_text(document, text, base_number=head.number, actor=PERSON, reason="bench", now=timezone.now())
+    save_text(document, text, base_number=head.number, by=By(PERSON, timezone.now()), reason="bench")
 
 
 def turn_shows_up(python: str, agent: Path) -> list[str]:

@@ -16,6 +16,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from sessions_app.services.audit import By
+
 ROOT = Path(__file__).resolve().parent.parent
 TIMES, MOST = 7, 2.0
 FACTS = 300
@@ -56,7 +58,7 @@ def prepare(entries: int) -> None:
     add_others(writer, entries)
     document = open_document(Workspace.objects.get(pk=1), "MEMORY.md")
     text = "# Pool\n\n" + "".join(f"- fact {n} of the pool: {text}\n" for n, text in enumerate(writer.texts(FACTS)))
-    revise_document(document, text, base=None, reason="", actor=Actor("person", "bench"), now=timezone.now())
+    revise_document(document, text, base=None, reason="", by=By(Actor("person", "bench"), timezone.now()))
     settle()
 
 

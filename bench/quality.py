@@ -18,6 +18,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from sessions_app.services.audit import By
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 if "MEMORYHUB_HOME" not in os.environ:
@@ -60,8 +62,8 @@ def load(conversation: dict[str, Any]) -> tuple[Workspace, dict[int, str]]:
     names: dict[int, str] = {}
     for part in conversation["sessions"]:
         rows = [entry for entry in conversation["entries"] if entry["session"] == part["id"]]
-        session, _ = open_session(workspace, f"chat:{part['id']}", actor=AGENT, now=NOW)
-        append(session, read_batch([said(entry) for entry in rows], now=NOW), actor=AGENT, now=NOW)
+        session, _ = open_session(workspace, f"chat:{part['id']}", by=By(AGENT, NOW))
+        append(session, read_batch([said(entry) for entry in rows], now=NOW), by=By(AGENT, NOW))
         stored = Entry.objects.filter(session=session).order_by("position").values_list("pk", flat=True)
         names |= dict(zip(stored, (entry["id"] for entry in rows), strict=True))
     return workspace, names
@@ -80,7 +82,7 @@ def observe(workspace: Workspace, conversation: dict[str, Any]) -> None:
 
 
 def build_graph(workspace: Workspace) -> None:
-    run = request_embedding(workspace, actor=Actor("command", "bench"), now=timezone.now())
+    run = request_embedding(workspace, by=By(Actor("command", "bench"), timezone.now()))
     done = execute(run.pk, now=timezone.now)
     if done is None or done.status != "done":
         raise SystemExit(f"the graph of {workspace} was not built: {done and done.error}")

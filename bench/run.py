@@ -14,6 +14,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from sessions_app.services.audit import By
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 HOME = tempfile.mkdtemp(prefix="memoryhub-bench-")
@@ -87,16 +89,16 @@ def main() -> None:
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     settings.STATIC_ROOT.mkdir()
     call_command("migrate", verbosity=0)
-    actor, now = Actor("command", "bench"), datetime.now(UTC)
+    by = By(Actor("command", "bench"), datetime.now(UTC))
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, SQLite\n")
 
     small, big = write_agent("small", 60, 200), write_agent("big", 5_000, 50_000)
-    import_workspace(small, actor=actor, now=now, name="small")
-    first = timed(lambda: import_workspace(big, actor=actor, now=now, name="big"))
-    again = timed(lambda: import_workspace(big, actor=actor, now=now, name="big"))
+    import_workspace(small, by=by, name="small")
+    first = timed(lambda: import_workspace(big, by=by, name="big"))
+    again = timed(lambda: import_workspace(big, by=by, name="big"))
     entries = 5_000 * 4 + 50_000
     one = write_agent("one", 0, 50_000)
-    alone = timed(lambda: import_workspace(one, actor=actor, now=now, name="one"))
+    alone = timed(lambda: import_workspace(one, by=by, name="one"))
     print(f"import of one session of 50,000 entries: {50_000 / alone:,.0f} entries/s")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(

@@ -35,7 +35,7 @@ from memoryhub.runs.review import approve, reject
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -59,7 +59,7 @@ def agent(edits: int = 2_400) -> list[str]:
     keeper.join()
     for _ in range(4):
         decide(counts)
-        sync_workspace(workspace, actor=SYNC, now=timezone.now())
+        sync_workspace(workspace, by=By(SYNC, timezone.now()))
     return faults_of_sharing(file, ledger, counts)
 
 
@@ -85,13 +85,13 @@ def killed_syncs(rounds: int = 50) -> list[str]:
             counts["killed"] += 1
             counts["left_behind"] += len(leftovers(file))
             with suppress(MemoryHubError):
-                sync_workspace(workspace, actor=SYNC, now=timezone.now())
+                sync_workspace(workspace, by=By(SYNC, timezone.now()))
             faults += [f"left over after the next sync: {name}" for name in leftovers(file)]
         editor.terminate()
         editor.wait()
     for _ in range(4):
         decide(counts)
-        sync_workspace(workspace, actor=SYNC, now=timezone.now())
+        sync_workspace(workspace, by=By(SYNC, timezone.now()))
     return faults + faults_of_sharing(file, ledger, counts)
 
 
@@ -102,8 +102,8 @@ def shared_file() -> tuple[Workspace, Path]:
     file.parent.mkdir()
     lines = [f"- {who} fact {number:02}: at first" for number in range(40) for who in ("agent", "hub")]
     file.write_text("\n".join(["# Memory", "", *lines, "", "END", ""]))
-    workspace = import_workspace(file.parent.parent, actor=SYNC, now=timezone.now(), name="Soak").workspace
-    switch_sync(workspace, write_back=True, actor=SYNC, now=timezone.now())
+    workspace = import_workspace(file.parent.parent, by=By(SYNC, timezone.now()), name="Soak").workspace
+    switch_sync(workspace, write_back=True, by=By(SYNC, timezone.now()))
     return Workspace.objects.get(pk=workspace.pk), file
 
 
@@ -121,7 +121,7 @@ def editing(file: Path, ledger: Path, edits: int, *options: str) -> Iterator[sub
 def keep_in_step(workspace: Workspace, stopping: threading.Event, counts: Counter[str]) -> None:
     while not stopping.is_set():
         try:
-            result = sync_workspace(workspace, actor=SYNC, now=timezone.now(), wait=False)
+            result = sync_workspace(workspace, by=By(SYNC, timezone.now()), wait=False)
         except MemoryHubError as error:
             counts[error.code] += 1
             continue
@@ -139,7 +139,7 @@ def save_in_hub(number: int, counts: Counter[str]) -> None:
     place = f"- hub fact {number % 40:02}: "
     text = "\n".join(f"{place}h{number:06}" if line.startswith(place) else line for line in head.content.split("\n"))
     try:
-        save_text(document, text, base_number=head.number, actor=PERSON, reason="soak", now=timezone.now())
+        save_text(document, text, base_number=head.number, by=By(PERSON, timezone.now()), reason="soak")
     except MemoryHubError as error:
         counts[error.code] += 1
     counts["saves"] += 1
@@ -151,10 +151,10 @@ def decide(counts: Counter[str]) -> None:
         counts["held"] += 1
         try:
             settle = approve if counts["held"] % 2 else reject
-            settle(change, actor=PERSON, now=timezone.now())
+            settle(change, by=By(PERSON, timezone.now()))
         except MemoryHubError:
             with suppress(MemoryHubError):
-                reject(change, actor=PERSON, now=timezone.now())
+                reject(change, by=By(PERSON, timezone.now()))
 
 
 def leftovers(file: Path) -> list[str]:

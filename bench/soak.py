@@ -23,6 +23,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from sessions_app.services.audit import By
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ["MEMORYHUB_HOME"] = tempfile.mkdtemp(prefix="memoryhub-soak-")
@@ -87,7 +89,7 @@ def turn(number: int) -> list[dict[str, Any]]:
 def append(workspace: Workspace, key: str, rows: list[dict[str, Any]], idempotency_key: str = "") -> None:
     now = timezone.now()
     records = read_batch(rows, now=now)
-    record_entries(workspace, key, records, actor=AGENT, now=now, idempotency_key=idempotency_key)
+    record_entries(workspace, key, records, by=By(AGENT, now), idempotency_key=idempotency_key)
 
 
 def context_faults(session: Session, budget: int) -> list[str]:

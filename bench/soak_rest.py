@@ -32,7 +32,7 @@ from django.utils import timezone
 from memoryhub.agents.tokens import issue_token
 from memoryhub.client import MemoryHub, MemoryHubError
 from sessions_app.models import Entry, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 ROOT = Path(__file__).resolve().parent.parent
 CLIENTS, BATCHES, BATCH = 16, 20, 100
@@ -104,7 +104,7 @@ def rest(singles: int = 200) -> list[str]:
     """Sixteen clients at once: single appends in peace, then with forced retries and a kill, then batches."""
     workspace = Workspace.objects.create(slug="soak", name="Soak", auto_compress=False)
     now, person = timezone.now(), Actor("person", "soak")
-    token = issue_token(workspace, "soak", ["append"], actor=person, now=now, per_minute=60_000)[1]
+    token = issue_token(workspace, "soak", ["append"], by=By(person, now), per_minute=60_000)[1]
     rounds = [Round("single", singles, 1), Round("twice", singles, 1, disturbed=True), Round("batch", BATCHES, BATCH)]
     faults: list[str] = []
     acknowledged: dict[str, int] = {}

@@ -18,6 +18,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from sessions_app.services.audit import By
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 HOME = Path(tempfile.mkdtemp(prefix="memoryhub-bench-"))
@@ -68,7 +70,7 @@ def hub_appends(session: Session, rounds: int, size: int, start: int) -> float:
     batches = [records(size, start + place * size) for place in range(rounds)]
     began = time.perf_counter()
     for batch in batches:
-        append(session, batch, actor=AGENT, now=timezone.now())
+        append(session, batch, by=By(AGENT, timezone.now()))
     return rounds * size / (time.perf_counter() - began)
 
 
@@ -168,7 +170,7 @@ def token_error() -> None:
 def main() -> None:
     call_command("migrate", verbosity=0)
     workspace = Workspace.objects.create(slug="bench", name="bench", max_tokens=10_000_000)
-    session, _ = open_session(workspace, "cli:bench", actor=AGENT, now=timezone.now())
+    session, _ = open_session(workspace, "cli:bench", by=By(AGENT, timezone.now()))
     hub_appends(session, 20, 1, 0)
     connection.close()
     copy = HOME / "bare.sqlite3"
@@ -179,7 +181,7 @@ def main() -> None:
         hub = hub_appends(session, rounds, size, 1000)
         print(f"{name:<28}{bare:>14,.0f}{hub:>10,.0f}{bare / hub:>8.1f}")
     while session.next_position < LONG:
-        append(session, records(1000, session.next_position), actor=AGENT, now=timezone.now())
+        append(session, records(1000, session.next_position), by=By(AGENT, timezone.now()))
         session.refresh_from_db()
     connection.close()
     bare_ms = median_ms(lambda: bare_context(HOME / "memoryhub.sqlite3", session.pk))

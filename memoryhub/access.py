@@ -13,7 +13,7 @@ from django.utils import timezone
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
 from sessions_app.querysets import WorkspaceQuerySet
 from sessions_app.services.access_log import Seen, log_access
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 EDITOR, OPERATOR = Membership.Role.EDITOR, Membership.Role.OPERATOR
 _RANKS = {Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership.Role.OPERATOR: 3}
@@ -55,12 +55,17 @@ def person(request: HttpRequest) -> Actor:
     return Actor("person", request.user.get_username())
 
 
+def by_person(request: HttpRequest) -> By:
+    """Return who sends a request, and the current time."""
+    return By(person(request), timezone.now())
+
+
 def log_page_access(request: HttpRequest, workspace: Workspace, action: str, seen: Sequence[Seen]) -> None:
     """Write down what a page shows to a person; nothing where an open page only fetches a part of itself again."""
     htmx = getattr(request, "htmx", None)
     if htmx and htmx.trigger and htmx.trigger == htmx.target:
         return
-    log_access(workspace, action, seen, actor=person(request), via="page", now=timezone.now())
+    log_access(workspace, action, seen, by=by_person(request), via="page")
 
 
 def require_hub_operator(request: HttpRequest) -> None:

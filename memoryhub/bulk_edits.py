@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -17,7 +16,7 @@ from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.edits import NothingChosen, is_final
 from knowledge_app.services.rows.row_changes import SENTENCES
 from knowledge_app.services.rows.spreadsheet_columns import EXPORTS
-from memoryhub.access import log_page_access, person
+from memoryhub.access import by_person, log_page_access
 from memoryhub.lib.bulk_selection import Action
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
@@ -100,9 +99,9 @@ def export_chosen(
     made = export_rows(export, export.model._default_manager.filter(workspace=workspace, pk__in=pks))
     if not len(made):
         raise NothingChosen(_("Choose at least one row."))
-    actor, count = person(request), len(made)
+    count = len(made)
     text = f"{count:,} row{'' if count == 1 else 's'} of the table {table} exported"
-    record(actor, "rows.exported", "workspace", workspace.pk, text, at=timezone.now(), workspace=workspace)
+    record(by_person(request), "rows.exported", "workspace", workspace.pk, text, workspace=workspace)
     log_page_access(request, workspace, noted_as, seen_rows(table, [row["id"] for row in made.rows]))
     return download(FORMATS[wanted].write(made), f"{table.replace('_', '-')}-{workspace.slug}.{wanted}")
 

@@ -19,7 +19,7 @@ from memoryhub.runs.compress_all import compress_sessions, due_sessions
 from memoryhub.search.rebuild import rebuild_indexes
 from memoryhub.sync.exporting import write_archive
 from sessions_app.models import Run, Session, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 
 class JobWithoutWorkspace(MemoryHubError):
@@ -30,7 +30,7 @@ def _export(job: Job, progress: Progress, clock: Callable[[], datetime]) -> Outc
     workspace = _workspace(job)
     with new_file(job) as out:
         report = write_archive(
-            workspace, job.options.get("layout", "auto"), out, actor=_actor(job), now=clock(), step=progress.step
+            workspace, job.options.get("layout", "auto"), out, by=By(_actor(job), clock()), step=progress.step
         )
         size = out.tell()
         progress.keep(stage="")  # cancelled at the last moment, it leaves no file

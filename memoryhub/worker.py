@@ -31,6 +31,7 @@ from memoryhub.sync.import_requests import resume_imports
 from sessions_app.models import Run, Session
 from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.access_log import forget_old_accesses
+from sessions_app.services.audit import By
 from sessions_app.services.runs import due_runs, free_stuck_runs
 from sessions_app.services.webhooks import deliver, due_deliveries
 
@@ -108,7 +109,7 @@ def sweep(now: datetime) -> None:
         consolidate.request_if_due(session, now)
     scanning.request_due(now)
     for workspace in idle_scratchpads(now):
-        end_run(workspace, actor=UPKEEP, now=now)
+        end_run(workspace, by=By(UPKEEP, now))
     embedding_run.request_where_due(now)
     DBTaskResult.objects.finished().filter(finished_at__lt=now - KEPT_JOBS).delete()
     forget_old_jobs(now, kept=KEPT_JOBS)

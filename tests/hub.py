@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Session, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.entries import Appended, append
 from sessions_app.services.lifecycle import open_session
 from sessions_app.services.parsing import read_batch
@@ -22,11 +22,11 @@ PERSON = Actor("person", "olga")
 
 
 def open_at(workspace: Workspace, key: str = "cli:main") -> Session:
-    return open_session(workspace, key, actor=AGENT, now=NOW)[0]
+    return open_session(workspace, key, by=By(AGENT, NOW))[0]
 
 
 def add(session: Session, rows: Sequence[dict[str, Any]], *, key: str = "", now: datetime = NOW) -> Appended:
-    return append(session, read_batch(list(rows), now=now), actor=AGENT, now=now, idempotency_key=key)
+    return append(session, read_batch(list(rows), now=now), by=By(AGENT, now), idempotency_key=key)
 
 
 def turn(number: int, *, tools: int = 1, words: int = 30) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ def talk(session: Session, turns: int, *, first: int = 0, **values: int) -> None
 
 def compress(session: Session, **options: Any) -> Run:
     """Ask for a compression and carry it out, as a worker would."""
-    run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, actor=PERSON, now=timezone.now())
+    run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, by=By(PERSON, timezone.now()))
     done = execute(run.pk, now=timezone.now)
     assert done is not None
     return done

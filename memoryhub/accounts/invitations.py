@@ -24,7 +24,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.validation import clean_text
 from memoryhub.models import Invitation, InvitedRole
 from sessions_app.models import Membership, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 
 DAYS = (1, 7, 30)
 MAX_NAME = 100
@@ -61,13 +61,7 @@ class OpenInvitation:
 
 
 def invite(
-    *,
-    name: str,
-    roles: Mapping[Workspace, str],
-    is_operator: bool,
-    days: int,
-    actor: Actor,
-    now: datetime,
+    *, name: str, roles: Mapping[Workspace, str], is_operator: bool, days: int, by: By
 ) -> tuple[Invitation, str]:
     """Make an invitation; return it and its link's token, which is kept nowhere. Raises BadInvitation, BadRole."""
     name = clean_text(" ".join(name.split()))
@@ -82,32 +76,32 @@ def invite(
     if set(given.values()) - set(Membership.Role.values):
         raise no_such_role()
     with transaction.atomic():
-        invitation, token = _make(name, days, actor, now, is_operator=is_operator)
+        invitation, token = _make(name, days, by, is_operator=is_operator)
         for workspace, role in given.items():
             InvitedRole.objects.create(invitation=invitation, workspace=workspace, role=role)
             words = f"{name} was invited as {role}"
-            record(actor, "person.invited", "invitation", invitation.pk, words, at=now, workspace=workspace)
+            record(by, "person.invited", "invitation", invitation.pk, words, workspace=workspace)
         if is_operator:
             words = f"{name} was invited as an operator of the hub"
-            record(actor, "account.invited", "invitation", invitation.pk, words, at=now)
+            record(by, "account.invited", "invitation", invitation.pk, words)
     return invitation, token
 
 
 @transaction.atomic
-def make_reset_link(user: User, *, actor: Actor, now: datetime) -> tuple[Invitation, str]:
+def make_reset_link(user: User, *, by: By) -> tuple[Invitation, str]:
     """Make a link to a new password, good for a day; earlier ones end. The password works on until it is used."""
     if not user.is_active:
         said = gettext("%(name)s is deactivated: activate them first.")
         raise BadInvitation(said % {"name": user.username})
-    open_links_to(user).update(revoked_at=now)
-    invitation, token = _make(user.username[:MAX_NAME], RESET_DAYS, actor, now, user=user)
+    open_links_to(user).update(revoked_at=by.at)
+    invitation, token = _make(user.username[:MAX_NAME], RESET_DAYS, by, user=user)
     words = f"A link to a new password was made for {user.username}"
-    record(actor, "account.reset_link_made", "user", user.pk, words, at=now)
+    record(by, "account.reset_link_made", "user", user.pk, words)
     return invitation, token
 
 
 def _make(
-    name: str, days: int, actor: Actor, now: datetime, *, is_operator: bool = False, user: User | None = None
+    name: str, days: int, by: By, *, is_operator: bool = False, user: User | None = None
 ) -> tuple[Invitation, str]:
     token = secrets.token_urlsafe(32)
     invitation = Invitation.objects.create(
@@ -115,9 +109,9 @@ def _make(
         name=name,
         is_operator=is_operator,
         user=user,
-        created_by=_maker_name(actor),
-        created_at=now,
-        expires_at=now + timedelta(days=days),
+        created_by=_maker_name(by.actor),
+        created_at=by.at,
+        expires_at=by.at + timedelta(days=days),
     )
     return invitation, token
 
@@ -128,17 +122,15 @@ def _maker_name(actor: Actor) -> str:
 
 
 @transaction.atomic
-def revoke(invitation: Invitation, *, actor: Actor, now: datetime) -> bool:
+def revoke(invitation: Invitation, *, by: By) -> bool:
     """End an invitation at once; tell whether it could still be used."""
-    if not Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None).update(revoked_at=now):
+    if not Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None).update(revoked_at=by.at):
         return False
     words = f"The invitation of {invitation.name} was revoked"
     for role in invitation.roles.select_related("workspace"):
-        record(
-            actor, "person.invitation_revoked", "invitation", invitation.pk, words, at=now, workspace=role.workspace
-        )
+        record(by, "person.invitation_revoked", "invitation", invitation.pk, words, workspace=role.workspace)
     if invitation.is_operator or invitation.user_id:
-        record(actor, "account.invitation_revoked", "invitation", invitation.pk, words, at=now)
+        record(by, "account.invitation_revoked", "invitation", invitation.pk, words)
     return True
 
 
@@ -242,7 +234,7 @@ def join_as_new(token: str, *, username: str, password: str, now: datetime) -> U
                 raise InvitationEnded(_or_ask(gettext("This link leads to a new password, not to an account.")))
             user = User.objects.create_user(username=username, password=password)
             words = f"{username} made their account, invited by {shown.invitation.created_by}"
-            record(Actor("person", username), "account.created", "user", user.pk, words, at=now)
+            record(By(Actor("person", username), now), "account.created", "user", user.pk, words)
             _give(user, shown, now)
     except IntegrityError as error:
         raise NameTaken(gettext("Somebody took this name just now: choose another one.")) from error
@@ -266,7 +258,7 @@ def choose_new_password(token: str, password: str, *, now: datetime) -> User:
         raise InvitationEnded(_or_ask(gettext("This link leads to an account, not to a new password.")))
     user = User.objects.select_for_update().get(username=invitation.user.username)
     _spend(token, user.username, now)
-    change_password(user, password, keep=None, actor=Actor("person", user.username), now=now)
+    change_password(user, password, keep=None, by=By(Actor("person", user.username), now))
     return user
 
 
@@ -280,16 +272,16 @@ def _spend(token: str, username: str, now: datetime) -> OpenInvitation:
 
 
 def _give(user: User, shown: OpenInvitation, now: datetime) -> None:
-    actor = Actor("person", user.username)
+    by = By(Actor("person", user.username), now)
     for role in shown.roles:
         raise_role(user, role.workspace, role.role)
         words = f"{user.username} joined as {role.role}, invited by {shown.invitation.created_by}"
-        record(actor, "person.joined", "user", user.pk, words, at=now, workspace=role.workspace)
+        record(by, "person.joined", "user", user.pk, words, workspace=role.workspace)
     if shown.invitation.is_operator and not user.is_superuser:
         user.is_superuser = user.is_staff = True
         user.save(update_fields=["is_superuser", "is_staff"])
         words = f"{user.username} is an operator of the hub now, invited by {shown.invitation.created_by}"
-        record(actor, "account.operator_made", "user", user.pk, words, at=now)
+        record(by, "account.operator_made", "user", user.pk, words)
 
 
 def _hash(token: str) -> str:

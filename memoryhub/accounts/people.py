@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -19,7 +18,7 @@ from memoryhub.agents.tokens import revoke_tokens_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lookup import NotFound
 from sessions_app.models import Membership, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 
 RANKS = {"": 0, Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership.Role.OPERATOR: 3}
 
@@ -73,7 +72,7 @@ def roles_of(users: Sequence[User], workspaces: Sequence[Workspace]) -> dict[tup
 
 
 @transaction.atomic
-def change_roles(changes: Sequence[RoleChange], *, actor: Actor, now: datetime) -> int:
+def change_roles(changes: Sequence[RoleChange], *, by: By) -> int:
     """Change roles, all or none; return how many were different. Raises RolesChanged, OwnAccount, BadRole."""
     wanted = [change for change in changes if change.role != change.was]
     keys = {change.user for change in wanted}
@@ -84,12 +83,12 @@ def change_roles(changes: Sequence[RoleChange], *, actor: Actor, now: datetime) 
             raise RolesChanged(
                 gettext("A person or a workspace is no longer there: nothing is saved. Open the page again.")
             )
-        _change_role(people[change.user], workspaces[change.workspace], change, actor=actor, now=now)
+        _change_role(people[change.user], workspaces[change.workspace], change, by=by)
     return len(wanted)
 
 
-def _change_role(user: User, workspace: Workspace, change: RoleChange, *, actor: Actor, now: datetime) -> None:
-    _refuse_oneself(user, actor)
+def _change_role(user: User, workspace: Workspace, change: RoleChange, *, by: By) -> None:
+    _refuse_oneself(user, by.actor)
     membership = Membership.objects.filter(user=user, workspace=workspace).first()
     if (membership.role if membership else "") != change.was:
         said = gettext(
@@ -104,12 +103,11 @@ def _change_role(user: User, workspace: Workspace, change: RoleChange, *, actor:
     elif membership:
         membership.delete()
     record(
-        actor,
+        by,
         "person.role_changed" if change.role else "person.removed",
         "user",
         user.pk,
         f"{user.username} is {change.role} here now" if change.role else f"{user.username} has no access any more",
-        at=now,
         workspace=workspace,
         detail={"role": change.role, "was": change.was},
     )
@@ -129,7 +127,7 @@ def raise_role(user: User, workspace: Workspace, role: str) -> None:
 
 
 @transaction.atomic
-def deactivate(user: User, *, actor: Actor, now: datetime, revokes_tokens: bool = False) -> bool:
+def deactivate(user: User, *, by: By, revokes_tokens: bool = False) -> bool:
     """Sign somebody out everywhere and let them in no more; their work stays. Raises LastOperator, OwnAccount.
 
     ``revokes_tokens``: the tokens that they made for agents end too, also where the account is off already.
@@ -138,46 +136,42 @@ def deactivate(user: User, *, actor: Actor, now: datetime, revokes_tokens: bool 
     def switch_off(person: User) -> None:
         person.is_active = False
         end_sessions(person)
-        open_links_to(person).update(revoked_at=now)
+        open_links_to(person).update(revoked_at=by.at)
 
     words = f"{user.username} was deactivated and signed out everywhere"
-    is_changed = _change(user, _is_active, switch_off, "account.deactivated", words, actor=actor, now=now)
-    revoked_count = revoke_tokens_of(user.username, actor=actor, now=now) if revokes_tokens else 0
+    is_changed = _change(user, _is_active, switch_off, "account.deactivated", words, by=by)
+    revoked_count = revoke_tokens_of(user.username, by=by) if revokes_tokens else 0
     return is_changed or revoked_count > 0
 
 
-def activate(user: User, *, actor: Actor, now: datetime) -> bool:
+def activate(user: User, *, by: By) -> bool:
     """Let somebody in again, with the roles and the password that they had."""
 
     def switch_on(person: User) -> None:
         person.is_active = True
 
     words = f"{user.username} was activated"
-    return _change(
-        user, lambda person: not person.is_active, switch_on, "account.activated", words, actor=actor, now=now
-    )
+    return _change(user, lambda person: not person.is_active, switch_on, "account.activated", words, by=by)
 
 
-def make_operator(user: User, *, actor: Actor, now: datetime) -> bool:
+def make_operator(user: User, *, by: By) -> bool:
     """Make somebody an operator of the hub, who may do everything. Raises OwnAccount."""
 
     def raise_up(person: User) -> None:
         person.is_superuser = person.is_staff = True
 
     words = f"{user.username} is an operator of the hub now"
-    return _change(
-        user, lambda person: not person.is_superuser, raise_up, "account.operator_made", words, actor=actor, now=now
-    )
+    return _change(user, lambda person: not person.is_superuser, raise_up, "account.operator_made", words, by=by)
 
 
-def remove_operator(user: User, *, actor: Actor, now: datetime) -> bool:
+def remove_operator(user: User, *, by: By) -> bool:
     """Leave an operator of the hub the roles in workspaces alone. Raises LastOperator, OwnAccount."""
 
     def lower(person: User) -> None:
         person.is_superuser = person.is_staff = False
 
     words = f"{user.username} is no operator of the hub any more"
-    return _change(user, _is_operator, lower, "account.operator_removed", words, actor=actor, now=now)
+    return _change(user, _is_operator, lower, "account.operator_removed", words, by=by)
 
 
 def is_last_operator(user: User) -> bool:
@@ -196,21 +190,14 @@ def _is_operator(person: User) -> bool:
 
 @transaction.atomic
 def _change(
-    user: User,
-    is_wanted: Callable[[User], bool],
-    change: Callable[[User], None],
-    action: str,
-    words: str,
-    *,
-    actor: Actor,
-    now: datetime,
+    user: User, is_wanted: Callable[[User], bool], change: Callable[[User], None], action: str, words: str, *, by: By
 ) -> bool:
     """Change an account unless it is so already; tell whether it was changed.
 
     The account and all who operate the hub are locked, in the order of their keys: of two operators who remove each
     other at once, one stays.
     """
-    _refuse_oneself(user, actor)
+    _refuse_oneself(user, by.actor)
     operators = Q(is_superuser=True, is_active=True)
     locked = {
         row.pk: row for row in User.objects.select_for_update().filter(Q(pk=user.pk) | operators).order_by("pk")
@@ -224,7 +211,7 @@ def _change(
         said = gettext("%(name)s is the last operator of the hub: make somebody else one first.")
         raise LastOperator(said % {"name": user.username})
     person.save(update_fields=["is_active", "is_superuser", "is_staff"])
-    record(actor, action, "user", person.pk, words, at=now)
+    record(by, action, "user", person.pk, words)
     return True
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from memoryhub.models import Preferences
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 
-def save_preferences(user: User, *, actor: Actor, now: datetime, **wanted: str) -> Preferences:
+def save_preferences(user: User, *, by: By, **wanted: str) -> Preferences:
     """Keep what a person wants of ``theme``, ``time_zone`` and ``language``; what isn't named stays as it is.
 
     The values are the form's, which knows what there is. Nothing is written where nothing changes.
@@ -24,5 +22,5 @@ def save_preferences(user: User, *, actor: Actor, now: datetime, **wanted: str) 
                 setattr(kept, name, wanted[name])
             kept.save(update_fields=changed)
             said = ", ".join(name.replace("_", " ") for name in sorted(changed))
-            record(actor, "preferences.changed", "user", user.pk, f"changed their preferences: {said}", at=now)
+            record(by, "preferences.changed", "user", user.pk, f"changed their preferences: {said}")
     return kept

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.models import SetupToken
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 
 
 class SetupLinkInvalid(MemoryHubError):
@@ -49,12 +49,11 @@ def create_first_operator(*, token: str, username: str, password: str, now: date
             )
         user = User.objects.create_superuser(username=username, password=password)
         record(
-            Actor("person", username),
+            By(Actor("person", username), now),
             "account.created",
             "user",
             user.pk,
             f"{username} became the first operator",
-            at=now,
         )
     return user
 

@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from memoryhub.accounts.user_agents import LONGEST, browser_words
 from memoryhub.lib import db_retry
 from memoryhub.models import Invitation, SignIn
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 NOTED_EVERY = timedelta(minutes=5)  # how exactly it is known when somebody was there last
 MOST_TRIES, TRIES_SECONDS = 10, 60
@@ -81,19 +81,19 @@ def sign_ins_of(user: User, *, this: str | None, now: datetime) -> list[ShownSig
 
 
 @transaction.atomic
-def end_sign_in(sign_in: SignIn, *, actor: Actor, now: datetime) -> None:
+def end_sign_in(sign_in: SignIn, *, by: By) -> None:
     """End one session at once; its browser is signed out with its next request."""
     _end([sign_in.session_key])
     words = f"{sign_in.user.username} was signed out in one browser"
-    record(actor, "account.signed_out", "user", sign_in.user_id, words, at=now)
+    record(by, "account.signed_out", "user", sign_in.user_id, words)
 
 
 @transaction.atomic
-def sign_out_elsewhere(user: User, *, keep: str | None, actor: Actor, now: datetime) -> int:
+def sign_out_elsewhere(user: User, *, keep: str | None, by: By) -> int:
     """End all sessions of a person but one; return how many there were."""
     count = end_sessions(user, keep=keep)
     words = f"{user.username} was signed out everywhere else"
-    record(actor, "account.signed_out", "user", user.pk, words, at=now, detail={"count": count})
+    record(by, "account.signed_out", "user", user.pk, words, detail={"count": count})
     return count
 
 
@@ -116,14 +116,14 @@ def _end(keys: Collection[str]) -> int:
 
 
 @transaction.atomic
-def change_password(user: User, password: str, *, keep: str | None, actor: Actor, now: datetime) -> None:
+def change_password(user: User, password: str, *, keep: str | None, by: By) -> None:
     """Give a person another password, end their sessions but ``keep`` and the links that would change it again."""
     user.set_password(password)
     user.save(update_fields=["password"])
     end_sessions(user, keep=keep)
-    open_links_to(user).update(revoked_at=now)
+    open_links_to(user).update(revoked_at=by.at)
     words = f"{user.username} changed their password, and was signed out everywhere else"
-    record(actor, "account.password_changed", "user", user.pk, words, at=now)
+    record(by, "account.password_changed", "user", user.pk, words)
 
 
 def open_links_to(user: User) -> QuerySet[Invitation]:

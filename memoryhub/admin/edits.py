@@ -9,7 +9,6 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -18,7 +17,7 @@ from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.row_changes import SENTENCES
-from memoryhub.access import person
+from memoryhub.access import by_person
 from memoryhub.admin.bulk_selection import Chosen, chosen_rows, confirm
 from memoryhub.admin.forms import EditForm
 from memoryhub.lib.errors import MemoryHubError
@@ -88,9 +87,7 @@ def _edit(
 ) -> None:
     """Start one workspace's edit and say what became of it; the other workspaces' go on where it fails."""
     try:
-        run = edit_rows(
-            workspace, table, change, units, values=values, reason=reason, actor=person(request), now=timezone.now()
-        )
+        run = edit_rows(workspace, table, change, units, values=values, reason=reason, by=by_person(request))
     except MemoryHubError as error:
         messages.error(request, f"{workspace.name}: {error.message}")
         return

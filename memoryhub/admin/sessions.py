@@ -15,13 +15,13 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.access import person
+from memoryhub.access import by_person, person
 from memoryhub.admin.bulk_selection import chosen_rows, confirm
 from memoryhub.admin.forms import ConfirmForm
 from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.admin.tables import TableAdmin
 from sessions_app.models import AppendReceipt, DailyTotal, DeletedSession, Entry, Run, Session, Summary
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 from sessions_app.services.folding import archive_and_clear
 from sessions_app.services.runs import request_run
 from sessions_app.services.transfer import export_sessions
@@ -33,20 +33,20 @@ MAX_SESSIONS = 500  # each run is a transaction of its own
 IN_MEMORY = 10 * 2**20
 
 
-def _compress(session: Session, actor: Actor) -> Run:
-    return request_run(session, Run.Kind.COMPRESSION, options={}, actor=actor, now=timezone.now())[0]
+def _compress(session: Session, by: By) -> Run:
+    return request_run(session, Run.Kind.COMPRESSION, options={}, by=by)[0]
 
 
-def _archive(session: Session, actor: Actor) -> Run:
-    return archive_and_clear(session, actor=actor, now=timezone.now())
+def _archive(session: Session, by: By) -> Run:
+    return archive_and_clear(session, by=by)
 
 
-def _consolidate(session: Session, actor: Actor) -> Run:
-    return request_run(session, Run.Kind.CONSOLIDATION, options={}, actor=actor, now=timezone.now())[0]
+def _consolidate(session: Session, by: By) -> Run:
+    return request_run(session, Run.Kind.CONSOLIDATION, options={}, by=by)[0]
 
 
 def _run_action(
-    name: str, title: StrOrPromise, request_one: Callable[[Session, Actor], Run], help_text: StrOrPromise
+    name: str, title: StrOrPromise, request_one: Callable[[Session, By], Run], help_text: StrOrPromise
 ) -> Any:
     """Return an admin action that asks for a run of each chosen session."""
 
@@ -57,7 +57,7 @@ def _run_action(
             return answer
         for workspace, pks in chosen.by_workspace.items():
             sessions = Session.objects.filter(pk__in=pks).select_related("workspace").order_by("pk")
-            runs = [request_one(session, person(request)) for session in sessions]
+            runs = [request_one(session, by_person(request)) for session in sessions]
             url = reverse("runs", args=[workspace.slug])
             if len(runs) == 1:
                 url = reverse("run", args=[workspace.slug, runs[0].pk])
@@ -83,9 +83,7 @@ def export_as_zip(_options: Any, request: HttpRequest, queryset: QuerySet[Any]) 
     now = timezone.now()
     for workspace, some in chosen.by_workspace.items():
         text = f"{len(some):,} session{'' if len(some) == 1 else 's'} exported"
-        record(
-            person(request), "sessions.exported", "workspace", workspace.pk, text, at=now, workspace=workspace,
-        )  # fmt: skip
+        record(By(person(request), now), "sessions.exported", "workspace", workspace.pk, text, workspace=workspace)
     return FileResponse(out, as_attachment=True, filename=f"sessions-{now:%Y-%m-%d}.zip")
 
 

@@ -25,7 +25,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import person
+from memoryhub.access import by_person, person
 from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tables import Format, Table, check_size
@@ -33,6 +33,7 @@ from memoryhub.lib.tables.files import FORMATS
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
 from memoryhub.spreadsheets.importing import import_rows
 from memoryhub.spreadsheets.rows import TAKING
+from sessions_app.services.audit import By
 
 SHOWN_ROWS = 200
 KEPT_SECONDS = 24 * 3600
@@ -135,7 +136,7 @@ class TableAdmin(ReadOnlyAdmin):
             return self._page(request, "export", {"title": gettext("Export"), "form": form})
         kind = form.cleaned_data["format"]
         now = timezone.now()
-        content = kind.write(export_table(self.table, rows, actor=person(request), now=now))
+        content = kind.write(export_table(self.table, rows, by=By(person(request), now)))
         name = f"{self.model.__name__}-{now:%Y-%m-%d}.{kind.name}"
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return HttpResponse(content, content_type=kind.content_type, headers=headers)
@@ -188,8 +189,7 @@ class TableAdmin(ReadOnlyAdmin):
                 table,
                 source=source[:NAME_CHARS],
                 zone=ZoneInfo(settings.TIME_ZONE),
-                actor=person(request),
-                now=timezone.now(),
+                by=by_person(request),
                 dry_run=dry_run,
             )
         except MemoryHubError as error:

@@ -21,7 +21,7 @@ from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.models import ApiToken, IdempotentCall
 from sessions_app.models import AuditRecord, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 
 SCOPES = {  # what each lets an agent do; none lets it approve, pin, delete, make tokens or change settings
     "read": _("see, search and recall what the workspace holds"),
@@ -84,14 +84,13 @@ def issue_token(
     name: str,
     scopes: Collection[str],
     *,
-    actor: Actor,
-    now: datetime,
+    by: By,
     expires_at: datetime | None = None,
     per_minute: int = PER_MINUTE,
 ) -> tuple[ApiToken, str]:
     """Make a token; return its row and its text, which is kept nowhere. Raises BadToken."""
     name = " ".join(name.split())
-    _check(name, scopes, expires_at, per_minute, now)
+    _check(name, scopes, expires_at, per_minute, by.at)
     prefix = f"mh_{secrets.token_hex(5)}"
     text = f"{prefix}_{secrets.token_urlsafe(32)}"
     try:
@@ -103,12 +102,12 @@ def issue_token(
                 token_hash=_hash(text),
                 scopes=[scope for scope in SCOPES if scope in scopes],
                 per_minute=per_minute,
-                created_by=actor.name[:200],
-                created_at=now,
+                created_by=by.actor.name[:200],
+                created_at=by.at,
                 expires_at=expires_at,
             )
             words = f"Token {prefix} made for {', '.join(token.scopes)}"
-            record(actor, "token.made", "token", token.pk, words, at=now, workspace=workspace)
+            record(by, "token.made", "token", token.pk, words, workspace=workspace)
     except IntegrityError as error:
         words = gettext("A token named %(name)s is in use here: revoke it first, or take another name.")
         raise BadToken(words % {"name": name}) from error
@@ -128,19 +127,19 @@ def _check(name: str, scopes: Collection[str], expires_at: datetime | None, per_
 
 
 @transaction.atomic
-def revoke_token(token: ApiToken, *, actor: Actor, now: datetime) -> bool:
+def revoke_token(token: ApiToken, *, by: By) -> bool:
     """End a token at once; tell whether it was still good."""
-    if not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+    if not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=by.at):
         return False
     words = f"Token {token.prefix} revoked"
-    record(actor, "token.revoked", "token", token.pk, words, at=now, workspace=token.workspace)
+    record(by, "token.revoked", "token", token.pk, words, workspace=token.workspace)
     return True
 
 
 @transaction.atomic
-def revoke_tokens_of(maker: str, *, actor: Actor, now: datetime) -> int:
+def revoke_tokens_of(maker: str, *, by: By) -> int:
     """End all tokens that a person of this name made and that are good, in every workspace; return how many."""
-    return sum(revoke_token(token, actor=actor, now=now) for token in tokens_of(maker, now))
+    return sum(revoke_token(token, by=by) for token in tokens_of(maker, by.at))
 
 
 def living_tokens(now: datetime) -> Q:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from memoryhub.access import OPERATOR, get_workspace, has_role, person
+from memoryhub.access import OPERATOR, by_person, get_workspace, has_role, person
 from memoryhub.agents.forms import TokenForm
 from memoryhub.agents.hub_url import hub_address
 from memoryhub.agents.tokens import SCOPES, BadToken, issue_token, living_tokens, makers_off, revoke_token
@@ -27,6 +27,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, number_of
 from memoryhub.models import AccessRecord, ApiToken
 from sessions_app.models import AuditRecord, Workspace
+from sessions_app.services.audit import By
 
 SOON = timedelta(days=14)  # before its end a token is marked
 DAY = timedelta(days=1)
@@ -109,7 +110,7 @@ def new_token(request: HttpRequest, slug: str) -> HttpResponse:
     if form.is_bound and form.is_valid():
         now = timezone.now()
         try:
-            token, text = issue_token(workspace, actor=person(request), now=now, **form.wishes(now))
+            token, text = issue_token(workspace, by=By(person(request), now), **form.wishes(now))
         except BadToken as error:
             form.add_error(None, error.message)
         else:
@@ -124,7 +125,7 @@ def revoke(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug, role=OPERATOR)
     token: ApiToken = get_object_or_404(ApiToken.objects.select_related("workspace"), workspace=workspace, pk=pk)
     if request.method == "POST":
-        was_good = revoke_token(token, actor=person(request), now=timezone.now())
+        was_good = revoke_token(token, by=by_person(request))
         words = gettext("The token of %(name)s is revoked.") if was_good else gettext("It was revoked already.")
         messages.success(request, words % {"name": token.name})
         return redirect("agents", slug)

@@ -7,7 +7,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date
 from typing import Any
 
 from django.db.models import QuerySet
@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from memoryhub.lib.date_ranges import end_of, start_of
 from memoryhub.lib.tables.formulas import guard
 from sessions_app.models import AuditRecord, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 COLUMNS = (
     "id",
@@ -71,11 +71,11 @@ def fitting(records: QuerySet[AuditRecord], wanted: Wanted) -> QuerySet[AuditRec
     return records.filter(**{lookup: value for lookup, value in lookups.items() if value})
 
 
-def record_export(count: int, workspace: Workspace | None, *, actor: Actor, now: datetime) -> None:
+def record_export(count: int, workspace: Workspace | None, *, by: By) -> None:
     """Say in the log itself that so many of its records were taken out."""
     text = f"{count:,} record{'' if count == 1 else 's'} of the audit log exported"
     kind, pk = ("workspace", workspace.pk) if workspace else ("hub", "")
-    record(actor, "audit.exported", kind, pk, text, at=now, workspace=workspace)
+    record(by, "audit.exported", kind, pk, text, workspace=workspace)
 
 
 def lines_of(records: QuerySet[AuditRecord], form: str) -> Iterator[str]:

@@ -26,7 +26,7 @@ from memoryhub.backups.create import STAMP, Made, make_backup, only_backup, open
 from memoryhub.backups.errors import BackupCancelled, BackupFailed, BackupIsOver, BackupUnderWay
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 
 logger = logging.getLogger(__name__)
 NAME = re.compile(r"memoryhub-(\d{8}T\d{6}Z)(?:-(\d+))?\.(?:tar\.gz|sealed)")
@@ -140,33 +140,33 @@ def _make_kept(actor: Actor, clock: Callable[[], datetime]) -> Made | None:
         change_state(wanted_at="", step="", failed_at=_text(clock()), failure=error.message)
         raise
     change_state(wanted_at="", step="", failed_at="", failure="")
-    record_backup(made, actor=actor, now=clock())
+    record_backup(made, by=By(actor, clock()))
     for old in list_backups()[settings.MEMORYHUB_BACKUP_KEEP :] if settings.MEMORYHUB_BACKUP_KEEP > 0 else []:
-        remove_backup(old.name, actor=SCHEDULE, now=clock())
+        remove_backup(old.name, by=By(SCHEDULE, clock()))
     return made
 
 
-def record_backup(made: Made, *, actor: Actor, now: datetime) -> None:
+def record_backup(made: Made, *, by: By) -> None:
     """Write the audit record of a backup that was made; one in the hub's own folder is known as checked there."""
     if made.file.parent.resolve() == backup_folder().resolve():
-        change_state(checked=read_state().checked | {made.file.name: [_text(now), ""]})
+        change_state(checked=read_state().checked | {made.file.name: [_text(by.at), ""]})
     words = f"made a backup of {made.manifest.rows:,} rows{', encrypted' if made.is_sealed else ''}"
-    _note(actor, "made", made.file.name, words, now, detail={"digest": made.manifest.digest, "bytes": made.size})
+    _note(by, "made", made.file.name, words, detail={"digest": made.manifest.digest, "bytes": made.size})
 
 
-def record_download(name: str, *, actor: Actor, now: datetime) -> None:
+def record_download(name: str, *, by: By) -> None:
     """Write the audit record of a backup that was taken out of the hub."""
-    _note(actor, "downloaded", name, "downloaded a backup of the whole hub", now)
+    _note(by, "downloaded", name, "downloaded a backup of the whole hub")
 
 
-def remove_backup(name: str, *, actor: Actor, now: datetime) -> bool:
+def remove_backup(name: str, *, by: By) -> bool:
     """Delete a backup of the folder; tell whether it was there."""
     file = find_backup(name)
     if file is None:
         return False
     file.unlink(missing_ok=True)
     change_state(checked={key: value for key, value in read_state().checked.items() if key != name})
-    _note(actor, "deleted", name, "deleted a backup", now)
+    _note(by, "deleted", name, "deleted a backup")
     return True
 
 
@@ -194,8 +194,8 @@ def _fault_of(file: Path) -> str:
         return error.message
 
 
-def _note(actor: Actor, verb: str, name: str, words: str, now: datetime, **values: Any) -> None:
-    db_retry.write(lambda: record(actor, f"backup.{verb}", "backup", name[:64], words, at=now, **values))
+def _note(by: By, verb: str, name: str, words: str, **values: Any) -> None:
+    db_retry.write(lambda: record(by, f"backup.{verb}", "backup", name[:64], words, **values))
 
 
 def keep_backups(stopping: Event) -> None:
@@ -263,18 +263,18 @@ def is_cancelled(wish: str) -> bool:
     return bool(wish) and read_state().cancelled_wish == wish
 
 
-def cancel_backup(*, actor: Actor, now: datetime) -> None:
+def cancel_backup(*, by: By) -> None:
     """Let the backup that waits not begin, or the one under way end after the step at hand. Raises BackupIsOver."""
-    step, state = step_under_way(now), read_state()
+    step, state = step_under_way(by.at), read_state()
     if step not in CANCELLABLE:
         raise BackupIsOver(gettext("It is being checked, or over already: there is nothing to cancel."))
     if step == "waiting":
         change_state(wanted_at="", cancelled_wish=state.wanted_at)
     elif not state.cancel_asked_at:
-        change_state(cancel_asked_at=_text(now))
+        change_state(cancel_asked_at=_text(by.at))
     else:
         return
-    _note(actor, "cancelled", "", "asked to cancel a backup, or the check of one", now)
+    _note(by, "cancelled", "", "asked to cancel a backup, or the check of one")
 
 
 def step_under_way(now: datetime) -> str:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseStopPolling
 
-from memoryhub.access import person, require_hub_operator
+from memoryhub.access import by_person, person, require_hub_operator
 from memoryhub.backups import folder
 from memoryhub.backups.in_use_lock import database_words
 from memoryhub.backups.tasks import back_up, check_backup
@@ -72,7 +72,7 @@ def make(request: HttpRequest) -> HttpResponse:
 def cancel(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
     try:
-        folder.cancel_backup(actor=person(request), now=timezone.now())
+        folder.cancel_backup(by=by_person(request))
     except MemoryHubError as error:
         messages.info(request, error.message)
     return redirect("backups")
@@ -88,7 +88,7 @@ def check(request: HttpRequest, name: str) -> HttpResponse:
 def download(request: HttpRequest, name: str) -> FileResponse:
     """Hand out a backup, which holds everything: that it was taken is written down first."""
     file = _found(request, name)
-    folder.record_download(file.name, actor=person(request), now=timezone.now())
+    folder.record_download(file.name, by=by_person(request))
     headers = {"Content-Security-Policy": "sandbox"}
     return FileResponse(
         file.open("rb"), as_attachment=True, filename=name, content_type="application/octet-stream", headers=headers
@@ -98,7 +98,7 @@ def download(request: HttpRequest, name: str) -> FileResponse:
 def delete(request: HttpRequest, name: str) -> HttpResponse:
     file = _found(request, name)
     kept = [one for one in folder.list_backups() if one.name == file.name]
-    if request.method == "POST" and folder.remove_backup(file.name, actor=person(request), now=timezone.now()):
+    if request.method == "POST" and folder.remove_backup(file.name, by=by_person(request)):
         messages.success(request, gettext("%(name)s is deleted.") % {"name": file.name})
         return redirect("backups")
     return render_page(request, "backups/delete.html", {"kept": kept[0]})

@@ -11,7 +11,7 @@ from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.proposals import propose_text
 from memoryhub.demo import proposed_memory, write_demo
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 AGENT = Actor("agent", "Atlas")
 
@@ -37,7 +37,7 @@ def let_the_demo_propose(workspace: Workspace, *, now: datetime) -> None:
     if document is None or HeldChange.objects.filter(document=document).exists():
         return
     propose_text(
-        document, proposed_memory(_last_day()), base_number=None, actor=AGENT, reason="Tidied up after 1.9", now=now
+        document, proposed_memory(_last_day()), base_number=None, by=By(AGENT, now), reason="Tidied up after 1.9"
     )
 
 

@@ -35,7 +35,7 @@ from memoryhub.graph.row_vectors import sweep_vectors
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.text.facts import fact_lines
 from sessions_app.models import DeletedSession, Entry, Run, Session, Workspace
-from sessions_app.services.audit import Actor, open_guard, record
+from sessions_app.services.audit import By, open_guard, record
 from sessions_app.services.lifecycle import delete_session, forgotten_key
 
 SHOWN_EXAMPLES = 3
@@ -102,9 +102,7 @@ def plan_forget(workspace: Workspace, wish: Wish) -> Preview:
 
 
 @transaction.atomic
-def apply_forget(
-    workspace: Workspace, wish: Wish, *, expected: int, reason: str, actor: Actor, now: datetime
-) -> Forgotten:
+def apply_forget(workspace: Workspace, wish: Wish, *, expected: int, reason: str, by: By) -> Forgotten:
     """Forget, in one transaction; return the tombstone, which is the receipt. It can't be undone.
 
     ``expected``: how many rows the preview counted. Raises NothingToForget, ForgetChanged.
@@ -118,13 +116,13 @@ def apply_forget(
         if preview.total != expected:
             raise ForgetChanged(_changed(preview.total, expected))
         digests = _digests(workspace, wish)  # now: what a session taught is known only while it is there
-        _stop_runs(workspace, now)
+        _stop_runs(workspace, by.at)
         for affected in list(walk(workspace, rules)):
-            _apply(affected, workspace, actor, now)
+            _apply(affected, workspace, by)
         if wish.session:
-            _drop_session(wish.session, actor, now)
+            _drop_session(wish.session, by)
             for affected in list(walk(workspace, rules)):  # what telling of the deletion wrote
-                _apply(affected, workspace, actor, now)
+                _apply(affected, workspace, by)
         _settle_documents(workspace)
         sweep_vectors(workspace.pk)
         receipt = Forgotten.objects.create(
@@ -133,12 +131,12 @@ def apply_forget(
             digests=digests,
             counts=dict(sorted(preview.counts.items())),
             reason=rules.redaction.text(reason)[:500],
-            forgotten_by=actor.name[:200],
-            forgotten_at=now,
+            forgotten_by=by.actor.name[:200],
+            forgotten_at=by.at,
         )
         text = f"A {receipt.kind} was forgotten in {preview.total:,} rows"
         detail = {"kind": wish.kind, "rows": receipt.counts}
-        record(actor, "memory.forgotten", "forgotten", receipt.pk, text, at=now, workspace=workspace, detail=detail)
+        record(by, "memory.forgotten", "forgotten", receipt.pk, text, workspace=workspace, detail=detail)
     return receipt
 
 
@@ -152,11 +150,11 @@ def _changed(now: int, before: int) -> str:
 
 
 @transaction.atomic
-def lift(receipt: Forgotten, *, actor: Actor, now: datetime) -> None:
+def lift(receipt: Forgotten, *, by: By) -> None:
     """Let imports bring back what the agent's files still hold of it."""
-    Forgotten.objects.filter(pk=receipt.pk, lifted_at=None).update(lifted_at=now)
+    Forgotten.objects.filter(pk=receipt.pk, lifted_at=None).update(lifted_at=by.at)
     text = f"What was forgotten in {receipt.pk} may be imported again"
-    record(actor, "forgotten.lifted", "forgotten", receipt.pk, text, at=now, workspace=receipt.workspace)
+    record(by, "forgotten.lifted", "forgotten", receipt.pk, text, workspace=receipt.workspace)
 
 
 def _rules(wish: Wish) -> Rules:
@@ -196,8 +194,8 @@ def _learnt_from(session: Session) -> list[str]:
     )
 
 
-def _drop_session(session: Session, actor: Actor, now: datetime) -> None:
-    tombstone = delete_session(session, confirmation=session.key, reason="", actor=actor, now=now)
+def _drop_session(session: Session, by: By) -> None:
+    tombstone = delete_session(session, confirmation=session.key, reason="", by=by)
     _hide_key(tombstone)
 
 
@@ -224,7 +222,7 @@ def _stop_runs(workspace: Workspace, now: datetime) -> None:
             run.save()
 
 
-def _apply(affected: Affected, workspace: Workspace, actor: Actor, now: datetime) -> None:
+def _apply(affected: Affected, workspace: Workspace, by: By) -> None:
     row, values = affected.row, affected.values
     rows = type(row)._base_manager.filter(pk=row.pk)
     if values is None:
@@ -236,7 +234,7 @@ def _apply(affected: Affected, workspace: Workspace, actor: Actor, now: datetime
     if isinstance(row, DeletedSession) and "key" in values:
         DeletedSession.objects.filter(workspace=workspace, key=values["key"]).exclude(pk=row.pk).delete()
     if isinstance(row, Session) and "key" in values:
-        _leave_tombstone(row, workspace, actor, now)
+        _leave_tombstone(row, workspace, by)
     rows.update(**values)
 
 
@@ -249,7 +247,7 @@ def _forget_edits(row: Model, workspace: Workspace) -> None:
     edited.delete()
 
 
-def _leave_tombstone(session: Session, workspace: Workspace, actor: Actor, now: datetime) -> None:
+def _leave_tombstone(session: Session, workspace: Workspace, by: By) -> None:
     """A session whose key goes is imported no more under that key."""
     facts = {
         "is_forgotten": True,
@@ -257,8 +255,8 @@ def _leave_tombstone(session: Session, workspace: Workspace, actor: Actor, now: 
         "summary_count": 0,
         "total_tokens": session.total_tokens,
         "content_hash": "",
-        "deleted_by": actor.name[:200],
-        "deleted_at": now,
+        "deleted_by": by.actor.name[:200],
+        "deleted_at": by.at,
     }
     key = forgotten_key(workspace, session.key)
     DeletedSession.objects.update_or_create(workspace=workspace, key=key, defaults=facts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from django.apps import apps
@@ -33,26 +32,22 @@ from memoryhub.lib.layouts.records import (
 from memoryhub.lib.search.index_maintenance import pack
 from memoryhub.lib.search.operations import indexes
 from sessions_app.models import DeletedSession, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import forgotten_key
 
 logger = logging.getLogger(__name__)
 TABLES = ("sessions_app", "knowledge_app")
 
 
-def forget(
-    workspace: Workspace, wish: Wish, *, expected: int, reason: str, actor: Actor, now: datetime
-) -> tuple[Forgotten, bool]:
+def forget(workspace: Workspace, wish: Wish, *, expected: int, reason: str, by: By) -> tuple[Forgotten, bool]:
     """Forget in every table, then make the database's own file forget; return the receipt and whether that was done.
 
     Archives of the workspace that wait to be downloaded go too.
 
     Raises NothingToForget, ForgetChanged.
     """
-    receipt = db_retry.write(
-        lambda: apply_forget(workspace, wish, expected=expected, reason=reason, actor=actor, now=now)
-    )
-    discard_downloads(workspace, now)
+    receipt = db_retry.write(lambda: apply_forget(workspace, wish, expected=expected, reason=reason, by=by))
+    discard_downloads(workspace, by.at)
     return receipt, vacuum()
 
 

@@ -7,12 +7,11 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Forgotten
-from memoryhub.access import OPERATOR, get_workspace, is_hub_operator, person
+from memoryhub.access import OPERATOR, by_person, get_workspace, is_hub_operator
 from memoryhub.forgetting import forget as flow
 from memoryhub.forgetting.erasure import Wish, lift, plan_forget, receipts
 from memoryhub.forgetting.forms import ForgetForm
@@ -54,12 +53,7 @@ def _wish(workspace: Workspace, values: dict[str, Any], *, everywhere: bool) -> 
 
 def _forget(request: HttpRequest, workspace: Workspace, wish: Wish, values: dict[str, Any]) -> HttpResponse:
     receipt, is_clean = flow.forget(
-        workspace,
-        wish,
-        expected=values["expected"],
-        reason=values["reason"],
-        actor=person(request),
-        now=timezone.now(),
+        workspace, wish, expected=values["expected"], reason=values["reason"], by=by_person(request)
     )
     total = sum(receipt.counts.values())
     words = ngettext("Forgotten in %(count)s row.", "Forgotten in %(count)s rows.", total)
@@ -77,6 +71,6 @@ def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Let imports bring it back."""
     workspace = get_workspace(request, slug, role=OPERATOR)
     receipt = get_object_or_404(Forgotten.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    lift(receipt, actor=person(request), now=timezone.now())
+    lift(receipt, by=by_person(request))
     messages.success(request, gettext("The next import may bring it back."))
     return redirect("forget", slug)

@@ -46,7 +46,7 @@ from memoryhub.lib.llm import ModelNotSet, ModelRefused
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.model_choice import cost_of, embedding_settings_for, workspaces_with_embeddings
 from sessions_app.services.runs import finish_run, postpone_run, renew_lease, retry_run
 from sessions_app.services.token_budget import BudgetSpent, budget_left, midnight_after, within_budget
@@ -92,9 +92,7 @@ def outlook(workspace: Workspace) -> Outlook:
     )
 
 
-def request_embedding(
-    workspace: Workspace, *, rebuild: bool = False, once: bool = False, actor: Actor, now: datetime
-) -> Run:
+def request_embedding(workspace: Workspace, *, rebuild: bool = False, once: bool = False, by: By) -> Run:
     """Ask for the embeddings that are missing, or for all of them anew; a parked run is taken up again.
 
     ``once``: asked for at a prompt, which sees the error itself. Raises ModelNotSet, ModelRefused.
@@ -114,8 +112,8 @@ def request_embedding(
     wishes |= {"once": True} if once else {}
     last = latest_run(workspace, Run.Kind.EMBEDDING)
     if last and last.status == Run.Status.PARKED:
-        return retry_run(last, actor=actor, now=now, **wishes)
-    run, _ = request_workspace_run(workspace, Run.Kind.EMBEDDING, options=wishes, actor=actor, now=now)
+        return retry_run(last, by=by, **wishes)
+    run, _ = request_workspace_run(workspace, Run.Kind.EMBEDDING, options=wishes, by=by)
     return run
 
 
@@ -155,8 +153,8 @@ def _request_if_changed(workspace: Workspace, state: Seen, now: datetime) -> Run
     if budget_left(workspace, now) == 0:
         return None
     if last and last.status == Run.Status.PARKED:
-        return retry_run(last, actor=UPKEEP, now=now, seen=seen)
-    return request_workspace_run(workspace, Run.Kind.EMBEDDING, options={"seen": seen}, actor=UPKEEP, now=now)[0]
+        return retry_run(last, by=By(UPKEEP, now), seen=seen)
+    return request_workspace_run(workspace, Run.Kind.EMBEDDING, options={"seen": seen}, by=By(UPKEEP, now))[0]
 
 
 def _has_news(last: Run, seen: Seen) -> bool:
@@ -314,12 +312,7 @@ class _Work:
         self._finish(now, self._proposal() | {"goes_on": True})
         options = {name: value for name, value in self.run.options.items() if name in CARRIED}
         request_workspace_run(
-            self.workspace,
-            Run.Kind.EMBEDDING,
-            options=options,
-            actor=UPKEEP,
-            now=now,
-            not_before=midnight_after(now),
+            self.workspace, Run.Kind.EMBEDDING, options=options, by=By(UPKEEP, now), not_before=midnight_after(now)
         )
 
     def _ask(self, texts: Sequence[str]) -> Embedded:
@@ -366,7 +359,7 @@ class _Work:
             )
             words = f"The graph has {self.embedded:,} new embeddings by {self.settings.model}"
             words += f", and {self.rows:,} rows have theirs" if self.rows else ""
-            record(WORKER, "graph.built", "run", self.run.pk, words, at=now, workspace=self.workspace)
+            record(By(WORKER, now), "graph.built", "run", self.run.pk, words, workspace=self.workspace)
         self._finish(now, proposal)
 
     def _proposal(self) -> dict[str, object]:

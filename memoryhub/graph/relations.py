@@ -5,8 +5,6 @@ A decision is about two terms, so it counts both ways. No run and no import chan
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.db import transaction
 from django.db.models import Max, Q
 from django.utils.translation import gettext
@@ -16,7 +14,7 @@ from memoryhub.graph.neighbours import neighbours_of
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 ACTIONS = {  # what each does to a relation, and what the activity says of it
     "pin": ({"pinned": True, "is_removed": False}, "relation.pinned", "pinned"),
@@ -46,17 +44,17 @@ def find_term(workspace: Workspace, text: str) -> Term:
     return terms.get(text) or terms[text.lower()]
 
 
-def decide(one: Term, other: Term, action: str, *, actor: Actor, now: datetime) -> None:
+def decide(one: Term, other: Term, action: str, *, by: By) -> None:
     """Pin or unpin the relation of two terms, remove it or bring it back: both ways.
 
     Pinning relates two that weren't. What was pinned and removed is pinned again when it is brought back. Raises
     RelationNotFitting for one and the same term, and for a relation that isn't there.
     """
-    db_retry.write(lambda: _decide(one, other, action, actor, now))
+    db_retry.write(lambda: _decide(one, other, action, by))
 
 
 @transaction.atomic
-def _decide(one: Term, other: Term, action: str, actor: Actor, now: datetime) -> None:
+def _decide(one: Term, other: Term, action: str, by: By) -> None:
     values, event, words = ACTIONS[action]
     if one.workspace_id != other.workspace_id or one.pk == other.pk:
         raise RelationNotFitting(gettext("A term is related to other terms only."))
@@ -68,12 +66,11 @@ def _decide(one: Term, other: Term, action: str, actor: Actor, now: datetime) ->
         told = gettext("%(one)s and %(other)s are not related: pin them to relate them.")
         raise RelationNotFitting(told % {"one": repr(one.text), "other": repr(other.text)})
     record(
-        actor,
+        by,
         event,
         "term",
         one.pk,
         f"The relation of terms {one.pk} and {other.pk} was {words}",
-        at=now,
         workspace=one.workspace,
         detail={"terms": [one.pk, other.pk]},
     )

@@ -23,7 +23,7 @@ from knowledge_app.services.rows.edits import NothingChosen, edit_rows, undo_edi
 from memoryhub.hygiene.rows import CACHED, ENTRIES, FACTS, KEY_VALUES, KNOWLEDGE, OBSERVATIONS
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 Kind, Status = Concern.Kind, Concern.Status
 Place = tuple[str, int]
@@ -48,19 +48,19 @@ class TooMany(MemoryHubError):
     code = "too_many"
 
 
-def dismiss(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: datetime) -> Run:
+def dismiss(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     """Say that open concerns are none: scans don't raise them again. Raises NothingChosen, TooMany."""
     concerns = _chosen(workspace, pks, limit=MAX_MARKED)
-    return _mark(workspace, concerns, Status.DISMISSED, {"words": f"{_count(concerns)} dismissed"}, actor, now)
+    return _mark(workspace, concerns, Status.DISMISSED, {"words": f"{_count(concerns)} dismissed"}, by)
 
 
-def reopen(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: datetime) -> Run:
+def reopen(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     """Open dismissed concerns again. Raises NothingChosen, TooMany."""
     concerns = _chosen(workspace, pks, status=Status.DISMISSED, limit=MAX_MARKED)
-    return _mark(workspace, concerns, Status.OPEN, {"words": f"{_count(concerns)} opened again"}, actor, now)
+    return _mark(workspace, concerns, Status.OPEN, {"words": f"{_count(concerns)} opened again"}, by)
 
 
-def withdraw(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: datetime) -> Run:
+def withdraw(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     """Take the rows that concerns are about out of the memory, and settle every concern about them.
 
     Raises NothingChosen, TooMany, and NotWithdrawable where all of them are messages.
@@ -72,11 +72,11 @@ def withdraw(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: d
         raise NotWithdrawable(
             gettext("Messages stay as they were said: dismiss the concern, or forget what it is about.")
         )
-    along = _take_out(workspace, places, actor, now)
-    return _settle(workspace, _about(workspace, places), along | {"words": f"{_rows(places)} withdrawn"}, actor, now)
+    along = _take_out(workspace, places, by)
+    return _settle(workspace, _about(workspace, places), along | {"words": f"{_rows(places)} withdrawn"}, by)
 
 
-def keep(workspace: Workspace, pks: Collection[int], *, other: bool, actor: Actor, now: datetime) -> Run:
+def keep(workspace: Workspace, pks: Collection[int], *, other: bool, by: By) -> Run:
     """Of each pair keep the first row, or the other; the one that goes is merged into it where their table knows how.
 
     Raises NothingChosen, TooMany.
@@ -95,38 +95,32 @@ def keep(workspace: Workspace, pks: Collection[int], *, other: bool, actor: Acto
     if not concerns:
         raise NothingChosen(gettext("Choose at least one pair."))
     rest = gone - {(stays[0], pk) for stays, pks_ in merged.items() for pk in pks_}
-    along = _take_out(workspace, rest, actor, now)
+    along = _take_out(workspace, rest, by)
     for table in MERGED:
         groups = [[pk, *others] for (of, pk), others in merged.items() if of == table]
         if groups:
-            along["runs"].append(edit_rows(workspace, table, "merge", groups, actor=actor, now=now).pk)
-    return _settle(workspace, _about(workspace, gone), along | {"words": f"{_rows(gone)} withdrawn"}, actor, now)
+            along["runs"].append(edit_rows(workspace, table, "merge", groups, by=by).pk)
+    return _settle(workspace, _about(workspace, gone), along | {"words": f"{_rows(gone)} withdrawn"}, by)
 
 
-def verify(workspace: Workspace, pks: Collection[int], *, actor: Actor, now: datetime) -> Run:
+def verify(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     """Say that what stale concerns are about still holds. Raises NothingChosen, TooMany."""
-    return _refresh(workspace, pks, "verify", {}, "marked as verified", actor, now)
+    return _refresh(workspace, pks, "verify", {}, "marked as verified", by)
 
 
-def review(workspace: Workspace, pks: Collection[int], *, by: date | None, actor: Actor, now: datetime) -> Run:
+def review(workspace: Workspace, pks: Collection[int], *, day: date | None, by: By) -> Run:
     """Set another date for the review of what stale concerns are about.
 
     Raises NothingChosen, TooMany, and WrongDay for a day that isn't to come.
     """
-    if by is None or by <= timezone.localdate(now):
+    if day is None or day <= timezone.localdate(by.at):
         raise WrongDay(gettext("Give the date as a day to come."))
-    words = f"to be reviewed by {by.day} {by:%b} {by.year}"
-    return _refresh(workspace, pks, "review", {"review_by": by.isoformat()}, words, actor, now)
+    words = f"to be reviewed by {day.day} {day:%b} {day.year}"
+    return _refresh(workspace, pks, "review", {"review_by": day.isoformat()}, words, by)
 
 
 def _refresh(
-    workspace: Workspace,
-    pks: Collection[int],
-    action: str,
-    values: dict[str, str],
-    words: str,
-    actor: Actor,
-    now: datetime,
+    workspace: Workspace, pks: Collection[int], action: str, values: dict[str, str], words: str, by: By
 ) -> Run:
     stale = [concern for concern in _chosen(workspace, pks) if concern.kind == Kind.STALE]
     places = {(concern.table, concern.object_id) for concern in stale}
@@ -135,15 +129,13 @@ def _refresh(
     along: dict[str, Any] = {"runs": [], "facts": [], "dates": []}
     for table, rows in _by_table(places).items():
         if table == FACTS:
-            along["dates"] = _refresh_facts(workspace, rows, values.get("review_by"), actor, now)
+            along["dates"] = _refresh_facts(workspace, rows, values.get("review_by"), by)
         else:
-            along["runs"].append(edit_rows(workspace, table, action, rows, values=values, actor=actor, now=now).pk)
-    return _settle(workspace, stale, along | {"words": f"{_rows(places)} {words}"}, actor, now)
+            along["runs"].append(edit_rows(workspace, table, action, rows, values=values, by=by).pk)
+    return _settle(workspace, stale, along | {"words": f"{_rows(places)} {words}"}, by)
 
 
-def _refresh_facts(
-    workspace: Workspace, pks: Sequence[int], review_by: str | None, actor: Actor, now: datetime
-) -> list[list[Any]]:
+def _refresh_facts(workspace: Workspace, pks: Sequence[int], review_by: str | None, by: By) -> list[list[Any]]:
     """Verify facts or give them a date; return their dates as they were and as they are."""
     before = {}
     for fact in Fact.objects.filter(workspace=workspace, died=None, pk__in=pks).select_related("document__workspace"):
@@ -151,9 +143,9 @@ def _refresh_facts(
     for document in {fact.document_id: fact.document for fact in before.values()}.values():
         of_document = [pk for pk, fact in before.items() if fact.document_id == document.pk]
         day = parse_date(review_by) if review_by else None
-        curate_facts(document, of_document, actor=actor, now=now, verified=day is None, review_by=day)
+        curate_facts(document, of_document, by=by, verified=day is None, review_by=day)
     return [
-        [pk, _text(fact.last_verified_at), _text(fact.review_by), *_now_dates(fact, review_by, now)]
+        [pk, _text(fact.last_verified_at), _text(fact.review_by), *_now_dates(fact, review_by, by.at)]
         for pk, fact in before.items()
     ]
 
@@ -166,26 +158,26 @@ def _text(moment: date | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-def _take_out(workspace: Workspace, places: Iterable[Place], actor: Actor, now: datetime) -> dict[str, Any]:
+def _take_out(workspace: Workspace, places: Iterable[Place], by: By) -> dict[str, Any]:
     """Remove facts from their documents, withdraw other rows, remove cached responses; return what undoes it."""
     along: dict[str, Any] = {"runs": [], "facts": [], "dates": []}
     for table, pks in _by_table(places).items():
         if table == FACTS:
-            along["facts"] = _remove_facts(workspace, pks, actor, now)
+            along["facts"] = _remove_facts(workspace, pks, by)
         elif table in (KNOWLEDGE, OBSERVATIONS, KEY_VALUES, CACHED):
             action = "remove" if table == CACHED else "withdraw"
             values = {} if table == CACHED else {"reason": REASON}
-            along["runs"].append(edit_rows(workspace, table, action, pks, values=values, actor=actor, now=now).pk)
+            along["runs"].append(edit_rows(workspace, table, action, pks, values=values, by=by).pk)
     return along
 
 
-def _remove_facts(workspace: Workspace, pks: Sequence[int], actor: Actor, now: datetime) -> list[int]:
+def _remove_facts(workspace: Workspace, pks: Sequence[int], by: By) -> list[int]:
     living = Fact.objects.filter(workspace=workspace, died=None, pk__in=pks)
     by_document: defaultdict[int, list[int]] = defaultdict(list)
     for pk, number in living.order_by("pk").values_list("pk", "document"):
         by_document[number].append(pk)
     for document in MemoryDocument.objects.filter(pk__in=by_document):
-        remove_facts(document, by_document[document.pk], actor=actor, now=now)
+        remove_facts(document, by_document[document.pk], by=by)
     return sorted(pk for found in by_document.values() for pk in found)
 
 
@@ -219,20 +211,16 @@ def _chosen(
     return found
 
 
-def _settle(
-    workspace: Workspace, concerns: Sequence[Concern], along: dict[str, Any], actor: Actor, now: datetime
-) -> Run:
+def _settle(workspace: Workspace, concerns: Sequence[Concern], along: dict[str, Any], by: By) -> Run:
     if not concerns:
         raise NothingChosen(gettext("Choose at least one concern that this can settle."))
-    return _mark(workspace, concerns, Status.SETTLED, along, actor, now)
+    return _mark(workspace, concerns, Status.SETTLED, along, by)
 
 
-def _mark(
-    workspace: Workspace, concerns: Sequence[Concern], status: str, along: dict[str, Any], actor: Actor, now: datetime
-) -> Run:
+def _mark(workspace: Workspace, concerns: Sequence[Concern], status: str, along: dict[str, Any], by: By) -> Run:
     pks = [concern.pk for concern in concerns]
     values = {"status": status}
-    return edit_rows(workspace, "concerns", "assign", pks, values=values, along=along, actor=actor, now=now)
+    return edit_rows(workspace, "concerns", "assign", pks, values=values, along=along, by=by)
 
 
 def _count(concerns: Sequence[Concern]) -> str:
@@ -243,23 +231,23 @@ def _rows(places: Collection[Place]) -> str:
     return "1 row" if len(places) == 1 else f"{len(places):,} rows"
 
 
-def undo_settling(run: Run, *, actor: Actor, now: datetime) -> Run:
+def undo_settling(run: Run, *, by: By) -> Run:
     """Undo an edit with all that was changed along with it; return the run that does.
 
     Facts come back at the end of their sections. What was changed again since stays so. Raises RunNotFitting where
     the edit isn't done, or was undone already.
     """
-    undoing = undo_edit(run, actor=actor, now=now)
+    undoing = undo_edit(run, by=by)
     along = run.options.get("along")
     if not along:
         return undoing
     others = Run.objects.filter(workspace=run.workspace_id, pk__in=along.get("runs", []), status=Run.Status.DONE)
-    runs = [undo_edit(other, actor=actor, now=now).pk for other in others.order_by("id")]
+    runs = [undo_edit(other, by=by).pk for other in others.order_by("id")]
     facts = Fact.objects.filter(workspace=run.workspace_id, pk__in=along.get("facts", []), died__isnull=False)
     for fact in facts.order_by("document", "line", "id"):
-        revision = bring_back(fact, actor=actor, now=now)
+        revision = bring_back(fact, by=by)
         _point_at(fact, Fact.objects.filter(born=revision, text=fact.text).order_by("id").first())
-    _restore_dates(run, along.get("dates", []), actor, now)
+    _restore_dates(run, along.get("dates", []), by)
     undoing.options = undoing.options | {"along": {"runs": runs}}
     Run.objects.filter(pk=undoing.pk).update(options=undoing.options)
     return undoing
@@ -273,7 +261,7 @@ def _point_at(fact: Fact, heir: Fact | None) -> None:
         concerns.filter(other_table=FACTS, other_id=fact.pk).update(other_id=heir.pk)
 
 
-def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], actor: Actor, now: datetime) -> None:
+def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], by: By) -> None:
     """Give facts back their dates where they are still as the action left them."""
     count = 0
     for pk, verified, review_by, verified_now, review_now in dates:
@@ -289,4 +277,4 @@ def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], actor: Actor, now: 
         )
     if count:
         text = f"{count} fact{'' if count == 1 else 's'} given back earlier dates"
-        record(actor, "facts.curated", "run", run.pk, text, at=now, workspace=run.workspace)
+        record(by, "facts.curated", "run", run.pk, text, workspace=run.workspace)

@@ -18,7 +18,7 @@ from memoryhub.hygiene.rows import ENTRIES, MEMORY, Row, living_rows, read_batch
 from memoryhub.lib import db_retry
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES, UNSETTLED_STATUSES
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.runs import finish_run, hold_lease, renew_lease
 from sessions_app.services.workspace_runs import request_workspace_run
 
@@ -28,17 +28,17 @@ SWEPT_WORKSPACES = 20
 MAX_COMPARED = 50_000  # facts, knowledge entries and observations that are compared with each other
 
 
-def request_scan(workspace: Workspace, *, actor: Actor, now: datetime) -> tuple[Run, bool]:
+def request_scan(workspace: Workspace, *, by: By) -> tuple[Run, bool]:
     """Return the scan of a workspace that waits or is under way, and whether it is new."""
     if run := live_scan(workspace):
         return run, False
-    return request_workspace_run(workspace, Run.Kind.SCAN, options={}, actor=actor, now=now)
+    return request_workspace_run(workspace, Run.Kind.SCAN, options={}, by=by)
 
 
-def scan_first(workspace: Workspace, *, actor: Actor, now: datetime) -> None:
+def scan_first(workspace: Workspace, *, by: By) -> None:
     """Ask for the first scan of a workspace that was just imported; later ones come by themselves."""
     if not HygieneScore.objects.filter(workspace=workspace).exists():
-        request_scan(workspace, actor=actor, now=now)
+        request_scan(workspace, by=by)
 
 
 def live_scan(workspace: Workspace) -> Run | None:
@@ -96,7 +96,7 @@ def request_due(now: datetime) -> list[Run]:
     """Ask for the scans that are due: a day after the last one where something happened in the workspace since, or a
     date for review has come; and a day after a workspace was made."""
     due = list(_due(now).order_by("id")[:SWEPT_WORKSPACES])
-    return [request_scan(workspace, actor=UPKEEP, now=now)[0] for workspace in due]
+    return [request_scan(workspace, by=By(UPKEEP, now))[0] for workspace in due]
 
 
 def _due(now: datetime) -> QuerySet[Workspace]:

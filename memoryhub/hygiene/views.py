@@ -20,7 +20,7 @@ from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from knowledge_app.models import Concern, HygieneScore
-from memoryhub.access import EDITOR, OPERATOR, get_workspace, has_role, person
+from memoryhub.access import EDITOR, OPERATOR, by_person, get_workspace, has_role
 from memoryhub.bulk_edits import after_edit
 from memoryhub.hygiene import resolution
 from memoryhub.hygiene.findings import MAX_EACH, count_open, score_of
@@ -197,7 +197,7 @@ def progress(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def scan(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=EDITOR)
-    request_scan(workspace, actor=person(request), now=timezone.now())
+    request_scan(workspace, by=by_person(request))
     return redirect("hygiene", slug)
 
 
@@ -207,7 +207,7 @@ def _act(request: HttpRequest, slug: str, action: Callable[..., Run], **values: 
     only = number_of(request.POST.get("only"))
     try:
         chosen = chosen_keys(request, _matching(workspace, request)) if only is None else [only]
-        run = action(workspace, chosen, actor=person(request), now=timezone.now(), **values)
+        run = action(workspace, chosen, by=by_person(request), **values)
     except MemoryHubError as error:
         messages.error(request, error.message)
     else:
@@ -253,7 +253,7 @@ def verify(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def review_by(request: HttpRequest, slug: str) -> HttpResponse:
     return _act(
-        request, slug, resolution.review, by=_day(request.POST.get("review_by", "") or asked_for(request, "review"))
+        request, slug, resolution.review, day=_day(request.POST.get("review_by", "") or asked_for(request, "review"))
     )
 
 

@@ -15,7 +15,7 @@ from django.conf import settings
 from memoryhub.lib import db_retry
 from memoryhub.models import Job
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 KEPT = timedelta(days=1)
 _NAME = re.compile(r"job-(\d+)\.(?:out|part)")
@@ -48,10 +48,10 @@ def remove_file(job: Job) -> None:
     (_folder() / f"job-{job.pk}.out").unlink(missing_ok=True)
 
 
-def record_fetch(job: Job, *, actor: Actor, now: datetime) -> None:
+def record_fetch(job: Job, *, by: By) -> None:
     """Write the audit record of a file that was taken out of the hub."""
     text = f"The file of export {job.pk} was downloaded"
-    db_retry.write(lambda: record(actor, "job.downloaded", "job", job.pk, text, at=now, workspace=job.workspace))
+    db_retry.write(lambda: record(by, "job.downloaded", "job", job.pk, text, workspace=job.workspace))
 
 
 def remove_old_downloads(now: datetime) -> int:

@@ -24,7 +24,7 @@ from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.models import Job
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.runs import RunNotFitting, cancel_run, free_stuck_runs
 
 logger = logging.getLogger(__name__)
@@ -51,20 +51,16 @@ class Interrupted(MemoryHubError):
     code = "interrupted"
 
 
-def request_job(
-    kind: str, workspace: Workspace | None, options: dict[str, Any], *, actor: Actor, now: datetime
-) -> tuple[Job, bool]:
+def request_job(kind: str, workspace: Workspace | None, options: dict[str, Any], *, by: By) -> tuple[Job, bool]:
     """Return the job that does this and whether it is new: one that waits or goes on already is not asked for twice.
 
     ``workspace`` None: of the whole hub. ``options``: see ``job_work``.
     """
-    return db_retry.write(lambda: _request(kind, workspace, options, actor, now))
+    return db_retry.write(lambda: _request(kind, workspace, options, by))
 
 
 @transaction.atomic
-def _request(
-    kind: str, workspace: Workspace | None, options: dict[str, Any], actor: Actor, now: datetime
-) -> tuple[Job, bool]:
+def _request(kind: str, workspace: Workspace | None, options: dict[str, Any], by: By) -> tuple[Job, bool]:
     if connection.vendor == "postgresql":  # SQLite has one writer at a time as it is
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ASKING])
@@ -72,9 +68,9 @@ def _request(
         if _wishes(job) == options:
             return job, False
     job = Job.objects.create(
-        kind=kind, workspace=workspace, options=options, requested_by=actor.name[:200], created_at=now
+        kind=kind, workspace=workspace, options=options, requested_by=by.actor.name[:200], created_at=by.at
     )
-    _tell(job, actor, "requested", "was asked for", now)
+    _tell(job, by, "requested", "was asked for")
     return job, True
 
 
@@ -82,40 +78,40 @@ def _wishes(job: Job) -> dict[str, Any]:
     return {name: value for name, value in job.options.items() if name != "taken_up"}
 
 
-def cancel_job(job: Job, *, actor: Actor, now: datetime) -> Job:
+def cancel_job(job: Job, *, by: By) -> Job:
     """Cancel a job: one that waits at once, one that runs as soon as its work looks up. Raises JobNotFitting."""
-    return db_retry.write(lambda: _cancel(job.pk, actor, now))
+    return db_retry.write(lambda: _cancel(job.pk, by))
 
 
 @transaction.atomic
-def _cancel(pk: int, actor: Actor, now: datetime) -> Job:
+def _cancel(pk: int, by: By) -> Job:
     job = Job.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk).first()
     if job is None or job.status not in LIVE:
         raise JobNotFitting(gettext("It is over already: there is nothing to cancel."))
     if job.cancel_asked_at:
         return job
-    job.cancel_asked_at = now
+    job.cancel_asked_at = by.at
     if job.status == Job.Status.QUEUED:
-        job.status, job.finished_at = Job.Status.CANCELLED, now
+        job.status, job.finished_at = Job.Status.CANCELLED, by.at
     job.save(update_fields=["cancel_asked_at", "status", "finished_at"])
-    _cancel_run_at_hand(job, actor, now)
-    _tell(job, actor, "cancelled", "was cancelled", now)
+    _cancel_run_at_hand(job, by)
+    _tell(job, by, "cancelled", "was cancelled")
     return job
 
 
-def _cancel_run_at_hand(job: Job, actor: Actor, now: datetime) -> None:
+def _cancel_run_at_hand(job: Job, by: By) -> None:
     """Let nobody wait for a model whose answer isn't wanted any more."""
     run = Run.objects.filter(pk=job.result.get("run") or 0).first() if job.status == Job.Status.RUNNING else None
     if run is not None and run.is_live:
         with suppress(RunNotFitting):
-            cancel_run(run, actor=actor, now=now)
+            cancel_run(run, by=by)
 
 
-def retry_job(job: Job, *, actor: Actor, now: datetime) -> Job:
+def retry_job(job: Job, *, by: By) -> Job:
     """Ask again for what a job that is over was to do; return the job that does. Raises JobNotFitting."""
     if job.status in LIVE:
         raise JobNotFitting(gettext("It is under way: wait for its end, or cancel it."))
-    return request_job(job.kind, job.workspace, _wishes(job), actor=actor, now=now)[0]
+    return request_job(job.kind, job.workspace, _wishes(job), by=by)[0]
 
 
 def execute_job(
@@ -201,7 +197,7 @@ def _end(rows: QuerySet[Job], job: Job, values: dict[str, Any], now: datetime) -
     def end() -> bool:
         if not rows.update(**values, finished_at=now, stage=""):
             return False
-        _tell(job, WORKER, verb, words, now, status=status, error=values.get("error_code", ""))
+        _tell(job, By(WORKER, now), verb, words, status=status, error=values.get("error_code", ""))
         return True
 
     return db_retry.write(end)
@@ -235,7 +231,7 @@ def _resume(job: Job, now: datetime) -> bool:
     if not held_job(job).filter(heartbeat_at=job.heartbeat_at).update(**values):
         return False
     clear_away(f"job-{job.pk}")
-    _tell(job, WORKER, "interrupted", "lost its worker", now, status=values["status"])
+    _tell(job, By(WORKER, now), "interrupted", "lost its worker", status=values["status"])
     return True
 
 
@@ -255,7 +251,7 @@ def job_words(job: Job) -> str:
     return {"export": "Export", "compression": "Compression of sessions", "rebuild": "Rebuild of search"}[job.kind]
 
 
-def _tell(job: Job, actor: Actor, verb: str, words: str, now: datetime, **detail: Any) -> None:
+def _tell(job: Job, by: By, verb: str, words: str, **detail: Any) -> None:
     text = f"{job_words(job)} {job.pk} {words}"
     detail = {"kind": job.kind, **detail}
-    record(actor, f"job.{verb}", "job", job.pk, text, at=now, workspace=job.workspace, detail=detail)
+    record(by, f"job.{verb}", "job", job.pk, text, workspace=job.workspace, detail=detail)

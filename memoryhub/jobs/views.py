@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import EDITOR, get_workspace, has_role, is_hub_operator, person, visible_workspaces
+from memoryhub.access import EDITOR, by_person, get_workspace, has_role, is_hub_operator, visible_workspaces
 from memoryhub.jobs.downloads import KEPT, file_of, record_fetch
 from memoryhub.jobs.labels import WorkRow, work_row
 from memoryhub.jobs.listing import Piece, job_piece, list_work
@@ -97,7 +97,7 @@ def _indexes(job: Job) -> list[dict[str, Any]]:
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     job = _find(request, pk, role=EDITOR)
     try:
-        cancel_job(job, actor=person(request), now=timezone.now())
+        cancel_job(job, by=by_person(request))
     except MemoryHubError as error:
         messages.info(request, error.message)
     return redirect("job", pk)
@@ -107,7 +107,7 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
     job = _find(request, pk, role=EDITOR)
     try:
-        job = retry_job(job, actor=person(request), now=timezone.now())
+        job = retry_job(job, by=by_person(request))
     except MemoryHubError as error:
         messages.info(request, error.message)
     return redirect("job", job.pk)
@@ -121,7 +121,7 @@ def download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
     if file is None:
         messages.info(request, gettext("The file is gone: it is kept for a day. Ask for it again."))
         return redirect("job", pk)
-    record_fetch(job, actor=person(request), now=timezone.now())
+    record_fetch(job, by=by_person(request))
     return FileResponse(
         file.open("rb"),
         as_attachment=True,

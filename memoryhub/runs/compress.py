@@ -15,7 +15,7 @@ from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, Reply, 
 from memoryhub.lib.tokens import counter_for
 from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Summary
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.compression import Plan, PlanStale, apply_summary, is_due, plan_compression
 from sessions_app.services.entries import lock_session
 from sessions_app.services.lifecycle import restart_session
@@ -96,7 +96,7 @@ def _commit(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None
             session = lock_session(plan.session.pk)
             if session.next_position > plan.last_position + 1:
                 raise PlanStale("New entries came while the session was archived: nothing was cleared.")
-            restart_session(session, actor=Actor("run", f"run {run.pk}"), now=now)
+            restart_session(session, by=By(Actor("run", f"run {run.pk}"), now))
 
 
 def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
@@ -104,7 +104,7 @@ def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
         session = lock_session(plan.session.pk)
         finish_run(run, status=Run.Status.DONE, now=now, proposal={"nothing_due": plan.reason})
         if run.options.get("clear_after") and session.epoch == plan.session.epoch:
-            restart_session(session, actor=Actor("run", f"run {run.pk}"), now=now)
+            restart_session(session, by=By(Actor("run", f"run {run.pk}"), now))
 
 
 def _hold(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
@@ -120,13 +120,13 @@ def _hold(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
         finish_run(run, status=Run.Status.HELD, now=now, proposal=proposal)
 
 
-def approve_held(run: Run, *, owner: str, actor: Actor, now: datetime) -> None:
+def approve_held(run: Run, *, owner: str, by: By) -> None:
     """Commit a compression that was shown first. Raises PlanStale when the session changed since."""
     proposal = run.proposal
     if run.session is None or run.status != Run.Status.HELD or run.kind != Run.Kind.COMPRESSION:
         raise RunNotFitting(gettext("Run %(number)s does not wait for a decision.") % {"number": run.pk})
     with transaction.atomic():
-        taken = take_held_run(run, owner=owner, actor=actor, now=now)
+        taken = take_held_run(run, owner=owner, by=by)
         session = session_of(run)
         plan = Plan(
             session,
@@ -135,7 +135,7 @@ def approve_held(run: Run, *, owner: str, actor: Actor, now: datetime) -> None:
         )
         if session.epoch != run.epoch or not (plan.entries or plan.summaries):
             raise PlanStale(gettext("The session began anew since: discard this summary."))
-        _commit(taken, plan, proposal["text"], proposal["method"], now)
+        _commit(taken, plan, proposal["text"], proposal["method"], by.at)
 
 
 def chosen_model(session: Session, method: str) -> ModelSettings | None:
@@ -207,5 +207,5 @@ def request_if_due(session: Session, now: datetime) -> Run | None:
         return None
     if plan_compression(session).reason:
         return None
-    run, _ = request_run(session, Run.Kind.COMPRESSION, options={}, actor=UPKEEP, now=now)
+    run, _ = request_run(session, Run.Kind.COMPRESSION, options={}, by=By(UPKEEP, now))
     return run

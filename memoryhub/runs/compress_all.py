@@ -17,7 +17,7 @@ from memoryhub.jobs.progress import JobCancelled
 from memoryhub.lib.llm import ModelSettings
 from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Session, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.model_choice import cost_of
 from sessions_app.services.runs import RunNotFitting, cancel_run, request_run
 from sessions_app.services.summarising import PART_TOKENS
@@ -90,12 +90,12 @@ def compress_sessions(
     """
     total = counts.total() + len(sessions)
     for session in Session.objects.filter(pk__in=sessions).select_related("workspace").order_by("id"):
-        run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, actor=actor, now=clock())
+        run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, by=By(actor, clock()))
         try:
             note(run, total)
         except JobCancelled:
             with suppress(RunNotFitting):
-                cancel_run(run, actor=actor, now=clock())
+                cancel_run(run, by=By(actor, clock()))
             raise
         done = _completed(run, clock, look)
         counts[_outcome(done)] += 1

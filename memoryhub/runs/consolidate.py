@@ -26,7 +26,7 @@ from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.compression import PlanStale
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import (
@@ -162,7 +162,7 @@ def _grip_history(plan: Plan) -> str:
     return f"Consolidated {len(plan.entries)} messages. Topics: {topics}"
 
 
-def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, actor: Actor, now: datetime) -> None:
+def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, by: By) -> None:
     """Commit a consolidation that waited as a whole, with the text that a person approved.
 
     Raises PlanStale when the session moved on since, RunNotFitting where the run doesn't wait.
@@ -170,7 +170,7 @@ def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, act
     if run.session is None:
         raise RunNotFitting(gettext("The session of this run was deleted."))
     with transaction.atomic():
-        taken = take_held_run(run, owner=owner, actor=actor, now=now)
+        taken = take_held_run(run, owner=owner, by=by)
         session = session_of(run)
         if (session.epoch, session.last_consolidated) != (run.epoch, run.from_position):
             raise PlanStale(gettext("The session was cleared or consolidated since: reject this."))
@@ -178,7 +178,7 @@ def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, act
         entries = Entry.objects.filter(session=session, epoch=run.epoch, position=run.proposal["end"] - 1)
         plan = Plan(session, change.document, base, list(entries))
         proposal = Proposal(text, run.proposal["history"], run.proposal["summary_text"])
-        apply_proposal(taken, plan, proposal, now=now, approved=True)
+        apply_proposal(taken, plan, proposal, now=by.at, approved=True)
 
 
 def preview(session: Session, *, archive_all: bool, now: Callable[[], datetime]) -> tuple[Plan, Proposal | None, Run]:
@@ -204,5 +204,5 @@ def request_if_due(session: Session, now: datetime) -> Run | None:
         return None
     if plan_consolidation(session).reason:
         return None
-    run, _ = request_run(session, Run.Kind.CONSOLIDATION, options={}, actor=UPKEEP, now=now)
+    run, _ = request_run(session, Run.Kind.CONSOLIDATION, options={}, by=By(UPKEEP, now))
     return run

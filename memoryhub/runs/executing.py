@@ -17,7 +17,7 @@ from memoryhub.hygiene.resolution import undo_settling
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs import compress, consolidate, extract
 from sessions_app.models import Run, Session
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import By
 from sessions_app.services.compression import undo_compression
 from sessions_app.services.runs import LeaseLost, RunNotFitting, claim_run, fail_run, this_worker
 
@@ -62,7 +62,7 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
     return _followed_up(pk, now())
 
 
-def undo_run(run: Run, *, actor: Actor, now: datetime) -> Run | None:
+def undo_run(run: Run, *, by: By) -> Run | None:
     """Take a done run back, whatever it did; return the run that does where undoing is one, as it is for an edit.
 
     Raises RunNotFitting, which says what builds on it.
@@ -71,7 +71,7 @@ def undo_run(run: Run, *, actor: Actor, now: datetime) -> Run | None:
     if undo is None:
         words = gettext("A run of the kind %(kind)s changes nothing that could be undone.")
         raise RunNotFitting(words % {"kind": run.kind})
-    return undo(run, actor=actor, now=now)
+    return undo(run, by=by)
 
 
 def complete(run: Run, *, now: Callable[[], datetime]) -> Run:

@@ -23,7 +23,7 @@ from memoryhub.lib.text.change_guard import INVISIBLE, is_order
 from memoryhub.lib.validation import clean_text
 from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import finish_run, is_resting, renew_lease, request_run
 from sessions_app.services.token_budget import record_cost, within_budget
@@ -43,15 +43,15 @@ class Output:
     source: str
 
 
-def request_extraction(workspace: Workspace, text: str, *, source: str, actor: Actor, now: datetime) -> Run:
+def request_extraction(workspace: Workspace, text: str, *, source: str, by: By) -> Run:
     """Ask for the observations of one output, at a prompt: no second attempt is made by itself."""
     return Run.objects.create(
         workspace=workspace,
         kind=Run.Kind.EXTRACTION,
         options={"text": clean_text(text)[:MOST_CHARS], "source": source, "once": True},
-        requested_by=actor.name[:200],
-        not_before=now,
-        created_at=now,
+        requested_by=by.actor.name[:200],
+        not_before=by.at,
+        created_at=by.at,
     )
 
 
@@ -62,7 +62,7 @@ def request_if_due(session: Session, now: datetime) -> Run | None:
         return None
     if is_resting(session, Run.Kind.EXTRACTION, until=1) or not _new_outputs(session)[0]:
         return None
-    run, _ = request_run(session, Run.Kind.EXTRACTION, options={}, actor=UPKEEP, now=now)
+    run, _ = request_run(session, Run.Kind.EXTRACTION, options={}, by=By(UPKEEP, now))
     return run
 
 
@@ -135,7 +135,7 @@ def messages_for(output: Output) -> tuple[list[dict[str, str]], str]:
 @transaction.atomic
 def _commit(run: Run, said: list[Said], now: datetime) -> None:
     safe = [one for one in said if len(one.content) <= MAX_CHARS and _is_safe(one.content)]
-    stored = store(run.workspace, safe, actor=Actor("run", f"run {run.pk}"), now=now, run=run)
+    stored = store(run.workspace, safe, by=By(Actor("run", f"run {run.pk}"), now), run=run)
     proposal: dict[str, Any] = {
         "added": [row.pk for row in stored.added],
         "offered": [row.pk for row in stored.offered],

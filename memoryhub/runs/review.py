@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -13,15 +12,14 @@ from knowledge_app.services.documents.held_changes import accept_text, close_cha
 from memoryhub.runs.compress import approve_held
 from memoryhub.runs.consolidate import approve_held_run
 from sessions_app.models import Run
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import By
 from sessions_app.services.runs import cancel_run, this_worker
 
 
 def approve(
     change: HeldChange,
     *,
-    actor: Actor,
-    now: datetime,
+    by: By,
     user: User | None = None,
     hunks: Collection[int] | None = None,
     text: str | None = None,
@@ -34,30 +32,30 @@ def approve(
     """
     wanted = text if text is not None else change.proposed if hunks is None else text_with(change, hunks)
     with transaction.atomic():
-        close_change(change, approve=True, actor=actor, user=user, reason=reason, now=now)
+        close_change(change, approve=True, by=by, user=user, reason=reason)
         if change.run and change.run.status == Run.Status.HELD:
-            approve_held_run(change.run, change, wanted, owner=this_worker(), actor=actor, now=now)
+            approve_held_run(change.run, change, wanted, owner=this_worker(), by=by)
         else:
-            accept_text(change, wanted, actor=actor, now=now)
+            accept_text(change, wanted, by=by)
 
 
-def approve_run(run: Run, *, actor: Actor, now: datetime) -> None:
+def approve_run(run: Run, *, by: By) -> None:
     """Commit a run that waits for a decision: a summary as it was shown, a consolidation with its held change.
 
     Raises RunNotFitting, PlanStale, CannotDecide.
     """
     change = HeldChange.objects.filter(run=run, status=HeldChange.Status.PENDING).first()
     if change:
-        approve(change, actor=actor, now=now)
+        approve(change, by=by)
     else:
-        approve_held(run, owner=this_worker(), actor=actor, now=now)
+        approve_held(run, owner=this_worker(), by=by)
 
 
-def reject(change: HeldChange, *, actor: Actor, now: datetime, user: User | None = None, reason: str = "") -> None:
+def reject(change: HeldChange, *, by: By, user: User | None = None, reason: str = "") -> None:
     """Leave the document as it is. A consolidation that waited is cancelled: its messages stay unconsolidated."""
     with transaction.atomic():
-        close_change(change, approve=False, actor=actor, user=user, reason=reason, now=now)
+        close_change(change, approve=False, by=by, user=user, reason=reason)
         if change.run and change.run.status == Run.Status.HELD:
-            cancel_run(change.run, actor=actor, now=now)
+            cancel_run(change.run, by=by)
         elif change.run is None:
-            keep_ours(change, actor=actor, now=now)
+            keep_ours(change, by=by)

@@ -7,7 +7,6 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext, ngettext, ngettext_lazy
@@ -22,7 +21,7 @@ from memoryhub.search.filters import Scope, filtered_kinds, load
 from memoryhub.search.kinds import KINDS
 from memoryhub.search.results import row_document
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import By
 
 Keys = Mapping[str, Sequence[int]]  # of rows, by kind
 FITS = {
@@ -101,8 +100,7 @@ def act(
     tags: Sequence[str] = (),
     reason: str = "",
     day: str = "",
-    actor: Actor,
-    now: datetime,
+    by: By,
 ) -> Done:
     """Do one thing with rows of a workspace; kinds that it doesn't fit are left out, and named in the answer.
 
@@ -121,11 +119,11 @@ def act(
     values = _values(action, tags, reason, day)
     for kind, pks in fitting.items():
         if action == "move":
-            _move(workspace, kind, pks, category, done, actor, now)
+            _move(workspace, kind, pks, category, done, by)
         else:
             change = "tag" if action == "untag" else action
             table = KINDS[kind].edited_as
-            done.runs.append(edit_rows(workspace, table, change, pks, values=values, actor=actor, now=now))
+            done.runs.append(edit_rows(workspace, table, change, pks, values=values, by=by))
     return done
 
 
@@ -139,14 +137,12 @@ def _values(action: str, tags: Sequence[str], reason: str, day: str) -> dict[str
     return {"add" if action == "tag" else "remove": clean}
 
 
-def _move(
-    workspace: Workspace, kind: str, pks: list[int], category: str, done: Done, actor: Actor, now: datetime
-) -> None:
+def _move(workspace: Workspace, kind: str, pks: list[int], category: str, done: Done, by: By) -> None:
     if kind == "knowledge":
-        run, done.behind = knowledge.recategorise(workspace, pks, category, actor=actor, now=now)
+        run, done.behind = knowledge.recategorise(workspace, pks, category, by=by)
     else:
         values = {"category": category}
-        run = edit_rows(workspace, KINDS[kind].edited_as, "assign", pks, values=values, actor=actor, now=now)
+        run = edit_rows(workspace, KINDS[kind].edited_as, "assign", pks, values=values, by=by)
     done.runs.append(run)
 
 

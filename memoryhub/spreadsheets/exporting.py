@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime
 from typing import Any
 
 from django.db.models import QuerySet
@@ -14,7 +13,7 @@ from memoryhub.lib.tables import Table
 from memoryhub.lib.tables.columns import Export, export_rows
 from sessions_app.models import Workspace
 from sessions_app.services import tables
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 EXPORTS: dict[str, Export] = {**spreadsheet_columns.EXPORTS, **tables.EXPORTS}
 
@@ -23,7 +22,7 @@ class UnknownTable(MemoryHubError):
     code = "unknown_table"
 
 
-def export_table(table: str, rows: QuerySet[Any] | None = None, *, actor: Actor, now: datetime) -> Table:
+def export_table(table: str, rows: QuerySet[Any] | None = None, *, by: By) -> Table:
     """Return rows of a table, all by default, and say in the audit trail of each workspace that they were taken out.
 
     Values of secrets are left out. Raises UnknownTable, and TableTooLarge beyond 50,000 rows or 10 MB of text.
@@ -36,5 +35,5 @@ def export_table(table: str, rows: QuerySet[Any] | None = None, *, actor: Actor,
     for workspace in Workspace.objects.filter(slug__in=counts).order_by("pk"):
         count = counts[workspace.slug]
         text = f"{count:,} row{'' if count == 1 else 's'} of the table {table} exported"
-        record(actor, "rows.exported", "workspace", workspace.pk, text, at=now, workspace=workspace)
+        record(by, "rows.exported", "workspace", workspace.pk, text, workspace=workspace)
     return made

@@ -8,7 +8,7 @@ history, and one audit record for each workspace says who it was.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -24,7 +24,7 @@ from memoryhub.lib.tables import Table, check_rows
 from memoryhub.lib.validation import brief
 from memoryhub.spreadsheets.rows import BATCH_ROWS, TAKING, Judged, judge_table
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 NO_SUCH_COLUMN = {
     "knowledge": _("There is no column %(name)s. Tables of knowledge entries have: %(columns)s."),
@@ -39,9 +39,7 @@ class UnfitTable(MemoryHubError):
     code = "unfit_table"
 
 
-def import_rows(
-    table: str, rows: Table, *, source: str, zone: tzinfo, actor: Actor, now: datetime, dry_run: bool
-) -> Judged:
+def import_rows(table: str, rows: Table, *, source: str, zone: tzinfo, by: By, dry_run: bool) -> Judged:
     """Take a table of knowledge entries, observations or key-values, unless a row is wrong; return what each came to.
 
     ``source``: the file's name, for histories and the audit trail. ``zone``: of times without one. With ``dry_run``
@@ -51,9 +49,9 @@ def import_rows(
     check_rows(len(rows))
     _check_columns(table, rows.headers)
     if dry_run:
-        return judge_table(table, rows, zone=zone, now=now)
+        return judge_table(table, rows, zone=zone, now=by.at)
     try:
-        return db_retry.write(lambda: _take(table, rows, source, zone, actor, now))
+        return db_retry.write(lambda: _take(table, rows, source, zone, by))
     except IntegrityError as error:
         words = gettext("Rows of this table were added meanwhile. Upload it again to see what is left.")
         raise UnfitTable(words) from error
@@ -71,20 +69,20 @@ def _check_columns(table: str, headers: list[str]) -> None:
 
 
 @transaction.atomic
-def _take(table: str, rows: Table, source: str, zone: tzinfo, actor: Actor, now: datetime) -> Judged:
-    judged = judge_table(table, rows, zone=zone, now=now, lock=True)
+def _take(table: str, rows: Table, source: str, zone: tzinfo, by: By) -> Judged:
+    judged = judge_table(table, rows, zone=zone, now=by.at, lock=True)
     if judged.counts["wrong"]:
         return judged
     model = TABLES[table].model
     options: dict[str, Any] = {
         "batch_size": BATCH_ROWS,
-        "default_change_reason": f"{actor.name}: {source or 'a table'}",
-        "default_date": now,
+        "default_change_reason": f"{by.actor.name}: {source or 'a table'}",
+        "default_date": by.at,
     }
     if judged.new:
         for row in judged.new:
             if isinstance(row, KnowledgeEntry):
-                row.awaits_file_since = now
+                row.awaits_file_since = by.at
         bulk_create_with_history(judged.new, model, **options)
     if judged.changed:
         # Each is locked by now, so this updates. bulk_update takes long enough to keep other writers waiting.
@@ -96,11 +94,11 @@ def _take(table: str, rows: Table, source: str, zone: tzinfo, actor: Actor, now:
             update_fields=sorted(judged.fields),
         )
         model.history.bulk_history_create(judged.changed, update=True, **options)  # type: ignore[attr-defined]
-    _tell(table, judged, source, actor, now)
+    _tell(table, judged, source, by)
     return judged
 
 
-def _tell(table: str, judged: Judged, source: str, actor: Actor, now: datetime) -> None:
+def _tell(table: str, judged: Judged, source: str, by: By) -> None:
     counts: dict[Workspace, Counter[str]] = defaultdict(Counter)
     for word, rows in (("new", judged.new), ("changed", judged.changed)):
         for row in rows:
@@ -109,4 +107,4 @@ def _tell(table: str, judged: Judged, source: str, actor: Actor, now: datetime) 
         what = f"{TABLES[table].count(count.total())} taken from a table"
         text = f"{what}: {count['new']:,} new, {count['changed']:,} changed"
         detail = {"table": table, "file": source, "new": count["new"], "changed": count["changed"]}
-        record(actor, "rows.imported", "workspace", workspace.pk, text, at=now, workspace=workspace, detail=detail)
+        record(by, "rows.imported", "workspace", workspace.pk, text, workspace=workspace, detail=detail)

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -38,7 +37,7 @@ from memoryhub.lib.layouts.snapshot import WORDS, Snapshot
 from memoryhub.sync.export_plan import chosen_layout, plan_export
 from memoryhub.sync.write_folder import OutFile, write_folder
 from sessions_app.models import Session, SourceFile, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 from sessions_app.services.export import all_sessions
 
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the earliest time of a zip archive: equal memory gives equal bytes
@@ -61,13 +60,7 @@ class ExportReport:
 
 
 def export_workspace(
-    workspace: Workspace,
-    dest: Path,
-    layout: str = "auto",
-    *,
-    actor: Actor,
-    now: datetime,
-    step: Step = nothing_told,
+    workspace: Workspace, dest: Path, layout: str = "auto", *, by: By, step: Step = nothing_told
 ) -> ExportReport:
     """Write a workspace into a new or empty folder, or into a new archive where ``dest`` ends in .zip.
 
@@ -86,25 +79,19 @@ def export_workspace(
         with _beside(dest, is_folder=True) as place:
             report = _write(workspace, layout, lambda file: _write_file(place, file), step)
             _take_place(place, dest)
-    _note(workspace, report, actor, now)
+    _note(workspace, report, by)
     return report
 
 
 def write_archive(
-    workspace: Workspace,
-    layout: str,
-    out: IO[bytes],
-    *,
-    actor: Actor,
-    now: datetime,
-    step: Step = nothing_told,
+    workspace: Workspace, layout: str, out: IO[bytes], *, by: By, step: Step = nothing_told
 ) -> ExportReport:
     """Write a workspace as a zip archive into an open binary file, one of its files at a time.
 
     ``step`` hears of rows written, and may break it off. Raises UnknownLayoutName, ExportRefused.
     """
     report = _write_zip(workspace, chosen_layout(workspace, layout), out, step)
-    _note(workspace, report, actor, now)
+    _note(workspace, report, by)
     return report
 
 
@@ -257,14 +244,13 @@ def _settle_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _note(workspace: Workspace, report: ExportReport, actor: Actor, now: datetime) -> None:
+def _note(workspace: Workspace, report: ExportReport, by: By) -> None:
     record(
-        actor,
+        by,
         "workspace.exported",
         "workspace",
         workspace.pk,
         f"The workspace was exported for {WORDS[report.plan.layout]}: {report.files:,} files",
-        at=now,
         workspace=workspace,
         detail={"layout": report.plan.layout, "files": report.files, "written": report.written},
     )

@@ -24,7 +24,7 @@ from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.sync.importing import ImportCancelled, ImportRefused, ImportResult, Progress, import_workspace
 from sessions_app.models import ImportReport, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.sources import store_problems
 
 logger = logging.getLogger(__name__)
@@ -48,25 +48,25 @@ def request_import(*, path: str, user: User, name: str = "", layout: str = "auto
     )
 
 
-def cancel_import(report: ImportReport, *, actor: Actor, now: datetime) -> None:
+def cancel_import(report: ImportReport, *, by: By) -> None:
     """Cancel an import: one that waits at once, one that goes on after the file at hand. Raises ImportIsOver."""
-    db_retry.write(lambda: _cancel(report.pk, actor, now))
+    db_retry.write(lambda: _cancel(report.pk, by))
 
 
 @transaction.atomic
-def _cancel(pk: int, actor: Actor, now: datetime) -> None:
+def _cancel(pk: int, by: By) -> None:
     report = ImportReport.objects.select_for_update(of=("self",)).select_related("workspace").get(pk=pk)
     if report.status not in LIVE:
         raise ImportIsOver(gettext("The import is over already: there is nothing to cancel."))
     if report.cancel_asked_at:
         return
-    report.cancel_asked_at = now
+    report.cancel_asked_at = by.at
     if report.status == ImportReport.Status.QUEUED:
-        report.status, report.finished_at = ImportReport.Status.CANCELLED, now
+        report.status, report.finished_at = ImportReport.Status.CANCELLED, by.at
         report.error = "Cancelled before it began: nothing was read."
     report.save(update_fields=["cancel_asked_at", "status", "finished_at", "error"])
     text = f"Import {report.pk} was cancelled"
-    record(actor, "import.cancelled", "import", report.pk, text, at=now, workspace=report.workspace)
+    record(by, "import.cancelled", "import", report.pk, text, workspace=report.workspace)
 
 
 def carry_out_import(pk: int, *, clock: Callable[[], datetime]) -> None:
@@ -79,40 +79,37 @@ def carry_out_import(pk: int, *, clock: Callable[[], datetime]) -> None:
         return
     actor = Actor("person", report.requested_by.get_username() if report.requested_by else "unknown")
     try:
-        result = run_import(report, actor=actor, now=clock())
+        result = run_import(report, by=By(actor, clock()))
     except MemoryHubError as error:
         logger.warning("import %s failed: %s", pk, error.code)
     else:
-        scan_first(result.workspace, actor=actor, now=clock())
+        scan_first(result.workspace, by=By(actor, clock()))
         let_the_demo_propose(result.workspace, now=clock())
 
 
-def run_import(
-    report: ImportReport, *, actor: Actor, now: datetime, progress: Progress | None = None
-) -> ImportResult:
+def run_import(report: ImportReport, *, by: By, progress: Progress | None = None) -> ImportResult:
     """Carry out a stored import request and keep its outcome, problems included, with the report.
 
     It looks between two files whether the report was cancelled. Raises what ``import_workspace`` raises, after the
     report says so.
     """
-    ImportReport.objects.filter(pk=report.pk).update(status=ImportReport.Status.RUNNING, started_at=now)
+    ImportReport.objects.filter(pk=report.pk).update(status=ImportReport.Status.RUNNING, started_at=by.at)
     try:
         with at_work(import_name(report.pk)) as note:
             result = import_workspace(
                 Path(report.path),
-                actor=actor,
-                now=now,
+                by=by,
                 name=report.name,
                 layout=report.wanted_layout,
                 progress=_kept_progress(report, note, progress),
             )
             _keep_outcome(report, result)
     except MemoryHubError as error:
-        _keep_failure(report, error, now)
+        _keep_failure(report, error, by.at)
         raise
     except Exception:
         words = "Something went wrong in the middle; the hub's log says what. What was taken stays: import again."
-        _keep_failure(report, ImportRefused(words), now)
+        _keep_failure(report, ImportRefused(words), by.at)
         raise
     except KeyboardInterrupt:
         _keep_stopped(report)

@@ -46,7 +46,7 @@ from memoryhub.lib.safe_folder import Folder, FolderMissing
 from memoryhub.sync.archives import extract_archive
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.models.workspaces import WRITTEN_BACK
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.model_choice import embedding_settings_for
 from sessions_app.services.sources import find_source, mark_missing, path_hash, record_source
@@ -85,8 +85,7 @@ class ImportResult:
 def import_workspace(
     path: Path,
     *,
-    actor: Actor,
-    now: datetime,
+    by: By,
     name: str = "",
     layout: str = "auto",
     dry_run: bool = False,
@@ -101,23 +100,23 @@ def import_workspace(
     unavailable), UnknownLayout, BadArchive, ImportRefused.
     """
     path = own_path(path)
-    with one_at_a_time(path), opened_source(path, now) as (folder, only):
+    with one_at_a_time(path), opened_source(path, by.at) as (folder, only):
         found = detect(folder, layout, only=only)
-        workspace = workspace_for(path, name, found, now, dry_run=dry_run)
+        workspace = workspace_for(path, name, found, by.at, dry_run=dry_run)
         result = ImportResult(workspace, found)
         file_count = count_files(folder, found, only=only)
         zone = ZoneInfo(settings.TIME_ZONE)
         done = 0
         try:
             for done, read in enumerate(read_folder(folder, found, zone=zone, only=only), 1):
-                result.tally.include(import_source_file(workspace, read, now, dry_run=dry_run))
+                result.tally.include(import_source_file(workspace, read, by.at, dry_run=dry_run))
                 progress(done, max(file_count, done), read.path)
             if done < file_count:  # some files held no memory
                 progress(done, done, "")
         except ImportCancelled as error:
             result.broken_off = error.message
         if not dry_run:
-            _finish(result, actor, now)
+            _finish(result, by)
     return result
 
 
@@ -290,21 +289,20 @@ def _take_rows(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: 
     return tally
 
 
-def _finish(result: ImportResult, actor: Actor, now: datetime) -> None:
+def _finish(result: ImportResult, by: By) -> None:
     workspace, tally = result.workspace, result.tally
     with transaction.atomic():
         if not (result.broken_off or workspace.path.lower().endswith(ARCHIVE_SUFFIXES)):
-            tally.problems += mark_missing(workspace, now)
+            tally.problems += mark_missing(workspace, by.at)
         if not (+tally.added or +tally.updated):
             return
-        Workspace.objects.filter(pk=workspace.pk).update(updated_at=now)
+        Workspace.objects.filter(pk=workspace.pk).update(updated_at=by.at)
         record(
-            actor,
+            by,
             "workspace.imported",
             "workspace",
             workspace.pk,
             import_sentence(tally),
-            at=now,
             workspace=workspace,
             detail={"added": dict(tally.added), "updated": dict(tally.updated), "problems": len(tally.problems)},
         )

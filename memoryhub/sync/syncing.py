@@ -31,7 +31,7 @@ from memoryhub.lib.safe_folder import Folder, FolderMissing
 from memoryhub.sync.importing import import_sentence, import_source_file, one_at_a_time, own_path, workspace_for
 from memoryhub.sync.write_back import FileWritten, settle_files, write_files
 from sessions_app.models import SourceFile, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 from sessions_app.services.syncing import CannotSync, Outcome, record_failure, record_success
 
 PATIENCE_SECONDS = 20.0  # for an import of the same folder
@@ -56,9 +56,7 @@ class SyncResult:
         return bool(+self.tally.added or +self.tally.updated or any(one.verdict == "written" for one in self.written))
 
 
-def sync_workspace(
-    workspace: Workspace, *, actor: Actor, now: datetime, full: bool = False, wait: bool = True
-) -> SyncResult:
+def sync_workspace(workspace: Workspace, *, by: By, full: bool = False, wait: bool = True) -> SyncResult:
     """Take what is new in a workspace's folder, then write what the hub has newer, where that is switched on.
 
     ``full`` reads every file again, even one that looks as it did. ``wait`` false leaves copies of replaced files
@@ -70,29 +68,29 @@ def sync_workspace(
         raise CannotSync("Only a folder can be kept in step, not a file or an archive.")
     try:
         with one_at_a_time(own_path(path), patience=PATIENCE_SECONDS if wait else 0):
-            result = _sync(workspace, path, actor, now, full=full, wait=wait)
+            result = _sync(workspace, path, by, full=full, wait=wait)
     except MemoryHubError as error:
-        record_failure(workspace, error, started_at=now, now=timezone.now())
+        record_failure(workspace, error, started_at=by.at, now=timezone.now())
         raise
-    record_success(workspace, _outcome(result), started_at=now, now=max(now, timezone.now()))
+    record_success(workspace, _outcome(result), started_at=by.at, now=max(by.at, timezone.now()))
     return result
 
 
-def _sync(workspace: Workspace, path: Path, actor: Actor, now: datetime, *, full: bool, wait: bool) -> SyncResult:
+def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool) -> SyncResult:
     try:
         with Folder(path, quiet_seconds=settings.MEMORYHUB_QUIET_SECONDS) as folder:
             is_export = folder.exists(MANIFEST)  # of a hub, whatever program its memory is from
             found = detect(folder, "auto" if is_export else workspace.layout)
             _refuse_emptied(folder, found, workspace)
-            workspace = workspace_for(path, "", found, now, dry_run=False)
+            workspace = workspace_for(path, "", found, by.at, dry_run=False)
             result = SyncResult(workspace, found)
-            settle_files(folder, found, workspace, now, wait=wait)
-            _take(folder, result, actor, now, full=full)
+            settle_files(folder, found, workspace, by.at, wait=wait)
+            _take(folder, result, by, full=full)
             if workspace.write_back:
-                result.written = write_files(folder, found, workspace, actor=actor, now=now)
-            result.copies_left = settle_files(folder, found, workspace, now, wait=wait)
+                result.written = write_files(folder, found, workspace, by=by)
+            result.copies_left = settle_files(folder, found, workspace, by.at, wait=wait)
     except FolderMissing:
-        Workspace.objects.filter(pk=workspace.pk, unavailable_since=None).update(unavailable_since=now)
+        Workspace.objects.filter(pk=workspace.pk, unavailable_since=None).update(unavailable_since=by.at)
         raise
     return result
 
@@ -106,7 +104,7 @@ def _refuse_emptied(folder: Folder, found: Found, workspace: Workspace) -> None:
         )
 
 
-def _take(folder: Folder, result: SyncResult, actor: Actor, now: datetime, *, full: bool) -> None:
+def _take(folder: Folder, result: SyncResult, by: By, *, full: bool) -> None:
     workspace = result.workspace
     rows = {row.path: row for row in SourceFile.objects.filter(workspace=workspace)}
     if not full:
@@ -118,13 +116,13 @@ def _take(folder: Folder, result: SyncResult, actor: Actor, now: datetime, *, fu
         if read.is_skipped or (read.facts is None and _is_told(row, read)):
             result.tally.unchanged["files"] += 1
             continue
-        if _stays_empty(row, read, now):
-            _ask_about_empty(workspace, read, result.tally, now)
+        if _stays_empty(row, read, by.at):
+            _ask_about_empty(workspace, read, result.tally, by.at)
             continue
-        _take_one(result, read, now)
+        _take_one(result, read, by.at)
     folder.pass_over({})
     _note_missing(workspace, [row for path, row in rows.items() if path not in seen], result.tally)
-    _note_taken(result, actor, now)
+    _note_taken(result, by)
 
 
 def _may_pass_over(row: SourceFile) -> bool:
@@ -176,19 +174,18 @@ def _note_missing(workspace: Workspace, missing: Sequence[SourceFile], tally: Ta
         tally.problems += [Problem(row.path, None, GONE.what, GONE.action, GONE.outcome) for row in new]
 
 
-def _note_taken(result: SyncResult, actor: Actor, now: datetime) -> None:
+def _note_taken(result: SyncResult, by: By) -> None:
     tally, workspace = result.tally, result.workspace
     if not (+tally.added or +tally.updated):
         return
     with transaction.atomic():
-        Workspace.objects.filter(pk=workspace.pk).update(updated_at=now)
+        Workspace.objects.filter(pk=workspace.pk).update(updated_at=by.at)
         record(
-            actor,
+            by,
             "workspace.synced",
             "workspace",
             workspace.pk,
             import_sentence(tally),
-            at=now,
             workspace=workspace,
             detail={"added": dict(+tally.added), "updated": dict(+tally.updated), "problems": len(tally.problems)},
         )

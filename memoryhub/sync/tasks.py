@@ -9,7 +9,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.sync.import_requests import carry_out_import
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +27,6 @@ def sync_folder(workspace_id: int, requested_by: str) -> None:
     if workspace is None:
         return
     try:
-        sync_workspace(workspace, actor=Actor("person", requested_by), now=timezone.now(), full=True)
+        sync_workspace(workspace, by=By(Actor("person", requested_by), timezone.now()), full=True)
     except MemoryHubError as error:
         logger.warning("sync of workspace %s failed: %s", workspace_id, error.code)

@@ -28,7 +28,7 @@ from memoryhub.sync.importing import ImportRefused
 from memoryhub.sync.syncing import SyncResult, sync_workspace
 from memoryhub.sync.watched_paths import places_to_watch
 from sessions_app.models import SyncState, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.sources import path_hash
 
 logger = logging.getLogger(__name__)
@@ -218,7 +218,7 @@ def _turn(one: Followed, actor: Actor, told: Told, woken: Event) -> None:
     close_old_connections()
     again: float | None = None
     try:
-        result = sync_workspace(one.workspace, actor=actor, now=timezone.now(), wait=False)
+        result = sync_workspace(one.workspace, by=By(actor, timezone.now()), wait=False)
         if result.copies_left or any(file.verdict == "waits" for file in result.written):
             again = settings.MEMORYHUB_QUIET_SECONDS
         if result.has_changed or result.tally.problems:

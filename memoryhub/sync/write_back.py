@@ -33,7 +33,7 @@ from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, Fo
 from memoryhub.lib.safe_folder import FileFacts, Folder, UnreadableFile
 from memoryhub.sync.atomic_replace import Replaced, private_names, replace_file, settle_copies
 from sessions_app.models import SourceFile, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import By
 from sessions_app.services.sources import find_source, record_source
 
 PLACES = {  # of the documents that a layout's programs read, below their workspace
@@ -54,15 +54,13 @@ class FileWritten:
     why: str = ""
 
 
-def write_files(
-    folder: Folder, found: Found, workspace: Workspace, *, actor: Actor, now: datetime
-) -> list[FileWritten]:
+def write_files(folder: Folder, found: Found, workspace: Workspace, *, by: By) -> list[FileWritten]:
     """Write whatever waits to be written in a workspace's folder; return what became of each file."""
     places = PLACES.get(found.layout, {})
     waiting = unwritten_documents().filter(workspace=workspace, name__in=places).order_by("id")
-    done = [_write_document(folder, place_of(row, found), workspace, row, actor, now) for row in waiting]
+    done = [_write_document(folder, place_of(row, found), workspace, row, by) for row in waiting]
     if found.layout == "grip":
-        done += _write_knowledge(folder, below(found.workspace, KNOWLEDGE), workspace, actor, now)
+        done += _write_knowledge(folder, below(found.workspace, KNOWLEDGE), workspace, by)
     return done
 
 
@@ -93,9 +91,7 @@ def _head(document: MemoryDocument) -> MemoryRevision:
     return document.head
 
 
-def _write_document(
-    folder: Folder, path: str, workspace: Workspace, document: MemoryDocument, actor: Actor, now: datetime
-) -> FileWritten:
+def _write_document(folder: Folder, path: str, workspace: Workspace, document: MemoryDocument, by: By) -> FileWritten:
     raw, facts, why = _present(folder, path)
     if why:
         return FileWritten(path, "refused", why)
@@ -104,15 +100,15 @@ def _write_document(
         if not may_write_over(document, item):
             return FileWritten(path, "waits", CHANGED)
         if is_whole and not bytes_are_kept(document, item.content, raw):
-            keep_bytes(document, item, now)
+            keep_bytes(document, item, by.at)
             document = unwritten_documents().get(pk=document.pk)
     content = new_bytes(document, raw)
     result = Replaced("written", facts=facts)
     if facts is None or content != raw:
         result = replace_file(folder, path, content, expected=facts.sha256 if facts else None)
     if result.verdict == "written" and result.facts:
-        record_written(document, _head(document), path=path, actor=actor, now=now)
-        record_source(workspace, FileRead(path, "document", result.facts), None, [], now)
+        record_written(document, _head(document), path=path, by=by)
+        record_source(workspace, FileRead(path, "document", result.facts), None, [], by.at)
     return _outcome(path, result)
 
 
@@ -126,9 +122,7 @@ def _read(workspace: Workspace, path: str, raw: bytes, facts: FileFacts) -> tupl
     return item, allowed.items == read.items
 
 
-def _write_knowledge(
-    folder: Folder, path: str, workspace: Workspace, actor: Actor, now: datetime
-) -> list[FileWritten]:
+def _write_knowledge(folder: Folder, path: str, workspace: Workspace, by: By) -> list[FileWritten]:
     raw, facts, why = _present(folder, path)
     source = find_source(workspace, path)
     if facts is not None and (source is None or source.content_hash != facts.sha256):
@@ -136,15 +130,15 @@ def _write_knowledge(
     is_own = source is not None and facts is not None and source.extra.get("written") == facts.sha256
     plan = plan_knowledge(workspace, None if facts is None else raw, is_own=is_own)
     if plan.text is None or why:
-        record_knowledge_written(workspace, plan if not why else plan_knowledge(workspace, b""), actor=actor, now=now)
+        record_knowledge_written(workspace, plan if not why else plan_knowledge(workspace, b""), by=by)
         reason = why if plan.text is not None else plan.why_not
         return [FileWritten(path, "refused", reason)] if reason else []
     if source is not None and facts is not None:
         _expect_copy(source, facts.sha256)
     result = replace_file(folder, path, plan.text.encode(), expected=facts.sha256 if facts else None)
     if result.verdict == "written" and result.facts:
-        record_knowledge_written(workspace, plan, actor=actor, now=now)
-        source = record_source(workspace, FileRead(path, "knowledge", result.facts), source, [], now)
+        record_knowledge_written(workspace, plan, by=by)
+        source = record_source(workspace, FileRead(path, "knowledge", result.facts), source, [], by.at)
         source.extra = source.extra | {"written": result.facts.sha256}
         source.save(update_fields=["extra"])
     return [_outcome(path, result)]

@@ -17,7 +17,7 @@ from django.db.models import F, Max, Q, QuerySet
 from memoryhub.lib import db_retry
 from memoryhub.models import AccessedRow, AccessRecord, ApiToken
 from sessions_app.models import Entry, Session, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import By
 
 MOST_DROPPED = 2_000  # in one turn of upkeep, so that no writer waits long
 SAME_SECONDS = 60  # in which one who reads the same again isn't written down again
@@ -73,14 +73,7 @@ def seen_revision(document: int, number: int) -> Seen:
 
 
 def log_access(
-    workspace: Workspace,
-    action: str,
-    seen: Sequence[Seen],
-    *,
-    actor: Actor,
-    via: str,
-    now: datetime,
-    token: ApiToken | None = None,
+    workspace: Workspace, action: str, seen: Sequence[Seen], *, by: By, via: str, token: ApiToken | None = None
 ) -> None:
     """Write down that somebody read some rows; nothing where there are none.
 
@@ -89,7 +82,7 @@ def log_access(
     """
     if not seen:
         return
-    who = (workspace.pk, token.pk if token else 0, actor, via)
+    who = (workspace.pk, token.pk if token else 0, by.actor, via)
     fingerprint = hashlib.sha256(repr((who, action, [astuple(one) for one in seen])).encode())
     written = f"access:{fingerprint.hexdigest()}"
     if not cache.add(written, 1, SAME_SECONDS):
@@ -99,12 +92,12 @@ def log_access(
         access = AccessRecord.objects.create(
             workspace=workspace,
             token=token,
-            actor_kind=actor.kind,
-            actor_name=actor.name[:200],
+            actor_kind=by.actor.kind,
+            actor_name=by.actor.name[:200],
             via=via,
             action=action,
             row_count=sum(one.last - one.first + 1 for one in seen),
-            at=now,
+            at=by.at,
         )
         rows = [
             AccessedRow(

@@ -33,14 +33,21 @@ class Actor:
     name: str
 
 
+@dataclass(frozen=True)
+class By:
+    """Who makes a change, and when."""
+
+    actor: Actor
+    at: datetime
+
+
 def record(
-    actor: Actor,
+    by: By,
     action: str,
     object_kind: str,
     object_id: object,
     text: str,
     *,
-    at: datetime,
     workspace: Workspace | None = None,
     session: Session | None = None,
     before_hash: str = "",
@@ -54,8 +61,8 @@ def record(
     written = AuditRecord.objects.create(
         workspace=workspace,
         session=session,
-        actor_kind=actor.kind,
-        actor_name=actor.name[:200],
+        actor_kind=by.actor.kind,
+        actor_name=by.actor.name[:200],
         action=action,
         object_kind=object_kind,
         object_id=str(object_id),
@@ -63,7 +70,7 @@ def record(
         before_hash=before_hash,
         after_hash=after_hash,
         detail=detail or {},
-        at=at,
+        at=by.at,
     )
     if workspace is not None and action in EVENTS:
         _queue_deliveries(written, workspace)

@@ -18,7 +18,7 @@ from django.utils.translation import gettext, ngettext
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Run, Session, Summary
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.context_window import fold_end
 from sessions_app.services.entries import lock_session
 from sessions_app.services.runs import RunNotFitting, finish_run
@@ -172,12 +172,11 @@ def apply_summary(run: Run, plan: Plan, text: str, *, method: str, now: datetime
     proposal = {"text": text, "method": method, "before": before, "after": after, "summary": summary.pk}
     finish_run(run, status=Run.Status.DONE, now=now, proposal=proposal)
     record(
-        Actor("run", f"run {run.pk}"),
+        By(Actor("run", f"run {run.pk}"), now),
         "session.compressed",
         "summary",
         summary.pk,
         f"{session.key}: #{plan.first_position} to #{plan.last_position} folded, {before:,} → {after:,} tokens",
-        at=now,
         workspace=session.workspace,
         session=session,
         detail={"run": run.pk, "entries": summary.entry_count, "before": before, "after": after, "method": method},
@@ -216,7 +215,7 @@ def _link(session: Session, plan: Plan, summary: Summary) -> int:
 
 
 @transaction.atomic
-def undo_compression(run: Run, *, actor: Actor, now: datetime) -> None:
+def undo_compression(run: Run, *, by: By) -> None:
     """Take a compression back: what it folded stands in the context again, its text stays with the run.
 
     Raises RunNotFitting for a run that folded nothing, was undone, or whose summary a later one folded.
@@ -236,14 +235,13 @@ def undo_compression(run: Run, *, actor: Actor, now: datetime) -> None:
     Summary.objects.filter(parent=summary).update(parent=None)
     summary.delete()
     recount_session(session)
-    Run.objects.filter(pk=run.pk).update(status=Run.Status.UNDONE, finished_at=now)
+    Run.objects.filter(pk=run.pk).update(status=Run.Status.UNDONE, finished_at=by.at)
     record(
-        actor,
+        by,
         "run.undone",
         "run",
         run.pk,
         f"Compression {run.pk} undone: #{run.from_position} to #{run.to_position - 1} are in the context again",
-        at=now,
         workspace=session.workspace,
         session=session,
     )

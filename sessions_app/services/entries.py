@@ -17,7 +17,7 @@ from memoryhub.lib.search.index_maintenance import bulk_indexing
 from memoryhub.lib.tokens import TokenCounter, counter_for
 from memoryhub.lib.validation import json_text
 from sessions_app.models import AppendReceipt, Entry, Session, Summary
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 from sessions_app.services.parsing import batch_hash
 from sessions_app.services.totals import add_entries
 
@@ -49,9 +49,7 @@ class Appended:
     is_repeat: bool = False
 
 
-def append(
-    session: Session, records: Sequence[EntryRecord], *, actor: Actor, now: datetime, idempotency_key: str = ""
-) -> Appended:
+def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempotency_key: str = "") -> Appended:
     """Append a batch to a session's current epoch: all of it or nothing, durable once this returns.
 
     Writers queue for the session's row, so that positions have no gap. The same key with the same batch gives the
@@ -59,11 +57,11 @@ def append(
     """
     if len(idempotency_key) > MAX_KEY_LENGTH:
         raise KeyReused(f"An idempotency key has at most {MAX_KEY_LENGTH} characters.")
-    return db_retry.write(lambda: _append(session.pk, records, actor, now, idempotency_key))
+    return db_retry.write(lambda: _append(session.pk, records, by, idempotency_key))
 
 
 @transaction.atomic
-def _append(pk: int, records: Sequence[EntryRecord], actor: Actor, now: datetime, key: str) -> Appended:
+def _append(pk: int, records: Sequence[EntryRecord], by: By, key: str) -> Appended:
     session = lock_session(pk)
     body_hash = batch_hash(records) if key else ""
     known = AppendReceipt.objects.filter(session=session, idempotency_key=key).first() if key else None
@@ -72,8 +70,8 @@ def _append(pk: int, records: Sequence[EntryRecord], actor: Actor, now: datetime
             raise KeyReused("This idempotency key was used for other entries. Send a new key with these.")
         return Appended(session, known.epoch, known.first_position, known.entry_count, is_repeat=True)
     first = session.next_position
-    entries = write_entries(session, records, epoch=session.epoch, first_position=first, now=now)
-    add_entries(session, entries, now=now)
+    entries = write_entries(session, records, epoch=session.epoch, first_position=first, now=by.at)
+    add_entries(session, entries, now=by.at)
     if key:
         AppendReceipt.objects.create(
             session=session,
@@ -82,22 +80,21 @@ def _append(pk: int, records: Sequence[EntryRecord], actor: Actor, now: datetime
             epoch=session.epoch,
             first_position=first,
             entry_count=len(entries),
-            created_at=now,
+            created_at=by.at,
         )
-    _tell(session, entries, actor, now)
+    _tell(session, entries, by)
     return Appended(session, session.epoch, first, len(entries))
 
 
-def _tell(session: Session, entries: Sequence[Entry], actor: Actor, now: datetime) -> None:
+def _tell(session: Session, entries: Sequence[Entry], by: By) -> None:
     first, last = entries[0], entries[-1]
     words = f"entry #{first.position}" if len(entries) == 1 else f"entries #{first.position} to #{last.position}"
     record(
-        actor,
+        by,
         "entry.added",
         "session",
         session.pk,
         f"{session.key}: added {words}",
-        at=now,
         workspace=session.workspace,
         session=session,
         detail={

@@ -18,7 +18,7 @@ from memoryhub.lib.validation import clean_text
 from sessions_app.models import DeletedSession, Entry, Run, Session, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 from sessions_app.models.runs import UNSETTLED_STATUSES
-from sessions_app.services.audit import Actor, open_guard, record
+from sessions_app.services.audit import By, open_guard, record
 from sessions_app.services.entries import lock_session
 from sessions_app.services.totals import forget_days, recount_session
 
@@ -53,45 +53,43 @@ def check_key(key: str) -> str:
     return clean_text(key)
 
 
-def open_session(
-    workspace: Workspace, key: str, *, actor: Actor, now: datetime, title: str = ""
-) -> tuple[Session, bool]:
+def open_session(workspace: Workspace, key: str, *, by: By, title: str = "") -> tuple[Session, bool]:
     """Return the session of a key, made where it isn't there, and whether it is new. Raises BadKey."""
     key = check_key(key)
     known = Session.objects.select_related("workspace").filter(workspace=workspace, key=key).first()
     if known:
         return known, False
     try:
-        return db_retry.write(lambda: _create(workspace, key, title, actor, now)), True
+        return db_retry.write(lambda: _create(workspace, key, title, by)), True
     except IntegrityError:  # someone else opened it at this very moment
         return Session.objects.select_related("workspace").get(workspace=workspace, key=key), False
 
 
 @transaction.atomic
-def _create(workspace: Workspace, key: str, title: str, actor: Actor, now: datetime) -> Session:
+def _create(workspace: Workspace, key: str, title: str, by: By) -> Session:
     channel, colon, _ = key.partition(":")
     session = Session.objects.create(
         workspace=workspace,
         key=key,
         channel=channel if colon else "",
         title=clean_text(title)[:MAX_TITLE],
-        created_at=now,
-        updated_at=now,
+        created_at=by.at,
+        updated_at=by.at,
     )
-    _tell(session, actor, "session.opened", "opened", now)
+    _tell(session, by, "session.opened", "opened")
     return session
 
 
 @transaction.atomic
-def rename_session(session: Session, title: str, *, actor: Actor, now: datetime) -> None:
+def rename_session(session: Session, title: str, *, by: By) -> None:
     """Give a session a title that pages show; its key stays. An empty title takes it away."""
     locked = lock_session(session.pk)
     locked.title = clean_text(" ".join(title.split()))[:MAX_TITLE]
     locked.save(update_fields=["title"])
-    _tell(locked, actor, "session.renamed", "renamed", now)
+    _tell(locked, by, "session.renamed", "renamed")
 
 
-def clear_session(session: Session, *, actor: Actor, now: datetime) -> Session:
+def clear_session(session: Session, *, by: By) -> Session:
     """Begin a session anew: the next entry opens an epoch, all earlier ones stay readable.
 
     Raises SessionBusy while a run is at work on it: its result belongs to what is about to be closed.
@@ -104,13 +102,13 @@ def clear_session(session: Session, *, actor: Actor, now: datetime) -> Session:
         if running:
             words = gettext("Run %(number)s is at work on this session: wait for it, or cancel it first.")
             raise SessionBusy(words % {"number": running.pk})
-        restart_session(locked, actor=actor, now=now)
+        restart_session(locked, by=by)
         return locked
 
     return db_retry.write(clear)
 
 
-def restart_session(session: Session, *, actor: Actor, now: datetime) -> None:
+def restart_session(session: Session, *, by: By) -> None:
     """Open the next epoch of a locked session and cancel what waits for the old one; an empty epoch stays.
 
     Call inside a transaction. The summary text of the old epoch becomes one of its summaries.
@@ -118,18 +116,18 @@ def restart_session(session: Session, *, actor: Actor, now: datetime) -> None:
     if not session.next_position and not session.summary_text:
         return
     waiting = Run.objects.filter(session=session, status__in=(Run.Status.QUEUED, Run.Status.HELD, Run.Status.PARKED))
-    waiting.update(status=Run.Status.CANCELLED, finished_at=now, error="The session was cleared.")
+    waiting.update(status=Run.Status.CANCELLED, finished_at=by.at, error="The session was cleared.")
     if session.summary_text:
-        _keep_summary_text(session, now)
+        _keep_summary_text(session, by.at)
     newest = Entry.objects.filter(session=session).aggregate(n=Max("epoch"))["n"]
     entries = session.next_position
     session.epoch = max(session.epoch, newest or 0) + 1
     session.last_consolidated = session.next_position = 0
     session.summary_text = ""
-    session.updated_at = now
+    session.updated_at = by.at
     session.save(update_fields=["epoch", "last_consolidated", "next_position", "summary_text", "updated_at"])
     recount_session(session)
-    _tell(session, actor, "session.cleared", "cleared", now, epoch=session.epoch, entries=entries)
+    _tell(session, by, "session.cleared", "cleared", epoch=session.epoch, entries=entries)
 
 
 def _keep_summary_text(session: Session, now: datetime) -> None:
@@ -148,9 +146,7 @@ def _keep_summary_text(session: Session, now: datetime) -> None:
     )
 
 
-def delete_session(
-    session: Session, *, confirmation: str, reason: str, actor: Actor, now: datetime
-) -> DeletedSession:
+def delete_session(session: Session, *, confirmation: str, reason: str, by: By) -> DeletedSession:
     """Remove a session with its entries and summaries, for ever; a tombstone tells of it. Runs keep their numbers.
 
     ``confirmation`` is the session's key, typed by the operator. A run under way is cancelled: its reply finds no
@@ -158,10 +154,10 @@ def delete_session(
     """
     if confirmation != session.key:
         raise NotConfirmed(gettext("That is not the session's key: type it exactly to delete the session."))
-    return db_retry.write(lambda: _delete(session.pk, reason, actor, now))
+    return db_retry.write(lambda: _delete(session.pk, reason, by))
 
 
-def _delete(pk: int, reason: str, actor: Actor, now: datetime) -> DeletedSession:
+def _delete(pk: int, reason: str, by: By) -> DeletedSession:
     with open_guard(f"session {pk} is deleted"):
         session = lock_session(pk)
         entries = Entry.objects.filter(session=session)
@@ -173,25 +169,24 @@ def _delete(pk: int, reason: str, actor: Actor, now: datetime) -> DeletedSession
             "summary_count": Summary.objects.filter(session=session).count(),
             "total_tokens": session.total_tokens,
             "content_hash": digest.hexdigest(),
-            "deleted_by": actor.name[:200],
+            "deleted_by": by.actor.name[:200],
             "reason": clean_text(reason),
-            "deleted_at": now,
+            "deleted_at": by.at,
         }
         tombstone, _ = DeletedSession.objects.update_or_create(
             workspace=session.workspace, key=session.key, defaults=facts
         )
         _tell(
             session,
-            actor,
+            by,
             "session.deleted",
             f"deleted with {session.entry_count:,} entries",
-            now,
             entries=session.entry_count,
             tokens=session.total_tokens,
             before_hash=digest.hexdigest(),
         )
         forget_days(session)
-        _keep_run_numbers(session, now)
+        _keep_run_numbers(session, by.at)
         entries.update(summary=None)
         session.delete()
     return tombstone
@@ -210,30 +205,26 @@ def forgotten_key(workspace: Workspace, key: str) -> str:
 
 
 @transaction.atomic
-def allow_again(tombstone: DeletedSession, *, actor: Actor, now: datetime) -> None:
+def allow_again(tombstone: DeletedSession, *, by: By) -> None:
     """Take a tombstone away, so that the next import may bring the session back from its file."""
     record(
-        actor,
+        by,
         "session.allowed",
         "tombstone",
         tombstone.pk,
         f"{tombstone.key} may be imported again",
-        at=now,
         workspace=tombstone.workspace,
     )
     tombstone.delete()
 
 
-def _tell(
-    session: Session, actor: Actor, action: str, words: str, now: datetime, *, before_hash: str = "", **detail: Any
-) -> None:
+def _tell(session: Session, by: By, action: str, words: str, *, before_hash: str = "", **detail: Any) -> None:
     record(
-        actor,
+        by,
         action,
         "session",
         session.pk,
         f"{session.key}: {words}",
-        at=now,
         workspace=session.workspace,
         session=session,
         before_hash=before_hash,

@@ -26,7 +26,7 @@ from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.entries import lock_session
 
 MAX_FAILURES = 3  # then a run is parked
@@ -60,20 +60,18 @@ def this_worker() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{_BIRTH}"
 
 
-def request_run(
-    session: Session, kind: str, *, options: dict[str, Any], actor: Actor, now: datetime
-) -> tuple[Run, bool]:
+def request_run(session: Session, kind: str, *, options: dict[str, Any], by: By) -> tuple[Run, bool]:
     """Return the queued run of this kind and whether it is new; wishes for one that waits already are added to it."""
-    return db_retry.write(lambda: _request(session.pk, kind, options, actor, now))
+    return db_retry.write(lambda: _request(session.pk, kind, options, by))
 
 
 @transaction.atomic
-def _request(pk: int, kind: str, options: dict[str, Any], actor: Actor, now: datetime) -> tuple[Run, bool]:
+def _request(pk: int, kind: str, options: dict[str, Any], by: By) -> tuple[Run, bool]:
     session = lock_session(pk)
     waiting = Run.objects.filter(session=session, kind=kind, status=Run.Status.QUEUED).first()
     if waiting:
         waiting.options |= options
-        waiting.not_before = min(waiting.not_before, now)
+        waiting.not_before = min(waiting.not_before, by.at)
         waiting.save(update_fields=["options", "not_before"])
         return waiting, False
     run = Run.objects.create(
@@ -82,11 +80,11 @@ def _request(pk: int, kind: str, options: dict[str, Any], actor: Actor, now: dat
         kind=kind,
         epoch=session.epoch,
         options=options,
-        not_before=now,
-        requested_by=actor.name[:200],
-        created_at=now,
+        not_before=by.at,
+        requested_by=by.actor.name[:200],
+        created_at=by.at,
     )
-    _tell(run, actor, "run.requested", "was asked for", now)
+    _tell(run, by, "run.requested", "was asked for")
     return run, True
 
 
@@ -114,7 +112,7 @@ def _claim(pk: int, owner: str, now: datetime) -> Run | None:
     run.steps_done = run.steps_total = 0
     run.save()
     renew_lease(run)
-    _tell(run, WORKER, "run.started", "started", now)
+    _tell(run, By(WORKER, now), "run.started", "started")
     return run
 
 
@@ -152,7 +150,7 @@ def finish_run(run: Run, *, status: str, now: datetime, proposal: dict[str, Any]
         setattr(held, name, getattr(run, name))
     held.save()
     words = "waits for a decision" if status == Run.Status.HELD else "is done"
-    _tell(held, WORKER, "run.finished", words, now, tokens=held.total_tokens)
+    _tell(held, By(WORKER, now), "run.finished", words, tokens=held.total_tokens)
 
 
 def fail_run(run: Run, error: MemoryHubError, *, now: datetime, is_passing: bool) -> None:
@@ -187,7 +185,7 @@ def _fail(run: Run, error: MemoryHubError, now: datetime, is_passing: bool) -> N
     except IntegrityError:  # another of its kind was asked for meanwhile: that one goes on
         held.status, held.finished_at, words = Run.Status.FAILED, now, "failed"
         held.save()
-    _tell(held, WORKER, "run.failed", words, now, error=error.code)
+    _tell(held, By(WORKER, now), "run.failed", words, error=error.code)
 
 
 def postpone_run(run: Run, *, until: datetime, why: str) -> None:
@@ -195,23 +193,28 @@ def postpone_run(run: Run, *, until: datetime, why: str) -> None:
     _mine(run).update(status=Run.Status.QUEUED, not_before=until, stage=why, lease_owner="", lease_expires_at=None)
 
 
-def take_held_run(run: Run, *, owner: str, actor: Actor, now: datetime) -> Run:
+def take_held_run(run: Run, *, owner: str, by: By) -> Run:
     """Take a held run to commit it, inside the transaction that does. Raises RunNotFitting."""
     return _move(
-        run, (Run.Status.HELD,), actor, "run.approved", "was approved", now,
-        status=Run.Status.RUNNING, lease_owner=owner, fencing_number=run.fencing_number + 1,
-    )  # fmt: skip
+        run,
+        (Run.Status.HELD,),
+        by,
+        "run.approved",
+        "was approved",
+        status=Run.Status.RUNNING,
+        lease_owner=owner,
+        fencing_number=run.fencing_number + 1,
+    )
 
 
-def cancel_run(run: Run, *, actor: Actor, now: datetime) -> Run:
+def cancel_run(run: Run, *, by: By) -> Run:
     """Cancel a live, held or parked run: a reply that comes late is not kept. Raises RunNotFitting."""
     return _move(
-        run, UNSETTLED_STATUSES, actor, "run.cancelled", "was cancelled", now,
-        status=Run.Status.CANCELLED, finished_at=now,
-    )  # fmt: skip
+        run, UNSETTLED_STATUSES, by, "run.cancelled", "was cancelled", status=Run.Status.CANCELLED, finished_at=by.at
+    )
 
 
-def retry_run(run: Run, *, actor: Actor, now: datetime, **wishes: Any) -> Run:
+def retry_run(run: Run, *, by: By, **wishes: Any) -> Run:
     """Queue a parked, failed or cancelled run again, with further wishes for it. Raises RunNotFitting.
 
     ``method="heuristic"``: without the model. A compression then goes by rule, a consolidation archives the entries
@@ -226,23 +229,31 @@ def retry_run(run: Run, *, actor: Actor, now: datetime, **wishes: Any) -> Run:
     options = {name: value for name, value in run.options.items() if name != "once"}
     options |= wishes
     return _move(
-        run, states, actor, "run.retried", "is tried again", now,
-        status=Run.Status.QUEUED, not_before=now, attempt_count=0, fencing_number=run.fencing_number + 1,
-        error="", error_code="", finished_at=None, options=options,
-    )  # fmt: skip
+        run,
+        states,
+        by,
+        "run.retried",
+        "is tried again",
+        status=Run.Status.QUEUED,
+        not_before=by.at,
+        attempt_count=0,
+        fencing_number=run.fencing_number + 1,
+        error="",
+        error_code="",
+        finished_at=None,
+        options=options,
+    )
 
 
-def dismiss_run(run: Run, *, note: str, actor: Actor, now: datetime) -> Run:
+def dismiss_run(run: Run, *, note: str, by: By) -> Run:
     """Close a parked run with a note: nothing is folded or skipped, and the session rests until it has grown."""
-    error = f"{run.error} Dismissed by {actor.name}: {note}".strip()
+    error = f"{run.error} Dismissed by {by.actor.name}: {note}".strip()
     return _move(
-        run, (Run.Status.PARKED,), actor, "run.dismissed", "was dismissed", now, status=Run.Status.FAILED, error=error
-    )  # fmt: skip
+        run, (Run.Status.PARKED,), by, "run.dismissed", "was dismissed", status=Run.Status.FAILED, error=error
+    )
 
 
-def _move(
-    run: Run, states: Iterable[str], actor: Actor, action: str, words: str, now: datetime, **values: Any
-) -> Run:
+def _move(run: Run, states: Iterable[str], by: By, action: str, words: str, **values: Any) -> Run:
     @transaction.atomic
     def move() -> Run:
         found = Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).first()
@@ -257,7 +268,7 @@ def _move(
                 found.save()
         except IntegrityError as error:
             raise RunNotFitting(gettext("Another run of this session waits already: look at that one.")) from error
-        _tell(found, actor, action, words, now)
+        _tell(found, by, action, words)
         return found
 
     return db_retry.write(move)
@@ -308,7 +319,7 @@ def _free(run: Run, now: datetime) -> bool:
     except IntegrityError:
         held.status, held.finished_at = Run.Status.FAILED, now
         held.save()
-    _tell(held, WORKER, "run.failed", "lost its worker", now, error="worker_gone")
+    _tell(held, By(WORKER, now), "run.failed", "lost its worker", error="worker_gone")
     return True
 
 
@@ -344,17 +355,16 @@ def tokens_spent(workspace: Workspace, now: datetime) -> int:
     return spent
 
 
-def _tell(run: Run, actor: Actor, action: str, words: str, now: datetime, **detail: Any) -> None:
+def _tell(run: Run, by: By, action: str, words: str, **detail: Any) -> None:
     """Write the audit record of a step. An edit has a record of its own: its steps are told only where they fail."""
     if run.kind == Run.Kind.EDIT and action in ("run.started", "run.finished"):
         return
     record(
-        actor,
+        by,
         action,
         "run",
         run.pk,
         f"{run.kind.capitalize()} {run.pk} {words}",
-        at=now,
         workspace=run.workspace,
         session=run.session,
         detail={"kind": run.kind, "status": run.status} | detail,

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import SyncState, Workspace
 from sessions_app.models.workspaces import WRITTEN_BACK
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 from sessions_app.services.workspaces import save_settings
 
 QUIET_NOTE = timedelta(seconds=15)  # between notes of syncs that changed nothing: SQLite has one writer
@@ -40,9 +40,7 @@ class Outcome:
 
 
 @transaction.atomic
-def switch_sync(
-    workspace: Workspace, *, follow: bool | None = None, write_back: bool | None = None, actor: Actor, now: datetime
-) -> bool:
+def switch_sync(workspace: Workspace, *, follow: bool | None = None, write_back: bool | None = None, by: By) -> bool:
     """Switch following a folder, and writing to it, on or off (None: as it is); tell whether anything changed.
 
     Raises CannotSync where the workspace has no folder, or one that the hub never writes to.
@@ -56,18 +54,18 @@ def switch_sync(
         raise CannotSync(words % {"program": workspace.get_layout_display()})
     wishes = {"is_followed": follow, "write_back": write_back}
     values = {name: wish for name, wish in wishes.items() if wish is not None}
-    return bool(values and save_settings(workspace, values, actor=actor, now=now))
+    return bool(values and save_settings(workspace, values, by=by))
 
 
 @transaction.atomic
-def request_sync(workspace: Workspace, *, actor: Actor, now: datetime) -> SyncState:
+def request_sync(workspace: Workspace, *, by: By) -> SyncState:
     """Note that a person wants a sync now; the caller enqueues it. Raises CannotSync."""
     if not workspace.path:
         raise CannotSync(gettext("This workspace has no folder: its agent writes to the hub."))
     state, _ = SyncState.objects.get_or_create(workspace=workspace)
-    SyncState.objects.filter(pk=state.pk).update(requested_at=now)
+    SyncState.objects.filter(pk=state.pk).update(requested_at=by.at)
     text = "A sync with the agent's folder was asked for"
-    record(actor, "workspace.sync_requested", "workspace", workspace.pk, text, at=now, workspace=workspace)
+    record(by, "workspace.sync_requested", "workspace", workspace.pk, text, workspace=workspace)
     state.refresh_from_db()
     return state
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import IO
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -19,7 +18,7 @@ from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
 from memoryhub.lib.layouts.write import LAYOUTS, write_session
 from memoryhub.lib.safe_folder import Folder, FolderMissing
 from sessions_app.models import Session, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 from sessions_app.services.export import session_record
 from sessions_app.services.importing import import_conversation
 
@@ -73,7 +72,7 @@ def export_sessions(sessions: Iterable[Session], out: IO[bytes]) -> int:
     return count
 
 
-def import_session(workspace: Workspace, path: Path, *, actor: Actor, now: datetime) -> Tally:
+def import_session(workspace: Workspace, path: Path, *, by: By) -> Tally:
     """Take one session's file into a workspace; again, it adds what is new.
 
     Raises FolderMissing, UnknownSessionFile where nothing of it can be read.
@@ -87,11 +86,11 @@ def import_session(workspace: Workspace, path: Path, *, actor: Actor, now: datet
     if not records:
         raise UnknownSessionFile(_no_session_in(path.name, read.problems))
     for item in records:
-        taken, _ = import_conversation(workspace=workspace, record=item, path="", now=now, dry_run=False)
+        taken, _ = import_conversation(workspace=workspace, record=item, path="", now=by.at, dry_run=False)
         tally.include(taken)
         text = f"{item.key}: imported from a file"
         detail = {"added": dict(+tally.added), "file": path.name}
-        record(actor, "session.imported", "workspace", workspace.pk, text, at=now, workspace=workspace, detail=detail)
+        record(by, "session.imported", "workspace", workspace.pk, text, workspace=workspace, detail=detail)
     return tally
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.safe_http import check_url, open_client
 from sessions_app.models import AuditRecord, Webhook, WebhookDelivery, Workspace
-from sessions_app.services.audit import EVENTS, Actor, record
+from sessions_app.services.audit import EVENTS, By, record
 
 MAX_ATTEMPTS = 8
 FIRST_PAUSE = timedelta(seconds=30)  # four times as long after each failure, a day at most
@@ -33,7 +33,7 @@ class BadWebhook(MemoryHubError):
 
 
 def add_webhook(
-    workspace: Workspace, url: str, actions: Sequence[str], *, allowed: Collection[str], actor: Actor, now: datetime
+    workspace: Workspace, url: str, actions: Sequence[str], *, allowed: Collection[str], by: By
 ) -> Webhook:
     """Keep an address that is told of some events, all of them where none is named.
 
@@ -51,19 +51,19 @@ def add_webhook(
             defaults={
                 "actions": list(actions),
                 "salt": secrets.token_hex(16),
-                "created_by": actor.name[:200],
-                "created_at": now,
+                "created_by": by.actor.name[:200],
+                "created_at": by.at,
             },
         )
         if not is_new:
             raise BadWebhook(gettext("This address is told already."))
-        record(actor, "webhook.added", "webhook", hook.pk, "Webhook added", at=now, workspace=workspace)
+        record(by, "webhook.added", "webhook", hook.pk, "Webhook added", workspace=workspace)
     return hook
 
 
 @transaction.atomic
-def remove_webhook(hook: Webhook, *, actor: Actor, now: datetime) -> None:
-    record(actor, "webhook.removed", "webhook", hook.pk, "Webhook removed", at=now, workspace=hook.workspace)
+def remove_webhook(hook: Webhook, *, by: By) -> None:
+    record(by, "webhook.removed", "webhook", hook.pk, "Webhook removed", workspace=hook.workspace)
     hook.delete()
 
 

@@ -9,29 +9,21 @@ from django.db import transaction
 
 from memoryhub.lib import db_retry
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 
 def request_workspace_run(
-    workspace: Workspace,
-    kind: str,
-    *,
-    options: dict[str, Any],
-    actor: Actor,
-    now: datetime,
-    not_before: datetime | None = None,
+    workspace: Workspace, kind: str, *, options: dict[str, Any], by: By, not_before: datetime | None = None
 ) -> tuple[Run, bool]:
     """Return the queued run of this kind and whether it is new; wishes for one that waits already are added to it.
 
     ``not_before``: when it may start, by default now; one that waits starts at the earlier of its times.
     """
-    return db_retry.write(lambda: _request(workspace.pk, kind, options, actor, now, not_before or now))
+    return db_retry.write(lambda: _request(workspace.pk, kind, options, by, not_before or by.at))
 
 
 @transaction.atomic
-def _request(
-    pk: int, kind: str, options: dict[str, Any], actor: Actor, now: datetime, not_before: datetime
-) -> tuple[Run, bool]:
+def _request(pk: int, kind: str, options: dict[str, Any], by: By, not_before: datetime) -> tuple[Run, bool]:
     workspace = Workspace.objects.select_for_update().get(pk=pk)  # so that two who ask at once get one run
     waiting = Run.objects.filter(workspace=workspace, session=None, kind=kind, status=Run.Status.QUEUED).first()
     if waiting:
@@ -44,12 +36,12 @@ def _request(
         kind=kind,
         options=options,
         not_before=not_before,
-        requested_by=actor.name[:200],
-        created_at=now,
+        requested_by=by.actor.name[:200],
+        created_at=by.at,
     )
     text = f"{run.kind.capitalize()} {run.pk} was asked for"
     detail = {"kind": kind, "status": run.status}
-    record(actor, "run.requested", "run", run.pk, text, at=now, workspace=workspace, detail=detail)
+    record(by, "run.requested", "run", run.pk, text, workspace=workspace, detail=detail)
     return run, True
 
 

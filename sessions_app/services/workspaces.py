@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -12,7 +11,7 @@ from django.utils.translation import gettext
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 
 class BadName(MemoryHubError):
@@ -20,13 +19,13 @@ class BadName(MemoryHubError):
 
 
 @transaction.atomic
-def create_workspace(name: str, *, actor: Actor, now: datetime) -> Workspace:
+def create_workspace(name: str, *, by: By) -> Workspace:
     """Return a new workspace without a folder: its agent writes to the hub. Raises BadName."""
     name = clean_text(" ".join(name.split()))
     if not name or len(name) > 200:
         raise BadName(gettext("A workspace needs a name of 1 to 200 characters."))
-    workspace = Workspace.objects.create(slug=free_slug(name), name=name, created_at=now, updated_at=now)
-    record(actor, "workspace.created", "workspace", workspace.pk, "Workspace created", at=now, workspace=workspace)
+    workspace = Workspace.objects.create(slug=free_slug(name), name=name, created_at=by.at, updated_at=by.at)
+    record(by, "workspace.created", "workspace", workspace.pk, "Workspace created", workspace=workspace)
     return workspace
 
 
@@ -40,7 +39,7 @@ def free_slug(name: str) -> str:
 
 
 @transaction.atomic
-def save_settings(workspace: Workspace, values: dict[str, Any], *, actor: Actor, now: datetime) -> dict[str, Any]:
+def save_settings(workspace: Workspace, values: dict[str, Any], *, by: By) -> dict[str, Any]:
     """Write settings that a form has validated together; return what changed as ``{name: [before, after]}``."""
     locked = Workspace.objects.select_for_update().get(pk=workspace.pk)
     changed = {
@@ -51,9 +50,9 @@ def save_settings(workspace: Workspace, values: dict[str, Any], *, actor: Actor,
     for name, value in values.items():
         setattr(locked, name, value)
         setattr(workspace, name, value)
-    locked.updated_at = now
+    locked.updated_at = by.at
     locked.save(update_fields=[*changed, "updated_at"])
     text = f"Settings changed: {', '.join(name.replace('_', ' ') for name in changed)}"
     detail = {"changed": changed}
-    record(actor, "workspace.configured", "workspace", locked.pk, text, at=now, workspace=locked, detail=detail)
+    record(by, "workspace.configured", "workspace", locked.pk, text, workspace=locked, detail=detail)
     return changed

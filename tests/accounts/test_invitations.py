@@ -17,7 +17,7 @@ from memoryhub.accounts import invitations
 from memoryhub.accounts.people import deactivate, remove_operator
 from memoryhub.models import Invitation
 from sessions_app.models import AuditRecord, Membership, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from tests.accounts.test_people_pages import PASSWORD, role_of, signed_in
 from tests.hub import PERSON
 
@@ -31,15 +31,16 @@ def olga() -> User:
     return User.objects.create_superuser("olga")
 
 
-def link(workspace: Workspace | None, role: str = "editor", *, by: Actor = PERSON, **options) -> str:
+def link(workspace: Workspace | None, role: str = "editor", *, actor: Actor = PERSON, **options) -> str:
     roles = {workspace: role} if workspace else {}
-    options = {"is_operator": False, "days": 7, "now": timezone.now()} | options
-    _, token = invitations.invite(name="Ed", roles=roles, actor=by, **options)
+    at = options.pop("now", timezone.now())
+    options = {"is_operator": False, "days": 7} | options
+    _, token = invitations.invite(name="Ed", roles=roles, by=By(actor, at), **options)
     return reverse("invitation", args=[token])
 
 
 def reset_link(user: User) -> str:
-    return reverse("invitation", args=[invitations.make_reset_link(user, actor=PERSON, now=timezone.now())[1]])
+    return reverse("invitation", args=[invitations.make_reset_link(user, by=By(PERSON, timezone.now()))[1]])
 
 
 def test_an_invited_person_is_let_in_where_they_may_work(workspace, olga, client):
@@ -127,7 +128,7 @@ def test_a_link_that_ended_says_why_and_lets_nobody_in(end, words, workspace, ol
 def test_an_operator_who_is_none_any_more_does_not_come_back_by_their_own_link(workspace, olga):
     owen = User.objects.create_user("owen")
     Membership.objects.create(workspace=workspace, user=owen, role="operator")
-    url = link(workspace, "operator", by=Actor("person", "owen"))
+    url = link(workspace, "operator", actor=Actor("person", "owen"))
     Membership.objects.all().delete()
 
     response = signed_in("owen").post(url)
@@ -230,7 +231,7 @@ def test_a_deactivated_person_gets_in_by_no_reset_link(viewer, olga, client, adm
 def test_the_reset_link_of_an_operator_who_lost_the_hub_is_no_good(viewer, olga, client):
     User.objects.create_superuser("other")
     url = reset_link(viewer)
-    remove_operator(olga, actor=Actor("person", "other"), now=timezone.now())
+    remove_operator(olga, by=By(Actor("person", "other"), timezone.now()))
 
     assert client.get(url).status_code == 410
 
@@ -238,7 +239,7 @@ def test_the_reset_link_of_an_operator_who_lost_the_hub_is_no_good(viewer, olga,
 def test_deactivating_ends_the_links_to_a_new_password(viewer, olga):
     reset_link(viewer)
 
-    deactivate(viewer, actor=PERSON, now=timezone.now())
+    deactivate(viewer, by=By(PERSON, timezone.now()))
 
     assert Invitation.objects.get().revoked_at is not None
 

@@ -15,7 +15,7 @@ from memoryhub.agents.tokens import issue_token
 from memoryhub.management.serve_address import address_for_links, listening_at
 from memoryhub.models import Invitation
 from sessions_app.models import AuditRecord, Membership
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from tests.hub import NOW
 
 
@@ -47,7 +47,7 @@ def test_the_only_operator_who_forgot_their_password_gets_a_link_by_command(admi
 
 @pytest.mark.django_db
 def test_a_command_tells_which_tokens_stay_good_and_revokes_them_when_told_to(workspace, viewer, command):
-    issue_token(workspace, "pilot", ["read"], actor=Actor("person", "vera"), now=timezone.now())
+    issue_token(workspace, "pilot", ["read"], by=By(Actor("person", "vera"), timezone.now()))
 
     left = command("people", "deactivate", "vera")["living_tokens"]
     revoked = command("people", "deactivate", "vera", "--revoke-tokens")["living_tokens"]
@@ -123,7 +123,7 @@ def test_of_two_operators_who_remove_each_other_at_once_one_stays():
     def remove(own: User, other: User) -> bool:
         start.wait()
         try:
-            return remove_operator(other, actor=Actor("person", own.username), now=NOW)
+            return remove_operator(other, by=By(Actor("person", own.username), NOW))
         except LastOperator:
             return False
         finally:

@@ -18,7 +18,7 @@ from memoryhub.accounts.views import invitations as people_invitations
 from memoryhub.agents.tokens import issue_token
 from memoryhub.models import ApiToken, Invitation
 from sessions_app.models import AuditRecord, Membership, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
@@ -54,9 +54,9 @@ def role_of(user: User, workspace: Workspace) -> str:
 
 def invited(name: str, *workspaces: Workspace, is_operator: bool = False) -> Invitation:
     roles = dict.fromkeys(workspaces, "viewer")
-    return invitations.invite(
-        name=name, roles=roles, is_operator=is_operator, days=1, actor=PERSON, now=timezone.now()
-    )[0]
+    return invitations.invite(name=name, roles=roles, is_operator=is_operator, days=1, by=By(PERSON, timezone.now()))[
+        0
+    ]
 
 
 def test_the_list_names_everybody_with_their_roles(workspace, viewer, admin_client):
@@ -146,16 +146,16 @@ def test_a_deactivated_person_is_out_with_the_next_click_and_back_with_their_rol
     ]
 
 
-def given_tokens(maker: str, *workspaces: Workspace, by: str = "person") -> list[ApiToken]:
-    actor, now = Actor(by, maker), timezone.now()
-    return [issue_token(one, f"agent of {by} {maker}", ["read"], actor=actor, now=now)[0] for one in workspaces]
+def given_tokens(maker: str, *workspaces: Workspace, kind: str = "person") -> list[ApiToken]:
+    by = By(Actor(kind, maker), timezone.now())
+    return [issue_token(one, f"agent of {kind} {maker}", ["read"], by=by)[0] for one in workspaces]
 
 
 def test_the_tokens_that_somebody_made_are_named_and_revoked_when_they_are_switched_off(
     workspace, other, viewer, admin_client
 ):
     made = given_tokens("vera", workspace, other)
-    spared = [*given_tokens("olga", workspace), *given_tokens("vera", workspace, by="command")]
+    spared = [*given_tokens("olga", workspace), *given_tokens("vera", workspace, kind="command")]
 
     page = admin_client.get(reverse("person", args=[viewer.pk])).content.decode()
     admin_client.post(reverse("deactivate-person", args=[viewer.pk]), {"revokes_tokens": "on"})
@@ -188,14 +188,14 @@ def test_who_may_not_be_switched_off_keeps_their_tokens(workspace, admin_user):
     (token,) = given_tokens("admin", workspace)
 
     with pytest.raises(LastOperator):
-        deactivate(admin_user, actor=Actor("command", "people"), now=timezone.now(), revokes_tokens=True)
+        deactivate(admin_user, by=By(Actor("command", "people"), timezone.now()), revokes_tokens=True)
 
     assert ApiToken.objects.get(pk=token.pk).revoked_at is None
 
 
 def test_an_open_page_of_a_deactivated_person_goes_to_the_login_as_a_whole(workspace, viewer, viewer_client):
     viewer_client.get("/")
-    deactivate(viewer, actor=PERSON, now=NOW)
+    deactivate(viewer, by=By(PERSON, NOW))
 
     response = viewer_client.get(
         reverse("sessions:list", args=["atlas"]),
@@ -212,10 +212,10 @@ def test_the_last_operator_stays(admin_user):
 
     for change in (deactivate, remove_operator):
         with pytest.raises(LastOperator):
-            change(admin_user, actor=command, now=NOW)
+            change(admin_user, by=By(command, NOW))
     User.objects.create_superuser("olga", is_active=False)
     with pytest.raises(LastOperator):
-        deactivate(admin_user, actor=command, now=NOW)
+        deactivate(admin_user, by=By(command, NOW))
 
     admin_user.refresh_from_db()
     assert admin_user.is_active
@@ -377,6 +377,6 @@ def test_the_link_is_shown_once_and_only_its_hash_is_kept(workspace, admin_clien
 def test_a_commands_actor_is_not_somebody_of_the_same_name(admin_user):
     User.objects.create_superuser("people")
 
-    assert deactivate(User.objects.get(username="people"), actor=Actor("command", "people"), now=NOW)
+    assert deactivate(User.objects.get(username="people"), by=By(Actor("command", "people"), NOW))
     with pytest.raises(OwnAccount):
-        deactivate(admin_user, actor=Actor("person", "admin"), now=NOW)
+        deactivate(admin_user, by=By(Actor("person", "admin"), NOW))

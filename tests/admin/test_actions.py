@@ -15,6 +15,7 @@ from knowledge_app.models import CachedResponse, EditedRow, KeyValue, KnowledgeE
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, Run, Session, Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, figures, open_at, talk
 from tests.markup import live_markup
 
@@ -49,7 +50,7 @@ def act(client, model, rows, action, **values):
 
 
 def undo(run):
-    undo_run(Run.objects.get(pk=run.pk), actor=PERSON, now=NOW)
+    undo_run(Run.objects.get(pk=run.pk), by=By(PERSON, NOW))
 
 
 CASES = [

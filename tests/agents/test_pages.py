@@ -19,7 +19,7 @@ from memoryhub.agents.views import KINDS
 from memoryhub.models import ApiToken
 from sessions_app.models import AuditRecord, Membership
 from sessions_app.services.access_log import log_access, seen_rows
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from tests.hub import NOW, PERSON
 from tests.markup import live_markup
 
@@ -41,7 +41,7 @@ def url(name: str, *args: object) -> str:
 
 
 def issue(workspace, name="pilot", now=None, **values):
-    return issue_token(workspace, name, ["read"], actor=PERSON, now=now or timezone.now(), **values)
+    return issue_token(workspace, name, ["read"], by=By(PERSON, now or timezone.now()), **values)
 
 
 def test_a_token_is_shown_in_the_answer_to_its_post_and_nowhere_else(workspace, operator):
@@ -130,12 +130,16 @@ def test_the_list_says_how_each_stands(workspace, operator):
     soon = timezone.now() + timedelta(days=3)
     living, _ = issue(workspace, expires_at=soon)
     revoked, _ = issue(workspace, "gone")
-    revoke_token(revoked, actor=PERSON, now=timezone.now())
+    revoke_token(revoked, by=By(PERSON, timezone.now()))
     issue(workspace, "over", now=NOW, expires_at=NOW + timedelta(days=1))
     log_access(
-        workspace, "knowledge.read", seen_rows("knowledge", [1]), actor=PERSON, via="rest",
-        now=timezone.now(), token=living,
-    )  # fmt: skip
+        workspace,
+        "knowledge.read",
+        seen_rows("knowledge", [1]),
+        by=By(PERSON, timezone.now()),
+        via="rest",
+        token=living,
+    )
 
     page = operator.get(url("agents"))
     shown = {one.token.name: one for one in operator.get(url("agents"), {"state": "all"}).context["tokens"]}
@@ -151,7 +155,7 @@ def test_the_list_says_how_each_stands(workspace, operator):
 def test_a_token_whose_maker_is_deactivated_says_so(workspace, operator):
     User.objects.create_user("gone", is_active=False)
     for name, maker in (("left", Actor("person", "gone")), ("made by script", Actor("command", "gone"))):
-        issue_token(workspace, name, ["read"], actor=maker, now=timezone.now())
+        issue_token(workspace, name, ["read"], by=By(maker, timezone.now()))
     issue(workspace)
 
     page = operator.get(url("agents"))
@@ -193,9 +197,13 @@ def test_the_guide_waits_until_the_token_calls(workspace, viewer_client):
     assert viewer_client.get(url("first-call"), asked).status_code == 204
     authenticate(text, via="rest", now=timezone.now())
     log_access(
-        workspace, "context.read", seen_rows("summaries", [1, 2]), actor=PERSON, via="rest",
-        now=timezone.now() + timedelta(seconds=1), token=token,
-    )  # fmt: skip
+        workspace,
+        "context.read",
+        seen_rows("summaries", [1, 2]),
+        by=By(PERSON, timezone.now() + timedelta(seconds=1)),
+        via="rest",
+        token=token,
+    )
     answer = viewer_client.get(url("first-call"), asked)
 
     assert answer.status_code == 286

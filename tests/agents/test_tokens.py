@@ -28,14 +28,14 @@ from memoryhub.forgetting.forget import forget
 from memoryhub.models import AccessRecord, ApiToken, IdempotentCall
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.access_log import log_access, seen_rows
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
 
 
 def issue(workspace, name="atlas", scopes=("read", "append"), **values):
-    return issue_token(workspace, name, scopes, actor=PERSON, now=NOW, **values)
+    return issue_token(workspace, name, scopes, by=By(PERSON, NOW), **values)
 
 
 def test_a_token_is_kept_as_its_beginning_and_an_hmac(workspace):
@@ -92,8 +92,8 @@ def test_a_token_ends_with_its_time(workspace):
 def test_a_revoked_token_ends_at_once_and_frees_its_name(workspace):
     token, text = issue(workspace)
 
-    assert revoke_token(token, actor=PERSON, now=NOW)
-    assert not revoke_token(token, actor=PERSON, now=NOW)
+    assert revoke_token(token, by=By(PERSON, NOW))
+    assert not revoke_token(token, by=By(PERSON, NOW))
 
     with pytest.raises(NotAuthenticated):
         authenticate(text, via="rest", now=NOW)
@@ -195,10 +195,10 @@ def test_forgetting_a_person_renames_their_tokens_which_stay_good(workspace):
     IdempotentCall.objects.create(
         token=token, idempotency_key="k", request_hash="x", status=200, answer={"text": "Zebra waits"}
     )
-    log_access(workspace, "a.b", seen_rows("knowledge", [1]), actor=Actor("agent", token.name), via="rest", now=NOW)
+    log_access(workspace, "a.b", seen_rows("knowledge", [1]), by=By(Actor("agent", token.name), NOW), via="rest")
     wish = Wish("person", ("Zebra",))
 
-    forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="", actor=PERSON, now=NOW)
+    forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="", by=By(PERSON, NOW))
 
     assert [name.rstrip("0123456789") for name in ApiToken.objects.values_list("name", flat=True)] == [
         "forgotten-"

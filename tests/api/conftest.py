@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from memoryhub.agents.tokens import SCOPES, issue_token
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 OLGA = Actor("person", "olga")
 Call = Callable[..., HttpResponse]
@@ -23,7 +23,7 @@ Call = Callable[..., HttpResponse]
 def token_for(workspace: Workspace, *scopes: str, name: str = "") -> str:
     """Make a token for some scopes, by default all, and return its text."""
     wanted = scopes or tuple(SCOPES)
-    _, text = issue_token(workspace, name or "-".join(wanted), wanted, actor=OLGA, now=timezone.now())
+    _, text = issue_token(workspace, name or "-".join(wanted), wanted, by=By(OLGA, timezone.now()))
     return text
 
 

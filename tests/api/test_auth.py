@@ -14,6 +14,7 @@ from memoryhub.agents.operations.memory import append_history
 from memoryhub.agents.tokens import issue_token, revoke_token
 from memoryhub.models import ApiToken
 from sessions_app.models import Session, Workspace
+from sessions_app.services.audit import By
 from tests.api.conftest import OLGA, caller, token_for
 
 pytestmark = pytest.mark.django_db
@@ -37,10 +38,10 @@ def test_a_login_cookie_is_no_token(admin_client):
 
 def test_revoked_and_expired_tokens_are_over(workspace):
     now = timezone.now()
-    revoked, revoked_text = issue_token(workspace, "one", ["read"], actor=OLGA, now=now)
-    revoke_token(revoked, actor=OLGA, now=now)
+    revoked, revoked_text = issue_token(workspace, "one", ["read"], by=By(OLGA, now))
+    revoke_token(revoked, by=By(OLGA, now))
     expired, expired_text = issue_token(
-        workspace, "two", ["read"], actor=OLGA, now=now, expires_at=now + timedelta(days=1)
+        workspace, "two", ["read"], by=By(OLGA, now), expires_at=now + timedelta(days=1)
     )
     ApiToken.objects.filter(pk=expired.pk).update(expires_at=now - timedelta(seconds=1))
 
@@ -68,7 +69,7 @@ def test_another_workspace_s_rows_are_not_there(workspace, agent):
 
 
 def test_too_many_calls_are_told_to_wait(workspace):
-    _, text = issue_token(workspace, "eager", ["read"], actor=OLGA, now=timezone.now(), per_minute=2)
+    _, text = issue_token(workspace, "eager", ["read"], by=By(OLGA, timezone.now()), per_minute=2)
     call = caller(text)
 
     answers = [call("GET", "/me") for _ in range(6)]  # two minutes at most

@@ -24,11 +24,12 @@ from memoryhub.audit.access_log import ACTIONS
 from memoryhub.models import AccessRecord
 from sessions_app.models import Entry, Run
 from sessions_app.services.access_log import Seen, log_access, seen_entries, seen_rows
+from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON, add, open_at, turn
 from tests.markup import live_markup
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 
 
 def url(name: str, *args: object) -> str:
@@ -36,7 +37,7 @@ def url(name: str, *args: object) -> str:
 
 
 def note(workspace, seen, *, action="knowledge.read", actor=AGENT, via="rest", now=NOW):
-    log_access(workspace, action, seen, actor=actor, via=via, now=now)
+    log_access(workspace, action, seen, by=By(actor, now), via=via)
 
 
 def rows_seen() -> list[tuple[str, str, int, int, int]]:
@@ -50,13 +51,13 @@ def rows_seen() -> list[tuple[str, str, int, int, int]]:
 
 @pytest.fixture
 def learnt(workspace):
-    return add_knowledge(workspace, "Deploys go out on Tuesdays.", category="domain_fact", **WHO).entry
+    return add_knowledge(workspace, "Deploys go out on Tuesdays.", category="domain_fact", by=BY).entry
 
 
 @pytest.fixture
 def document(workspace):
     found = open_document(workspace, "MEMORY.md")
-    revise_document(found, "- tea\n- salt\n", base=None, reason="r", **WHO)
+    revise_document(found, "- tea\n- salt\n", base=None, reason="r", by=BY)
     return found
 
 
@@ -90,7 +91,7 @@ def test_arrivals_of_an_open_transcript_are_no_new_reading(workspace, viewer_cli
 
 
 def test_documents_are_noted_by_revision(workspace, viewer_client, document):
-    second = revise_document(document, "- tea\n", base=document.revisions.get(), reason="r", **WHO)
+    second = revise_document(document, "- tea\n", base=document.revisions.get(), reason="r", by=BY)
     page = url("documents:document", document.pk)
 
     viewer_client.get(page, {"revision": 1})
@@ -100,8 +101,8 @@ def test_documents_are_noted_by_revision(workspace, viewer_client, document):
 
 
 def test_lists_and_pages_of_the_memory_are_noted(workspace, viewer_client, learnt, document):
-    add_note(workspace, "Shipped.", **WHO)
-    observation = store(workspace, [Said("lesson", "Tests first.")], **WHO).added[0]
+    add_note(workspace, "Shipped.", by=BY)
+    observation = store(workspace, [Said("lesson", "Tests first.")], by=BY).added[0]
     pages = {
         url("knowledge:knowledge-entry", learnt.pk): "knowledge.read",
         url("knowledge:observations"): "observations.read",
@@ -121,7 +122,7 @@ def test_lists_and_pages_of_the_memory_are_noted(workspace, viewer_client, learn
 
 
 def test_a_masked_value_is_noted_when_it_is_revealed(workspace, editor):
-    row = write_value(workspace, "api_token", "s3cret-s3cret-s3cret", **WHO)
+    row = write_value(workspace, "api_token", "s3cret-s3cret-s3cret", by=BY)
     assert row.is_secret
 
     editor.get(url("knowledge:key-values"))
@@ -142,7 +143,7 @@ def test_a_search_is_noted_when_it_is_sent_not_while_it_is_typed(workspace, view
 
 def test_a_search_over_all_workspaces_is_noted_in_each(workspace, admin_client, learnt):
     other = type(workspace).objects.create(slug="other", name="Other")
-    add_knowledge(other, "Deploys need two people.", category="domain_fact", **WHO)
+    add_knowledge(other, "Deploys need two people.", category="domain_fact", by=BY)
 
     admin_client.get(reverse("hub-search"), {"q": "deploys"})
 
@@ -174,9 +175,7 @@ def test_the_page_says_who_read_what_and_leads_there(workspace, viewer_client, l
 def test_filters_narrow_it(workspace, viewer_client):
     note(workspace, seen_rows("knowledge", [1]))
     note(workspace, seen_rows("history", [1]), action="history.read", via="mcp")
-    note(
-        workspace, seen_rows("facts", [1]), actor=PERSON, action="facts.read", via="page", now=NOW + timedelta(days=2)
-    )
+    note(workspace, seen_rows("facts", [1]), by=By(PERSON, NOW + timedelta(days=2)), action="facts.read", via="page")
 
     def found(**wishes):
         return [line.text.split()[-2] for line in viewer_client.get(url("access"), wishes).context["lines"]]
@@ -200,7 +199,7 @@ def test_days_that_no_database_holds_find_what_there_is(workspace, viewer_client
 def test_a_row_says_who_saw_it_and_what_changed_it(workspace, viewer_client, learnt):
     note(workspace, seen_rows("knowledge", [learnt.pk]))
     note(workspace, seen_rows("knowledge", [learnt.pk + 1]), actor=PERSON)
-    run = save_entry(learnt, {"source": "handbook"}, actor=PERSON, now=NOW)
+    run = save_entry(learnt, {"source": "handbook"}, by=By(PERSON, NOW))
 
     lines = viewer_client.get(url("access"), {"row": f"knowledge:{learnt.pk}"}).context["lines"]
 
@@ -243,7 +242,7 @@ def test_an_entry_and_a_row_say_who_added_them(workspace, command, learnt):
 def test_a_fact_says_who_saw_it_wrote_it_and_removed_it(workspace, viewer_client, document):
     salt = Fact.objects.get(text="salt")
     viewer_client.get(url("documents:document", document.pk))
-    revise_document(document, "- tea\n", base=document.revisions.get(), reason="r", **WHO)
+    revise_document(document, "- tea\n", base=document.revisions.get(), reason="r", by=BY)
     viewer_client.get(url("documents:document", document.pk), {"diff": "", "revision": 2})  # it is in the older half
     cache.clear()
     viewer_client.get(url("documents:document", document.pk), {"revision": 2})
@@ -263,7 +262,7 @@ def test_changes_stand_on_one_page_each_between_the_readings_of_their_time(works
         cache.clear()
         note(workspace, seen_rows("knowledge", [learnt.pk]), now=NOW + timedelta(minutes=minute))
     for minute in (5, 30, 59):
-        save_entry(learnt, {"source": str(minute)}, actor=PERSON, now=NOW + timedelta(minutes=minute, seconds=30))
+        save_entry(learnt, {"source": str(minute)}, by=By(PERSON, NOW + timedelta(minutes=minute, seconds=30)))
 
     page, found = {"row": f"knowledge:{learnt.pk}"}, []
     while True:
@@ -285,7 +284,7 @@ def test_what_is_not_there_is_a_404(workspace, viewer_client, asked):
 
 def test_another_workspace_s_rows_say_nothing(workspace, viewer_client):
     other = type(workspace).objects.create(slug="other", name="Other")
-    entry = add_knowledge(other, "Elsewhere.", category="domain_fact", **WHO).entry
+    entry = add_knowledge(other, "Elsewhere.", category="domain_fact", by=BY).entry
     note(other, seen_rows("knowledge", [entry.pk]))
 
     response = viewer_client.get(url("access"), {"row": f"knowledge:{entry.pk}"})
@@ -309,7 +308,7 @@ def test_the_log_asks_the_same_number_of_questions_for_10_lines_and_20(workspace
 
 def test_the_command_says_the_same(command, workspace, learnt):
     note(workspace, seen_rows("knowledge", [learnt.pk]))
-    save_entry(learnt, {"source": "handbook"}, actor=PERSON, now=NOW)
+    save_entry(learnt, {"source": "handbook"}, by=By(PERSON, NOW))
 
     one = command("access", "atlas", "--row", f"knowledge:{learnt.pk}")
 

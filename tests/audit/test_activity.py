@@ -13,7 +13,7 @@ from django.urls import reverse
 from knowledge_app.services.rows.key_values import write_value
 from memoryhub.lib.search.matching import SearchTooSlow
 from sessions_app.models import AuditRecord, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
@@ -22,9 +22,9 @@ AGENT = Actor("agent", "scout")
 
 @pytest.fixture
 def told(workspace: Workspace) -> Workspace:
-    record(PERSON, "document.revised", "document", 1, "MEMORY.md revised", at=NOW, workspace=workspace)
-    record(AGENT, "history.added", "history", 1, '=HYPERLINK("x") noted', at=NOW, workspace=workspace)
-    record(PERSON, "backup.made", "hub", "", "A backup was made", at=NOW)
+    record(By(PERSON, NOW), "document.revised", "document", 1, "MEMORY.md revised", workspace=workspace)
+    record(By(AGENT, NOW), "history.added", "history", 1, '=HYPERLINK("x") noted', workspace=workspace)
+    record(By(PERSON, NOW), "backup.made", "hub", "", "A backup was made")
     return workspace
 
 
@@ -53,7 +53,7 @@ def test_the_hubs_own_records_are_for_its_operators(told, admin_client, viewer_c
 
 def test_a_restored_backup_says_of_when_it_is_in_the_readers_zone(told, admin_client):
     detail = {"taken_at": "2026-03-31T08:00:00+00:00"}
-    record(AGENT, "backup.restored", "backup", "x.tar.gz", "restored a backup", at=NOW, detail=detail)
+    record(By(AGENT, NOW), "backup.restored", "backup", "x.tar.gz", "restored a backup", detail=detail)
     admin_client.cookies["zone"] = "Asia/Tokyo"
 
     page = admin_client.get(reverse("hub-activity")).content.decode()
@@ -91,6 +91,6 @@ def test_a_page_costs_the_same_for_few_records_and_many(told, viewer_client):
     cost()  # what a sign-in costs once
     few = cost()
     for number in range(30):
-        write_value(told, f"key-{number}", "x", actor=PERSON, now=NOW)
+        write_value(told, f"key-{number}", "x", by=By(PERSON, NOW))
 
     assert cost() == few

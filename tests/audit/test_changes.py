@@ -14,7 +14,7 @@ from knowledge_app.services.documents.revisions import revise_document
 from knowledge_app.services.rows.knowledge import add_knowledge
 from memoryhub.audit.changes import EVERYTHING, kinds_of, read_news
 from sessions_app.models import AuditRecord, Session, Workspace
-from sessions_app.services.audit import record
+from sessions_app.services.audit import By, record
 from tests.hub import AGENT, NOW, add, open_at, talk
 
 pytestmark = pytest.mark.django_db
@@ -60,14 +60,14 @@ def test_a_new_entry_names_its_kind_and_its_session(session, viewer_client):
 
 def test_knowledge_that_was_added_leaves_sessions_alone(workspace, viewer_client):
     add_knowledge(
-        workspace, category=KnowledgeEntry.Category.LEARNED_FACT, content="Tides", actor=AGENT, now=timezone.now()
+        workspace, category=KnowledgeEntry.Category.LEARNED_FACT, content="Tides", by=By(AGENT, timezone.now())
     )
 
     assert set(ask(viewer_client)) == {"memory-changed", "changed-knowledge", "changed-activity"}
 
 
 def test_an_import_may_have_changed_everything_and_any_session(workspace, viewer_client):
-    record(AGENT, "workspace.imported", "workspace", workspace.pk, "Imported", at=NOW, workspace=workspace)
+    record(By(AGENT, NOW), "workspace.imported", "workspace", workspace.pk, "Imported", workspace=workspace)
 
     events = ask(viewer_client)
 
@@ -174,10 +174,10 @@ def test_a_call_that_waits_for_its_result_comes_again_with_it(session, viewer_cl
 
 def test_an_open_document_says_that_it_has_a_later_revision(workspace, viewer_client):
     document = MemoryDocument.objects.create(workspace=workspace, name="MEMORY.md")
-    first = revise_document(document, "- one\n", base=None, actor=AGENT, reason="begun", now=NOW)
+    first = revise_document(document, "- one\n", base=None, by=By(AGENT, NOW), reason="begun")
     url = reverse("documents:document-news", args=["atlas", document.pk])
     assert "revision" not in viewer_client.get(url, {"since": 1}).content.decode()
-    revise_document(document, "- one\n- two\n", base=first, actor=AGENT, reason="more", now=NOW)
+    revise_document(document, "- one\n- two\n", base=first, by=By(AGENT, NOW), reason="more")
 
     assert "MEMORY.md has revision 2 now" in viewer_client.get(url, {"since": 1}).content.decode()
 

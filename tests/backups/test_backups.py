@@ -28,6 +28,7 @@ from memoryhub.conversations.appending import record_entries
 from memoryhub.integrity import Broken, CheckResult
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import AuditRecord
+from sessions_app.services.audit import By
 from sessions_app.services.parsing import read_batch
 from tests.hub import AGENT, NOW, PERSON
 
@@ -125,7 +126,7 @@ def test_a_backup_under_load_is_one_moment_and_restores_elsewhere_to_the_very_ro
     def write():
         while not stopping.is_set():
             rows = read_batch([{"role": "user", "content": f"entry {len(written)} " + "words " * 20}] * 5, now=NOW)
-            record_entries(workspace, "cli:busy", rows, actor=AGENT, now=NOW)
+            record_entries(workspace, "cli:busy", rows, by=By(AGENT, NOW))
             written.append(len(rows))
         connection.close()
 
@@ -453,7 +454,7 @@ def test_a_backup_cancelled_while_it_copies_leaves_nothing_and_the_schedule_wait
 
     def copy(*arguments):
         copied = real_copy(*arguments)
-        folder.cancel_backup(actor=PERSON, now=NOW)
+        folder.cancel_backup(by=By(PERSON, NOW))
         return copied
 
     monkeypatch.setattr(create, "_copy", copy)

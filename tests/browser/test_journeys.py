@@ -19,7 +19,7 @@ from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.runs.executing import execute
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Run, Session, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from tests.hub import open_at, talk
 from tests.shared import BADINPUT, FIXTURES, badinput_cases, packlib
 
@@ -59,7 +59,7 @@ def agent(tmp_path: Path) -> Path:
 
 
 def test_what_was_imported_is_read(page: Page, agent: Path):
-    import_workspace(agent, actor=Actor("command", "test"), now=timezone.now())
+    import_workspace(agent, by=By(Actor("command", "test"), timezone.now()))
     page.goto("/w/atlas/")
     page.click("nav.sidenav >> text=Sessions")
     page.click("text=cli:main")
@@ -70,7 +70,7 @@ def test_what_was_imported_is_read(page: Page, agent: Path):
 
 
 def test_filtering_keeps_the_address_and_works_without_a_reload(page: Page, agent: Path):
-    import_workspace(agent, actor=Actor("command", "test"), now=timezone.now())
+    import_workspace(agent, by=By(Actor("command", "test"), timezone.now()))
     page.goto("/w/atlas/sessions/")
     page.fill("#id_q", "nothing like it")
     expect(page.locator("#session-list")).to_contain_text("No session fits")
@@ -80,7 +80,7 @@ def test_filtering_keeps_the_address_and_works_without_a_reload(page: Page, agen
 
 
 def test_the_keyboard_leads_everywhere(page: Page, agent: Path):
-    import_workspace(agent, actor=Actor("command", "test"), now=timezone.now())
+    import_workspace(agent, by=By(Actor("command", "test"), timezone.now()))
     page.goto("/w/atlas/")
     page.keyboard.press("g")
     page.keyboard.press("s")
@@ -97,7 +97,7 @@ PAGES += ["key-values/", "terms/", "cached-responses/", "imports/", "imports/fil
 
 def take_demo(tmp_path: Path) -> tuple[str, str]:
     for name, folder in write_demo(tmp_path, today=date(2026, 3, 20)).items():
-        import_workspace(folder, actor=Actor("command", "test"), now=timezone.now(), name=name)
+        import_workspace(folder, by=By(Actor("command", "test"), timezone.now()), name=name)
     return "atlas", "telegram:55120344"
 
 
@@ -105,7 +105,7 @@ def take_fixtures(_tmp_path: Path) -> tuple[str, str]:
     if not FIXTURES.exists():
         pytest.skip("the fixtures aren't beside the clone")
     for name in ("nanobot-current", "grip", "grid"):
-        import_workspace(FIXTURES / name, actor=Actor("command", "test"), now=timezone.now())
+        import_workspace(FIXTURES / name, by=By(Actor("command", "test"), timezone.now()))
     return "nanobot-current", "telegram:482913377"
 
 
@@ -140,7 +140,7 @@ def test_pages_with_much_on_them_are_accessible(page: Page, tmp_path: Path):
 @pytest.mark.parametrize("case", badinput_cases("memory_md"), ids=lambda case: case["id"])
 def test_hostile_memory_runs_nothing(page: Page, tmp_path: Path, case: dict):
     packlib().layout(case, tmp_path / "ws", 1, BADINPUT)
-    import_workspace(tmp_path / "ws", actor=Actor("command", "test"), now=timezone.now())
+    import_workspace(tmp_path / "ws", by=By(Actor("command", "test"), timezone.now()))
     workspace = Workspace.objects.get()
     for address in (f"/w/{workspace.slug}/memory/", f"/w/{workspace.slug}/memory/{workspace.documents.get().pk}/"):
         page.goto(address)

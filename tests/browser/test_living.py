@@ -10,6 +10,7 @@ from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.knowledge import add_knowledge
 from memoryhub.conversations.appending import record_entries
 from sessions_app.models import Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.parsing import read_batch
 from tests.hub import AGENT, open_at, talk
 
@@ -19,12 +20,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def say(workspace: Workspace, text: str) -> None:
     now = timezone.now()
     rows = read_batch([{"role": "user", "content": text}], now=now)
-    record_entries(workspace, "cli:main", rows, actor=AGENT, now=now)
+    record_entries(workspace, "cli:main", rows, by=By(AGENT, now))
 
 
 def learn(workspace: Workspace, text: str) -> None:
     category = KnowledgeEntry.Category.LEARNED_FACT
-    add_knowledge(workspace, category=category, content=text, actor=AGENT, now=timezone.now())
+    add_knowledge(workspace, category=category, content=text, by=By(AGENT, timezone.now()))
 
 
 def test_a_conversation_grows_at_its_end_and_moves_nobody_who_reads_elsewhere(page: Page, workspace: Workspace):

@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from knowledge_app.models import KnowledgeEntry
 from memoryhub.demo import write_demo
 from memoryhub.sync.importing import import_workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 @pytest.fixture
 def demo(transactional_db: None, tmp_path: Path) -> None:
     for name, folder in write_demo(tmp_path, today=date(2026, 3, 20)).items():
-        import_workspace(folder, actor=Actor("command", "test"), now=timezone.now(), name=name)
+        import_workspace(folder, by=By(Actor("command", "test"), timezone.now()), name=name)
 
 
 def test_words_narrow_down_as_they_are_typed_and_the_address_keeps_them(page: Page, demo: None):

@@ -20,7 +20,7 @@ from memoryhub.runs.executing import execute
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import Entry, Run, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
 from tests.browser.conftest import PASSWORD
 from tests.browser.hands import Hand, Keyboard, Mouse
@@ -77,7 +77,7 @@ def hand(request: pytest.FixtureRequest) -> Callable[[Page], Hand]:
 
 
 def taken(folder: Path) -> Workspace:
-    import_workspace(folder, actor=COMMAND, now=timezone.now())
+    import_workspace(folder, by=By(COMMAND, timezone.now()))
     workspace = Workspace.objects.get()
     workspace.memory_window = 2
     workspace.save()
@@ -171,12 +171,12 @@ def test_why_a_fact_is_remembered_and_its_correction(page: Page, agent: Path, mo
 def test_a_conflict_with_the_agent_is_resolved(page: Page, agent: Path, settings, hand):
     settings.MEMORYHUB_QUIET_SECONDS = 0.01
     workspace = taken(agent)
-    switch_sync(workspace, follow=True, write_back=True, actor=PERSON, now=timezone.now())
+    switch_sync(workspace, follow=True, write_back=True, by=By(PERSON, timezone.now()))
     document = MemoryDocument.objects.select_related("head").get(name="MEMORY.md")
     mine, theirs = memory("Berth 1 is free", *FACTS[1:]), memory("Berth 1 is closed", *FACTS[1:])
-    save_text(document, mine, base_number=document.head.number, actor=PERSON, reason="r", now=timezone.now())
+    save_text(document, mine, base_number=document.head.number, by=By(PERSON, timezone.now()), reason="r")
     (agent / "memory" / "MEMORY.md").write_text(theirs)
-    sync_workspace(Workspace.objects.get(), actor=COMMAND, now=timezone.now())
+    sync_workspace(Workspace.objects.get(), by=By(COMMAND, timezone.now()))
     does = hand(page)
 
     page.goto("/w/atlas/")
@@ -188,7 +188,7 @@ def test_a_conflict_with_the_agent_is_resolved(page: Page, agent: Path, settings
     does.write(page.locator("textarea[name=text]"), memory("Berth 1 is free from May", *FACTS[1:]))
     does.button("Take this text")
     expect(page.locator("#document")).to_contain_text("free from May")
-    sync_workspace(Workspace.objects.get(), actor=COMMAND, now=timezone.now())
+    sync_workspace(Workspace.objects.get(), by=By(COMMAND, timezone.now()))
     assert (agent / "memory" / "MEMORY.md").read_text() == memory("Berth 1 is free from May", *FACTS[1:])
 
 
@@ -230,7 +230,7 @@ def test_a_run_is_undone(page: Page, agent: Path, model, hand):
 def test_duplicates_are_merged_and_put_back(page: Page, hand):
     workspace = Workspace.objects.create(slug="atlas", name="Atlas")
     for text in ("The pilot boat leaves at six", "The pilot boat leaves at six.", "Tea is at four"):
-        add_knowledge(workspace, text, category="learned_fact", actor=PERSON, now=timezone.now())
+        add_knowledge(workspace, text, category="learned_fact", by=By(PERSON, timezone.now()))
     does = hand(page)
     page.goto("/w/atlas/knowledge/")
     does.link("Merge duplicates")
@@ -264,7 +264,7 @@ def test_a_person_is_forgotten(page: Page, agent: Path, hand):
 def test_entries_are_recategorised_in_bulk_and_put_back(page: Page, hand):
     workspace = Workspace.objects.create(slug="atlas", name="Atlas")
     for number in range(60):
-        add_knowledge(workspace, f"Berth {number}", category="learned_fact", actor=PERSON, now=timezone.now())
+        add_knowledge(workspace, f"Berth {number}", category="learned_fact", by=By(PERSON, timezone.now()))
     does = hand(page)
     page.goto("/w/atlas/knowledge/?category=learned_fact")
     does.tick(page.get_by_label("All 60 that match"))

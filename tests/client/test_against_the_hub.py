@@ -27,6 +27,7 @@ from memoryhub.client import (
     results,
 )
 from sessions_app.models import Entry, Workspace
+from sessions_app.services.audit import By
 from tests.client.conftest import finish
 from tests.hub import PERSON
 
@@ -36,7 +37,7 @@ pytestmark = pytest.mark.django_db
 
 
 def token_for(workspace: Workspace, *scopes: str) -> str:
-    return issue_token(workspace, "-".join(scopes), scopes, actor=PERSON, now=timezone.now())[1]
+    return issue_token(workspace, "-".join(scopes), scopes, by=By(PERSON, timezone.now()))[1]
 
 
 def waiting(token: str) -> MemoryHub:

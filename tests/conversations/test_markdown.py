@@ -9,6 +9,7 @@ from knowledge_app.services.rows.knowledge import add_knowledge
 from memoryhub.lib.text import as_markdown
 from memoryhub.models import AccessRecord
 from sessions_app.models import Session, Summary
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, compress, open_at, talk
 
 pytestmark = pytest.mark.django_db
@@ -94,8 +95,8 @@ def test_the_context_is_what_the_model_gets(session, viewer_client):
 
 def test_a_document_is_copied_to_the_letter(workspace, viewer_client):
     document = open_document(workspace, "MEMORY.md")
-    first = revise_document(document, "# a\n\n- tea  \n", base=None, reason="r", actor=PERSON, now=NOW)
-    revise_document(document, "# b\n", base=first, reason="r", actor=PERSON, now=NOW)
+    first = revise_document(document, "# a\n\n- tea  \n", base=None, reason="r", by=By(PERSON, NOW))
+    revise_document(document, "# b\n", base=first, reason="r", by=By(PERSON, NOW))
     address = reverse("document-markdown", args=[workspace.slug, document.pk])
 
     assert viewer_client.get(address).content == b"# b\n"
@@ -114,8 +115,8 @@ def test_search_results_carry_whole_addresses(session, viewer_client):
 
 
 def test_a_list_of_knowledge_is_what_its_filters_leave(workspace, viewer_client):
-    add_knowledge(workspace, "Prefers tea", category="user_preference", tags=["drinks"], actor=PERSON, now=NOW)
-    add_knowledge(workspace, "Boils at 100 °C", category="learned_fact", actor=PERSON, now=NOW)
+    add_knowledge(workspace, "Prefers tea", category="user_preference", tags=["drinks"], by=By(PERSON, NOW))
+    add_knowledge(workspace, "Boils at 100 °C", category="learned_fact", by=By(PERSON, NOW))
 
     address = reverse("knowledge:knowledge-markdown", args=[workspace.slug])
 

@@ -25,7 +25,7 @@ from sessions_app.models import (
     WebhookDelivery,
     Workspace,
 )
-from sessions_app.services.audit import record
+from sessions_app.services.audit import By, record
 from sessions_app.services.runs import dismiss_run
 from sessions_app.services.webhooks import LONGEST_PAUSE
 from tests.hub import PERSON, open_at
@@ -85,7 +85,7 @@ def hooked(workspace: Workspace, **values: Any) -> Webhook:
 
 
 def told(hook: Webhook, status: str, gave_up_at: Any = NOW) -> None:
-    event = record(PERSON, "session.opened", "session", 1, "opened", at=NOW, workspace=hook.workspace)
+    event = record(By(PERSON, NOW), "session.opened", "session", 1, "opened", workspace=hook.workspace)
     facts = {"status": status, "error": "it answered 500", "next_attempt_at": gave_up_at + LONGEST_PAUSE}
     WebhookDelivery.objects.update_or_create(webhook=hook, record=event, defaults=facts)
 
@@ -138,7 +138,7 @@ def test_a_held_run_is_told_of_once(workspace):
 
 def test_a_failed_run_is_let_be_once_somebody_did_something_about_it(workspace):
     dismissed = stop(workspace, "parked", kind="extraction")
-    dismiss_run(dismissed, note="not worth it", actor=PERSON, now=NOW)
+    dismiss_run(dismissed, note="not worth it", by=By(PERSON, NOW))
     stop(workspace, "failed")
     stop(workspace, "done")
     stop(workspace, "failed", kind="scan", finished_at=NOW - timedelta(days=8))

@@ -11,6 +11,7 @@ from memoryhub.dashboard.palette import shared_out
 from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.models import AccessRecord
 from sessions_app.models import Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, open_at
 from tests.pseudo import CODE, pages_in_brackets
 
@@ -24,7 +25,7 @@ def rows(client, **asked):
 
 
 def learn(workspace: Workspace, text: str) -> int:
-    return add_knowledge(workspace, text, category="learned_fact", actor=PERSON, now=NOW).entry.pk
+    return add_knowledge(workspace, text, category="learned_fact", by=By(PERSON, NOW)).entry.pk
 
 
 @pytest.fixture

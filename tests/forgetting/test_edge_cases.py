@@ -21,23 +21,24 @@ from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, DeletedSession, Entry, ImportProblem, Run, Session, SourceFile, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import delete_session
 from sessions_app.services.runs import LeaseLost, claim_run, finish_run, request_run
 from tests.hub import NOW, PERSON, add, open_at
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 
 
 def forget(workspace, kind, *words, session=None):
     wish = Wish(kind, words, session=session)
-    return apply_forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="", **WHO)
+    return apply_forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="", by=BY)
 
 
 def test_a_session_takes_along_what_its_runs_stored_and_told(workspace):
     session = open_at(workspace, "cli:a")
     run = Run.objects.create(workspace=workspace, session=session, kind="extraction", status="done")
-    store(workspace, [Said("finding", "tea is hot", "GOAL:step")], run=run, **WHO)
+    store(workspace, [Said("finding", "tea is hot", "GOAL:step")], run=run, by=BY)
     append_history(workspace, [HistoryRecord("Told of tea.", "", session_key="cli:a")], now=NOW)
 
     forget(workspace, "session", session=session)
@@ -52,7 +53,7 @@ def test_a_session_s_key_is_no_word_of_other_texts(workspace):
     session = open_at(workspace, "main")
     other = open_at(workspace, "cli:b")
     add(other, [{"role": "user", "content": "int main() is the main entry"}])
-    write_value(workspace, "main", "x", **WHO)
+    write_value(workspace, "main", "x", by=BY)
 
     forget(workspace, "session", session=session)
 
@@ -71,8 +72,8 @@ def test_rows_of_no_workspace_are_for_operators_of_the_whole_hub(workspace):
 
 def test_the_hubs_own_words_stay_what_they_are(workspace):
     Workspace.objects.update(model="gpt-4o")
-    entry = add_knowledge(workspace, "withdraw the gpt knowledge", category="learned_fact", **WHO).entry
-    run = edit_rows(workspace, "knowledge", "withdraw", [entry.pk], values={"reason": "gpt"}, **WHO)
+    entry = add_knowledge(workspace, "withdraw the gpt knowledge", category="learned_fact", by=BY).entry
+    run = edit_rows(workspace, "knowledge", "withdraw", [entry.pk], values={"reason": "gpt"}, by=BY)
 
     for word in ("withdraw", "gpt", "knowledge"):
         forget(workspace, "phrase", word)
@@ -82,12 +83,12 @@ def test_the_hubs_own_words_stay_what_they_are(workspace):
     assert run.options["values"] == {"reason": "[forgotten]"}
     assert Workspace.objects.get().model == "gpt-4o"
     assert KnowledgeEntry.objects.get().content == "[forgotten] the [forgotten] [forgotten]"
-    assert undo_edit(run, **WHO).status == "done"
+    assert undo_edit(run, by=BY).status == "done"
 
 
 def test_edits_keep_nothing_of_rows_that_went(workspace):
-    entry = add_knowledge(workspace, "Olga lives in Rome", category="learned_fact", source="mail", **WHO).entry
-    edit_rows(workspace, "knowledge", "assign", [entry.pk], values={"content": "Olga lives in Paris"}, **WHO)
+    entry = add_knowledge(workspace, "Olga lives in Rome", category="learned_fact", source="mail", by=BY).entry
+    edit_rows(workspace, "knowledge", "assign", [entry.pk], values={"content": "Olga lives in Paris"}, by=BY)
 
     forget(workspace, "source", "mail")
 
@@ -97,16 +98,16 @@ def test_edits_keep_nothing_of_rows_that_went(workspace):
 
 def test_an_undone_removal_brings_no_forgotten_answer_back(workspace):
     row = keep(workspace, "q", "m", "It is Anna, born 1970.", now=NOW)
-    run = edit_rows(workspace, "cached", "remove", [row.pk], **WHO)
+    run = edit_rows(workspace, "cached", "remove", [row.pk], by=BY)
 
     forget(workspace, "phrase", "Anna")
 
-    assert undo_edit(run, **WHO).proposal["changed"] == 0
+    assert undo_edit(run, by=BY).proposal["changed"] == 0
 
 
 def test_a_value_whose_correction_hides_the_words_stays(workspace):
-    write_value(workspace, "owner", "Anna Weber", **WHO)
-    write_value(workspace, "owner", "the office", **WHO)
+    write_value(workspace, "owner", "Anna Weber", by=BY)
+    write_value(workspace, "owner", "the office", by=BY)
 
     forget(workspace, "phrase", "Anna Weber")
 
@@ -117,7 +118,7 @@ def test_a_value_whose_correction_hides_the_words_stays(workspace):
 
 def test_a_tombstone_of_the_same_key_is_in_nobodys_way(workspace):
     session = open_at(workspace, "cli:anna weber")
-    delete_session(session, confirmation=session.key, reason="", **WHO)
+    delete_session(session, confirmation=session.key, reason="", by=BY)
     open_at(workspace, "cli:anna weber")
 
     forget(workspace, "phrase", "anna weber")
@@ -129,7 +130,7 @@ def test_a_tombstone_of_the_same_key_is_in_nobodys_way(workspace):
 def test_work_under_way_writes_nothing_that_it_has_read_before(workspace):
     session = open_at(workspace, "cli:a")
     add(session, [{"role": "user", "content": "I am Anna Weber"}])
-    run, _ = request_run(session, "extraction", options={"text": "Anna Weber"}, **WHO)
+    run, _ = request_run(session, "extraction", options={"text": "Anna Weber"}, by=BY)
     claimed = claim_run(run.pk, owner="w", now=NOW)
 
     forget(workspace, "phrase", "Anna Weber")
@@ -155,11 +156,11 @@ def nanobot(tmp_path, name="cli_anna weber", said="hello", history="", memory=""
 def test_file_names_give_nothing_away(tmp_path, kind, settings):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     folder = nanobot(tmp_path)
-    workspace = import_workspace(folder, **WHO).workspace
+    workspace = import_workspace(folder, by=BY).workspace
     session = Session.objects.get() if kind == "session" else None
     forget(workspace, kind, *(["anna weber"] if kind == "phrase" else []), session=session)
 
-    import_workspace(folder, **WHO)
+    import_workspace(folder, by=BY)
 
     assert not SourceFile.objects.filter(path__icontains="anna").exists()
     assert not ImportProblem.objects.filter(file__icontains="anna").exists()
@@ -169,11 +170,11 @@ def test_what_is_forgotten_twice_over_is_known_again(tmp_path, settings):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     history = "[2026-03-01 10:00] Anna Weber street is long.\n\n[2026-03-02 10:00] Quiet.\n\n"
     folder = nanobot(tmp_path, name="one", history=history)
-    workspace = import_workspace(folder, **WHO).workspace
+    workspace = import_workspace(folder, by=BY).workspace
     forget(workspace, "phrase", "Anna Weber")
     forget(workspace, "phrase", "street is")
 
-    again = import_workspace(folder, **WHO)
+    again = import_workspace(folder, by=BY)
 
     assert +again.tally.added == {}
     assert [entry.content for entry in HistoryEntry.objects.order_by("position")] == [
@@ -185,10 +186,10 @@ def test_what_is_forgotten_twice_over_is_known_again(tmp_path, settings):
 def test_a_forgotten_log_stays_forgotten(tmp_path, settings):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     folder = nanobot(tmp_path, name="one", history="[2026-03-01 10:00] Tea.\n\n")
-    workspace = import_workspace(folder, **WHO).workspace
+    workspace = import_workspace(folder, by=BY).workspace
     forget(workspace, "source", "memory/HISTORY.md")
 
-    again = import_workspace(folder, **WHO)
+    again = import_workspace(folder, by=BY)
 
     assert +again.tally.added == {}
     assert HistoryEntry.objects.get().content == "[forgotten]"

@@ -35,18 +35,18 @@ from memoryhub.forgetting.erasure import ForgetChanged, NothingToForget, Wish, a
 from memoryhub.integrity import check_memory
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, DeletedSession, Entry, Session, Workspace
-from sessions_app.services.audit import open_guard
+from sessions_app.services.audit import By, open_guard
 from tests.hub import NOW, PERSON, add, open_at, talk
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 CANARY = "zebra quicksilver 4711"
 
 
 def forget(workspace, kind, *words, session=None, **values) -> Forgotten:
     wish = Wish(kind, words, session=session, everywhere=True)
     expected = plan_forget(workspace, wish).total
-    return apply_forget(workspace, wish, expected=expected, **{"reason": "asked for"} | WHO | values)
+    return apply_forget(workspace, wish, expected=expected, **{"reason": "asked for", "by": BY} | values)
 
 
 def holding(text: str) -> set[str]:
@@ -68,16 +68,16 @@ def plant(workspace: Workspace, text: str) -> Session:
     talk(session, 2)
     add(session, [{"role": "user", "content": f"I said {text} once"}], key="k")
     document = open_document(workspace, "MEMORY.md")
-    first = revise_document(document, f"# Team\n\n- {text} is here\n- tea\n", base=None, reason="r", **WHO)
-    revise_document(document, f"# Team\n\n- still {text}\n- tea\n- more\n", base=first, reason="r", **WHO)
-    add_note(workspace, f"It was {text}.", **WHO)
-    entry = add_knowledge(workspace, f"knows {text}", category="learned_fact", **WHO).entry
-    edit_rows(workspace, "knowledge", "assign", [entry.pk], values={"content": f"knew {text} well"}, **WHO)
-    store(workspace, [Said("finding", f"found {text}"), Said("lesson", "ask")], **WHO)
-    store(workspace, [Said("finding", f"found {text}!")], **WHO)
-    write_value(workspace, "first", f"{text} first", **WHO)
-    write_value(workspace, "first", "none", **WHO)
-    write_value(workspace, f"second {text}", "x", **WHO)
+    first = revise_document(document, f"# Team\n\n- {text} is here\n- tea\n", base=None, reason="r", by=BY)
+    revise_document(document, f"# Team\n\n- still {text}\n- tea\n- more\n", base=first, reason="r", by=BY)
+    add_note(workspace, f"It was {text}.", by=BY)
+    entry = add_knowledge(workspace, f"knows {text}", category="learned_fact", by=BY).entry
+    edit_rows(workspace, "knowledge", "assign", [entry.pk], values={"content": f"knew {text} well"}, by=BY)
+    store(workspace, [Said("finding", f"found {text}"), Said("lesson", "ask")], by=BY)
+    store(workspace, [Said("finding", f"found {text}!")], by=BY)
+    write_value(workspace, "first", f"{text} first", by=BY)
+    write_value(workspace, "first", "none", by=BY)
+    write_value(workspace, f"second {text}", "x", by=BY)
     fill_the_rest(workspace, session, text)
     return session
 
@@ -173,10 +173,10 @@ def test_everything_else_stays_and_every_promise_holds(workspace, kind):
     talk(session, 3)
     add(session, [{"role": "user", "content": f"Hello\n{CANARY} and more\nbye"}])
     document = open_document(workspace, "MEMORY.md")
-    head = revise_document(document, "# Team\n\n- tea\n- pinned\n", base=None, reason="r", **WHO)
-    revise_document(document, f"# Team\n\n- tea\n- pinned\n- knows {CANARY} well\n", base=head, reason="r", **WHO)
+    head = revise_document(document, "# Team\n\n- tea\n- pinned\n", base=None, reason="r", by=BY)
+    revise_document(document, f"# Team\n\n- tea\n- pinned\n- knows {CANARY} well\n", base=head, reason="r", by=BY)
     Fact.objects.filter(text="pinned").update(pinned=True)
-    add_note(workspace, f"First.\nThen {CANARY}.", **WHO)
+    add_note(workspace, f"First.\nThen {CANARY}.", by=BY)
     before = sorted(Entry.objects.exclude(content__contains="zebra").values_list("position", "content"))
 
     forget(workspace, kind, CANARY)
@@ -200,8 +200,8 @@ def test_everything_else_stays_and_every_promise_holds(workspace, kind):
 
 def test_a_person_takes_what_mentions_them_along(workspace):
     for text in ("Anna Weber likes tea", "The port is 80"):
-        add_knowledge(workspace, text, category="learned_fact", **WHO)
-        store(workspace, [Said("finding", text)], **WHO)
+        add_knowledge(workspace, text, category="learned_fact", by=BY)
+        store(workspace, [Said("finding", text)], by=BY)
 
     forget(workspace, "person", "Anna Weber", "A. W. of Lisbon")
 
@@ -210,7 +210,7 @@ def test_a_person_takes_what_mentions_them_along(workspace):
 
 
 def test_a_phrase_leaves_the_rest_of_a_fact(workspace):
-    add_knowledge(workspace, "Anna Weber likes tea", category="learned_fact", **WHO)
+    add_knowledge(workspace, "Anna Weber likes tea", category="learned_fact", by=BY)
 
     forget(workspace, "phrase", "anna weber")
 
@@ -218,9 +218,9 @@ def test_a_phrase_leaves_the_rest_of_a_fact(workspace):
 
 
 def test_a_source_goes_with_what_was_learnt_there(workspace):
-    add_knowledge(workspace, "likes tea", category="learned_fact", source="mail", **WHO)
-    add_knowledge(workspace, "likes mail", category="learned_fact", source="chat", **WHO)
-    store(workspace, [Said("finding", "tea is hot", "mail")], **WHO)
+    add_knowledge(workspace, "likes tea", category="learned_fact", source="mail", by=BY)
+    add_knowledge(workspace, "likes mail", category="learned_fact", source="chat", by=BY)
+    store(workspace, [Said("finding", "tea is hot", "mail")], by=BY)
 
     receipt = forget(workspace, "source", "mail")
 
@@ -239,7 +239,7 @@ def test_a_session_goes_with_its_messages_its_key_and_what_it_alone_taught(works
     talk(session, 2)
     other = open_at(workspace, "cli:main")
     talk(other, 1)
-    store(workspace, [Said("finding", "tea is hot", "telegram:482913377")], **WHO)
+    store(workspace, [Said("finding", "tea is hot", "telegram:482913377")], by=BY)
 
     receipt = forget(workspace, "session", session=session)
 
@@ -255,7 +255,7 @@ def test_a_session_goes_with_its_messages_its_key_and_what_it_alone_taught(works
 def test_another_workspace_keeps_its_own(workspace):
     other = Workspace.objects.create(slug="other", name="Other")
     for place in (workspace, other):
-        write_value(place, "k", CANARY, **WHO)
+        write_value(place, "k", CANARY, by=BY)
 
     forget(workspace, "phrase", CANARY)
 
@@ -263,12 +263,12 @@ def test_another_workspace_keeps_its_own(workspace):
 
 
 def test_what_changed_since_the_preview_is_looked_at_again(workspace):
-    write_value(workspace, "k", CANARY, **WHO)
+    write_value(workspace, "k", CANARY, by=BY)
 
     with pytest.raises(ForgetChanged):
-        apply_forget(workspace, Wish("phrase", (CANARY,)), expected=1, reason="", **WHO)
+        apply_forget(workspace, Wish("phrase", (CANARY,)), expected=1, reason="", by=BY)
     with pytest.raises(NothingToForget):
-        apply_forget(workspace, Wish("phrase", ("nothing has this",)), expected=0, reason="", **WHO)
+        apply_forget(workspace, Wish("phrase", ("nothing has this",)), expected=0, reason="", by=BY)
     for words in (("ab",), ("",), ()):
         with pytest.raises(NothingToForget):
             plan_forget(workspace, Wish("phrase", words))
@@ -299,26 +299,26 @@ def agent(folder: Path) -> Path:
 def test_an_import_brings_nothing_back_until_it_is_allowed(tmp_path, settings, kind):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     path = agent(tmp_path / "agent")
-    workspace = import_workspace(path, **WHO).workspace
+    workspace = import_workspace(path, by=BY).workspace
     receipt = forget(workspace, kind, CANARY)
 
-    again = import_workspace(path, **WHO)
+    again = import_workspace(path, by=BY)
 
     assert (+again.tally.added, +again.tally.updated) == ({}, {})
     assert {problem.outcome for problem in again.tally.problems} == {"ignored"}
     assert holding("quicksilver") == set()
-    lift(receipt, **WHO)
-    import_workspace(path, **WHO)
+    lift(receipt, by=BY)
+    import_workspace(path, by=BY)
     assert "knowledge_app.HistoryEntry.content" in holding("quicksilver")
 
 
 def test_a_forgotten_session_is_not_imported_again(tmp_path, settings):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     path = agent(tmp_path / "agent")
-    workspace = import_workspace(path, **WHO).workspace
+    workspace = import_workspace(path, by=BY).workspace
     forget(workspace, "session", session=Session.objects.get())
 
-    import_workspace(path, **WHO)
+    import_workspace(path, by=BY)
 
     assert not Session.objects.exists()
 
@@ -326,14 +326,14 @@ def test_a_forgotten_session_is_not_imported_again(tmp_path, settings):
 def test_what_a_forgotten_session_alone_taught_is_not_imported_again(tmp_path, settings):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     path = agent(tmp_path / "agent")
-    workspace = import_workspace(path, **WHO).workspace
+    workspace = import_workspace(path, by=BY).workspace
     taught = Fact.objects.get(text__contains=CANARY)
     FactSource.objects.create(fact=taught, entry=Entry.objects.get())
     forget(workspace, "session", session=Session.objects.get())
     assert CANARY not in MemoryDocument.objects.get(name="MEMORY.md").head.content
     (path / "memory" / "MEMORY.md").write_text(f"# Team\n\n- knows {CANARY}\n- tea\n- bread\n")
 
-    import_workspace(path, **WHO)
+    import_workspace(path, by=BY)
 
     content = MemoryDocument.objects.get(name="MEMORY.md").head.content
     assert "- bread" in content
@@ -341,8 +341,8 @@ def test_what_a_forgotten_session_alone_taught_is_not_imported_again(tmp_path, s
 
 
 def test_an_operator_sees_what_would_go_and_then_it_is_gone(workspace, admin_client, editor):
-    write_value(workspace, "k", f"has {CANARY}", **WHO)
-    add_note(workspace, f"It was {CANARY}.", **WHO)
+    write_value(workspace, "k", f"has {CANARY}", by=BY)
+    add_note(workspace, f"It was {CANARY}.", by=BY)
     url = reverse("forget", args=["atlas"])
     asked = {"kind": "phrase", "words": CANARY.upper()}
     assert editor.get(url).status_code == 404
@@ -377,7 +377,7 @@ def test_what_can_not_be_forgotten_is_said(workspace, admin_client, values, word
 
 
 def test_the_command_shows_first_and_keeps_a_receipt(workspace, command):
-    write_value(workspace, "k", f"has {CANARY}", **WHO)
+    write_value(workspace, "k", f"has {CANARY}", by=BY)
 
     assert command("forget", "phrase", "atlas", *CANARY.split())["total"] == 2
     assert KeyValue.objects.exists()
@@ -392,7 +392,7 @@ def test_the_command_shows_first_and_keeps_a_receipt(workspace, command):
 
 
 def test_a_database_in_use_is_rewritten_another_time(workspace, admin_client, command):
-    write_value(workspace, "k", f"has {CANARY}", **WHO)
+    write_value(workspace, "k", f"has {CANARY}", by=BY)
     asked = {"kind": "phrase", "words": CANARY, "expected": 2, "is_sure": "on"}
 
     page = admin_client.post(reverse("forget", args=["atlas"]), asked, follow=True)

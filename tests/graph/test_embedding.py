@@ -20,6 +20,7 @@ from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from memoryhub.lib.llm import ModelNotSet, ModelRefused
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.model_choice import embedding_settings_for
 from sessions_app.services.runs import cancel_run
 from tests.embedder import Embedder
@@ -47,7 +48,7 @@ def observe(workspace: Workspace, *texts: str) -> None:
 
 
 def run_embedding(workspace: Workspace, **wishes: bool) -> Run:
-    run = request_embedding(workspace, actor=PERSON, now=timezone.now(), **wishes)
+    run = request_embedding(workspace, by=By(PERSON, timezone.now()), **wishes)
     done = execute(run.pk, now=timezone.now)
     assert done is not None
     return done
@@ -377,7 +378,7 @@ def test_automatic_runs_come_with_changes_only(workspace, embedder):
 
 def test_after_a_cancel_automatic_runs_rest_until_something_changes(workspace, embedder):
     observe(workspace, *TEXTS)
-    cancel_run(request_if_due(workspace, timezone.now()), actor=PERSON, now=timezone.now())
+    cancel_run(request_if_due(workspace, timezone.now()), by=By(PERSON, timezone.now()))
 
     assert request_if_due(workspace, timezone.now()) is None
     observe(workspace, "news")
@@ -454,7 +455,7 @@ def test_two_runs_of_one_workspace_take_turns(workspace, embedder):
 
 def test_a_run_that_was_cancelled_keeps_nothing_of_the_reply(workspace, embedder):
     observe(workspace, *TEXTS)
-    run = request_embedding(workspace, actor=PERSON, now=timezone.now())
+    run = request_embedding(workspace, by=By(PERSON, timezone.now()))
     embedder.before = lambda: None
 
     def cancel(*_args):
@@ -472,7 +473,7 @@ def test_a_run_that_was_cancelled_keeps_nothing_of_the_reply(workspace, embedder
 
 def test_without_a_provider_a_request_says_what_to_set(workspace):
     with pytest.raises(ModelNotSet, match="MEMORYHUB_EMBEDDING_PROVIDER"):
-        request_embedding(workspace, actor=PERSON, now=NOW)
+        request_embedding(workspace, by=By(PERSON, NOW))
     assert outlook(workspace).settings is None
 
 
@@ -481,14 +482,14 @@ def test_a_provider_without_embeddings_is_never_asked(workspace, settings):
     observe(workspace, *TEXTS)
 
     with pytest.raises(ModelRefused, match="use voyage"):
-        request_embedding(workspace, actor=PERSON, now=NOW)
+        request_embedding(workspace, by=By(PERSON, NOW))
     assert request_if_due(workspace, NOW) is None
     assert "use voyage" in outlook(workspace).refusal
 
 
 def test_a_run_that_waited_while_embeddings_were_switched_off_does_nothing(workspace, embedder):
     observe(workspace, *TEXTS)
-    run = request_embedding(workspace, actor=PERSON, now=timezone.now())
+    run = request_embedding(workspace, by=By(PERSON, timezone.now()))
     Workspace.objects.update(embedding_provider="none")
 
     assert execute(run.pk, now=timezone.now).proposal == {"nothing_due": "Embeddings are switched off."}

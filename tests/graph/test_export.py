@@ -10,6 +10,7 @@ from memoryhub.graph.neighbours import import_graph
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON
 from tests.shared import FIXTURES
 
@@ -19,7 +20,7 @@ FILE = {"path": "semantic_graph.json", "now": NOW, "dry_run": False}
 
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the shared samples are not here")
 def test_grids_own_graph_comes_back_byte_for_byte():
-    import_workspace(FIXTURES / "grid", actor=PERSON, now=NOW)
+    import_workspace(FIXTURES / "grid", by=By(PERSON, NOW))
     source = (FIXTURES / "grid" / "semantic_graph.json").read_text()
 
     document = graph_document(Workspace.objects.get())

@@ -11,6 +11,7 @@ from memoryhub.graph.neighbours import expand, import_graph, related
 from memoryhub.graph.relations import RelationNotFitting, TermNotFound, decide, find_term
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from sessions_app.models import AuditRecord, Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
@@ -134,9 +135,9 @@ def test_a_relation_is_removed_both_ways_and_comes_back_as_it_was(workspace):
     TermRelation.objects.filter(term__text="fast").update(pinned=True)
     before = rows()
 
-    decide(*pair(workspace), "remove", actor=PERSON, now=NOW)
+    decide(*pair(workspace), "remove", by=By(PERSON, NOW))
     assert related(workspace, "fast") == related(workspace, "quick") == []
-    decide(*pair(workspace), "restore", actor=PERSON, now=NOW)
+    decide(*pair(workspace), "restore", by=By(PERSON, NOW))
 
     assert rows() == before
     told = AuditRecord.objects.order_by("id").values_list("action", "actor_name")
@@ -146,8 +147,8 @@ def test_a_relation_is_removed_both_ways_and_comes_back_as_it_was(workspace):
 def test_a_relation_that_a_file_has_one_way_stays_so(workspace):
     relate(workspace, "fast", quick=None)
 
-    decide(*pair(workspace), "remove", actor=PERSON, now=NOW)
-    decide(*pair(workspace), "restore", actor=PERSON, now=NOW)
+    decide(*pair(workspace), "remove", by=By(PERSON, NOW))
+    decide(*pair(workspace), "restore", by=By(PERSON, NOW))
 
     assert rows() == [("fast", "quick", False, False)]
 
@@ -155,13 +156,13 @@ def test_a_relation_that_a_file_has_one_way_stays_so(workspace):
 def test_pinning_relates_two_terms_with_the_cosine_that_is_known(workspace):
     take(workspace, TermRecord("fast", [1.0, 0.0], ["x"]), TermRecord("owl", [0.6, 0.8], []))
 
-    decide(*pair(workspace, "fast", "owl"), "pin", actor=PERSON, now=NOW)
+    decide(*pair(workspace, "fast", "owl"), "pin", by=By(PERSON, NOW))
 
     assert rows() == [("fast", "owl", True, False), ("fast", "x", False, False), ("owl", "fast", True, False)]
     made = TermRelation.objects.get(term__text="fast", related__text="owl")
     assert made.rank == 1
     assert made.cosine == pytest.approx(0.6)
-    decide(*pair(workspace, "fast", "owl"), "unpin", actor=PERSON, now=NOW)
+    decide(*pair(workspace, "fast", "owl"), "unpin", by=By(PERSON, NOW))
     assert not TermRelation.objects.filter(pinned=True).exists()
 
 
@@ -171,9 +172,9 @@ def test_what_is_no_relation_is_told(workspace):
     fast = find_term(workspace, "fast")
 
     with pytest.raises(RelationNotFitting, match="not related"):
-        decide(*pair(workspace, "fast", "owl"), "remove", actor=PERSON, now=NOW)
+        decide(*pair(workspace, "fast", "owl"), "remove", by=By(PERSON, NOW))
     with pytest.raises(RelationNotFitting):
-        decide(fast, fast, "pin", actor=PERSON, now=NOW)
+        decide(fast, fast, "pin", by=By(PERSON, NOW))
     with pytest.raises(TermNotFound, match="nowhere"):
         find_term(workspace, "nowhere")
     assert find_term(workspace, " FAST ").pk == fast.pk
@@ -182,7 +183,7 @@ def test_what_is_no_relation_is_told(workspace):
 
 def test_a_file_that_names_a_removed_relation_the_other_way_does_not_bring_it_back(workspace):
     take(workspace, TermRecord("fast", [1.0, 0.0], ["quick"]), TermRecord("quick", [0.8, 0.6], []))
-    decide(*pair(workspace), "remove", actor=PERSON, now=NOW)
+    decide(*pair(workspace), "remove", by=By(PERSON, NOW))
 
     take(workspace, TermRecord("fast", [1.0, 0.0], ["quick"]), TermRecord("quick", [0.8, 0.6], ["fast"]))
 

@@ -18,7 +18,7 @@ from memoryhub.hygiene.scanning import request_scan
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.runs import claim_run, this_worker
 from tests.hub import add, open_at
-from tests.hygiene.test_scanning import OLD, TOKEN, WHO, facts, knowledge, observation, scan
+from tests.hygiene.test_scanning import BY, OLD, TOKEN, facts, knowledge, observation, scan
 
 pytestmark = pytest.mark.django_db
 SAME = "The label service runs in Porto"
@@ -324,7 +324,7 @@ def test_what_a_scan_left_out_is_said(workspace, url, editor):
 
 
 def test_a_scan_that_stopped_is_pointed_at(workspace, url, editor):
-    run, _ = request_scan(workspace, **WHO)
+    run, _ = request_scan(workspace, by=BY)
     Run.objects.filter(pk=run.pk).update(status="parked", error="Something unexpected.")
 
     assert "The last scan stopped" in page(editor, url)

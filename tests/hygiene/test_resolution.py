@@ -21,7 +21,7 @@ from memoryhub.runs.executing import undo_run
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.runs import RunNotFitting
 from tests.hub import NOW, add, open_at
-from tests.hygiene.test_scanning import OLD, TOKEN, WHO, facts, knowledge, observation, scan
+from tests.hygiene.test_scanning import BY, OLD, TOKEN, facts, knowledge, observation, scan
 
 pytestmark = pytest.mark.django_db
 SAME = "The label service runs in Porto"
@@ -43,10 +43,10 @@ def test_dismissing_is_undone_and_done_again(workspace):
     knowledge(workspace, f"use {TOKEN}")
     scan(workspace)
 
-    run = dismiss(workspace, pks(), **WHO)
+    run = dismiss(workspace, pks(), by=BY)
     assert statuses() == ["dismissed"]
     assert fresh(run).options["along"]["words"] == "1 concern dismissed"
-    undo_run(fresh(run), **WHO)
+    undo_run(fresh(run), by=BY)
 
     assert statuses() == ["open"]
 
@@ -55,9 +55,9 @@ def test_a_dismissed_concern_is_opened_again(workspace):
     knowledge(workspace, f"use {TOKEN}")
     scan(workspace)
     chosen = pks()
-    dismiss(workspace, chosen, **WHO)
+    dismiss(workspace, chosen, by=BY)
 
-    reopen(workspace, chosen, **WHO)
+    reopen(workspace, chosen, by=BY)
 
     assert statuses() == ["open"]
 
@@ -69,7 +69,7 @@ def test_withdrawing_takes_each_table_s_row_out_and_undoing_brings_it_back(works
     cached = CachedResponse.objects.create(workspace=workspace, key="c", response=TOKEN)
     scan(workspace)
 
-    run = withdraw(workspace, pks(kind="secret"), **WHO)
+    run = withdraw(workspace, pks(kind="secret"), by=BY)
 
     assert Fact.objects.get(pk=fact.pk).died is not None
     assert TOKEN not in fact.document.__class__.objects.get().head.content
@@ -79,7 +79,7 @@ def test_withdrawing_takes_each_table_s_row_out_and_undoing_brings_it_back(works
     assert not CachedResponse.objects.exists()
     assert set(statuses()) == {"settled"}
 
-    undo_settling(fresh(run), **WHO)
+    undo_settling(fresh(run), by=BY)
 
     back = Fact.objects.get(died=None)
     assert back.text == fact.text
@@ -97,7 +97,7 @@ def test_withdrawing_settles_whatever_else_is_about_the_row(workspace):
     scan(workspace)
     assert len(pks()) == 4
 
-    withdraw(workspace, pks(kind="stale"), **WHO)
+    withdraw(workspace, pks(kind="stale"), by=BY)
 
     assert pks() == pks(table="observations", kind="secret")
     assert len(pks()) == 1
@@ -110,7 +110,7 @@ def test_messages_are_not_withdrawn(workspace):
     scan(workspace)
 
     with pytest.raises(NotWithdrawable):
-        withdraw(workspace, pks(), **WHO)
+        withdraw(workspace, pks(), by=BY)
 
     assert statuses() == ["open"]
 
@@ -119,14 +119,14 @@ def test_of_duplicates_in_one_table_one_is_merged_into_the_other(workspace):
     first, second = knowledge(workspace, SAME, access_count=2), knowledge(workspace, f"{SAME}!", access_count=3)
     scan(workspace)
 
-    run = keep(workspace, pks(), other=False, **WHO)
+    run = keep(workspace, pks(), other=False, by=BY)
 
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.access_count, first.withdrawn_at) == (5, None)
     assert second.withdrawn_reason == f"merged into {first.pk}"
     assert statuses() == ["settled"]
-    undo_settling(fresh(run), **WHO)
+    undo_settling(fresh(run), by=BY)
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.access_count, second.withdrawn_at) == (2, None)
@@ -137,7 +137,7 @@ def test_the_other_may_stay_too_and_across_tables_the_first_is_withdrawn(workspa
     entry = knowledge(workspace, SAME)
     scan(workspace)
 
-    keep(workspace, pks(), other=True, **WHO)
+    keep(workspace, pks(), other=True, by=BY)
 
     assert not Fact.objects.filter(died=None).exists()
     entry.refresh_from_db()
@@ -149,12 +149,12 @@ def test_three_of_a_kind_become_one(workspace):
     rows = [knowledge(workspace, SAME + "!" * number, access_count=1) for number in range(3)]
     scan(workspace)
 
-    run = keep(workspace, pks(), other=False, **WHO)
+    run = keep(workspace, pks(), other=False, by=BY)
 
     assert list(
         KnowledgeEntry.objects.filter(withdrawn_at=None).order_by("pk").values_list("pk", "access_count")
     ) == [(rows[0].pk, 3)]
-    undo_settling(fresh(run), **WHO)
+    undo_settling(fresh(run), by=BY)
     assert KnowledgeEntry.objects.filter(withdrawn_at=None, access_count=1).count() == 3
 
 
@@ -163,7 +163,7 @@ def test_of_a_contradiction_the_wrong_one_is_withdrawn_and_not_merged(workspace)
     second = knowledge(workspace, "database pool limit is 60", access_count=3)
     scan(workspace)
 
-    keep(workspace, pks(), other=True, **WHO)
+    keep(workspace, pks(), other=True, by=BY)
 
     first.refresh_from_db()
     second.refresh_from_db()
@@ -175,7 +175,7 @@ def test_a_chain_of_contradictions_never_loses_both_of_a_pair(workspace):
         knowledge(workspace, f"database pool limit is {number}")
     scan(workspace)
 
-    keep(workspace, pks(), other=False, **WHO)
+    keep(workspace, pks(), other=False, by=BY)
 
     assert KnowledgeEntry.objects.filter(withdrawn_at=None).count() == 2
     assert statuses() == ["settled", "settled"]
@@ -188,7 +188,7 @@ def test_what_still_holds_is_verified_and_unverified_by_undoing(workspace):
     row = observation(workspace, "Cy likes milk", recorded_at=OLD)
     scan(workspace)
 
-    run = verify(workspace, pks(), **WHO)
+    run = verify(workspace, pks(), by=BY)
 
     for kept in (fact, entry, row):
         kept.refresh_from_db()
@@ -197,7 +197,7 @@ def test_what_still_holds_is_verified_and_unverified_by_undoing(workspace):
     scan(workspace)
     assert pks() == []
 
-    undo_settling(fresh(run), **WHO)
+    undo_settling(fresh(run), by=BY)
     for kept in (fact, entry, row):
         kept.refresh_from_db()
         assert kept.last_verified_at is None
@@ -211,13 +211,13 @@ def test_another_date_for_review_settles_until_then(workspace):
     entry = knowledge(workspace, "Bo likes coffee", review_by=date(2026, 3, 1))
     scan(workspace)
 
-    run = review(workspace, pks(), by=date(2026, 9, 1), **WHO)
+    run = review(workspace, pks(), day=date(2026, 9, 1), by=BY)
 
     fact.refresh_from_db()
     entry.refresh_from_db()
     assert (fact.review_by, entry.review_by) == (date(2026, 9, 1), date(2026, 9, 1))
     assert pks() == []
-    undo_settling(fresh(run), **WHO)
+    undo_settling(fresh(run), by=BY)
     fact.refresh_from_db()
     entry.refresh_from_db()
     assert (fact.review_by, entry.review_by) == (date(2026, 3, 1), date(2026, 3, 1))
@@ -227,10 +227,10 @@ def test_undoing_leaves_dates_that_were_changed_since(workspace):
     (fact,) = facts(workspace, "Ines likes tea")
     Fact.objects.update(review_by=date(2026, 3, 1))
     scan(workspace)
-    run = verify(workspace, pks(), **WHO)
+    run = verify(workspace, pks(), by=BY)
     Fact.objects.update(last_verified_at=NOW + timedelta(days=1))
 
-    undo_settling(fresh(run), **WHO)
+    undo_settling(fresh(run), by=BY)
 
     fact.refresh_from_db()
     assert fact.last_verified_at == NOW + timedelta(days=1)
@@ -239,11 +239,11 @@ def test_undoing_leaves_dates_that_were_changed_since(workspace):
 def test_an_action_is_undone_once(workspace):
     facts(workspace, f"fact of {TOKEN}")
     scan(workspace)
-    run = withdraw(workspace, pks(), **WHO)
-    undo_settling(fresh(run), **WHO)
+    run = withdraw(workspace, pks(), by=BY)
+    undo_settling(fresh(run), by=BY)
 
     with pytest.raises(RunNotFitting):
-        undo_settling(fresh(run), **WHO)
+        undo_settling(fresh(run), by=BY)
 
     assert Fact.objects.filter(died=None).count() == 1
 
@@ -254,11 +254,11 @@ def test_concerns_of_another_workspace_and_settled_ones_are_not_chosen(workspace
     scan(other)
 
     with pytest.raises(NothingChosen):
-        withdraw(workspace, pks(), **WHO)
+        withdraw(workspace, pks(), by=BY)
     with pytest.raises(NothingChosen):
-        verify(other, pks(), **WHO)
+        verify(other, pks(), by=BY)
     with pytest.raises(NothingChosen):
-        keep(other, pks(), other=True, **WHO)
+        keep(other, pks(), other=True, by=BY)
 
     assert KnowledgeEntry.objects.get().withdrawn_at is None
 
@@ -268,7 +268,7 @@ def test_too_many_at_once_are_refused(workspace, monkeypatch):
     monkeypatch.setattr(resolution, "MAX_MARKED", 1)
 
     with pytest.raises(TooMany):
-        dismiss(workspace, [1, 2], **WHO)
+        dismiss(workspace, [1, 2], by=BY)
 
 
 def test_no_audit_record_of_an_action_shows_the_secret(workspace):
@@ -277,7 +277,7 @@ def test_no_audit_record_of_an_action_shows_the_secret(workspace):
     KeyValue.objects.create(workspace=workspace, key="k", value=TOKEN)
     scan(workspace)
 
-    undo_settling(fresh(withdraw(workspace, pks(kind="secret"), **WHO)), **WHO)
+    undo_settling(fresh(withdraw(workspace, pks(kind="secret"), by=BY)), by=BY)
 
     assert AuditRecord.objects.count() > 5
     assert TOKEN not in repr(list(AuditRecord.objects.values()))

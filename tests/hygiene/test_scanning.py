@@ -16,16 +16,17 @@ from memoryhub.hygiene.resolution import dismiss
 from memoryhub.hygiene.scanning import request_due, request_scan
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.runs import cancel_run
 from tests.hub import NOW, PERSON, add, open_at
 
 pytestmark = pytest.mark.django_db
 TOKEN = "ghp_" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 
 
 def scan(workspace, now=NOW):
-    run, _ = request_scan(workspace, actor=PERSON, now=now)
+    run, _ = request_scan(workspace, by=By(PERSON, now))
     done = execute(run.pk, now=lambda: now)
     assert done is not None
     assert done.status == "done", done.error
@@ -35,7 +36,7 @@ def scan(workspace, now=NOW):
 def facts(workspace, *texts):
     document = start_document(workspace, "MEMORY.md")
     text = "# Team\n" + "".join(f"- {text}\n" for text in texts)
-    save_text(document, text, base_number=document.head.number if document.head else 0, reason="r", **WHO)
+    save_text(document, text, base_number=document.head.number if document.head else 0, reason="r", by=BY)
     return list(Fact.objects.filter(document=document, died=None).order_by("line"))
 
 
@@ -197,7 +198,7 @@ def test_nothing_goes_stale_by_age_where_a_workspace_says_so(workspace):
 def test_a_second_scan_keeps_what_was_dismissed_and_settles_what_is_gone(workspace):
     one, two = knowledge(workspace, f"use {TOKEN}"), knowledge(workspace, "mail ana@example.com")
     scan(workspace)
-    dismiss(workspace, [Concern.objects.get(object_id=one.pk).pk], **WHO)
+    dismiss(workspace, [Concern.objects.get(object_id=one.pk).pk], by=BY)
     KnowledgeEntry.objects.filter(pk=two.pk).update(content="mail nobody")
 
     scan(workspace)
@@ -210,7 +211,7 @@ def test_a_second_scan_keeps_what_was_dismissed_and_settles_what_is_gone(workspa
 def test_a_dismissed_row_that_says_something_else_is_a_concern_again(workspace):
     row = knowledge(workspace, f"use {TOKEN}")
     scan(workspace)
-    dismiss(workspace, [Concern.objects.get().pk], **WHO)
+    dismiss(workspace, [Concern.objects.get().pk], by=BY)
     KnowledgeEntry.objects.update(content=f"use {TOKEN} and {TOKEN[::-1]} too")
 
     scan(workspace)
@@ -254,7 +255,7 @@ def test_of_a_kind_only_so_many_are_kept_and_a_scan_says_so(workspace, monkeypat
 
     assert run.proposal["left_out"] == again.proposal["left_out"] == {"personal": 2}
     assert set(Concern.objects.filter(kind="personal", status="open").values_list("pk", flat=True)) == first
-    dismiss(workspace, list(first), **WHO)
+    dismiss(workspace, list(first), by=BY)
     scan(workspace)
     assert Concern.objects.filter(kind="personal", status="open").count() == 2
 
@@ -277,7 +278,7 @@ def test_the_score_is_the_weighted_share_of_rows(workspace):
         "personal": 2,
         "contradiction": 1,
     }
-    dismiss(workspace, list(Concern.objects.values_list("pk", flat=True)), **WHO)
+    dismiss(workspace, list(Concern.objects.values_list("pk", flat=True)), by=BY)
     assert score_of(workspace, score.row_count) == 100
 
 
@@ -288,17 +289,17 @@ def test_an_empty_memory_is_clean(workspace):
 
 
 def test_a_scan_that_waits_is_not_asked_for_twice(workspace):
-    run, is_new = request_scan(workspace, **WHO)
-    again, is_new_again = request_scan(workspace, **WHO)
+    run, is_new = request_scan(workspace, by=BY)
+    again, is_new_again = request_scan(workspace, by=BY)
 
     assert (is_new, is_new_again, again) == (True, False, run)
 
 
 def test_a_cancelled_scan_writes_nothing(workspace, monkeypatch):
     knowledge(workspace, f"use {TOKEN}")
-    run, _ = request_scan(workspace, **WHO)
+    run, _ = request_scan(workspace, by=BY)
     pairs = scanning.find_in_pairs
-    monkeypatch.setattr(scanning, "find_in_pairs", lambda rows: (cancel_run(run, **WHO), pairs(rows))[1])
+    monkeypatch.setattr(scanning, "find_in_pairs", lambda rows: (cancel_run(run, by=BY), pairs(rows))[1])
 
     execute(run.pk, now=lambda: NOW)
 
@@ -340,7 +341,7 @@ def test_a_day_after_a_scan_the_next_comes_where_something_happened(workspace):
     assert due_at(now + timedelta(hours=25)) == []  # it was told at NOW, before the scan
     dismissed = now + timedelta(hours=1)
     start_document(workspace, "USER.md")
-    save_text(start_document(workspace, "USER.md"), "- x\n", base_number=0, reason="r", actor=PERSON, now=dismissed)
+    save_text(start_document(workspace, "USER.md"), "- x\n", base_number=0, reason="r", by=By(PERSON, dismissed))
     assert due_at(now + timedelta(hours=23)) == []
     assert due_at(now + timedelta(hours=25)) == ["atlas"]
 
@@ -360,7 +361,7 @@ def test_no_second_scan_is_asked_for_while_one_waits_or_within_a_day(workspace):
     run = request_due(later)[0]
     assert request_due(later) == []
 
-    cancel_run(run, actor=PERSON, now=later)
+    cancel_run(run, by=By(PERSON, later))
 
     assert request_due(later + timedelta(hours=23)) == []
     assert len(request_due(later + timedelta(hours=25))) == 1

@@ -27,7 +27,7 @@ from memoryhub.integrity import check_memory
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry, Session, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from tests.markup import live_markup
 from tests.shared import BADINPUT, badinput_cases, packlib
 
@@ -43,7 +43,7 @@ pytestmark = [
 
 
 def take(path: Path):
-    return import_workspace(path, actor=ACTOR, now=NOW)
+    return import_workspace(path, by=By(ACTOR, NOW))
 
 
 def outcomes(result) -> list[str]:
@@ -151,7 +151,7 @@ def edit_f10() -> None:
     document = MemoryDocument.objects.get(name="MEMORY.md")
     text = document.head.content.replace("- F10: Daily stand-up is at 09:30", "- F10: Daily stand-up is at 09:45")
     assert text != document.head.content
-    revise_document(document, text, base=document.head, actor=Actor("person", "ana"), reason="edited", now=NOW)
+    revise_document(document, text, base=document.head, by=By(Actor("person", "ana"), NOW), reason="edited")
 
 
 BETWEEN = {"mm-002": edit_f10}

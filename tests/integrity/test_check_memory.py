@@ -55,6 +55,7 @@ from sessions_app.models import (
     Summary,
     Workspace,
 )
+from sessions_app.services.audit import By
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.sources import path_hash
 from tests.hub import PERSON, add, compress, open_at, talk, turn
@@ -82,11 +83,11 @@ def healthy(workspace: Workspace) -> Workspace:
 
 
 def curate(workspace: Workspace) -> None:
-    who = {"actor": PERSON, "now": NOW}
-    entry = add_knowledge(workspace, "likes tea", category="learned_fact", **who).entry
-    edit_rows(workspace, "knowledge", "tag", [entry.pk], values={"add": ["drinks"]}, **who)
-    store(workspace, [Said("finding", "tea is hot")], **who)
-    write_value(workspace, "password", "hunter2", **who)
+    by = By(PERSON, NOW)
+    entry = add_knowledge(workspace, "likes tea", category="learned_fact", by=by).entry
+    edit_rows(workspace, "knowledge", "tag", [entry.pk], values={"add": ["drinks"]}, by=by)
+    store(workspace, [Said("finding", "tea is hot")], by=by)
+    write_value(workspace, "password", "hunter2", by=by)
     terms = [TermRecord("tea", [1.0, 0.0], ["hot"]), TermRecord("hot", [0.0, 1.0], ["tea"])]
     graph = GraphRecord("test", "m", "", 2, NOW, "", terms)
     import_graph(workspace=workspace, graph=graph, path="semantic_graph.json", now=NOW, dry_run=False)

@@ -11,6 +11,7 @@ from memoryhub.jobs.queue import do_next_job, request_job
 from memoryhub.models import Job
 from memoryhub.sync.views import export
 from sessions_app.models import AuditRecord, ImportReport, Workspace
+from sessions_app.services.audit import By
 from tests.hub import PERSON, open_at, talk
 
 pytestmark = pytest.mark.django_db
@@ -30,7 +31,7 @@ def large(workspace, monkeypatch) -> Workspace:
 
 
 def ask(workspace, kind="export") -> Job:
-    return request_job(kind, workspace, {}, actor=PERSON, now=timezone.now())[0]
+    return request_job(kind, workspace, {}, by=By(PERSON, timezone.now()))[0]
 
 
 def text(response) -> str:

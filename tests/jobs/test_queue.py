@@ -28,6 +28,7 @@ from memoryhub.lib.search.operations import indexes
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import cancel_import, carry_out_import, resume_imports, run_import
 from sessions_app.models import AuditRecord, ImportReport, Run, Session, SourceFile, Summary, Workspace
+from sessions_app.services.audit import By
 from tests.hub import PERSON, open_at, talk
 
 pytestmark = pytest.mark.django_db
@@ -61,7 +62,7 @@ def due(workspace) -> Workspace:
 
 
 def ask(kind: str, workspace: Workspace | None = None, **options) -> Job:
-    return request_job(kind, workspace, options, actor=PERSON, now=timezone.now())[0]
+    return request_job(kind, workspace, options, by=By(PERSON, timezone.now()))[0]
 
 
 def done(job: Job) -> Job:
@@ -79,7 +80,7 @@ def cancelled_at(monkeypatch, job: Job, step: int) -> Job:
         nonlocal notes
         notes += 1
         if notes == step:
-            cancel_job(job, actor=PERSON, now=timezone.now())
+            cancel_job(job, by=By(PERSON, timezone.now()))
         keep(self, **values)
 
     monkeypatch.setattr(progress.Progress, "keep", keep_and_count)
@@ -178,7 +179,7 @@ def test_cancelling_ends_the_run_at_hand(due):
     run = Run.objects.create(workspace=due, session=session, kind="compression", status="running")
     Job.objects.update(status="running", result={"run": run.pk})
 
-    cancel_job(job, actor=PERSON, now=timezone.now())
+    cancel_job(job, by=By(PERSON, timezone.now()))
 
     run.refresh_from_db()
     assert run.status == "cancelled"
@@ -250,9 +251,9 @@ def test_a_worker_that_ends_gives_its_job_back(due):
 def test_a_job_that_waits_is_cancelled_at_once_and_one_that_is_over_not_at_all(workspace):
     job = ask("export", workspace)
 
-    assert cancel_job(job, actor=PERSON, now=timezone.now()).status == "cancelled"
+    assert cancel_job(job, by=By(PERSON, timezone.now())).status == "cancelled"
     with pytest.raises(JobNotFitting):
-        cancel_job(job, actor=PERSON, now=timezone.now())
+        cancel_job(job, by=By(PERSON, timezone.now()))
 
 
 def test_a_failure_says_what_to_do(workspace):
@@ -284,7 +285,7 @@ def test_a_finished_import_counts_the_files_that_it_read(agent):
         (agent / "memory" / f"picture{number}.png").write_bytes(b"no memory")
     report = ImportReport.objects.create(path=str(agent))
 
-    run_import(report, actor=PERSON, now=timezone.now())
+    run_import(report, by=By(PERSON, timezone.now()))
 
     report.refresh_from_db()
     assert (report.files_done, report.file_count) == (4, 4)
@@ -296,11 +297,11 @@ def test_a_cancelled_import_keeps_what_it_read_and_misses_no_file(agent, monkeyp
     monkeypatch.setattr("memoryhub.sync.import_requests.PROGRESS_SECONDS", -1.0)
     user = django_user_model.objects.create_user("olga")
     first = ImportReport.objects.create(path=str(agent), requested_by=user)
-    run_import(first, actor=PERSON, now=timezone.now())
+    run_import(first, by=By(PERSON, timezone.now()))
     (agent / "sessions" / "cli_0.jsonl").write_text('{"role": "user", "content": "anew"}\n')
     second = ImportReport.objects.create(path=str(agent), requested_by=user, cancel_asked_at=timezone.now())
 
-    run_import(second, actor=PERSON, now=timezone.now())
+    run_import(second, by=By(PERSON, timezone.now()))
 
     second.refresh_from_db()
     assert second.status == "cancelled"
@@ -311,7 +312,7 @@ def test_a_cancelled_import_keeps_what_it_read_and_misses_no_file(agent, monkeyp
 def test_an_import_that_waits_is_cancelled_at_once(agent, django_user_model):
     report = ImportReport.objects.create(path=str(agent))
 
-    cancel_import(report, actor=PERSON, now=timezone.now())
+    cancel_import(report, by=By(PERSON, timezone.now()))
     carry_out_import(report.pk, clock=timezone.now)
 
     report.refresh_from_db()

@@ -23,11 +23,12 @@ from memoryhub import worker
 from memoryhub.models import AccessRecord
 from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, DeletedSession, Membership, Run, Session, Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, open_at, talk
 from tests.searches import log
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 ACTION_OF = {"edit-runs": "retry", "decide-changes": "approve", "knowledge:edit-knowledge": "verify"}
 
 
@@ -64,7 +65,7 @@ def sessions(workspace: Workspace) -> list[Session]:
 @pytest.fixture
 def document(workspace: Workspace) -> MemoryDocument:
     found = open_document(workspace, "MEMORY.md")
-    revise_document(found, "# Pool\n\n- tea\n* [drink] milk\n- rum\n", base=None, reason="r", **WHO)
+    revise_document(found, "# Pool\n\n- tea\n* [drink] milk\n- rum\n", base=None, reason="r", by=BY)
     return found
 
 
@@ -218,13 +219,13 @@ def test_facts_are_pinned_and_dated_and_that_is_undone(editor, document):
 def test_facts_get_a_category_in_the_text_and_live_on(workspace, document):
     facts = list(Fact.objects.order_by("line"))
 
-    revised = recategorise_facts(document, [fact.pk for fact in facts], "drink", **WHO)
+    revised = recategorise_facts(document, [fact.pk for fact in facts], "drink", by=BY)
 
     document.refresh_from_db()
     assert revised.count == 2
     assert document.head.content == "# Pool\n\n- [drink] tea\n* [drink] milk\n- [drink] rum\n"
     assert set(Fact.objects.filter(died=None)) == set(facts)
-    recategorise_facts(document, [facts[1].pk], "", **WHO)
+    recategorise_facts(document, [facts[1].pk], "", by=BY)
     document.refresh_from_db()
     assert "* milk\n" in document.head.content
 
@@ -236,7 +237,7 @@ def test_withdrawn_facts_come_back_with_their_pins_beside_what_was_added_since(e
     html = act(editor, url("documents:curate-facts", document.pk), [tea], action="remove")
     assert f'action="{url("documents:undo-revision", document.pk, 2)}"' in html
     document.refresh_from_db()
-    revise_document(document, document.head.content + "- gin\n", base=document.head, reason="r", **WHO)
+    revise_document(document, document.head.content + "- gin\n", base=document.head, reason="r", by=BY)
     editor.post(url("documents:undo-revision", document.pk, 2))
 
     document.refresh_from_db()
@@ -246,7 +247,7 @@ def test_withdrawn_facts_come_back_with_their_pins_beside_what_was_added_since(e
 
 def test_the_first_revision_has_nothing_before_it(document):
     with pytest.raises(Exception, match="nothing before revision 1"):
-        undo_revision(document, 1, **WHO)
+        undo_revision(document, 1, by=BY)
 
 
 def test_history_is_archived_and_taken_back(workspace, editor):
@@ -259,8 +260,8 @@ def test_history_is_archived_and_taken_back(workspace, editor):
 
 
 def test_chosen_rows_are_taken_along_without_their_secrets(workspace, editor):
-    write_value(workspace, "api_key", "sk-live-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c", **WHO)
-    write_value(workspace, "colour", "blue", **WHO)
+    write_value(workspace, "api_key", "sk-live-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c", by=BY)
+    write_value(workspace, "colour", "blue", by=BY)
 
     response = editor.post(url("knowledge:edit-key-values"), {"all": "1", "expected": "2", "action": "export:csv"})
 
@@ -272,7 +273,7 @@ def test_chosen_rows_are_taken_along_without_their_secrets(workspace, editor):
 
 def test_those_chosen_that_say_the_same_are_merged(workspace, editor):
     said = ["The pool is two metres deep", "The pool is two metres deep!", "The tea is cold"]
-    rows = [add_knowledge(workspace, text, category="learned_fact", **WHO).entry for text in said]
+    rows = [add_knowledge(workspace, text, category="learned_fact", by=BY).entry for text in said]
 
     html = act(editor, url("knowledge:edit-knowledge"), rows, action="merge")
 
@@ -302,7 +303,7 @@ def test_what_was_just_added_is_withdrawn_by_undo_and_back_by_another(workspace,
 
 
 def test_a_value_written_over_another_is_undone(workspace, editor):
-    write_value(workspace, "colour", "blue", **WHO)
+    write_value(workspace, "colour", "blue", by=BY)
 
     editor.post(url("knowledge:new-key-value"), {"key": "colour", "value": "green"})
     undo(editor)
@@ -313,7 +314,7 @@ def test_a_value_written_over_another_is_undone(workspace, editor):
 def test_held_changes_are_decided_together_and_what_can_not_be_stays(workspace, editor, document):
     names = ("SOUL.md", "USER.md")
     for name in names:
-        propose_text(open_document(workspace, name), "- sun\n", base_number=None, reason="r", **WHO)
+        propose_text(open_document(workspace, name), "- sun\n", base_number=None, reason="r", by=BY)
     changes = list(HeldChange.objects.filter(status="pending"))
     if not changes:
         pytest.skip("nothing is held")
@@ -359,7 +360,7 @@ def test_a_cancelled_edit_says_what_it_did_and_is_undone(workspace, editor, sess
     run.refresh_from_db()
     monkeypatch.setattr(edits, "AT_ONCE", 2)
     monkeypatch.setattr(edits, "_change_batch", batch)
-    undo_run(run, actor=PERSON, now=timezone.now())
+    undo_run(run, by=By(PERSON, timezone.now()))
     assert not Session.objects.filter(archived_at__isnull=False).exists()
 
 

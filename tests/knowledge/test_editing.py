@@ -13,13 +13,14 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
 from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
 
 
 def add(workspace, content="likes tea", category="learned_fact", **values) -> KnowledgeEntry:
-    return add_knowledge(workspace, content, category=category, actor=PERSON, now=NOW, **values).entry
+    return add_knowledge(workspace, content, category=category, by=By(PERSON, NOW), **values).entry
 
 
 def url(name, *args):
@@ -147,7 +148,7 @@ def as_page_sends(form, **changes):
 def test_a_form_saves_what_was_changed_in_it_and_nothing_else(workspace, editor):
     entry = add(workspace, "likes tea\nand cake", tags=["a,b"])
     sent = as_page_sends(editor.get(url("knowledge-entry", entry.pk)).context["form"])
-    save_entry(entry, {"category": "error_pattern"}, actor=PERSON, now=NOW)
+    save_entry(entry, {"category": "error_pattern"}, by=By(PERSON, NOW))
 
     lines = {"content": "likes tea\r\nand cake", "initial-content": "likes tea\r\nand cake"}
     editor.post(url("knowledge-entry", entry.pk), sent | lines | {"source": "chat"})
@@ -160,7 +161,7 @@ def test_a_form_saves_what_was_changed_in_it_and_nothing_else(workspace, editor)
 def test_a_field_that_someone_changed_meanwhile_is_shown_as_it_is_now(workspace, editor):
     entry = add(workspace, "likes tea")
     sent = as_page_sends(editor.get(url("knowledge-entry", entry.pk)).context["form"], content="likes coffee")
-    save_entry(entry, {"content": "likes water"}, actor=PERSON, now=NOW)
+    save_entry(entry, {"content": "likes water"}, by=By(PERSON, NOW))
 
     response = editor.post(url("knowledge-entry", entry.pk), sent)
 
@@ -263,9 +264,9 @@ def test_the_command_merges_and_exports(workspace, command, tmp_path):
 
 def test_the_page_of_an_edit_shows_its_rows_and_masks_exact_values(workspace, viewer_client):
     entry = add(workspace, tags=["old"])
-    save_entry(entry, {"content": "likes <b>green</b> tea", "tags": ["new"]}, actor=PERSON, now=NOW)
+    save_entry(entry, {"content": "likes <b>green</b> tea", "tags": ["new"]}, by=By(PERSON, NOW))
     for value in ("acme-hunter", "acme-farmer"):
-        write_value(workspace, "db_password", value, actor=PERSON, now=NOW)
+        write_value(workspace, "db_password", value, by=By(PERSON, NOW))
     pages = [viewer_client.get(reverse("run", args=["atlas", run.pk])) for run in Run.objects.order_by("pk")]
     words, values = [page.content.decode() for page in pages]
 
@@ -285,7 +286,7 @@ def test_the_page_of_a_removal_says_what_went(workspace, editor):
 
 def test_edits_are_listed_with_what_they_did_and_undone_there(workspace, editor):
     entry = add(workspace)
-    save_entry(entry, {"content": "likes green tea"}, actor=PERSON, now=NOW)
+    save_entry(entry, {"content": "likes green tea"}, by=By(PERSON, NOW))
     address = reverse("runs", args=["atlas"]) + "?state=edits"
     html = editor.get(address).content.decode()
 
@@ -300,7 +301,7 @@ def test_edits_are_listed_with_what_they_did_and_undone_there(workspace, editor)
 def test_an_undo_that_puts_nothing_back_says_so(workspace, editor):
     entry = add(workspace)
     for content in ("likes green tea", "likes black tea"):
-        save_entry(entry, {"content": content}, actor=PERSON, now=NOW)
+        save_entry(entry, {"content": content}, by=By(PERSON, NOW))
     first = Run.objects.order_by("pk")[0]
 
     page = editor.post(reverse("undo-run", args=["atlas", first.pk]), {"next": url("knowledge")}, follow=True)

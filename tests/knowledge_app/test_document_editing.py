@@ -18,6 +18,7 @@ from knowledge_app.services.documents.editing import (
 from knowledge_app.services.documents.origins import line_origins
 from memoryhub.integrity import check_memory
 from sessions_app.models import AuditRecord
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +33,7 @@ def document(workspace) -> MemoryDocument:
 
 
 def save(document: MemoryDocument, text: str, base: int):
-    saved = save_text(document, text, base_number=base, actor=PERSON, reason="by hand", now=NOW)
+    saved = save_text(document, text, base_number=base, by=By(PERSON, NOW), reason="by hand")
     document.refresh_from_db()
     return saved
 
@@ -76,17 +77,17 @@ def test_the_same_text_is_no_revision(document):
 def test_an_earlier_revision_is_restored_as_a_new_one(document):
     save(document, "# Empty\n", 1)
 
-    restored = restore_revision(document, 1, actor=PERSON, now=NOW)
+    restored = restore_revision(document, 1, by=By(PERSON, NOW))
 
     assert (restored.number, text_of(document)) == (3, TEXT)
-    assert restore_revision(document, 1, actor=PERSON, now=NOW) is None
+    assert restore_revision(document, 1, by=By(PERSON, NOW)) is None
 
 
 def test_facts_are_curated_with_a_record(document):
     facts = list(Fact.objects.order_by("line").values_list("pk", flat=True))
 
     count = curate_facts(
-        document, facts[:2], actor=PERSON, now=NOW, pinned=True, verified=True, review_by=date(2026, 5, 1)
+        document, facts[:2], by=By(PERSON, NOW), pinned=True, verified=True, review_by=date(2026, 5, 1)
     )
 
     fact = Fact.objects.get(pk=facts[0])
@@ -105,11 +106,11 @@ def test_pins_survive_later_revisions(document):
 
 def test_a_removed_fact_is_findable_and_comes_back_in_its_section(document):
     fact = Fact.objects.get(text="pool limit 40")
-    assert remove_facts(document, [fact.pk], actor=PERSON, now=NOW) == 1
+    assert remove_facts(document, [fact.pk], by=By(PERSON, NOW)) == 1
     assert "pool limit" not in text_of(document)
 
     fact.refresh_from_db()
-    bring_back(fact, actor=PERSON, now=NOW)
+    bring_back(fact, by=By(PERSON, NOW))
 
     assert text_of(document) == TEXT
     assert not check_memory().broken
@@ -127,7 +128,7 @@ def test_a_fact_is_reworded_categorised_and_moved_with_its_pin(document, values,
     fact = Fact.objects.get(text="likes tea")
     Fact.objects.filter(pk=fact.pk).update(pinned=True)
 
-    edited = edit_fact(fact, **values, actor=PERSON, now=NOW)
+    edited = edit_fact(fact, **values, by=By(PERSON, NOW))
 
     assert line in text_of(document)
     assert text_of(document).count("tea") == line.count("tea")
@@ -137,10 +138,10 @@ def test_a_fact_is_reworded_categorised_and_moved_with_its_pin(document, values,
 
 def test_a_fact_that_went_meanwhile_is_not_edited(document):
     fact = Fact.objects.get(text="likes tea")
-    remove_facts(document, [fact.pk], actor=PERSON, now=NOW)
+    remove_facts(document, [fact.pk], by=By(PERSON, NOW))
 
     with pytest.raises(NoSuchFact):
-        edit_fact(fact, text="x", category="", section="Team", actor=PERSON, now=NOW)
+        edit_fact(fact, text="x", category="", section="Team", by=By(PERSON, NOW))
 
 
 def test_a_fact_is_edited_on_its_page(document, editor):

@@ -10,11 +10,12 @@ from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import KnowledgeRecord
 from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.runs import LeaseLost, RunNotFitting, cancel_run, claim_run
 from tests.hub import NOW, PERSON, figures
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 AS_BEFORE = {"category": "learned_fact", "corrected": {}}
 
 
@@ -26,7 +27,7 @@ def knowledge(workspace, content="likes tea", category="learned_fact", **values)
 
 
 def recategorise(workspace, rows, category="user_preference"):
-    return edit_rows(workspace, "knowledge", "assign", [row.pk for row in rows], values={"category": category}, **WHO)
+    return edit_rows(workspace, "knowledge", "assign", [row.pk for row in rows], values={"category": category}, by=BY)
 
 
 def test_an_edit_changes_rows_and_tells_who_did_it(workspace):
@@ -47,12 +48,12 @@ def test_an_undone_edit_leaves_rows_as_they_were_and_can_be_done_again(workspace
     row = knowledge(workspace, tags=["a"])
     run = recategorise(workspace, [row])
 
-    undoing = undo_edit(run, **WHO)
+    undoing = undo_edit(run, by=BY)
     row.refresh_from_db()
     assert (row.category, row.identity, row.corrected) == ("learned_fact", row.content_id, {})
     assert Run.objects.get(pk=run.pk).status == "undone"
 
-    undo_edit(undoing, **WHO)
+    undo_edit(undoing, by=BY)
     row.refresh_from_db()
     assert row.category == "user_preference"
     assert Run.objects.get(pk=run.pk).status == "done"
@@ -72,7 +73,7 @@ def test_what_undoing_puts_back_is_no_correction_in_whatever_order_it_comes(work
 def test_the_reason_of_an_edit_is_in_the_rows_history(workspace):
     row = knowledge(workspace)
 
-    edit_rows(workspace, "knowledge", "verify", [row.pk], reason="asked Vera", **WHO)
+    edit_rows(workspace, "knowledge", "verify", [row.pk], reason="asked Vera", by=BY)
 
     assert row.history.order_by("-history_id")[0].history_change_reason == "olga: asked Vera"
 
@@ -82,7 +83,7 @@ def test_undoing_leaves_what_was_changed_since(workspace):
     run = recategorise(workspace, rows)
     recategorise(workspace, rows[:1], "error_pattern")
 
-    undoing = undo_edit(run, **WHO)
+    undoing = undo_edit(run, by=BY)
 
     assert figures(undoing) == {"changed": 1, "passed_over": 1}
     assert [row.category for row in KnowledgeEntry.objects.order_by("id")] == ["error_pattern", "learned_fact"]
@@ -90,16 +91,16 @@ def test_undoing_leaves_what_was_changed_since(workspace):
 
 def test_an_edit_can_be_undone_once(workspace):
     run = recategorise(workspace, [knowledge(workspace)])
-    undo_run(run, **WHO)
+    undo_run(run, by=BY)
 
     with pytest.raises(RunNotFitting):
-        undo_run(Run.objects.get(pk=run.pk), **WHO)
+        undo_run(Run.objects.get(pk=run.pk), by=BY)
 
 
 def test_tags_are_added_and_taken_away_in_their_order(workspace):
     row = knowledge(workspace, tags=["a", "b"])
 
-    edit_rows(workspace, "knowledge", "tag", [row.pk], values={"add": ["c", "a"], "remove": ["b"]}, **WHO)
+    edit_rows(workspace, "knowledge", "tag", [row.pk], values={"add": ["c", "a"], "remove": ["b"]}, by=BY)
 
     row.refresh_from_db()
     assert row.tags == ["a", "c"]
@@ -109,13 +110,13 @@ def test_merging_keeps_the_first_with_what_the_others_add(workspace):
     keep = knowledge(workspace, tags=["a"], access_count=2)
     other = knowledge(workspace, "likes  tea!", tags=["b"], access_count=3, source="cli")
 
-    run = edit_rows(workspace, "knowledge", "merge", [[keep.pk, other.pk]], **WHO)
+    run = edit_rows(workspace, "knowledge", "merge", [[keep.pk, other.pk]], by=BY)
 
     keep.refresh_from_db()
     other.refresh_from_db()
     assert (keep.tags, keep.access_count, keep.source) == (["a", "b"], 5, "cli")
     assert other.withdrawn_reason == f"merged into {keep.pk}"
-    undo_edit(run, **WHO)
+    undo_edit(run, by=BY)
     keep.refresh_from_db()
     other.refresh_from_db()
     assert (keep.tags, keep.access_count, other.withdrawn_at) == (["a"], 2, None)
@@ -123,10 +124,10 @@ def test_merging_keeps_the_first_with_what_the_others_add(workspace):
 
 def test_a_removed_row_comes_back_with_its_number(workspace):
     row = CachedResponse.objects.create(workspace=workspace, key="k", response="42", created_at=NOW)
-    run = edit_rows(workspace, "cached", "remove", [row.pk], **WHO)
+    run = edit_rows(workspace, "cached", "remove", [row.pk], by=BY)
     assert not CachedResponse.objects.exists()
 
-    undo_edit(run, **WHO)
+    undo_edit(run, by=BY)
 
     back = CachedResponse.objects.get(pk=row.pk)
     assert (back.key, back.response, back.created_at) == ("k", "42", NOW)
@@ -169,7 +170,7 @@ def test_a_cancelled_edit_stops(workspace, monkeypatch):
     monkeypatch.setattr(edits, "AT_ONCE", 0)
     run = recategorise(workspace, [knowledge(workspace)])
     claimed = claim_run(run.pk, owner="w", now=NOW)
-    cancel_run(run, **WHO)
+    cancel_run(run, by=BY)
 
     with pytest.raises(LeaseLost):
         carry_out_edit(claimed, now=NOW)
@@ -180,11 +181,11 @@ def test_a_cancelled_edit_stops(workspace, monkeypatch):
 def test_observations_are_withdrawn_with_a_reason_and_come_back(workspace):
     row = Observation.objects.create(workspace=workspace, uid="u", category="finding", content="c")
 
-    edit_rows(workspace, "observations", "withdraw", [row.pk], values={"reason": "wrong"}, **WHO)
+    edit_rows(workspace, "observations", "withdraw", [row.pk], values={"reason": "wrong"}, by=BY)
     row.refresh_from_db()
     assert (row.withdrawn_at, row.withdrawn_reason) == (NOW, "wrong")
 
-    edit_rows(workspace, "observations", "return", [row.pk], **WHO)
+    edit_rows(workspace, "observations", "return", [row.pk], by=BY)
     row.refresh_from_db()
     assert (row.withdrawn_at, row.withdrawn_reason) == (None, "")
 
@@ -241,9 +242,9 @@ def test_a_cancelled_edit_is_undone_as_far_as_it_came(workspace, monkeypatch):
     run = recategorise(workspace, [knowledge(workspace), knowledge(workspace, "likes cats")])
     claimed = claim_run(run.pk, owner="w", now=NOW)
     edits._change_batch(claimed, [[KnowledgeEntry.objects.order_by("id")[0].pk]], 1, 2, NOW)
-    cancel_run(run, **WHO)
+    cancel_run(run, by=BY)
 
-    undoing = undo_edit(Run.objects.get(pk=run.pk), **WHO)
+    undoing = undo_edit(Run.objects.get(pk=run.pk), by=BY)
     execute(undoing.pk, now=lambda: NOW)
 
     assert set(KnowledgeEntry.objects.values_list("category", flat=True)) == {"learned_fact"}
@@ -251,20 +252,20 @@ def test_a_cancelled_edit_is_undone_as_far_as_it_came(workspace, monkeypatch):
 
 def test_undoing_passes_over_a_key_that_is_taken_again(workspace):
     row = CachedResponse.objects.create(workspace=workspace, key="k", response="old")
-    run = edit_rows(workspace, "cached", "remove", [row.pk], **WHO)
+    run = edit_rows(workspace, "cached", "remove", [row.pk], by=BY)
     CachedResponse.objects.create(workspace=workspace, key="k", response="new")
 
-    assert figures(undo_edit(run, **WHO)) == {"changed": 0, "passed_over": 1}
+    assert figures(undo_edit(run, by=BY)) == {"changed": 0, "passed_over": 1}
     assert CachedResponse.objects.get().response == "new"
 
 
 def test_an_undone_merge_keeps_what_was_counted_since(workspace):
     keep = knowledge(workspace, access_count=2)
     other = knowledge(workspace, "likes tea!", tags=["b"], access_count=3)
-    run = edit_rows(workspace, "knowledge", "merge", [[keep.pk, other.pk]], **WHO)
+    run = edit_rows(workspace, "knowledge", "merge", [[keep.pk, other.pk]], by=BY)
     KnowledgeEntry.objects.filter(pk=keep.pk).update(access_count=6)
 
-    undo_edit(run, **WHO)
+    undo_edit(run, by=BY)
 
     keep.refresh_from_db()
     assert (keep.tags, keep.access_count) == ([], 3)
@@ -273,6 +274,6 @@ def test_an_undone_merge_keeps_what_was_counted_since(workspace):
 def test_counts_stop_where_their_columns_end(workspace):
     rows = [knowledge(workspace, text, access_count=2**31 - 1) for text in ("likes tea", "likes tea!")]
 
-    edit_rows(workspace, "knowledge", "merge", [[row.pk for row in rows]], **WHO)
+    edit_rows(workspace, "knowledge", "merge", [[row.pk for row in rows]], by=BY)
 
     assert KnowledgeEntry.objects.get(pk=rows[0].pk).access_count == 2**31 - 1

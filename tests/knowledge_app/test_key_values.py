@@ -10,10 +10,11 @@ from knowledge_app.services.rows.key_values import BadKeyValue, NoSuchKey, find_
 from memoryhub.lib.layouts.records import KeyValueRecord
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, Workspace
+from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 
 
 def url(name, *args):
@@ -21,7 +22,7 @@ def url(name, *args):
 
 
 def write(workspace, key="theme", value="dark", actor=PERSON):
-    return write_value(workspace, key, value, actor=actor, now=NOW)
+    return write_value(workspace, key, value, by=By(actor, NOW))
 
 
 def states(row):
@@ -104,7 +105,7 @@ def test_a_file_of_any_types_comes_out_as_it_went_in(tmp_path, text, settings):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     (tmp_path / "kv.json").write_text(text)
 
-    result = import_workspace(tmp_path, actor=PERSON, now=NOW, layout="grid")
+    result = import_workspace(tmp_path, by=By(PERSON, NOW), layout="grid")
 
     assert json.loads(key_values_file(result.workspace)) == json.loads(text)
 

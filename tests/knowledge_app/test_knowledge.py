@@ -21,15 +21,16 @@ from knowledge_app.services.rows.knowledge import (
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord
+from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON
 from tests.shared import FIXTURES
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 
 
 def add(workspace, content, category="learned_fact", actor=PERSON, now=NOW, **values):
-    return add_knowledge(workspace, content, category=category, actor=actor, now=now, **values)
+    return add_knowledge(workspace, content, category=category, by=By(actor, now), **values)
 
 
 def test_an_added_entry_has_grips_id_and_an_author(workspace):
@@ -67,7 +68,7 @@ def test_what_says_nothing_or_too_much_is_refused(workspace, content):
 
 def test_what_a_person_withdrew_an_agent_does_not_bring_back(workspace):
     entry = add(workspace, "likes tea").entry
-    edit_rows(workspace, "knowledge", "withdraw", [entry.pk], values={"reason": "wrong"}, **WHO)
+    edit_rows(workspace, "knowledge", "withdraw", [entry.pk], values={"reason": "wrong"}, by=BY)
 
     assert add(workspace, "likes tea", actor=AGENT).entry.withdrawn_at == NOW
     assert add(workspace, "likes tea").entry.withdrawn_at is None
@@ -76,7 +77,7 @@ def test_what_a_person_withdrew_an_agent_does_not_bring_back(workspace):
 def test_an_edit_in_place_keeps_the_earlier_state(workspace):
     entry = add(workspace, "likes tea").entry
 
-    save_entry(entry, {"content": "likes green tea", "tags": ["x"]}, **WHO)
+    save_entry(entry, {"content": "likes green tea", "tags": ["x"]}, by=BY)
 
     entry.refresh_from_db()
     assert (entry.content, entry.identity) == ("likes green tea", content_id("learned_fact", "likes green tea"))
@@ -91,7 +92,7 @@ def test_an_edit_that_would_say_what_another_entry_says_is_refused(workspace):
     other = add(workspace, "likes cats").entry
 
     with pytest.raises(KnowledgeExists):
-        save_entry(other, {"content": "Likes tea"}, **WHO)
+        save_entry(other, {"content": "Likes tea"}, by=BY)
 
 
 def test_entries_that_the_category_has_already_stay_behind(workspace):
@@ -99,15 +100,15 @@ def test_entries_that_the_category_has_already_stay_behind(workspace):
     add(workspace, "likes tea", category="user_preference")
     also = add(workspace, "likes cats").entry
 
-    run, behind = recategorise(workspace, [here.pk, also.pk], "user_preference", **WHO)
+    run, behind = recategorise(workspace, [here.pk, also.pk], "user_preference", by=BY)
 
     assert (run.proposal["changed"], behind) == (1, 1)
     with pytest.raises(NothingToMove):
-        recategorise(workspace, [here.pk], "user_preference", **WHO)
+        recategorise(workspace, [here.pk], "user_preference", by=BY)
     with pytest.raises(NothingChosen):
-        recategorise(workspace, [], "user_preference", **WHO)
+        recategorise(workspace, [], "user_preference", by=BY)
     with pytest.raises(BadKnowledge):
-        recategorise(workspace, [here.pk], "hunch", **WHO)
+        recategorise(workspace, [here.pk], "hunch", by=BY)
 
 
 def test_search_finds_in_content_tags_and_source_the_most_used_first(workspace):
@@ -143,9 +144,9 @@ def test_duplicates_are_shown_before_they_are_merged_and_come_apart_again(worksp
 
     (group,) = plan_merges(workspace)
     assert group.keep.access_count == 1
-    run = merge_groups(workspace, [[group.keep.pk, *(other.pk for other in group.others)]], **WHO)
+    run = merge_groups(workspace, [[group.keep.pk, *(other.pk for other in group.others)]], by=BY)
     assert KnowledgeEntry.objects.filter(withdrawn_at=None).count() == 2
-    undo_edit(run, **WHO)
+    undo_edit(run, by=BY)
     assert KnowledgeEntry.objects.filter(withdrawn_at=None).count() == 3
 
 
@@ -161,7 +162,7 @@ def test_duplicates_are_shown_before_they_are_merged_and_come_apart_again(worksp
 )
 def test_an_agents_file_comes_out_byte_for_byte_as_it_went_in(folder, file, write):
     path = FIXTURES / folder
-    result = import_workspace(path, actor=PERSON, now=NOW)
+    result = import_workspace(path, by=By(PERSON, NOW))
 
     wanted = (path / file).read_text()
     assert json.loads(write(result.workspace)) == json.loads(wanted)
@@ -170,9 +171,9 @@ def test_an_agents_file_comes_out_byte_for_byte_as_it_went_in(folder, file, writ
 
 def test_a_corrected_entry_leaves_with_the_id_of_what_it_says_now(workspace):
     entry = add(workspace, "likes tea").entry
-    recategorise(workspace, [entry.pk], "user_preference", **WHO)
+    recategorise(workspace, [entry.pk], "user_preference", by=BY)
     gone = add(workspace, "wrong").entry
-    edit_rows(workspace, "knowledge", "withdraw", [gone.pk], **WHO)
+    edit_rows(workspace, "knowledge", "withdraw", [gone.pk], by=BY)
 
     (written,) = json.loads(knowledge_file(workspace))["entries"]
     assert written["id"] == content_id("user_preference", "likes tea")

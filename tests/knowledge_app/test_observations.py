@@ -5,10 +5,11 @@ from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.observations import AlreadyDecided, BadObservation, Said, decide, store
 from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 KNOWN = Said("finding", "The DHL API allows 100 requests a minute")
 AGAIN = Said("finding", "DHL's API allows 100 requests a minute!")
 
@@ -18,7 +19,7 @@ def url(name, *args):
 
 
 def keep(workspace, *said) -> list[Observation]:
-    return store(workspace, said or [KNOWN], **WHO).added
+    return store(workspace, said or [KNOWN], by=BY).added
 
 
 def test_observations_are_stored_with_author_and_audit(workspace):
@@ -33,7 +34,7 @@ def test_observations_are_stored_with_author_and_audit(workspace):
 @pytest.mark.parametrize("said", [Said("hunch", "x"), Said("finding", "  "), Said("finding", "x" * 4001)])
 def test_one_that_can_not_be_kept_keeps_none_of_its_batch(workspace, said):
     with pytest.raises(BadObservation):
-        store(workspace, [KNOWN, said], **WHO)
+        store(workspace, [KNOWN, said], by=BY)
 
     assert not Observation.objects.exists()
 
@@ -41,8 +42,8 @@ def test_one_that_can_not_be_kept_keeps_none_of_its_batch(workspace, said):
 def test_what_is_nearly_known_is_offered_once(workspace):
     (known,) = keep(workspace)
 
-    stored = store(workspace, [AGAIN, Said("finding", "The DHL API allows 200 requests a minute")], **WHO)
-    again = store(workspace, [AGAIN], **WHO)
+    stored = store(workspace, [AGAIN, Said("finding", "The DHL API allows 200 requests a minute")], by=BY)
+    again = store(workspace, [AGAIN], by=BY)
 
     assert [row.observation for row in stored.offered] == [known]
     assert [row.content for row in stored.added] == ["The DHL API allows 200 requests a minute"]
@@ -55,37 +56,37 @@ def test_two_of_a_batch_that_say_the_same_are_one(workspace):
 
 def test_what_was_withdrawn_is_not_stored_again_by_itself(workspace):
     (known,) = keep(workspace)
-    edit_rows(workspace, "observations", "withdraw", [known.pk], values={"reason": "no"}, **WHO)
+    edit_rows(workspace, "observations", "withdraw", [known.pk], values={"reason": "no"}, by=BY)
 
-    stored = store(workspace, [AGAIN], actor=AGENT, now=NOW)
+    stored = store(workspace, [AGAIN], by=By(AGENT, NOW))
 
     assert (stored.added, len(stored.offered)) == ([], 1)
 
 
 def test_a_confirmation_counts_and_can_be_undone(workspace):
     (known,) = keep(workspace)
-    (offered,) = store(workspace, [AGAIN], **WHO).offered
+    (offered,) = store(workspace, [AGAIN], by=BY).offered
 
-    run = decide(offered, is_same=True, **WHO)
+    run = decide(offered, is_same=True, by=BY)
 
     known.refresh_from_db()
     assert (known.confirmation_count, known.last_verified_at) == (1, NOW)
     assert isinstance(run, Run)
-    undo_edit(run, **WHO)
+    undo_edit(run, by=BY)
     known.refresh_from_db()
     assert (known.confirmation_count, known.last_verified_at) == (0, None)
     offered.refresh_from_db()
     assert offered.status == "offered"
-    decide(offered, is_same=False, **WHO)
+    decide(offered, is_same=False, by=BY)
     with pytest.raises(AlreadyDecided):
-        decide(offered, is_same=True, **WHO)
+        decide(offered, is_same=True, by=BY)
 
 
 def test_another_thing_becomes_an_observation_of_its_own(workspace):
     keep(workspace)
-    (offered,) = store(workspace, [AGAIN], **WHO).offered
+    (offered,) = store(workspace, [AGAIN], by=BY).offered
 
-    made = decide(offered, is_same=False, **WHO)
+    made = decide(offered, is_same=False, by=BY)
 
     assert made.content == AGAIN.content
     assert Confirmation.objects.get().status == "kept_apart"
@@ -149,7 +150,7 @@ def test_a_choice_that_makes_no_sense_changes_nothing(workspace, editor, values)
 
 def test_a_viewer_reads_only(workspace, viewer_client):
     (row,) = keep(workspace)
-    store(workspace, [AGAIN], **WHO)
+    store(workspace, [AGAIN], by=BY)
 
     assert "DHL" in viewer_client.get(url("observation", row.pk)).content.decode()
     assert viewer_client.get(url("offered")).status_code == 200
@@ -166,7 +167,7 @@ def test_a_viewer_reads_only(workspace, viewer_client):
 def test_rows_of_another_workspace_are_not_there(workspace, editor):
     other = Workspace.objects.create(slug="other", name="Other")
     (row,) = keep(other)
-    (offered,) = store(other, [AGAIN], **WHO).offered
+    (offered,) = store(other, [AGAIN], by=BY).offered
 
     assert editor.get(url("observation", row.pk)).status_code == 404
     assert editor.post(url("decide-offered", offered.pk), {"is_same": "1"}).status_code == 404

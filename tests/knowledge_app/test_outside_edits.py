@@ -11,7 +11,7 @@ from knowledge_app.services.documents.revisions import StaleBase, revise_documen
 from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.runs.review import approve, reject
 from sessions_app.models import AuditRecord, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from tests.hub import PERSON
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +36,7 @@ def head() -> str:
 
 def edit(content: str) -> None:
     document = MemoryDocument.objects.get()
-    revise_document(document, content, base=document.head, actor=ANA, reason="edited", now=NOW)
+    revise_document(document, content, base=document.head, by=By(ANA, NOW), reason="edited")
 
 
 def test_the_first_text_becomes_the_first_revision_with_its_facts(workspace):
@@ -116,12 +116,12 @@ def test_approving_takes_the_held_text_and_rejecting_leaves_the_document(workspa
     halved = "\n".join(FACTS.split("\n")[:11])
     take(workspace, halved)
 
-    approve(HeldChange.objects.get(), actor=PERSON, user=user, now=NOW)
+    approve(HeldChange.objects.get(), by=By(PERSON, NOW), user=user)
 
     assert head() == halved
     assert +take(workspace, halved).unchanged == {"documents": 1}
     with pytest.raises(CannotDecide):
-        reject(HeldChange.objects.get(), actor=PERSON, user=user, now=NOW)
+        reject(HeldChange.objects.get(), by=By(PERSON, NOW), user=user)
 
 
 def test_a_rejected_text_is_not_held_again(workspace):
@@ -129,7 +129,7 @@ def test_a_rejected_text_is_not_held_again(workspace):
     take(workspace, FACTS)
     halved = "\n".join(FACTS.split("\n")[:11])
     take(workspace, halved)
-    reject(HeldChange.objects.get(), actor=PERSON, user=user, now=NOW)
+    reject(HeldChange.objects.get(), by=By(PERSON, NOW), user=user)
 
     take(workspace, halved)
 
@@ -154,7 +154,7 @@ def test_a_stale_base_is_refused_and_leaves_no_trace(workspace):
     before = AuditRecord.objects.count()
 
     with pytest.raises((StaleBase, IntegrityError)), transaction.atomic():
-        revise_document(document, "late", base=first, actor=ANA, reason="late", now=NOW)
+        revise_document(document, "late", base=first, by=By(ANA, NOW), reason="late")
 
     assert AuditRecord.objects.count() == before
     assert MemoryRevision.objects.count() == 2

@@ -12,10 +12,11 @@ from knowledge_app.services.rows.observations import Said, store
 from knowledge_app.services.rows.scratchpads import IDLE, NotScratch, end_run, idle_scratchpads
 from memoryhub.worker import sweep
 from sessions_app.models import AuditRecord, Entry, Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, open_at
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 
 
 @pytest.fixture
@@ -24,10 +25,10 @@ def scratch(workspace) -> Workspace:
     Workspace.objects.update(persist_memory=False)
     workspace.refresh_from_db()
     for value in ("dark", "xyzzy"):
-        write_value(workspace, "theme", value, **WHO)
-    add_knowledge(workspace, "xyzzy is known", category="learned_fact", **WHO)
-    store(workspace, [Said("finding", "xyzzy was found"), Said("lesson", "say xyzzy once")], **WHO)
-    store(workspace, [Said("finding", "xyzzy was found!")], **WHO)
+        write_value(workspace, "theme", value, by=BY)
+    add_knowledge(workspace, "xyzzy is known", category="learned_fact", by=BY)
+    store(workspace, [Said("finding", "xyzzy was found"), Said("lesson", "say xyzzy once")], by=BY)
+    store(workspace, [Said("finding", "xyzzy was found!")], by=BY)
     keep(workspace, "q", "m", "xyzzy", now=NOW)
     Term.objects.create(workspace=workspace, text="xyzzy")
     add(open_at(workspace), [{"role": "user", "content": "hello"}])
@@ -47,20 +48,20 @@ def mentions(word):
 def test_the_end_of_a_run_leaves_nothing_of_what_was_learnt(scratch):
     assert len(mentions("xyzzy")) > 6
 
-    gone = end_run(scratch, **WHO)
+    gone = end_run(scratch, by=BY)
 
     assert mentions("xyzzy") == set()
     assert gone["observations"] == 2
     assert Entry.objects.count() == 1
     assert AuditRecord.objects.get(action="scratch.ended").detail["rows"] == gone
-    assert end_run(scratch, **WHO) == {}
+    assert end_run(scratch, by=BY) == {}
 
 
 def test_memory_that_is_kept_is_not_emptied(scratch):
     Workspace.objects.update(persist_memory=True)
 
     with pytest.raises(NotScratch):
-        end_run(scratch, **WHO)
+        end_run(scratch, by=BY)
 
     assert KeyValue.objects.exists()
 

@@ -11,6 +11,7 @@ from pytest_httpserver import HTTPServer
 
 from memoryhub import worker
 from sessions_app.models import Run, Session, Summary, WebhookDelivery, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.runs import claim_run, request_run, this_worker
 from sessions_app.services.webhooks import add_webhook
 from tests.hub import NOW, PERSON, add, open_at, talk, turn
@@ -55,7 +56,7 @@ def test_a_sweep_finds_what_is_due_for_consolidation_where_a_model_is_set(sessio
 
 
 def test_a_turn_carries_out_what_waits(session):
-    request_run(session, "compression", options={}, actor=PERSON, now=timezone.now())
+    request_run(session, "compression", options={}, by=By(PERSON, timezone.now()))
 
     assert worker.turn(timezone.now) is True
     assert Run.objects.get().status == "done"
@@ -63,7 +64,7 @@ def test_a_turn_carries_out_what_waits(session):
 
 
 def test_a_sweep_frees_the_run_of_a_dead_worker_and_the_next_turn_does_it(session):
-    run, _ = request_run(session, "compression", options={}, actor=PERSON, now=NOW)
+    run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
     claim_run(run.pk, owner=f"{this_worker().rsplit(':', 2)[0]}:999999:gone", now=NOW)
 
     worker.sweep(timezone.now())
@@ -76,7 +77,7 @@ def test_a_turn_sends_what_webhooks_are_due(workspace, settings, httpserver: HTT
     settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({f"{httpserver.host}:{httpserver.port}"})
     httpserver.expect_request("/hook").respond_with_data("", status=204)
     add_webhook(
-        workspace, httpserver.url_for("/hook"), [], allowed=settings.MEMORYHUB_PRIVATE_HOSTS, actor=PERSON, now=NOW
+        workspace, httpserver.url_for("/hook"), [], allowed=settings.MEMORYHUB_PRIVATE_HOSTS, by=By(PERSON, NOW)
     )
     add(open_at(workspace), turn(0))
 

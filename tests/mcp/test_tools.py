@@ -17,6 +17,7 @@ from memoryhub.agents.operations import knowledge
 from memoryhub.mcp.calls import CODE
 from memoryhub.models import AccessRecord, ApiToken
 from sessions_app.models import Workspace
+from sessions_app.services.audit import By
 from tests.api.conftest import token_for
 from tests.hub import NOW, PERSON, add, open_at, turn
 from tests.mcp.conftest import call, inside, with_client
@@ -61,7 +62,7 @@ TOLD = {
 
 
 def with_document(workspace, name="SOUL.md", text="Calm and brief.\n"):
-    write_text(start_document(workspace, name), text, base_number=0, actor=PERSON, reason="", now=NOW)
+    write_text(start_document(workspace, name), text, base_number=0, by=By(PERSON, NOW), reason="")
 
 
 @pytest.mark.django_db(transaction=True)  # each thread has a connection of its own, as in a hub
@@ -155,8 +156,8 @@ def test_a_busy_database_is_told_as_something_that_passes(monkeypatch):
 @shared
 def test_what_another_workspace_keeps_is_not_there(workspace):
     other = Workspace.objects.create(slug="borealis", name="Borealis")
-    write_value(other, "theme", "dark", actor=PERSON, now=NOW)
-    add_note(other, "Looked at the label service", actor=PERSON, now=NOW)
+    write_value(other, "theme", "dark", by=By(PERSON, NOW))
+    add_note(other, "Looked at the label service", by=By(PERSON, NOW))
     with_document(other)
 
     async def look(client):

@@ -12,6 +12,7 @@ from django.utils import timezone
 from memoryhub import asgi
 from memoryhub.agents.tokens import issue_token, revoke_token
 from memoryhub.models import ApiToken
+from sessions_app.services.audit import By
 from tests.api.conftest import token_for
 from tests.hub import PERSON
 from tests.mcp.conftest import HUB, web
@@ -87,11 +88,11 @@ def test_without_a_token_nobody_comes_in(shown):
 @shared
 def test_a_token_comes_in_as_long_as_it_is_good(workspace):
     now = timezone.now()
-    token, revoked = issue_token(workspace, "revoked", ["read"], actor=PERSON, now=now)
-    revoke_token(token, actor=PERSON, now=now)
+    token, revoked = issue_token(workspace, "revoked", ["read"], by=By(PERSON, now))
+    revoke_token(token, by=By(PERSON, now))
     before = now - timedelta(days=2)
     ends = before + timedelta(days=1)
-    _, expired = issue_token(workspace, "expired", ["read"], actor=PERSON, now=before, expires_at=ends)
+    _, expired = issue_token(workspace, "expired", ["read"], by=By(PERSON, before), expires_at=ends)
     good = token_for(workspace)
 
     for text in (revoked, expired, UNKNOWN):

@@ -25,6 +25,7 @@ from memoryhub.runs.executing import execute, undo_run
 from memoryhub.runs.review import approve, approve_run, reject
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Run, Session, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.compression import PlanStale
 from sessions_app.services.lifecycle import delete_session
 from sessions_app.services.runs import (
@@ -86,7 +87,7 @@ def answer(httpserver: HTTPServer, body: dict) -> None:
 
 
 def consolidate(session: Session, **options: object) -> Run:
-    run, _ = request_run(session, "consolidation", options=dict(options), actor=PERSON, now=timezone.now())
+    run, _ = request_run(session, "consolidation", options=dict(options), by=By(PERSON, timezone.now()))
     done = execute(run.pk, now=timezone.now)
     assert done is not None
     return done
@@ -240,7 +241,7 @@ def test_a_change_that_waited_whole_is_committed_whole_when_approved(session, ht
     run = consolidate(session)
     assert (run.status, HistoryEntry.objects.count()) == ("held", 0)
 
-    approve(HeldChange.objects.get(), actor=PERSON, now=NOW)
+    approve(HeldChange.objects.get(), by=By(PERSON, NOW))
 
     session.refresh_from_db()
     assert head() == memory(*FACTS[:5])
@@ -252,7 +253,7 @@ def test_some_hunks_of_a_held_change_can_be_taken(session, httpserver):
     answer(httpserver, saved(memory(*FACTS[2:5], *FACTS[7:])))
     consolidate(session)
 
-    approve(HeldChange.objects.get(), actor=PERSON, now=NOW, hunks=[0])
+    approve(HeldChange.objects.get(), by=By(PERSON, NOW), hunks=[0])
 
     assert head() == memory(*FACTS[2:])
 
@@ -261,7 +262,7 @@ def test_a_held_change_can_be_edited_before_it_is_taken(session, httpserver):
     answer(httpserver, saved(memory(*FACTS[:5])))
     consolidate(session)
 
-    approve(HeldChange.objects.get(), actor=PERSON, now=NOW, text=memory(*FACTS[:5], "by hand"))
+    approve(HeldChange.objects.get(), by=By(PERSON, NOW), text=memory(*FACTS[:5], "by hand"))
 
     assert "by hand" in head()
 
@@ -271,7 +272,7 @@ def test_a_rejected_change_leaves_everything(session, httpserver):
     before = digest()
     consolidate(session)
 
-    reject(HeldChange.objects.get(), actor=PERSON, now=timezone.now(), reason="no")
+    reject(HeldChange.objects.get(), by=By(PERSON, timezone.now()), reason="no")
 
     assert digest() == before
     assert Run.objects.get().status == "cancelled"
@@ -296,7 +297,7 @@ def test_slow_erosion_is_held_in_the_end(session, httpserver):
 
 def write_as_person(text: str) -> None:
     document = MemoryDocument.objects.select_related("head").get()
-    revise_document(document, text, base=document.head, actor=PERSON, reason="by hand", now=NOW)
+    revise_document(document, text, base=document.head, by=By(PERSON, NOW), reason="by hand")
 
 
 def test_pinned_facts_survive_a_model_that_tries_to_drop_them(session, httpserver):
@@ -336,7 +337,7 @@ def test_an_edit_of_the_file_and_one_of_the_page_meanwhile_both_survive(session,
         write(workspace, BASE.replace("# Team\n", "# Our team\n"))
         document = MemoryDocument.objects.select_related("head").get()
         text = document.head.content.replace(FACTS[6], f"{FACTS[6]} by hand")
-        revise_document(document, text, base=document.head, actor=PERSON, reason="by hand", now=NOW)
+        revise_document(document, text, base=document.head, by=By(PERSON, NOW), reason="by hand")
 
     during_the_call(monkeypatch, edits)
     answer(httpserver, saved(memory(*FACTS, "tea is at four")))
@@ -374,7 +375,7 @@ def test_messages_that_arrive_meanwhile_are_not_consolidated(session, httpserver
 
 
 def test_a_worker_that_wakes_up_after_its_lease_commits_nothing(session, httpserver):
-    run, _ = request_run(session, "consolidation", options={}, actor=PERSON, now=NOW)
+    run, _ = request_run(session, "consolidation", options={}, by=By(PERSON, NOW))
     late = claim_run(run.pk, owner=f"{this_worker().rsplit(':', 2)[0]}:999999:gone", now=NOW)
     free_stuck_runs(NOW)
     answer(httpserver, saved(BASE + "- by the other\n"))
@@ -395,7 +396,7 @@ def test_a_proposal_can_be_seen_before_it_counts(session, httpserver):
 
     change = HeldChange.objects.get()
     assert (run.status, digest(), change.flags) == ("held", before, ["asked to be shown before it counts"])
-    approve(change, actor=PERSON, now=NOW)
+    approve(change, by=By(PERSON, NOW))
     assert head() == BASE + "- tea is at four\n"
     assert Session.objects.get().last_consolidated == 29
 
@@ -407,7 +408,7 @@ def test_a_deleted_session_leaves_what_was_learnt_and_no_word_of_what_was_said(s
     talk(session, 6, first=20)
     consolidate(session)
 
-    delete_session(session, confirmation=session.key, reason="", actor=PERSON, now=NOW)
+    delete_session(session, confirmation=session.key, reason="", by=By(PERSON, NOW))
 
     run.refresh_from_db()
     assert "tea is at four" in head()
@@ -421,7 +422,7 @@ def test_a_held_run_is_approved_with_its_change(session, httpserver):
     answer(httpserver, saved(memory(*FACTS[:5])))
     run = consolidate(session)
 
-    approve_run(run, actor=PERSON, now=NOW)
+    approve_run(run, by=By(PERSON, NOW))
 
     assert (Run.objects.get().status, head()) == ("done", memory(*FACTS[:5]))
     assert HeldChange.objects.get().status == "approved"
@@ -431,7 +432,7 @@ def test_undo_restores_the_document_byte_for_byte(session, httpserver):
     answer(httpserver, saved(memory(*FACTS[1:], "tea is at four")))
     run = consolidate(session)
 
-    undo_run(run, actor=PERSON, now=NOW)
+    undo_run(run, by=By(PERSON, NOW))
 
     session.refresh_from_db()
     assert head() == BASE
@@ -446,7 +447,7 @@ def test_undo_says_what_builds_on_a_run(session, httpserver):
     write_as_person(head() + "- by hand\n")
 
     with pytest.raises(RunNotFitting, match="Revision 3 of MEMORY\\.md builds on this run"):
-        undo_run(run, actor=PERSON, now=NOW)
+        undo_run(run, by=By(PERSON, NOW))
 
 
 def grip(session: Session) -> None:
@@ -509,7 +510,7 @@ def test_a_parked_batch_is_archived_as_it_is(session, httpserver):
     run = consolidate(session)
     Run.objects.update(status="parked")
 
-    retry_run(run, actor=PERSON, now=timezone.now(), method="heuristic")
+    retry_run(run, by=By(PERSON, timezone.now()), method="heuristic")
     execute(run.pk, now=timezone.now)
 
     assert head() == BASE
@@ -524,11 +525,11 @@ def test_a_parked_batch_is_skipped_with_a_note_and_that_can_be_undone(session, h
     run = consolidate(session)
     Run.objects.update(status="parked")
 
-    retry_run(run, actor=PERSON, now=timezone.now(), method="heuristic", note="only tests")
+    retry_run(run, by=By(PERSON, timezone.now()), method="heuristic", note="only tests")
     execute(run.pk, now=timezone.now)
 
     assert HistoryEntry.objects.get().content == "Skipped entries #0 to #28 of cli:main: only tests"
-    undo_run(Run.objects.get(), actor=PERSON, now=NOW)
+    undo_run(Run.objects.get(), by=By(PERSON, NOW))
     assert Session.objects.get().last_consolidated == 0
 
 
@@ -556,7 +557,7 @@ def test_replies_of_the_pack_end_as_allowed(case, tmp_path, settings):
         check=True,
         capture_output=True,
     )
-    import_workspace(folder, actor=AGENT, now=timezone.now(), name="pack")
+    import_workspace(folder, by=By(AGENT, timezone.now()), name="pack")
     servers: list = []
     threading.Thread(target=packlib().play, args=(case,), kwargs={"ready": servers}, daemon=True).start()
     while not servers:

@@ -15,6 +15,7 @@ from memoryhub.conversations.appending import record_entries
 from memoryhub.runs.executing import execute
 from memoryhub.runs.extract import MOST_CHARS, request_extraction, request_if_due
 from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.parsing import read_batch
 from tests.hub import AGENT, NOW, PERSON, add, open_at
 
@@ -42,7 +43,7 @@ def answer(server: HTTPServer, text: str) -> None:
 
 
 def extract(workspace, text=OUTPUT) -> Run:
-    run = request_extraction(workspace, text, source="GOAL:read-docs", actor=PERSON, now=NOW)
+    run = request_extraction(workspace, text, source="GOAL:read-docs", by=By(PERSON, NOW))
     done = execute(run.pk, now=timezone.now)
     assert done is not None
     return done
@@ -128,7 +129,7 @@ def test_a_long_output_is_cut(workspace, model):
 
 
 def test_what_is_known_is_offered_as_a_confirmation(workspace, model):
-    store(workspace, [Said("finding", "The DHL API allows 100 requests a minute")], actor=PERSON, now=NOW)
+    store(workspace, [Said("finding", "The DHL API allows 100 requests a minute")], by=By(PERSON, NOW))
     answer(model, json.dumps(ANSWER))
 
     run = extract(workspace)
@@ -152,12 +153,12 @@ def test_what_an_agent_says_is_read_once_where_the_workspace_wants_that(workspac
     rows = [{"role": "user", "content": "look at it, please, and tell me what you find in those documents"}]
     rows += [{"role": "assistant", "content": OUTPUT}, {"role": "assistant", "content": "Done."}]
 
-    record_entries(workspace, "cli:main", read_batch(rows, now=NOW), actor=AGENT, now=NOW)
+    record_entries(workspace, "cli:main", read_batch(rows, now=NOW), by=By(AGENT, NOW))
     assert not Run.objects.filter(kind="extraction").exists()
 
     Workspace.objects.update(auto_extract=True)
     workspace.refresh_from_db()
-    record_entries(workspace, "cli:main", read_batch(rows[:1], now=NOW), actor=AGENT, now=NOW)
+    record_entries(workspace, "cli:main", read_batch(rows[:1], now=NOW), by=By(AGENT, NOW))
     run = execute(Run.objects.get(kind="extraction").pk, now=timezone.now)
 
     assert (run.from_position, run.to_position) == (0, 3)

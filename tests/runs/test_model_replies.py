@@ -15,6 +15,7 @@ from memoryhub.integrity import check_memory
 from memoryhub.runs import compress
 from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Session, Summary
+from sessions_app.services.audit import By
 from sessions_app.services.runs import request_run
 from tests.hub import PERSON, open_at, talk
 from tests.shared import badinput_cases, packlib
@@ -31,7 +32,7 @@ def session(workspace) -> Session:
 
 
 def fold(session: Session) -> Run:
-    run, _ = request_run(session, "compression", options={}, actor=PERSON, now=timezone.now())
+    run, _ = request_run(session, "compression", options={}, by=By(PERSON, timezone.now()))
     done = execute(run.pk, now=timezone.now)
     assert done is not None
     return done
@@ -207,7 +208,7 @@ def test_entries_that_come_while_a_session_is_archived_keep_it_from_being_cleare
 
     monkeypatch.setattr(compress, "ask", ask)
     options = {"keep": 0, "minimum": 1, "clear_after": True}
-    run, _ = request_run(session, "compression", options=options, actor=PERSON, now=timezone.now())
+    run, _ = request_run(session, "compression", options=options, by=By(PERSON, timezone.now()))
     done = execute(run.pk, now=timezone.now)
 
     session.refresh_from_db()

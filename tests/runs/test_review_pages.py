@@ -8,6 +8,7 @@ from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Entry, Run, Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, open_at, talk
 
 pytestmark = pytest.mark.django_db
@@ -145,7 +146,7 @@ def test_a_session_leads_to_what_was_learnt_from_it(workspace, viewer_client):
 def test_a_document_is_shown_as_of_a_day(workspace, viewer_client, day, number):
     take(workspace, *FACTS)
     document = MemoryDocument.objects.select_related("head").get()
-    revise_document(document, "later\n", base=document.head, actor=PERSON, reason="x", now=timezone.now())
+    revise_document(document, "later\n", base=document.head, by=By(PERSON, timezone.now()), reason="x")
 
     page = viewer_client.get(url("documents:document", document.pk), {"as_of": day})
 
@@ -166,7 +167,7 @@ def test_what_is_due_is_consolidated_at_a_click(workspace, editor, viewer_client
 def test_the_history_is_shown_of_one_session(workspace, viewer_client):
     one, other = open_at(workspace, "cli:one"), open_at(workspace, "cli:other")
     for session in (one, other):
-        add_note(workspace, f"of {session.key}", actor=PERSON, now=NOW, session_key=session.key)
+        add_note(workspace, f"of {session.key}", by=By(PERSON, NOW), session_key=session.key)
 
     page = viewer_client.get(url("documents:history"), {"session": one.pk}).content.decode()
 

@@ -21,6 +21,7 @@ from memoryhub.lib.llm import BadReply, ModelSettings, ModelUnavailable, Reply
 from memoryhub.runs import compress
 from memoryhub.runs.executing import execute
 from sessions_app.models import Entry, Run, Session, Summary, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.compression import undo_compression
 from sessions_app.services.importing import import_conversation
 from sessions_app.services.lifecycle import SessionBusy, clear_session, delete_session, open_session
@@ -68,7 +69,7 @@ class Memory(RuleBasedStateMachine):
         return NOW + timedelta(minutes=next(self.numbers))
 
     def session(self, key: str) -> Session:
-        return open_session(self.workspace, key, actor=PERSON, now=self.now())[0]
+        return open_session(self.workspace, key, by=By(PERSON, self.now()))[0]
 
     def say(self, key: str, rows: list[dict], idempotency_key: str = "") -> None:
         session = self.session(key)
@@ -97,7 +98,7 @@ class Memory(RuleBasedStateMachine):
     def ask_for_compression(self, key, keep, hold, clear):
         options = {"hold": hold} | ({"keep": keep} if keep else {})
         options |= {"keep": 0, "minimum": 1, "clear_after": True, "hold": False} if clear else {}
-        request_run(self.session(key), "compression", options=options, actor=PERSON, now=self.now())
+        request_run(self.session(key), "compression", options=options, by=By(PERSON, self.now()))
 
     def waiting(self) -> Run | None:
         Run.objects.filter(status="queued").update(not_before=NOW)
@@ -127,15 +128,15 @@ class Memory(RuleBasedStateMachine):
         if what == "append":
             self.say(key, turn(next(self.numbers), words=2))
         elif what == "cancel" and Run.objects.get(pk=run.pk).is_live:
-            cancel_run(run, actor=PERSON, now=self.now())
+            cancel_run(run, by=By(PERSON, self.now()))
         elif what == "clear":
             with pytest.raises(SessionBusy):
-                clear_session(run.session, actor=PERSON, now=self.now())
+                clear_session(run.session, by=By(PERSON, self.now()))
         elif what == "delete":
             self.delete(key)
 
     def delete(self, key: str) -> None:
-        delete_session(self.session(key), confirmation=key, reason="", actor=PERSON, now=self.now())
+        delete_session(self.session(key), confirmation=key, reason="", by=By(PERSON, self.now()))
         self.said = {place: said for place, said in self.said.items() if place[0] != key}
 
     @precondition(lambda self: Run.objects.filter(status="queued").exists())
@@ -165,14 +166,14 @@ class Memory(RuleBasedStateMachine):
 
     @rule(key=KEYS)
     def clear(self, key):
-        clear_session(self.session(key), actor=PERSON, now=self.now())
+        clear_session(self.session(key), by=By(PERSON, self.now()))
 
     @precondition(lambda self: Run.objects.filter(kind="compression", status="done").exists())
     @rule()
     def undo(self):
         run = Run.objects.filter(kind="compression", status="done").order_by("-id").first()
         try:
-            undo_compression(run, actor=PERSON, now=self.now())
+            undo_compression(run, by=By(PERSON, self.now()))
         except RunNotFitting:
             assert not Summary.objects.filter(run=run, parent=None).exists()
 
@@ -183,7 +184,7 @@ class Memory(RuleBasedStateMachine):
         before = self.digest()
         try:
             with transaction.atomic():
-                compress.approve_held(run, owner=this_worker(), actor=PERSON, now=self.now())
+                compress.approve_held(run, owner=this_worker(), by=By(PERSON, self.now()))
         except MemoryHubError:
             assert self.digest() == before
 
@@ -193,9 +194,9 @@ class Memory(RuleBasedStateMachine):
         run = Run.objects.filter(status="parked").first()
         try:
             if way == "dismiss":
-                dismiss_run(run, note="enough", actor=PERSON, now=self.now())
+                dismiss_run(run, note="enough", by=By(PERSON, self.now()))
             else:
-                retry_run(run, actor=PERSON, now=self.now(), by_rule=way == "fold")
+                retry_run(run, by=By(PERSON, self.now()), by_rule=way == "fold")
         except RunNotFitting:
             assert Run.objects.filter(status="queued", session=run.session_id).exists()
 

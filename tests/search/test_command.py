@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from knowledge_app.models import KeyValue, Term, TermRelation
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.search import KINDS
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON
 from tests.searches import know, log, observe, say
 
@@ -115,7 +116,7 @@ def test_decay_is_grips_and_none_at_a_rate_of_zero(workspace, command):
 def grip(workspace) -> None:
     document = open_document(workspace, "MEMORY.md")
     text = "# Memory\n\n- [user_preference] likes green tea\n- [learned_fact] tea is grown in Assam\n"
-    revise_document(document, text, base=None, reason="r", actor=PERSON, now=NOW)
+    revise_document(document, text, base=None, reason="r", by=By(PERSON, NOW))
     log(workspace, "User: make tea", occurred_at=None, is_archived=False)
     know(workspace, "tea cools")
 

@@ -17,6 +17,7 @@ from knowledge_app.services.documents.revisions import open_document, revise_doc
 from memoryhub.search.grip import search_history, search_knowledge, search_memory
 from memoryhub.search.grip_scoring import HEADING, STOP
 from memoryhub.sync.importing import import_workspace
+from sessions_app.services.audit import By
 from tests.hub import PERSON
 from tests.shared import FIXTURES
 
@@ -82,7 +83,7 @@ def answers(hits):
 
 
 def take(path: Path):
-    return import_workspace(path, actor=PERSON, now=NOW).workspace
+    return import_workspace(path, by=By(PERSON, NOW)).workspace
 
 
 @pytest.fixture
@@ -199,7 +200,7 @@ def test_withdrawn_and_archived_entries_are_not_found(folder):
 
 
 def test_what_the_hub_wrote_is_found_as_grip_would_have_written_it(workspace):
-    add_note(workspace, "The dome was closed", actor=PERSON, now=NOW)
+    add_note(workspace, "The dome was closed", by=By(PERSON, NOW))
 
     [hit] = search_history(workspace, "dome", now=NOW)
 
@@ -218,8 +219,8 @@ def test_a_line_of_the_memory_is_a_fact_or_the_documents(folder):
 
 def test_the_memory_as_it_is_now_is_searched(workspace):
     document = open_document(workspace, "MEMORY.md")
-    first = revise_document(document, "- old\n", base=None, actor=PERSON, reason="test", now=timezone.now())
-    revise_document(document, "- new\n", base=first, actor=PERSON, reason="test", now=timezone.now())
+    first = revise_document(document, "- old\n", base=None, by=By(PERSON, timezone.now()), reason="test")
+    revise_document(document, "- new\n", base=first, by=By(PERSON, timezone.now()), reason="test")
 
     assert [hit.line for hit in search_memory(workspace, "to")] == ["- new"]
 

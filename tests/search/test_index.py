@@ -37,7 +37,7 @@ from memoryhub.lib.search.postgres_index import COLUMN
 from memoryhub.lib.search.query import Term
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry, IndexGuard, Session, Summary
-from sessions_app.services.audit import open_guard
+from sessions_app.services.audit import By, open_guard
 from sessions_app.services.lifecycle import delete_session
 from tests.admin.test_actions import act
 from tests.forgetting.test_forgetting import CANARY, forget, plant
@@ -47,7 +47,7 @@ from tests.searches import know, texts
 from tests.shared import FIXTURES
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLE = ROOT / "tests" / "samples" / "nanobot-0.1"
 WORDS = {  # a column that is searched, of each indexed table
@@ -145,10 +145,10 @@ def test_flags_names_and_times_are_indexed_as_they_change(workspace):
 def test_edits_and_their_undoing_are_followed(workspace):
     rows = [know(workspace, "an orchid"), know(workspace, "an orchid too")]
 
-    run = edit_rows(workspace, "knowledge", "assign", [row.pk for row in rows], values={"source": "tulip"}, **WHO)
+    run = edit_rows(workspace, "knowledge", "assign", [row.pk for row in rows], values={"source": "tulip"}, by=BY)
     assert holding(KnowledgeEntry, "tulip") == [row.pk for row in rows]
 
-    undo_edit(run, **WHO)
+    undo_edit(run, by=BY)
     assert holding(KnowledgeEntry, "tulip") == []
     assert disagreeing() == {}
 
@@ -169,7 +169,7 @@ def test_what_goes_with_a_session_is_gone_from_the_indexes(workspace):
     add(open_at(workspace, "cli:other"), [{"role": "user", "content": "please stay"}])
     assert len(holding(Entry, "please")) == 5
 
-    delete_session(Session.objects.get(pk=session.pk), confirmation=session.key, reason="r", **WHO)
+    delete_session(Session.objects.get(pk=session.pk), confirmation=session.key, reason="r", by=BY)
 
     assert len(holding(Entry, "please")) == 1
     assert disagreeing() == {}
@@ -201,7 +201,7 @@ def test_what_is_forgotten_is_gone_from_the_indexes(workspace):
 @pytest.mark.parametrize("name", ["nanobot-0.1", "nanobot-current", "grip", "grid"])
 def test_imports_are_followed(name):
     for _ in range(2):
-        workspace = import_workspace(FIXTURES / name, **WHO).workspace
+        workspace = import_workspace(FIXTURES / name, by=BY).workspace
         assert disagreeing() == {}
 
     assert len(holding_scope(Entry, workspace.pk)) == Entry.objects.count()

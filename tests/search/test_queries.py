@@ -21,12 +21,13 @@ from memoryhub.search.filters import filtered_kinds
 from memoryhub.search.listing import count_matches, facets, newest
 from memoryhub.search.results import Question, answer, explanation, text_of
 from sessions_app.models import Summary, Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, open_at
 from tests.searches import asked, know, latest, log, observe, say, scope_of, search, texts
 from tests.shared import badinput_cases
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 AWKWARD = [
     *[case["value"] for case in badinput_cases("search_query")],
     'NEAR("a" b)', "a NEAR/3 b", "content : a", "{content} : a", "^start", "a* b*", "zw1 OR zs1", "a:*A", "kind::",
@@ -120,8 +121,8 @@ def fill(workspace: Workspace, text: str) -> None:
         original_token_count=2, entry_count=1, first_position=0, last_position=0, ends_at=NOW,
     )  # fmt: skip
     document = open_document(workspace, "MEMORY.md")
-    first = revise_document(document, f"Once {text}.\n\n- gone {text}\n", base=None, reason="r", **WHO)
-    revise_document(document, f"Now {text}.\n\n- [x] here it is {text}\n", base=first, reason="r", **WHO)
+    first = revise_document(document, f"Once {text}.\n\n- gone {text}\n", base=None, reason="r", by=BY)
+    revise_document(document, f"Now {text}.\n\n- [x] here it is {text}\n", base=first, reason="r", by=BY)
     log(workspace, text)
     know(workspace, text)
     observe(workspace, text)

@@ -12,11 +12,12 @@ from memoryhub.search import KINDS, Scope, find
 from memoryhub.search.listing import count_matches, facets, newest
 from memoryhub.search.ranking import RankOptions
 from sessions_app.models import Entry, Summary
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, open_at
 from tests.searches import asked, know, latest, log, observe, say, scope_of, search, texts
 
 pytestmark = pytest.mark.django_db
-WHO = {"actor": PERSON, "now": NOW}
+BY = By(PERSON, NOW)
 DRINKS = ["tea with milk", "coffee with milk", "coffee and cake", "nothing at all"]
 CASES = [
     # stems
@@ -145,7 +146,7 @@ def everything(workspace) -> None:
     )  # fmt: skip
     document = open_document(workspace, "MEMORY.md")
     text = "# Garden\n\nThe orchid in prose.\n\n- [user_preference] orchid in a line\n"
-    revise_document(document, text, base=None, reason="r", **WHO)
+    revise_document(document, text, base=None, reason="r", by=BY)
     log(workspace, "orchid logged")
     know(workspace, "orchid known", tags=["flower"], source="talk")
     observe(workspace, "orchid observed", category="lesson")
@@ -231,8 +232,8 @@ def test_what_was_withdrawn_is_found_only_where_it_is_asked_for(workspace):
 
 def test_lines_and_revisions_of_before_are_found_only_as_withdrawn(workspace):
     document = open_document(workspace, "MEMORY.md")
-    first = revise_document(document, "It was red.\n\n- a red rose by the door\n", base=None, reason="r", **WHO)
-    revise_document(document, "It was blue.\n\n- blue is what we want\n", base=first, reason="r", **WHO)
+    first = revise_document(document, "It was red.\n\n- a red rose by the door\n", base=None, reason="r", by=BY)
+    revise_document(document, "It was blue.\n\n- blue is what we want\n", base=first, reason="r", by=BY)
 
     assert {(hit.kind, hit.row.pk) for hit in search("red", workspace).hits} == set()
     assert {hit.kind for hit in search("red has:withdrawn", workspace).hits} == {"memory", "document"}

@@ -6,6 +6,7 @@ from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.observations import Said, store
 from memoryhub.search.recall import log_recall, recall
 from memoryhub.sync.importing import import_workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON
 from tests.shared import FIXTURES
 
@@ -21,7 +22,7 @@ SAID = [
 
 @pytest.fixture
 def said(workspace):
-    return store(workspace, SAID, actor=PERSON, now=NOW).added
+    return store(workspace, SAID, by=By(PERSON, NOW)).added
 
 
 def test_the_answer_has_the_shape_of_the_question_asked_of_grid(workspace, said):
@@ -52,7 +53,7 @@ def test_what_fits_nothing_finds_nothing(workspace, said, query):
 
 def test_the_limit_is_of_each_kind(workspace):
     many = [Said("finding", f"port {number} is open on host {word}") for number, word in enumerate("abcdefg")]
-    store(workspace, many, actor=PERSON, now=NOW, even_if_known=True)
+    store(workspace, many, by=By(PERSON, NOW), even_if_known=True)
 
     assert len(recall(workspace, "open port", now=NOW).texts["findings"]) == 5
     assert len(recall(workspace, "open port", now=NOW, limit=2).texts["findings"]) == 2
@@ -60,7 +61,7 @@ def test_the_limit_is_of_each_kind(workspace):
 
 
 def test_what_is_withdrawn_is_not_recalled(workspace, said):
-    edit_rows(workspace, "observations", "withdraw", [said[0].pk], actor=PERSON, now=NOW)
+    edit_rows(workspace, "observations", "withdraw", [said[0].pk], by=By(PERSON, NOW))
 
     assert recall(workspace, "PostgreSQL", now=NOW).texts["findings"] == []
 
@@ -124,7 +125,7 @@ def test_what_was_asked_for_comes_before_what_the_graph_adds(workspace, said):
 
 def test_a_word_that_is_known_well_is_not_diluted(workspace, said):
     many = [Said("finding", f"postgresql {word} {word}") for word in ("port", "role", "index")]
-    store(workspace, many, actor=PERSON, now=NOW, even_if_known=True)
+    store(workspace, many, by=By(PERSON, NOW), even_if_known=True)
     relate(workspace, "postgresql", "freeze", 0.9)
 
     assert recall(workspace, "postgresql", now=NOW).added == {}
@@ -140,7 +141,7 @@ def test_a_provider_out_of_reach_is_not_even_noticed(workspace, said, settings):
 
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the shared samples are not here")
 def test_observations_of_a_real_agent_are_recalled():
-    workspace = import_workspace(FIXTURES / "grid", actor=PERSON, now=NOW).workspace
+    workspace = import_workspace(FIXTURES / "grid", by=By(PERSON, NOW)).workspace
 
     with_graph = recall(workspace, "DHL rate limit", now=NOW)
     assert with_graph.texts["findings"][0] == "DHL API rate limit is 100 requests per minute"

@@ -20,6 +20,7 @@ from memoryhub.runs.executing import execute
 from memoryhub.search import KINDS, RankOptions, query_embedding, semantic, vector_cache
 from memoryhub.search.results import explanation
 from sessions_app.models import Run, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import delete_session
 from tests.embedder import Embedder
 from tests.hub import NOW, PERSON
@@ -53,7 +54,7 @@ def dense_workspace(workspace: Workspace) -> Workspace:
 
 
 def embed(workspace: Workspace, **wishes: bool) -> Run:
-    run = request_embedding(workspace, actor=PERSON, now=timezone.now(), **wishes)
+    run = request_embedding(workspace, by=By(PERSON, timezone.now()), **wishes)
     done = execute(run.pk, now=timezone.now)
     assert done is not None
     return done
@@ -204,7 +205,7 @@ class TestWhatIsStored:
 
         for wish in (Wish("phrase", ("fast carrier",)), Wish("session", session=session)):
             count = plan_forget(dense_workspace, wish).total
-            apply_forget(dense_workspace, wish, expected=count, reason="", actor=PERSON, now=NOW)
+            apply_forget(dense_workspace, wish, expected=count, reason="", by=By(PERSON, NOW))
 
         left = KnowledgeEntry.objects.get(content=BAKER)
         assert list(RowVector.objects.values_list("kind", "object_id")) == [("knowledge", left.pk)]
@@ -212,7 +213,7 @@ class TestWhatIsStored:
     def test_a_deleted_session_loses_its_vectors_with_the_next_run(self, dense_workspace, embedder):
         session = say(dense_workspace, "a courier came")[0].session
         embed(dense_workspace)
-        delete_session(session, confirmation=session.key, reason="", actor=PERSON, now=NOW)
+        delete_session(session, confirmation=session.key, reason="", by=By(PERSON, NOW))
         assert texts("parcel", dense_workspace) == []
 
         execute(request_if_due(dense_workspace, timezone.now()).pk, now=timezone.now)

@@ -26,13 +26,14 @@ from sessions_app.services.access_log import (
     seen_revision,
     seen_rows,
 )
+from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON, add, open_at
 
 pytestmark = pytest.mark.django_db
 
 
 def note(workspace, seen, *, action="entries.read", actor=PERSON, now=NOW):
-    log_access(workspace, action, seen, actor=actor, via="page", now=now)
+    log_access(workspace, action, seen, by=By(actor, now), via="page")
 
 
 def test_entries_are_stretches_without_a_gap(workspace):
@@ -132,7 +133,7 @@ def test_a_fact_was_seen_by_itself_or_in_a_revision_that_had_it(workspace):
     document = open_document(workspace, "MEMORY.md")
     head = None
     for text in ("- tea\n", "- tea\n- salt\n", "- tea\n- salt\n- rice\n", "- tea\n- rice\n"):
-        head = revise_document(document, text, base=head, reason="r", actor=PERSON, now=NOW)
+        head = revise_document(document, text, base=head, reason="r", by=By(PERSON, NOW))
         note(workspace, [seen_revision(document.pk, head.number)], action=f"revision.{head.number}")
     salt = Fact.objects.get(text="salt")
     note(workspace, seen_rows("facts", [salt.pk]), action="facts.read")
@@ -158,10 +159,10 @@ def test_old_readings_are_dropped_by_upkeep(workspace, settings):
 
 def test_a_token_s_reading_is_not_taken_for_its_namesake_s(workspace):
     for _ in range(2):  # the first is revoked, so that its name is free
-        token, _ = issue_token(workspace, "atlas", ["read"], actor=PERSON, now=NOW)
+        token, _ = issue_token(workspace, "atlas", ["read"], by=By(PERSON, NOW))
         log_access(
-            workspace, "knowledge.read", seen_rows("knowledge", [1]), actor=AGENT, via="rest", now=NOW, token=token
+            workspace, "knowledge.read", seen_rows("knowledge", [1]), by=By(AGENT, NOW), via="rest", token=token
         )
-        revoke_token(token, actor=PERSON, now=NOW)
+        revoke_token(token, by=By(PERSON, NOW))
 
     assert AccessRecord.objects.values("token").distinct().count() == 2

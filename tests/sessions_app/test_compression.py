@@ -4,6 +4,7 @@ from memoryhub.integrity import check_memory
 from memoryhub.runs.compress import approve_held, draft, request_if_due
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Entry, Run, Session, Summary
+from sessions_app.services.audit import By
 from sessions_app.services.compression import PlanStale, is_due, plan_compression, undo_compression
 from sessions_app.services.lifecycle import clear_session
 from sessions_app.services.runs import (
@@ -123,7 +124,7 @@ def test_undo_puts_everything_back(session):
     before = Session.objects.values().get()
     run = compress(session)
 
-    undo_compression(run, actor=PERSON, now=NOW)
+    undo_compression(run, by=By(PERSON, NOW))
 
     assert Session.objects.values().get() == before
     assert not Summary.objects.exists()
@@ -135,7 +136,7 @@ def test_undo_puts_everything_back(session):
 def test_after_an_undo_automatic_compression_rests(session):
     session.workspace.max_entries = 20
     run = request_if_due(session, NOW)
-    undo_compression(execute(run.pk, now=lambda: NOW), actor=PERSON, now=NOW)
+    undo_compression(execute(run.pk, now=lambda: NOW), by=By(PERSON, NOW))
 
     assert request_if_due(Session.objects.get(), NOW) is None
 
@@ -148,7 +149,7 @@ def test_a_folded_summary_is_not_undone_alone(session):
     compress(Session.objects.get())
 
     with pytest.raises(RunNotFitting, match="undo run"):
-        undo_compression(first, actor=PERSON, now=NOW)
+        undo_compression(first, by=By(PERSON, NOW))
 
 
 def test_a_held_summary_counts_once_it_is_approved(session):
@@ -156,7 +157,7 @@ def test_a_held_summary_counts_once_it_is_approved(session):
     assert run.status == "held"
     assert not Summary.objects.exists()
 
-    approve_held(run, owner=this_worker(), actor=PERSON, now=NOW)
+    approve_held(run, owner=this_worker(), by=By(PERSON, NOW))
 
     assert Summary.objects.get().content == run.proposal["text"]
     assert Run.objects.get().status == "done"
@@ -165,17 +166,17 @@ def test_a_held_summary_counts_once_it_is_approved(session):
 
 def test_a_held_summary_of_a_cleared_session_is_refused(session):
     run = compress(session, hold=True)
-    clear_session(session, actor=PERSON, now=NOW)
+    clear_session(session, by=By(PERSON, NOW))
 
     with pytest.raises((PlanStale, RunNotFitting)):
-        approve_held(run, owner=this_worker(), actor=PERSON, now=NOW)
+        approve_held(run, owner=this_worker(), by=By(PERSON, NOW))
     assert not Summary.objects.exists()
 
 
 def test_a_late_reply_after_a_cancel_changes_nothing(session):
-    run, _ = request_run(session, "compression", options={}, actor=PERSON, now=NOW)
+    run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
     claimed = claim_run(run.pk, owner="x", now=NOW)
-    cancel_run(claimed, actor=PERSON, now=NOW)
+    cancel_run(claimed, by=By(PERSON, NOW))
 
     from memoryhub.runs.compress import carry_out
     from sessions_app.services.runs import LeaseLost
@@ -186,17 +187,17 @@ def test_a_late_reply_after_a_cancel_changes_nothing(session):
 
 
 def test_a_session_runs_one_at_a_time(session):
-    first, _ = request_run(session, "compression", options={}, actor=PERSON, now=NOW)
+    first, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
     assert claim_run(first.pk, owner="x", now=NOW) is not None
 
-    second, _ = request_run(session, "compression", options={}, actor=PERSON, now=NOW)
+    second, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
 
     assert second.pk != first.pk
     assert claim_run(second.pk, owner="y", now=NOW) is None
 
 
 def test_a_run_of_a_dead_worker_is_taken_over_and_the_dead_one_is_fenced_off(session):
-    run, _ = request_run(session, "compression", options={}, actor=PERSON, now=NOW)
+    run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
     host, _, _ = this_worker().rsplit(":", 2)
     late = claim_run(run.pk, owner=f"{host}:999999:abc", now=NOW)
 
@@ -213,7 +214,7 @@ def test_a_run_of_a_dead_worker_is_taken_over_and_the_dead_one_is_fenced_off(ses
 
 
 def test_a_run_whose_lease_has_passed_is_freed_on_any_host(session):
-    run, _ = request_run(session, "compression", options={}, actor=PERSON, now=NOW)
+    run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
     claim_run(run.pk, owner="elsewhere:1:abc", now=NOW)
     assert free_stuck_runs(NOW) == []
 
@@ -225,7 +226,7 @@ def test_a_run_whose_lease_has_passed_is_freed_on_any_host(session):
 def failing(session, times: int) -> Run:
     from memoryhub.lib.llm import BadReply
 
-    run, _ = request_run(session, "compression", options={}, actor=PERSON, now=NOW)
+    run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
     for _ in range(times):
         Run.objects.update(not_before=NOW)
         fail_run(claim_run(run.pk, owner="x", now=NOW), BadReply("It said nothing."), now=NOW, is_passing=True)
@@ -250,15 +251,15 @@ def test_after_three_failures_it_is_parked_and_others_go_on(session, workspace):
 
 
 def test_a_parked_run_has_three_ways_on(session):
-    run = retry_run(failing(session, MAX_FAILURES), actor=PERSON, now=NOW)
+    run = retry_run(failing(session, MAX_FAILURES), by=By(PERSON, NOW))
     assert (run.status, run.attempt_count) == ("queued", 0)
 
     Run.objects.update(status="parked")
-    run = retry_run(run, actor=PERSON, now=NOW, method="heuristic")
+    run = retry_run(run, by=By(PERSON, NOW), method="heuristic")
     assert run.options["method"] == "heuristic"
 
     Run.objects.update(status="parked")
-    run = dismiss_run(run, note="not worth it", actor=PERSON, now=NOW)
+    run = dismiss_run(run, note="not worth it", by=By(PERSON, NOW))
     assert run.status == "failed"
     assert "olga: not worth it" in run.error
 

@@ -9,6 +9,7 @@ import pytest
 
 from memoryhub.integrity import check_memory
 from sessions_app.models import Entry, Session, Summary, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.transfer import UnknownExport, UnknownSessionFile, export_session, import_session
 from tests.hub import NOW, PERSON, add, compress, open_at, talk
 from tests.shared import FIXTURES
@@ -58,7 +59,7 @@ def records(text: str, layout: str) -> list[dict]:
 def test_a_file_of_a_real_program_comes_back_as_it_was(tmp_path, path):
     layout = layout_of(path)
     workspace = workspace_of(layout)
-    import_session(workspace, path, actor=PERSON, now=NOW)
+    import_session(workspace, path, by=By(PERSON, NOW))
 
     _, text = export_session(Session.objects.get())
 
@@ -76,7 +77,7 @@ def test_what_is_exported_imports_to_the_same(tmp_path, layout):
     (tmp_path / name).write_text(text)
     other = workspace_of(layout, "other")
 
-    import_session(other, tmp_path / name, actor=PERSON, now=NOW)
+    import_session(other, tmp_path / name, by=By(PERSON, NOW))
 
     copy = Session.objects.get(workspace=other)
     assert export_session(copy, layout)[1] == text
@@ -98,7 +99,7 @@ def test_an_agterm_state_keeps_its_summaries_and_what_they_fold(tmp_path):
     (tmp_path / name).write_text(text)
     other = workspace_of("agterm", "other")
 
-    import_session(other, tmp_path / name, actor=PERSON, now=NOW)
+    import_session(other, tmp_path / name, by=By(PERSON, NOW))
 
     copy = Session.objects.get(workspace=other)
     session.refresh_from_db()
@@ -114,9 +115,9 @@ def test_importing_again_adds_nothing(tmp_path):
     name, text = export_session(session, "nanobot")
     (tmp_path / name).write_text(text)
     other = workspace_of("nanobot", "other")
-    import_session(other, tmp_path / name, actor=PERSON, now=NOW)
+    import_session(other, tmp_path / name, by=By(PERSON, NOW))
 
-    again = import_session(other, tmp_path / name, actor=PERSON, now=NOW)
+    again = import_session(other, tmp_path / name, by=By(PERSON, NOW))
 
     assert not +again.added
     assert not +again.updated
@@ -127,7 +128,7 @@ def test_another_file_is_refused(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
 
     with pytest.raises(UnknownSessionFile):
-        import_session(workspace_of("hub"), tmp_path / "x.json", actor=PERSON, now=NOW)
+        import_session(workspace_of("hub"), tmp_path / "x.json", by=By(PERSON, NOW))
 
 
 def test_an_unknown_program_is_refused():

@@ -8,6 +8,7 @@ from pytest_httpserver import HTTPServer
 
 from memoryhub.lib.safe_http import AddressRefused
 from sessions_app.models import Webhook, WebhookDelivery, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.webhooks import (
     MAX_ATTEMPTS,
     BadWebhook,
@@ -27,9 +28,7 @@ def place(httpserver: HTTPServer) -> frozenset[str]:
 
 
 def listen(workspace: Workspace, httpserver: HTTPServer, *actions: str) -> Webhook:
-    return add_webhook(
-        workspace, httpserver.url_for("/hook"), actions, allowed=place(httpserver), actor=PERSON, now=NOW
-    )
+    return add_webhook(workspace, httpserver.url_for("/hook"), actions, allowed=place(httpserver), by=By(PERSON, NOW))
 
 
 def send_all(httpserver: HTTPServer, now=NOW) -> list[bool]:
@@ -93,7 +92,7 @@ def test_redirects_are_not_followed(workspace, httpserver):
 
 def test_an_address_inside_is_refused_when_it_is_saved_and_when_it_is_told(workspace, httpserver):
     with pytest.raises(AddressRefused):
-        add_webhook(workspace, "http://169.254.169.254/", [], allowed=(), actor=PERSON, now=NOW)
+        add_webhook(workspace, "http://169.254.169.254/", [], allowed=(), by=By(PERSON, NOW))
     listen(workspace, httpserver)
     add(open_at(workspace), turn(0)[:1])
 

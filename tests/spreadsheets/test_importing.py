@@ -14,6 +14,7 @@ from memoryhub.lib.tables.files import FORMATS
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
 from memoryhub.spreadsheets.importing import UnfitTable, import_rows
 from sessions_app.models import AuditRecord, Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, open_at, talk
 from tests.rows import make
 
@@ -38,7 +39,7 @@ def knowledge(workspace, content="likes tea", category="learned_fact", **values)
 
 def take(rows, table="knowledge", *, dry_run=False, source="rows.csv"):
     made = Table(list(dict.fromkeys(name for row in rows for name in row)), rows)
-    return import_rows(table, made, source=source, zone=UTC, actor=PERSON, now=NOW, dry_run=dry_run)
+    return import_rows(table, made, source=source, zone=UTC, by=By(PERSON, NOW), dry_run=dry_run)
 
 
 def errors(judged):
@@ -62,11 +63,9 @@ def test_a_table_that_comes_back_as_it_went_changes_nothing(workspace, name):
     before = all_rows()
 
     for table in ("knowledge", "observations", "key_values"):
-        raw = FORMATS[name].write(export_table(table, actor=PERSON, now=NOW))
+        raw = FORMATS[name].write(export_table(table, by=By(PERSON, NOW)))
         assert b"s3cret" not in raw
-        judged = import_rows(
-            table, FORMATS[name].read(raw), source="", zone=UTC, actor=PERSON, now=NOW, dry_run=False
-        )
+        judged = import_rows(table, FORMATS[name].read(raw), source="", zone=UTC, by=By(PERSON, NOW), dry_run=False)
         assert (errors(judged), set(judged.counts)) == ({}, {"unchanged"})
     assert all_rows() == before
     assert not AuditRecord.objects.filter(action="rows.imported").exists()
@@ -79,7 +78,7 @@ def test_every_table_is_exported_with_a_constant_number_of_questions(table):
         for _ in range(10):
             make(EXPORTS[table].model)
         with CaptureQueriesContext(connection) as captured:
-            made = export_table(table, EXPORTS[table].model.objects.all(), actor=PERSON, now=NOW)
+            made = export_table(table, EXPORTS[table].model.objects.all(), by=By(PERSON, NOW))
         told = len([query for query in captured if "auditrecord" in query["sql"] or "SAVEPOINT" in query["sql"]])
         counts.append(len(captured) - told)
     assert counts[0] == counts[1]
@@ -90,7 +89,7 @@ def test_every_table_is_exported_with_a_constant_number_of_questions(table):
 def test_entries_are_exported_as_they_were_said(workspace):
     talk(open_at(workspace), 1)
 
-    rows = export_table("entries", actor=PERSON, now=NOW).rows
+    rows = export_table("entries", by=By(PERSON, NOW)).rows
 
     assert [(row["session"], row["position"], row["kind"]) for row in rows[:2]] == [
         ("cli:main", 0, "message"),
@@ -311,7 +310,7 @@ def test_more_rows_than_a_table_may_have_are_refused(workspace, monkeypatch):
     with pytest.raises(TableTooLarge):
         take([{"id": row.pk, "workspace": "atlas"} for row in rows])
     with pytest.raises(TableTooLarge):
-        export_table("knowledge", actor=PERSON, now=NOW)
+        export_table("knowledge", by=By(PERSON, NOW))
 
 
 def test_more_text_than_a_table_may_have_is_refused(workspace, monkeypatch):
@@ -319,7 +318,7 @@ def test_more_text_than_a_table_may_have_is_refused(workspace, monkeypatch):
     knowledge(workspace, "x" * 1000)
 
     with pytest.raises(TableTooLarge, match="MB"):
-        export_table("knowledge", actor=PERSON, now=NOW)
+        export_table("knowledge", by=By(PERSON, NOW))
 
 
 @pytest.mark.parametrize("table", ["history", "facts", "sessions", "entries"])
@@ -332,7 +331,7 @@ def test_what_was_forgotten_is_not_taken_back(workspace):
     knowledge(workspace, "Anna Weber likes tea")
     wish = Wish("phrase", ("Anna Weber",))
     expected = plan_forget(workspace, wish).total
-    apply_forget(workspace, wish, expected=expected, reason="", actor=PERSON, now=NOW)
+    apply_forget(workspace, wish, expected=expected, reason="", by=By(PERSON, NOW))
     rows = [{"workspace": "atlas", "content": text} for text in ("anna weber was here", "tea is hot")]
 
     judged = take(rows)

@@ -18,6 +18,7 @@ from memoryhub.sync.export_plan import plan_export
 from memoryhub.sync.exporting import ExportRefused, export_workspace, write_archive
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, Entry, Session, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import clear_session
 from tests.hub import NOW, PERSON, add, compress, open_at, talk, turn
 from tests.shared import FIXTURES, badinput_cases
@@ -29,11 +30,11 @@ OWN = [("nanobot-0.1", "nanobot"), ("nanobot-current", "nanobot-current"), ("gri
 
 
 def take(path: Path):
-    return import_workspace(path, actor=PERSON, now=NOW)
+    return import_workspace(path, by=By(PERSON, NOW))
 
 
 def give(workspace: Workspace, dest: Path, layout: str = "auto"):
-    return export_workspace(workspace, dest, layout, actor=PERSON, now=NOW)
+    return export_workspace(workspace, dest, layout, by=By(PERSON, NOW))
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -119,7 +120,7 @@ def test_the_hubs_own_layout_keeps_epochs_summaries_and_kinds(tmp_path, workspac
     talk(session, 9)
     compress(session)
     session.refresh_from_db()
-    clear_session(session, actor=PERSON, now=NOW)
+    clear_session(session, by=By(PERSON, NOW))
     session.refresh_from_db()
     add(session, [*turn(20), {"kind": "context", "content": "a file"}])
     give(workspace, tmp_path / "out", "hub")
@@ -173,7 +174,7 @@ def test_an_archive_is_the_same_each_time_and_is_imported_again(tmp_path):
     workspace = take(SAMPLE).workspace
     archives = [io.BytesIO(), io.BytesIO()]
     for archive in archives:
-        write_archive(workspace, "hub", archive, actor=PERSON, now=NOW)
+        write_archive(workspace, "hub", archive, by=By(PERSON, NOW))
     give(workspace, tmp_path / "out.zip", "hub")
     assert archives[0].getvalue() == archives[1].getvalue() == (tmp_path / "out.zip").read_bytes()
     assert said(take(tmp_path / "out.zip").workspace) == said(workspace)

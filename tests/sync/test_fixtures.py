@@ -25,7 +25,7 @@ from memoryhub.integrity import check_memory
 from memoryhub.lib.vectors import unpack
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import Entry, Session
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from tests.shared import FIXTURES
 
 NAMES = ["nanobot-0.1", "nanobot-current", "grip", "grid"]
@@ -36,7 +36,7 @@ pytestmark = [
 
 
 def take(name: str):
-    return import_workspace(FIXTURES / name, actor=Actor("command", "test"), now=datetime(2026, 11, 21, tzinfo=UTC))
+    return import_workspace(FIXTURES / name, by=By(Actor("command", "test"), datetime(2026, 11, 21, tzinfo=UTC)))
 
 
 def readable_messages(file: Path) -> list[dict[str, Any]]:
@@ -141,7 +141,7 @@ def test_the_journal_continues_the_log_it_came_from(tmp_path):
         if step:
             (folder / "HISTORY.md").unlink()
         import_workspace(
-            tmp_path / "agent", actor=Actor("command", "test"), now=datetime(2026, 11, 21, 0, step, tzinfo=UTC)
+            tmp_path / "agent", by=By(Actor("command", "test"), datetime(2026, 11, 21, 0, step, tzinfo=UTC))
         )
 
     assert HistoryEntry.objects.count() == 12
@@ -153,7 +153,7 @@ def test_an_upgrade_in_place_doubles_nothing(tmp_path):
     for step, name in enumerate(["nanobot-0.1", "nanobot-current"]):
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(FIXTURES / name, folder)
-        import_workspace(folder, actor=Actor("command", "test"), now=datetime(2026, 11, 21, 0, step, tzinfo=UTC))
+        import_workspace(folder, by=By(Actor("command", "test"), datetime(2026, 11, 21, 0, step, tzinfo=UTC)))
 
     session = Session.objects.get(key="telegram:482913377")
     assert Entry.objects.count() == 231

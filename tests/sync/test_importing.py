@@ -12,7 +12,7 @@ from memoryhub.lib.safe_folder import FolderMissing
 from memoryhub.sync.import_requests import close_interrupted_imports, run_import
 from memoryhub.sync.importing import ImportRefused, import_workspace
 from sessions_app.models import AuditRecord, ImportReport, Session, SourceFile, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
@@ -21,7 +21,7 @@ SAMPLE = Path(__file__).resolve().parent.parent / "samples" / "nanobot-0.1"
 
 
 def take(path: Path, **options):
-    return import_workspace(path, actor=ACTOR, now=options.pop("now", NOW), **options)
+    return import_workspace(path, by=By(ACTOR, options.pop("now", NOW)), **options)
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_progress_counts_files():
 def test_a_report_keeps_the_outcome_and_its_problems():
     report = ImportReport.objects.create(path=str(SAMPLE))
 
-    run_import(report, actor=ACTOR, now=NOW)
+    run_import(report, by=By(ACTOR, NOW))
 
     report.refresh_from_db()
     assert (report.status, report.added["entries"], report.problem_count) == ("done", 7, 3)
@@ -148,7 +148,7 @@ def test_a_failed_report_says_why(tmp_path):
     report = ImportReport.objects.create(path=str(tmp_path / "gone"))
 
     with pytest.raises(FolderMissing):
-        run_import(report, actor=ACTOR, now=NOW)
+        run_import(report, by=By(ACTOR, NOW))
 
     report.refresh_from_db()
     assert (report.status, report.error_code) == ("failed", "folder_missing")
@@ -212,7 +212,7 @@ def test_a_fault_of_our_own_closes_the_report_too(monkeypatch):
     report = ImportReport.objects.create(path=str(SAMPLE))
 
     with pytest.raises(ZeroDivisionError):
-        run_import(report, actor=ACTOR, now=NOW)
+        run_import(report, by=By(ACTOR, NOW))
 
     report.refresh_from_db()
     assert (report.status, report.error_code) == ("failed", "import_refused")

@@ -12,7 +12,7 @@ from knowledge_app.services.rows.knowledge import add_knowledge
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import SyncResult, sync_workspace
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
 from tests.hub import PERSON
 from tests.shared import FIXTURES
@@ -27,13 +27,13 @@ def grip(tmp_path: Path, settings) -> Workspace:
         pytest.skip("needs the shared fixtures")
     settings.MEMORYHUB_QUIET_SECONDS = 0
     shutil.copytree(FIXTURES / "grip", tmp_path / "grip")
-    workspace = import_workspace(tmp_path / "grip", actor=ACTOR, now=timezone.now()).workspace
-    switch_sync(workspace, write_back=True, actor=PERSON, now=timezone.now())
+    workspace = import_workspace(tmp_path / "grip", by=By(ACTOR, timezone.now())).workspace
+    switch_sync(workspace, write_back=True, by=By(PERSON, timezone.now()))
     return workspace
 
 
 def sync(workspace: Workspace, *, full: bool = False) -> SyncResult:
-    return sync_workspace(workspace, actor=ACTOR, now=timezone.now(), full=full)
+    return sync_workspace(workspace, by=By(ACTOR, timezone.now()), full=full)
 
 
 def knowledge_file(workspace: Workspace) -> Path:
@@ -58,9 +58,9 @@ def test_corrected_withdrawn_and_new_knowledge_is_written_and_all_else_survives(
     sync(grip)
     first, second = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[:2]
     now = timezone.now()
-    edit_rows(grip, "knowledge", "assign", [first.pk], values={"content": "bullets only"}, actor=PERSON, now=now)
-    edit_rows(grip, "knowledge", "withdraw", [second.pk], actor=PERSON, now=now)
-    add_knowledge(grip, "the hub adds this", category="learned_fact", actor=PERSON, now=now)
+    edit_rows(grip, "knowledge", "assign", [first.pk], values={"content": "bullets only"}, by=By(PERSON, now))
+    edit_rows(grip, "knowledge", "withdraw", [second.pk], by=By(PERSON, now))
+    add_knowledge(grip, "the hub adds this", category="learned_fact", by=By(PERSON, now))
 
     sync(grip)
 
@@ -77,7 +77,7 @@ def test_corrected_withdrawn_and_new_knowledge_is_written_and_all_else_survives(
 def test_knowledge_that_both_sides_changed_keeps_what_the_person_said(grip):
     file = knowledge_file(grip)
     first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
-    edit_rows(grip, "knowledge", "assign", [first.pk], values={"tags": ["kept"]}, actor=PERSON, now=timezone.now())
+    edit_rows(grip, "knowledge", "assign", [first.pk], values={"tags": ["kept"]}, by=By(PERSON, timezone.now()))
     value = json.loads(file.read_text())
     value["entries"][0] |= {"tags": ["theirs"], "access_count": 7}
     file.write_text(json.dumps(value, ensure_ascii=False, indent=2))
@@ -93,8 +93,8 @@ def test_a_running_agent_that_writes_its_old_state_takes_no_correction_and_no_ad
     held_in_memory = file.read_bytes()
     first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
     values = {"content": "bullets only"}
-    edit_rows(grip, "knowledge", "assign", [first.pk], values=values, actor=PERSON, now=timezone.now())
-    add_knowledge(grip, "the hub adds this", category="learned_fact", actor=PERSON, now=timezone.now())
+    edit_rows(grip, "knowledge", "assign", [first.pk], values=values, by=By(PERSON, timezone.now()))
+    add_knowledge(grip, "the hub adds this", category="learned_fact", by=By(PERSON, timezone.now()))
     sync(grip)
     written = file.read_bytes()
     sync(grip, full=True)
@@ -111,7 +111,7 @@ def test_a_correction_that_is_taken_back_is_written_too(grip):
     first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
     before = knowledge_file(grip).read_bytes()
     for text in ("bullets only", first.content):
-        edit_rows(grip, "knowledge", "assign", [first.pk], values={"content": text}, actor=PERSON, now=timezone.now())
+        edit_rows(grip, "knowledge", "assign", [first.pk], values={"content": text}, by=By(PERSON, timezone.now()))
         sync(grip)
 
     assert knowledge_file(grip).read_bytes() == before
@@ -121,12 +121,12 @@ def test_an_entry_that_was_corrected_and_then_withdrawn_leaves_the_file_for_good
     file = knowledge_file(grip)
     first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
     values = {"content": "bullets only"}
-    edit_rows(grip, "knowledge", "assign", [first.pk], values=values, actor=PERSON, now=timezone.now())
+    edit_rows(grip, "knowledge", "assign", [first.pk], values=values, by=By(PERSON, timezone.now()))
     sync(grip)
     corrected = file.read_text()
     file.write_text(corrected.replace('"access_count": 0', '"access_count": 1', 1))
     sync(grip)
-    edit_rows(grip, "knowledge", "withdraw", [first.pk], actor=PERSON, now=timezone.now())
+    edit_rows(grip, "knowledge", "withdraw", [first.pk], by=By(PERSON, timezone.now()))
     sync(grip)
     file.write_text(corrected)
 
@@ -150,11 +150,11 @@ def test_an_entry_that_the_agent_dropped_is_not_put_back_and_stays_in_the_hub(gr
 
 def test_an_entry_that_was_withdrawn_and_taken_back_is_in_the_file_again(grip):
     first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
-    edit_rows(grip, "knowledge", "withdraw", [first.pk], actor=PERSON, now=timezone.now())
+    edit_rows(grip, "knowledge", "withdraw", [first.pk], by=By(PERSON, timezone.now()))
     sync(grip)
     assert first.content not in knowledge_file(grip).read_text()
 
-    edit_rows(grip, "knowledge", "return", [first.pk], actor=PERSON, now=timezone.now())
+    edit_rows(grip, "knowledge", "return", [first.pk], by=By(PERSON, timezone.now()))
     sync(grip)
 
     assert first.content in knowledge_file(grip).read_text()
@@ -164,7 +164,7 @@ def test_a_knowledge_file_in_a_style_of_its_own_is_left_alone(grip):
     file = knowledge_file(grip)
     file.write_text(file.read_text().replace('"version": 1', '"version"   : 1'))
     before = file.read_bytes()
-    add_knowledge(grip, "the hub adds this", category="learned_fact", actor=PERSON, now=timezone.now())
+    add_knowledge(grip, "the hub adds this", category="learned_fact", by=By(PERSON, timezone.now()))
 
     result = sync(grip)
 

@@ -10,7 +10,7 @@ from knowledge_app.services.documents.editing import save_text
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import AuditRecord, Membership, SyncState, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from tests.hub import PERSON
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +23,7 @@ def atlas(tmp_path: Path, settings) -> Workspace:
     (tmp_path / "atlas" / "memory").mkdir(parents=True)
     (tmp_path / "atlas" / "memory" / "MEMORY.md").write_text(TEXT)
     (tmp_path / "atlas" / "memory" / "HISTORY.md").write_text("[2026-04-01 10:00] began\n")
-    return import_workspace(tmp_path / "atlas", actor=PERSON, now=timezone.now(), name="Atlas").workspace
+    return import_workspace(tmp_path / "atlas", by=By(PERSON, timezone.now()), name="Atlas").workspace
 
 
 def client_as(workspace: Workspace, role: str) -> Client:
@@ -42,7 +42,7 @@ def operator(atlas) -> Client:
 def edit() -> None:
     document = MemoryDocument.objects.select_related("head").get()
     text = document.head.content.replace("four", "five")
-    save_text(document, text, base_number=document.head.number, actor=PERSON, reason="edited", now=timezone.now())
+    save_text(document, text, base_number=document.head.number, by=By(PERSON, timezone.now()), reason="edited")
 
 
 def test_the_page_says_what_would_be_written_before_that_is_switched_on(atlas, operator):
@@ -83,7 +83,7 @@ def test_a_conflict_is_linked_to_its_review_and_a_failure_is_told_in_words(atlas
     edit()
     file = Path(atlas.path) / "memory" / "MEMORY.md"
     file.write_text(TEXT.replace("four", "three"))
-    sync_workspace(atlas, actor=Actor("command", "test"), now=timezone.now())
+    sync_workspace(atlas, by=By(Actor("command", "test"), timezone.now()))
     SyncState.objects.update(failed_at=timezone.now(), error_code="x", error="The disk went away.")
 
     page = operator.get("/w/atlas/sync/").content.decode()

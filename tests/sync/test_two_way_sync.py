@@ -16,7 +16,7 @@ from memoryhub.sync import write_back
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import AuditRecord, Entry, Session, SourceFile, SyncState, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import CannotSync, request_sync, switch_sync
 from tests.hub import PERSON
 
@@ -50,13 +50,13 @@ def atlas(folder: Path) -> Workspace:
 
 
 def followed(folder: Path) -> Workspace:
-    workspace = import_workspace(folder, actor=ACTOR, now=timezone.now(), name="Atlas").workspace
-    switch_sync(workspace, write_back=True, actor=PERSON, now=timezone.now())
+    workspace = import_workspace(folder, by=By(ACTOR, timezone.now()), name="Atlas").workspace
+    switch_sync(workspace, write_back=True, by=By(PERSON, timezone.now()))
     return workspace
 
 
 def sync(workspace: Workspace, **options):
-    return sync_workspace(workspace, actor=ACTOR, now=options.pop("now", timezone.now()), **options)
+    return sync_workspace(workspace, by=By(ACTOR, options.pop("now", timezone.now())), **options)
 
 
 def memory() -> MemoryDocument:
@@ -66,7 +66,7 @@ def memory() -> MemoryDocument:
 def edit(old: str, new: str) -> None:
     document = memory()
     text = document.head.content.replace(old, new)
-    save_text(document, text, base_number=document.head.number, actor=PERSON, reason="edited", now=timezone.now())
+    save_text(document, text, base_number=document.head.number, by=By(PERSON, timezone.now()), reason="edited")
 
 
 def replace(file: Path, old: str, new: str) -> None:
@@ -94,7 +94,7 @@ def test_an_edit_in_the_hub_is_written_and_the_second_sync_changes_nothing(atlas
 
 
 def test_nothing_is_written_where_that_is_switched_off(folder, file):
-    atlas = import_workspace(folder, actor=ACTOR, now=timezone.now()).workspace
+    atlas = import_workspace(folder, by=By(ACTOR, timezone.now())).workspace
     edit("fact c", "fact c, corrected")
 
     sync(atlas)
@@ -113,7 +113,7 @@ def test_an_edit_of_the_agent_is_taken_and_files_that_look_the_same_are_not_read
 def test_edits_of_both_sides_in_different_lines_meet_in_the_file_and_pins_stay(atlas, file):
     edit("- fact a\n", "- fact a\n- the hub's own fact, pinned\n")
     own = Fact.objects.get(text__contains="own fact")
-    curate_facts(memory(), [own.pk], actor=PERSON, now=timezone.now(), pinned=True)
+    curate_facts(memory(), [own.pk], by=By(PERSON, timezone.now()), pinned=True)
     replace(file, "fact t", "fact t, says the agent")
 
     sync(atlas)
@@ -136,7 +136,7 @@ def test_a_conflict_is_held_and_blocks_that_document_until_it_is_decided(atlas, 
     change = HeldChange.objects.get(status="pending")
     assert "fact cows" in change.proposed
 
-    reject(change, actor=PERSON, now=timezone.now())
+    reject(change, by=By(PERSON, timezone.now()))
     sync(atlas)
 
     assert file.read_text() == memory().head.content
@@ -152,7 +152,7 @@ def test_a_conflict_that_is_approved_with_an_edited_text_is_written(atlas, file)
     sync(atlas)
     change = HeldChange.objects.get()
 
-    approve(change, actor=PERSON, now=timezone.now(), text=change.ours.content.replace("fact cats", "cats and cows"))
+    approve(change, by=By(PERSON, timezone.now()), text=change.ours.content.replace("fact cats", "cats and cows"))
     sync(atlas)
 
     assert "cats and cows" in file.read_text()
@@ -181,7 +181,7 @@ def test_an_emptied_file_waits_one_more_sync_and_then_for_a_person(atlas, file):
     change = HeldChange.objects.get()
     assert change.flags == ["the file was emptied"]
 
-    reject(change, actor=PERSON, now=timezone.now())
+    reject(change, by=By(PERSON, timezone.now()))
     sync(atlas)
 
     assert "fact apples" in file.read_text()
@@ -330,7 +330,7 @@ def test_line_ends_and_byte_order_mark_are_kept(folder, file):
 
 def test_a_document_that_the_agent_lacks_is_written_where_its_program_reads_it(atlas, folder):
     soul = start_document(atlas, "SOUL.md")
-    save_text(soul, "Be brief.\n", base_number=0, actor=PERSON, reason="new", now=timezone.now())
+    save_text(soul, "Be brief.\n", base_number=0, by=By(PERSON, timezone.now()), reason="new")
 
     sync(atlas)
 
@@ -380,7 +380,7 @@ def test_syncs_that_change_nothing_write_no_rows(atlas, django_assert_num_querie
 
 
 def test_a_sync_that_was_asked_for_is_noted_as_done(atlas):
-    request_sync(atlas, actor=PERSON, now=timezone.now())
+    request_sync(atlas, by=By(PERSON, timezone.now()))
 
     sync(atlas)
 
@@ -389,7 +389,7 @@ def test_a_sync_that_was_asked_for_is_noted_as_done(atlas):
 
 def test_a_workspace_without_a_folder_has_nothing_to_follow(workspace):
     with pytest.raises(CannotSync):
-        switch_sync(workspace, follow=True, actor=PERSON, now=timezone.now())
+        switch_sync(workspace, follow=True, by=By(PERSON, timezone.now()))
     with pytest.raises(CannotSync):
         sync(workspace)
 
@@ -401,5 +401,5 @@ def test_an_archive_is_imported_and_not_followed(tmp_path, workspace, command):
     workspace.refresh_from_db()
 
     with pytest.raises(CannotSync):
-        switch_sync(workspace, follow=True, actor=PERSON, now=timezone.now())
+        switch_sync(workspace, follow=True, by=By(PERSON, timezone.now()))
     assert command("sync") == {"workspaces": []}

@@ -13,7 +13,7 @@ from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.watched_paths import places_to_watch
 from memoryhub.sync.watching import follow_workspaces, followed_workspaces
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
 from tests.hub import PERSON
 
@@ -31,8 +31,8 @@ def file(tmp_path: Path, settings) -> Path:
 
 
 def followed(file: Path) -> Workspace:
-    workspace = import_workspace(file.parent.parent, actor=ACTOR, now=timezone.now(), name="Agent").workspace
-    switch_sync(workspace, follow=True, write_back=True, actor=PERSON, now=timezone.now())
+    workspace = import_workspace(file.parent.parent, by=By(ACTOR, timezone.now()), name="Agent").workspace
+    switch_sync(workspace, follow=True, write_back=True, by=By(PERSON, timezone.now()))
     return Workspace.objects.get(pk=workspace.pk)
 
 
@@ -49,7 +49,7 @@ def test_a_followed_folder_is_taken_and_written_as_either_side_changes(file):
         taken = outcomes.get(timeout=10)
         document = MemoryDocument.objects.select_related("head").get()
         text = document.head.content + "- the hub adds this\n"
-        save_text(document, text, base_number=document.head.number, actor=PERSON, reason="r", now=timezone.now())
+        save_text(document, text, base_number=document.head.number, by=By(PERSON, timezone.now()), reason="r")
         written = outcomes.get(timeout=10)
     finally:
         stopping.set()

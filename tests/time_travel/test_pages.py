@@ -20,6 +20,7 @@ from knowledge_app.services.rows.observations import Said, store
 from memoryhub.time_travel.parsing import in_address
 from memoryhub.time_travel.views.snapshot import PAGE_ROWS
 from sessions_app.models import AuditRecord, Run, Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, open_at, talk
 from tests.markup import live_markup
 
@@ -40,17 +41,17 @@ def atlas(workspace) -> Workspace:
     """A workspace whose memory was one thing at noon and another an hour later."""
     Workspace.objects.update(created_at=NOW)
     for hour, word in enumerate((f"first {HOSTILE}", "second")):
-        who = {"actor": PERSON, "now": NOW + timedelta(hours=hour)}
+        by = By(PERSON, NOW + timedelta(hours=hour))
         document = start_document(workspace, "MEMORY.md")
-        save_text(document, f"# About\n\n- {word} fact\n", base_number=hour, reason="edited", **who)
+        save_text(document, f"# About\n\n- {word} fact\n", base_number=hour, reason="edited", by=by)
         if hour:
-            save_entry(workspace.knowledge_entries.get(), {"content": f"{word} entry"}, **who)
+            save_entry(workspace.knowledge_entries.get(), {"content": f"{word} entry"}, by=by)
         else:
-            add_knowledge(workspace, f"{word} entry", category="learned_fact", **who)
-        store(workspace, [Said("finding", f"{word} observation of {hour} kinds")], **who)
-        write_value(workspace, "colour", f"{word} value", **who)
-        write_value(workspace, "db_password", f"{word} hunter2", **who)
-        add_note(workspace, f"{word} note", **who)
+            add_knowledge(workspace, f"{word} entry", category="learned_fact", by=by)
+        store(workspace, [Said("finding", f"{word} observation of {hour} kinds")], by=by)
+        write_value(workspace, "colour", f"{word} value", by=by)
+        write_value(workspace, "db_password", f"{word} hunter2", by=by)
+        add_note(workspace, f"{word} note", by=by)
     talk(open_at(workspace), 2)
     return workspace
 
@@ -153,9 +154,9 @@ def form_of(client, row: Row, part: str) -> tuple[str, dict[str, int]]:
 def test_a_row_comes_back_as_it_was_and_that_can_be_undone(atlas, editor, table, part, field):
     row = TABLES[table].model._default_manager.order_by("pk")[0]
     text = row.history.earliest("history_id").__dict__[field]
-    who = {"actor": PERSON, "now": NOW + timedelta(hours=1)}
-    edit_rows(atlas, table, "assign", [row.pk], values={field: "third"}, **who)
-    edit_rows(atlas, table, "withdraw", [row.pk], values={"reason": "old"}, **who)
+    by = By(PERSON, NOW + timedelta(hours=1))
+    edit_rows(atlas, table, "assign", [row.pk], values={field: "third"}, by=by)
+    edit_rows(atlas, table, "withdraw", [row.pk], values={"reason": "old"}, by=by)
     address, fields = form_of(editor, row, part)
 
     response = editor.post(address, fields, follow=True)
@@ -164,7 +165,7 @@ def test_a_row_comes_back_as_it_was_and_that_can_be_undone(atlas, editor, table,
     row.refresh_from_db()
     assert (getattr(row, field), row.withdrawn_at, row.withdrawn_reason) == (text, None, "")
     assert AuditRecord.objects.latest("pk").actor_name == "edda"
-    undo_edit(Run.objects.latest("pk"), **who)
+    undo_edit(Run.objects.latest("pk"), by=by)
     row.refresh_from_db()
     assert (getattr(row, field), row.withdrawn_reason) == ("third", "old")
 
@@ -172,7 +173,7 @@ def test_a_row_comes_back_as_it_was_and_that_can_be_undone(atlas, editor, table,
 def test_a_row_that_changed_since_the_page_was_shown_is_left_alone(atlas, editor):
     entry = atlas.knowledge_entries.get()
     address, fields = form_of(editor, entry, "knowledge")
-    save_entry(entry, {"tags": ["new"]}, actor=PERSON, now=NOW + timedelta(hours=2))
+    save_entry(entry, {"tags": ["new"]}, by=By(PERSON, NOW + timedelta(hours=2)))
 
     page = editor.post(address, fields, follow=True).text
 
@@ -183,9 +184,9 @@ def test_a_row_that_changed_since_the_page_was_shown_is_left_alone(atlas, editor
 
 def test_an_entry_that_another_one_repeats_stays_withdrawn(atlas, editor):
     entry = atlas.knowledge_entries.get()
-    who = {"actor": PERSON, "now": NOW + timedelta(hours=2)}
-    edit_rows(atlas, "knowledge", "withdraw", [entry.pk], **who)
-    add_knowledge(atlas, f"first {HOSTILE} entry", category="learned_fact", **who)
+    by = By(PERSON, NOW + timedelta(hours=2))
+    edit_rows(atlas, "knowledge", "withdraw", [entry.pk], by=by)
+    add_knowledge(atlas, f"first {HOSTILE} entry", category="learned_fact", by=by)
 
     page = editor.post(*form_of(editor, entry, "knowledge"), follow=True).text
 
@@ -204,7 +205,7 @@ def test_what_is_still_so_or_is_no_editors_has_no_button(atlas, editor, viewer_c
 
 
 def test_a_state_of_another_row_or_part_restores_nothing(atlas, editor):
-    one, other = (write_value(atlas, key, "x", actor=PERSON, now=NOW) for key in ("one", "other"))
+    one, other = (write_value(atlas, key, "x", by=By(PERSON, NOW)) for key in ("one", "other"))
     sent = {"state": other.history.get().history_id, "known": one.history.get().history_id}
 
     page = editor.post(reverse("restore-row", args=["atlas", "key-values", one.pk]), sent, follow=True).text
@@ -215,7 +216,7 @@ def test_a_state_of_another_row_or_part_restores_nothing(atlas, editor):
 
 def test_rows_are_paged_by_key(atlas, viewer_client):
     for number in range(PAGE_ROWS):
-        add_knowledge(atlas, f"thing {number}", category="learned_fact", actor=PERSON, now=NOW)
+        add_knowledge(atlas, f"thing {number}", category="learned_fact", by=By(PERSON, NOW))
 
     first = get(viewer_client, at=AT, part="knowledge")
     second = viewer_client.get(reverse("past", args=["atlas"]) + first.context["page"].next_url)

@@ -31,6 +31,7 @@ from memoryhub.time_travel.parsing import NoSuchTime, in_address, read_when
 from memoryhub.time_travel.snapshots import as_of, compare
 from memoryhub.time_travel.timeline import quick_choices
 from sessions_app.models import Run, Session, Workspace
+from sessions_app.services.audit import By
 from sessions_app.services.compression import apply_summary, plan_compression, undo_compression
 from sessions_app.services.lifecycle import clear_session, delete_session, open_session
 from sessions_app.services.runs import RunNotFitting, claim_run, request_run, this_worker
@@ -48,8 +49,8 @@ class Hub:
     pick: random.Random
     now: datetime = NOW
 
-    def who(self) -> dict[str, Any]:
-        return {"actor": PERSON, "now": self.now}
+    def by(self) -> By:
+        return By(PERSON, self.now)
 
     def text(self, count: int = 5) -> str:
         return f"{' '.join(self.pick.choices(WORDS, k=count))} {self.pick.randrange(10_000)}"
@@ -74,40 +75,40 @@ def revise(hub: Hub) -> None:
     else:
         lines.insert(place, f"- [{hub.pick.choice(WORDS)}] {hub.text()}")
     base = document.head.number if document.head else 0
-    save_text(document, "\n".join(lines), base_number=base, reason="edited", **hub.who())
+    save_text(document, "\n".join(lines), base_number=base, reason="edited", by=hub.by())
 
 
 def restore(hub: Hub) -> None:
     document = hub.one_of(MemoryDocument.objects.filter(head__isnull=False))
     if document:
-        restore_revision(document, hub.pick.randint(1, document.head.number), **hub.who())
+        restore_revision(document, hub.pick.randint(1, document.head.number), by=hub.by())
 
 
 def pin(hub: Hub) -> None:
     fact = hub.one_of(Fact.objects.filter(died=None))
     pinned = hub.pick.random() < 0.6
     if fact and hub.pick.random() < 0.5:
-        curate_facts(fact.document, [fact.pk], pinned=pinned, **hub.who())
+        curate_facts(fact.document, [fact.pk], pinned=pinned, by=hub.by())
     elif fact:
-        edit_rows(hub.workspace, "facts", "pin" if pinned else "unpin", [fact.pk], **hub.who())
+        edit_rows(hub.workspace, "facts", "pin" if pinned else "unpin", [fact.pk], by=hub.by())
 
 
 def learn(hub: Hub) -> None:
     tags = hub.pick.sample(WORDS, 2)
-    add_knowledge(hub.workspace, hub.text(), category="learned_fact", source="talk", tags=tags, **hub.who())
+    add_knowledge(hub.workspace, hub.text(), category="learned_fact", source="talk", tags=tags, by=hub.by())
 
 
 def reword(hub: Hub) -> None:
     entry = hub.one_of(KnowledgeEntry.objects.filter(withdrawn_at=None))
     if entry:
         with contextlib.suppress(KnowledgeExists):
-            save_entry(entry, {"content": hub.text(), "category": "error_pattern"}, **hub.who())
+            save_entry(entry, {"content": hub.text(), "category": "error_pattern"}, by=hub.by())
 
 
 def merge(hub: Hub) -> None:
     pks = list(KnowledgeEntry.objects.filter(withdrawn_at=None).order_by("pk").values_list("pk", flat=True))
     if len(pks) > 1:
-        merge_groups(hub.workspace, [pks[:2]], **hub.who())
+        merge_groups(hub.workspace, [pks[:2]], by=hub.by())
 
 
 def withdraw(hub: Hub) -> None:
@@ -117,7 +118,7 @@ def withdraw(hub: Hub) -> None:
     row = hub.one_of(model.objects.all())
     if row:
         action = "return" if row.withdrawn_at else "withdraw"
-        edit_rows(hub.workspace, table, action, [row.pk], values={"reason": "old"}, **hub.who())
+        edit_rows(hub.workspace, table, action, [row.pk], values={"reason": "old"}, by=hub.by())
 
 
 def undo(hub: Hub) -> None:
@@ -125,24 +126,24 @@ def undo(hub: Hub) -> None:
     undoing = {"edit": undo_edit, "compression": undo_compression, "consolidation": undo_consolidation}
     if run:
         with contextlib.suppress(RunNotFitting):
-            undoing[run.kind](run, **hub.who())
+            undoing[run.kind](run, by=hub.by())
 
 
 def observe(hub: Hub) -> None:
-    store(hub.workspace, [Said("finding", hub.text(), "desk")], **hub.who())
+    store(hub.workspace, [Said("finding", hub.text(), "desk")], by=hub.by())
 
 
 def write(hub: Hub) -> None:
     key = hub.pick.choice(["colour", "size", "db_password"])
-    write_value(hub.workspace, key, hub.text(2), **hub.who())
+    write_value(hub.workspace, key, hub.text(2), by=hub.by())
 
 
 def note(hub: Hub) -> None:
-    add_note(hub.workspace, hub.text(), **hub.who())
+    add_note(hub.workspace, hub.text(), by=hub.by())
 
 
 def say(hub: Hub) -> None:
-    session, _ = open_session(hub.workspace, hub.pick.choice(["cli:a", "cli:b"]), **hub.who())
+    session, _ = open_session(hub.workspace, hub.pick.choice(["cli:a", "cli:b"]), by=hub.by())
     add(session, turn(hub.pick.randrange(100), words=3), now=hub.now)
 
 
@@ -150,7 +151,7 @@ def started(hub: Hub, kind: str) -> tuple[Session, Run] | tuple[None, None]:
     session = hub.one_of(Session.objects.select_related("workspace"))
     if session is None:
         return None, None
-    run, _ = request_run(session, kind, options={}, **hub.who())
+    run, _ = request_run(session, kind, options={}, by=hub.by())
     return session, claim_run(run.pk, owner=this_worker(), now=hub.now)
 
 
@@ -179,7 +180,7 @@ def consolidate(hub: Hub) -> None:
 def clear(hub: Hub) -> None:
     session = hub.one_of(Session.objects.select_related("workspace"))
     if session and hub.pick.random() < 0.4:
-        clear_session(session, **hub.who())
+        clear_session(session, by=hub.by())
 
 
 STEPS = [revise, revise, restore, pin, learn, learn, reword, merge, withdraw, withdraw, undo, undo, observe, write]
@@ -264,8 +265,8 @@ def test_each_moment_is_told_as_it_was_seen(workspace, seed):
     assert as_of(workspace, hub.now).gaps == ()
 
 
-def at(minutes: int) -> dict[str, Any]:
-    return {"actor": PERSON, "now": NOW + timedelta(minutes=minutes)}
+def at(minutes: int) -> By:
+    return By(PERSON, NOW + timedelta(minutes=minutes))
 
 
 def moment(minutes: int) -> datetime:
@@ -275,16 +276,16 @@ def moment(minutes: int) -> datetime:
 def write_text(workspace: Workspace, text: str, minutes: int) -> None:
     document = start_document(workspace, "MEMORY.md")
     number = document.head.number if document.head else 0
-    save_text(document, text, base_number=number, reason="edited", **at(minutes))
+    save_text(document, text, base_number=number, reason="edited", by=at(minutes))
 
 
 def test_what_was_forgotten_is_forgotten_in_the_past_too(workspace):
     write_text(workspace, "- Ines likes tea\n", 1)
-    add_knowledge(workspace, "Ines is away on Friday", category="learned_fact", **at(1))
-    write_value(workspace, "contact", "Ines", **at(1))
+    add_knowledge(workspace, "Ines is away on Friday", category="learned_fact", by=at(1))
+    write_value(workspace, "contact", "Ines", by=at(1))
     write_text(workspace, "- nobody likes tea\n", 2)
     wish = Wish("phrase", ("Ines",))
-    apply_forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="asked", **at(3))
+    apply_forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="asked", by=at(3))
 
     then = as_of(workspace, moment(1))
 
@@ -295,9 +296,9 @@ def test_what_was_forgotten_is_forgotten_in_the_past_too(workspace):
 
 
 def test_a_deleted_session_is_absent_and_said_to_be(workspace):
-    session, _ = open_session(workspace, "cli:gone", **at(1))
+    session, _ = open_session(workspace, "cli:gone", by=at(1))
     add(session, turn(1), now=moment(1))
-    delete_session(session, confirmation="cli:gone", reason="", **at(2))
+    delete_session(session, confirmation="cli:gone", reason="", by=at(2))
 
     then = as_of(workspace, moment(1))
 
@@ -306,8 +307,8 @@ def test_a_deleted_session_is_absent_and_said_to_be(workspace):
 
 
 def test_a_value_that_became_a_secret_is_masked_in_the_past_too(workspace):
-    write_value(workspace, "note", "plain words", **at(1))
-    write_value(workspace, "note", "sk-abcdefghijklmnop1234", **at(2))
+    write_value(workspace, "note", "plain words", by=at(1))
+    write_value(workspace, "note", "sk-abcdefghijklmnop1234", by=at(2))
 
     texts = str(asdict(as_of(workspace, moment(1)))) + str(asdict(compare(workspace, moment(1), moment(2))))
 
@@ -325,18 +326,18 @@ def test_a_pin_that_nothing_tells_of_is_not_known(workspace):
 
 
 def test_two_moments_compared_tell_what_came_changed_and_went(workspace):
-    session, _ = open_session(workspace, "cli:main", **at(1))
+    session, _ = open_session(workspace, "cli:main", by=at(1))
     add(session, turn(1), now=moment(1))
     write_text(workspace, "- tea at four\n- milk\n", 1)
     for text in ("kept as it is", "to be withdrawn", "to be reworded"):
-        add_knowledge(workspace, text, category="learned_fact", **at(1))
+        add_knowledge(workspace, text, category="learned_fact", by=at(1))
     _, going, changing = KnowledgeEntry.objects.order_by("pk")
-    edit_rows(workspace, "knowledge", "withdraw", [going.pk], **at(3))
-    save_entry(changing, {"content": "to be reworded today"}, **at(3))
-    add_knowledge(workspace, "new", category="learned_fact", **at(3))
+    edit_rows(workspace, "knowledge", "withdraw", [going.pk], by=at(3))
+    save_entry(changing, {"content": "to be reworded today"}, by=at(3))
+    add_knowledge(workspace, "new", category="learned_fact", by=at(3))
     write_text(workspace, "- tea at five\n", 3)
     add(session, turn(2), now=moment(3))
-    add_note(workspace, "moved", **at(3))
+    add_note(workspace, "moved", by=at(3))
 
     found = compare(workspace, moment(2), moment(4))
 
@@ -357,9 +358,9 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(workspace):
         return len(queries)
 
     def fill(number: int) -> None:
-        session, _ = open_session(workspace, f"cli:{number}", **at(number))
+        session, _ = open_session(workspace, f"cli:{number}", by=at(number))
         add(session, turn(1), now=moment(number))
-        add_knowledge(workspace, f"thing {number}", category="learned_fact", **at(number))
+        add_knowledge(workspace, f"thing {number}", category="learned_fact", by=at(number))
 
     fill(1)
     few = count_queries()
@@ -415,6 +416,6 @@ def test_the_command_tells_a_moment_and_compares_two(workspace, command):
 
 def test_a_key_that_ever_held_a_secret_is_masked_at_every_moment(workspace):
     for minutes, value in enumerate(("plain words", "sk-abcdefghijklmnop1234", "open again"), 1):
-        write_value(workspace, "note", value, **at(minutes))
+        write_value(workspace, "note", value, by=at(minutes))
 
     assert [as_of(workspace, moment(minutes)).key_values[0].value for minutes in (1, 2, 3)] == [MASK] * 3

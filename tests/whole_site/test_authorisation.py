@@ -48,6 +48,7 @@ from sessions_app.models import (
     Webhook,
     Workspace,
 )
+from sessions_app.services.audit import By
 from tests.api.conftest import caller, one_connection, token_for
 from tests.hub import NOW, PERSON, compress, open_at, talk
 from tests.mcp.conftest import one_connection as one_connection_for_threads  # noqa: F401  a fixture
@@ -93,19 +94,19 @@ def atlas(workspace: Workspace, settings, tmp_path) -> Workspace:
     """A workspace with one of everything, so that nothing is missing but the right to see it."""
     settings.MEMORYHUB_BACKUP_DIR = tmp_path
     (tmp_path / BACKUP).touch()
-    who = {"actor": PERSON, "now": NOW}
+    by = By(PERSON, NOW)
     session = open_at(workspace)
     talk(session, 2)
     compress(session, keep=2, minimum=1)
     document = open_document(workspace, "MEMORY.md")
-    first = revise_document(document, "# Pool\n\n- tea\n- milk\n", base=None, reason="r", **who)
-    revise_document(document, "# Pool\n\n- milk\n", base=first, reason="r", **who)
-    propose_text(document, "# Pool\n\n- rum\n", base_number=None, reason="r", **who)
+    first = revise_document(document, "# Pool\n\n- tea\n- milk\n", base=None, reason="r", by=by)
+    revise_document(document, "# Pool\n\n- milk\n", base=first, reason="r", by=by)
+    propose_text(document, "# Pool\n\n- rum\n", base_number=None, reason="r", by=by)
     log(workspace, "happened")
-    add_knowledge(workspace, "Prefers tea", category="user_preference", **who)
+    add_knowledge(workspace, "Prefers tea", category="user_preference", by=by)
     for _ in range(2):
-        store(workspace, [Said("finding", "The courier is late on Fridays")], **who)
-    write_value(workspace, "colour", "blue", **who)
+        store(workspace, [Said("finding", "The courier is late on Fridays")], by=by)
+    write_value(workspace, "colour", "blue", by=by)
     keep(workspace, "How deep?", "small", "Two metres", now=NOW)
     near = [Term.objects.create(workspace=workspace, text=text, fingerprint="toy/2") for text in ("tea", "milk")]
     TermRelation.objects.create(term=near[0], related=near[1], cosine=0.8)
@@ -117,8 +118,8 @@ def atlas(workspace: Workspace, settings, tmp_path) -> Workspace:
     Forgotten.objects.create(workspace=workspace, kind="phrase", forgotten_by="olga", counts={})
     Workspace.objects.filter(pk=workspace.pk).update(path="/nowhere")
     Job.objects.create(workspace=workspace, kind="export", requested_by="olga")
-    issue_token(workspace, "desk", list(SCOPES), **who)
-    invite(name="Ed", roles={workspace: "viewer"}, is_operator=False, days=30, actor=PERSON, now=timezone.now())
+    issue_token(workspace, "desk", list(SCOPES), by=by)
+    invite(name="Ed", roles={workspace: "viewer"}, is_operator=False, days=30, by=By(PERSON, timezone.now()))
     return workspace
 
 

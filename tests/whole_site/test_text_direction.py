@@ -16,6 +16,7 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import Said, store
 from sessions_app.models import Session, Summary, Workspace
+from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, compress, open_at, talk
 from tests.searches import log
 from tests.whole_site.roles import PAGES
@@ -62,7 +63,7 @@ def stray(html: str) -> list[str]:
 @pytest.fixture
 def spoken(workspace: Workspace) -> Workspace:
     """A workspace in which everything that agents and people write is in Hebrew."""
-    who = {"actor": PERSON, "now": NOW}
+    by = By(PERSON, NOW)
     Workspace.objects.filter(pk=workspace.pk).update(name=WORD)
     session = open_at(workspace, key=f"cli:{WORD}")
     talk(session, 2)
@@ -73,14 +74,14 @@ def spoken(workspace: Workspace) -> Workspace:
     Summary.objects.filter(session=session).update(content=WORD)
     Session.objects.filter(pk=session.pk).update(title=WORD, summary_text=WORD)
     document = open_document(workspace, "MEMORY.md")
-    first = revise_document(document, f"# {WORD}\n\n- {WORD} a\n- {WORD}\n", base=None, reason=WORD, **who)
-    revise_document(document, f"# {WORD}\n\n- {WORD}\n- {WORD} b\n", base=first, reason=WORD, **who)
-    propose_text(document, f"# {WORD}\n\n- {WORD} c\n", base_number=None, reason=WORD, **who)
+    first = revise_document(document, f"# {WORD}\n\n- {WORD} a\n- {WORD}\n", base=None, reason=WORD, by=by)
+    revise_document(document, f"# {WORD}\n\n- {WORD}\n- {WORD} b\n", base=first, reason=WORD, by=by)
+    propose_text(document, f"# {WORD}\n\n- {WORD} c\n", base_number=None, reason=WORD, by=by)
     log(workspace, WORD)
-    add_knowledge(workspace, WORD, category="user_preference", source=WORD, tags=[WORD], **who)
+    add_knowledge(workspace, WORD, category="user_preference", source=WORD, tags=[WORD], by=by)
     for _ in range(2):
-        store(workspace, [Said("finding", f"{WORD} {WORD} {WORD}", source=WORD)], **who)
-    write_value(workspace, WORD, WORD, **who)
+        store(workspace, [Said("finding", f"{WORD} {WORD} {WORD}", source=WORD)], by=by)
+    write_value(workspace, WORD, WORD, by=by)
     keep(workspace, WORD, "small", WORD, now=NOW)
     near = [Term.objects.create(workspace=workspace, text=f"{WORD}{name}", fingerprint="toy/2") for name in "ab"]
     TermRelation.objects.create(term=near[0], related=near[1], cosine=0.8)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
 
 from django.db import transaction
 
@@ -11,7 +10,7 @@ from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.text.compaction import Compaction, find_duplicates, without_lines
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import By
 
 
 def plan_compaction(document: MemoryDocument, *, threshold: float = DEFAULT_THRESHOLD) -> Compaction:
@@ -21,9 +20,7 @@ def plan_compaction(document: MemoryDocument, *, threshold: float = DEFAULT_THRE
 
 
 @transaction.atomic
-def apply_compaction(
-    document: MemoryDocument, lines: Collection[int], *, actor: Actor, now: datetime
-) -> MemoryRevision | None:
+def apply_compaction(document: MemoryDocument, lines: Collection[int], *, by: By) -> MemoryRevision | None:
     """Take some fact lines out of the text; None where there are none to take. Pinned lines stay.
 
     Line numbers are those of ``document.head`` as it was loaded. Raises StaleBase when it isn't the head any more.
@@ -34,6 +31,4 @@ def apply_compaction(
         return None
     text = without_lines(document.head.content, may_go)
     words = "a near-duplicate line" if len(may_go) == 1 else f"{len(may_go)} near-duplicate lines"
-    return revise_document(
-        document, text, base=document.head, actor=actor, reason=f"compacted: {words} removed", now=now
-    )
+    return revise_document(document, text, base=document.head, by=by, reason=f"compacted: {words} removed")

@@ -25,7 +25,7 @@ from memoryhub.lib.text.change_guard import additions_only, flags_of
 from memoryhub.lib.text.facts import normal_form
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
 from sessions_app.models import Entry, Run, Session
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.compression import PlanStale
 from sessions_app.services.context_window import last_safe_cut
 from sessions_app.services.entries import lock_session
@@ -182,7 +182,7 @@ def _revise(
         return None
     actor = Actor("run", f"run {run.pk}")
     reason = f"consolidated #{run.from_position} to #{run.to_position - 1} of {run.session}"
-    revision = revise_document(document, text, base=head, actor=actor, reason=reason, now=now, run=run)
+    revision = revise_document(document, text, base=head, by=By(actor, now), reason=reason, run=run)
     _note_origins(revision, run)
     return revision
 
@@ -251,12 +251,11 @@ def _hold(run: Run, document: MemoryDocument, wanted: str, flags: Sequence[str],
         created_at=now,
     )
     record(
-        Actor("run", f"run {run.pk}"),
+        By(Actor("run", f"run {run.pk}"), now),
         "change.held",
         "held_change",
         change.pk,
         f"{document.name}: a change by run {run.pk} is held ({change.reason})",
-        at=now,
         workspace=document.workspace,
         session=run.session,
         after_hash=change.proposed_hash,
@@ -308,12 +307,11 @@ def _close(
     finish_run(run, status=Run.Status.DONE, now=now, proposal=kept)
     words = f"MEMORY.md revision {revision.number}" if revision else "nothing new for MEMORY.md"
     record(
-        Actor("run", f"run {run.pk}"),
+        By(Actor("run", f"run {run.pk}"), now),
         "session.consolidated",
         "run",
         run.pk,
         f"{run.session}: #{run.from_position} to #{run.to_position - 1} consolidated, {words}",
-        at=now,
         workspace=run.workspace,
         session=run.session,
         detail={"revision": kept["revision"], "change": kept["change"]},
@@ -321,7 +319,7 @@ def _close(
 
 
 @transaction.atomic
-def undo_consolidation(run: Run, *, actor: Actor, now: datetime) -> None:
+def undo_consolidation(run: Run, *, by: By) -> None:
     """Take a consolidation back: the document as it was, the history entry withdrawn, the pointer where it stood.
 
     Raises RunNotFitting, and says what, where something later builds on it: another revision, another run.
@@ -337,29 +335,28 @@ def undo_consolidation(run: Run, *, actor: Actor, now: datetime) -> None:
         raise RunNotFitting(words)
     revision = MemoryRevision.objects.select_related("document", "base").filter(run=run).order_by("-number").first()
     if revision:
-        _restore_before(revision, run, actor, now)
-    HistoryEntry.objects.filter(run=run).update(withdrawn_at=now)
+        _restore_before(revision, run, by)
+    HistoryEntry.objects.filter(run=run).update(withdrawn_at=by.at)
     pending = HeldChange.objects.filter(run=run, status=HeldChange.Status.PENDING)
-    pending.update(status=HeldChange.Status.SUPERSEDED, decided_at=now)
+    pending.update(status=HeldChange.Status.SUPERSEDED, decided_at=by.at)
     session.last_consolidated = run.from_position
     if run.proposal.get("summary_before") is not None:
         session.summary_text = run.proposal["summary_before"]
     session.save(update_fields=["last_consolidated", "summary_text"])
-    Run.objects.filter(pk=run.pk).update(status=Run.Status.UNDONE, finished_at=now)
+    Run.objects.filter(pk=run.pk).update(status=Run.Status.UNDONE, finished_at=by.at)
     recount_session(session)
     record(
-        actor,
+        by,
         "run.undone",
         "run",
         run.pk,
         f"Consolidation {run.pk} undone",
-        at=now,
         workspace=session.workspace,
         session=session,
     )
 
 
-def _restore_before(revision: MemoryRevision, run: Run, actor: Actor, now: datetime) -> None:
+def _restore_before(revision: MemoryRevision, run: Run, by: By) -> None:
     document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=revision.document_id)
     if document.head_id != revision.pk:
         later = document.revisions.filter(Q(number__gt=revision.number)).order_by("number").first()
@@ -371,8 +368,7 @@ def _restore_before(revision: MemoryRevision, run: Run, actor: Actor, now: datet
         document,
         before.content if before else "",
         base=revision,
-        actor=actor,
+        by=by,
         reason=f"undo of run {run.pk}",
-        now=now,
         raw=bytes(before.raw) if before and before.raw is not None else None,
     )

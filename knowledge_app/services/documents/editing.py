@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 
 from django.db import transaction
 from django.utils.translation import gettext
@@ -17,7 +17,7 @@ from memoryhub.lib.text.facts import split_sections
 from memoryhub.lib.text.merge import merge_texts
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 MAX_CHARS = 1_000_000
 _BULLET = re.compile(r"^\s*[-*+]\s+")
@@ -58,9 +58,7 @@ def start_document(workspace: Workspace, name: str) -> MemoryDocument:
 
 
 @transaction.atomic
-def save_text(
-    document: MemoryDocument, text: str, *, base_number: int, actor: Actor, reason: str, now: datetime
-) -> Saved:
+def save_text(document: MemoryDocument, text: str, *, base_number: int, by: By, reason: str) -> Saved:
     """Save a text that was edited from a revision (0: from nothing); others' changes since are merged in.
 
     Raises EditConflict where both changed the same lines, TextTooLong.
@@ -81,11 +79,11 @@ def save_text(
         text, is_merged = merged.text, True
     if head is not None and text == head.content:
         return Saved(None)
-    return Saved(revise_document(locked, text, base=head, actor=actor, reason=reason, now=now), is_merged)
+    return Saved(revise_document(locked, text, base=head, by=by, reason=reason), is_merged)
 
 
 @transaction.atomic
-def restore_revision(document: MemoryDocument, number: int, *, actor: Actor, now: datetime) -> MemoryRevision | None:
+def restore_revision(document: MemoryDocument, number: int, *, by: By) -> MemoryRevision | None:
     """Make an earlier text the document's head again, as a new revision; None where it is that already."""
     locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
     wanted = locked.revisions.get(number=number)
@@ -93,11 +91,11 @@ def restore_revision(document: MemoryDocument, number: int, *, actor: Actor, now
         return None
     raw = bytes(wanted.raw) if wanted.raw is not None else None
     reason = f"restored revision {number}"
-    return revise_document(locked, wanted.content, base=locked.head, actor=actor, reason=reason, now=now, raw=raw)
+    return revise_document(locked, wanted.content, base=locked.head, by=by, reason=reason, raw=raw)
 
 
 @transaction.atomic
-def remove_facts(document: MemoryDocument, facts: Collection[int], *, actor: Actor, now: datetime) -> int:
+def remove_facts(document: MemoryDocument, facts: Collection[int], *, by: By) -> int:
     """Take some fact lines out of the document; they stay findable. Returns how many."""
     locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
     numbers = set(Fact.objects.filter(document=locked, died=None, pk__in=facts).values_list("line", flat=True))
@@ -106,12 +104,12 @@ def remove_facts(document: MemoryDocument, facts: Collection[int], *, actor: Act
     lines = locked.head.content.split("\n")
     text = "\n".join(line for number, line in enumerate(lines, 1) if number not in numbers)
     words = "a fact" if len(numbers) == 1 else f"{len(numbers)} facts"
-    revise_document(locked, text, base=locked.head, actor=actor, reason=f"removed {words}", now=now)
+    revise_document(locked, text, base=locked.head, by=by, reason=f"removed {words}")
     return len(numbers)
 
 
 @transaction.atomic
-def edit_fact(fact: Fact, *, text: str, category: str, section: str, actor: Actor, now: datetime) -> Fact:
+def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> Fact:
     """Reword a fact, give it another category, or move it to the end of another section; its pin and dates stay.
 
     Returns the fact as it lives on. Raises NoSuchFact where it is gone, or the section is.
@@ -132,9 +130,7 @@ def edit_fact(fact: Fact, *, text: str, category: str, section: str, actor: Acto
         place = at - 1 if at > place else at
     else:
         lines[place] = new
-    revision = revise_document(
-        document, "\n".join(lines), base=document.head, actor=actor, reason="edited a fact", now=now
-    )
+    revision = revise_document(document, "\n".join(lines), base=document.head, by=by, reason="edited a fact")
     living.refresh_from_db()
     if living.died_id is None:
         return living
@@ -158,7 +154,7 @@ def _end_of_section(text: str, title: str) -> int:
 
 
 @transaction.atomic
-def bring_back(fact: Fact, *, actor: Actor, now: datetime) -> MemoryRevision:
+def bring_back(fact: Fact, *, by: By) -> MemoryRevision:
     """Put a removed fact back at the end of its section, or of the document where that is gone."""
     document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
     category = f"[{fact.category}] " if fact.category else ""
@@ -167,7 +163,7 @@ def bring_back(fact: Fact, *, actor: Actor, now: datetime) -> MemoryRevision:
     place = Fact.objects.filter(document=document, died=None, section=fact.section).order_by("-line").first()
     at = place.line if place else len(lines) - (1 if lines and not lines[-1] else 0)
     text = "\n".join([*lines[:at], line, *lines[at:]])
-    return revise_document(document, text, base=document.head, actor=actor, reason="brought a fact back", now=now)
+    return revise_document(document, text, base=document.head, by=by, reason="brought a fact back")
 
 
 @transaction.atomic
@@ -175,8 +171,7 @@ def curate_facts(
     document: MemoryDocument,
     facts: Collection[int],
     *,
-    actor: Actor,
-    now: datetime,
+    by: By,
     pinned: bool | None = None,
     verified: bool = False,
     review_by: date | None = None,
@@ -189,7 +184,7 @@ def curate_facts(
         values["pinned"] = pinned
         words.append("pinned" if pinned else "unpinned")
     if verified:
-        values["last_verified_at"] = now
+        values["last_verified_at"] = by.at
         words.append("verified")
     if review_by is not None:
         values["review_by"] = review_by
@@ -198,7 +193,5 @@ def curate_facts(
     if count:
         text = f"{document.name}: {count} fact{'' if count == 1 else 's'} {' and '.join(words)}"
         detail = {"facts": sorted(facts)}
-        record(
-            actor, "facts.curated", "document", document.pk, text, at=now, workspace=document.workspace, detail=detail
-        )
+        record(by, "facts.curated", "document", document.pk, text, workspace=document.workspace, detail=detail)
     return count

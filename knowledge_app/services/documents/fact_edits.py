@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db import transaction
 from django.utils.translation import gettext
@@ -15,7 +14,7 @@ from knowledge_app.services.documents.editing import Saved, save_text
 from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.validation import clean_text
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import By
 
 CURATED = ("pinned", "last_verified_at", "review_by")
 _BULLET = re.compile(r"^\s*[-*+]\s+")
@@ -52,9 +51,7 @@ def checked_category(text: str) -> str:
 
 
 @transaction.atomic
-def recategorise_facts(
-    document: MemoryDocument, facts: Collection[int], category: str, *, actor: Actor, now: datetime
-) -> Revised:
+def recategorise_facts(document: MemoryDocument, facts: Collection[int], category: str, *, by: By) -> Revised:
     """Give fact lines another category, "" for none; the facts live on. Raises BadCategory."""
     wanted = checked_category(category)
     locked, living = _locked(document, facts)
@@ -65,7 +62,7 @@ def recategorise_facts(
     for fact in changing:
         lines[fact.line - 1] = _with_category(lines[fact.line - 1], fact, wanted)
     words = f"{_count(len(changing))} re-categorised as {wanted or 'none'}"
-    revision = revise_document(locked, "\n".join(lines), base=locked.head, actor=actor, reason=words, now=now)
+    revision = revise_document(locked, "\n".join(lines), base=locked.head, by=by, reason=words)
     return Revised(revision, len(changing))
 
 
@@ -77,9 +74,7 @@ def _with_category(line: str, fact: Fact, category: str) -> str:
 
 
 @transaction.atomic
-def withdraw_facts(
-    document: MemoryDocument, facts: Collection[int], *, actor: Actor, now: datetime, reason: str = ""
-) -> Revised:
+def withdraw_facts(document: MemoryDocument, facts: Collection[int], *, by: By, reason: str = "") -> Revised:
     """Take fact lines out of the document; they stay findable."""
     locked, living = _locked(document, facts)
     if locked.head is None or not living:
@@ -87,7 +82,7 @@ def withdraw_facts(
     numbers = {fact.line for fact in living}
     text = "\n".join(line for number, line in enumerate(locked.head.content.split("\n"), 1) if number not in numbers)
     words = f"removed {_count(len(living))}{f': {reason}' if reason else ''}"
-    revision = revise_document(locked, text, base=locked.head, actor=actor, reason=words, now=now)
+    revision = revise_document(locked, text, base=locked.head, by=by, reason=words)
     return Revised(revision, len(living))
 
 
@@ -99,7 +94,7 @@ def _locked(document: MemoryDocument, facts: Collection[int]) -> tuple[MemoryDoc
 
 
 @transaction.atomic
-def undo_revision(document: MemoryDocument, number: int, *, actor: Actor, now: datetime) -> Saved:
+def undo_revision(document: MemoryDocument, number: int, *, by: By) -> Saved:
     """Take a revision back as a new one, merged with what changed since; facts that return keep pins and dates.
 
     Raises NothingToUndo, and EditConflict where the same lines were changed again.
@@ -110,7 +105,7 @@ def undo_revision(document: MemoryDocument, number: int, *, actor: Actor, now: d
         words = gettext("%(document)s has nothing before revision %(number)s.")
         raise NothingToUndo(words % {"document": document.name, "number": number})
     reason = f"undid revision {number}"
-    saved = save_text(document, before.content, base_number=number, actor=actor, reason=reason, now=now)
+    saved = save_text(document, before.content, base_number=number, by=by, reason=reason)
     if saved.revision is not None:
         _keep_curation(made, saved.revision)
     return saved

@@ -16,7 +16,7 @@ from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.text.diff import line_changes
 from memoryhub.lib.text.merge import merge_texts
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 
 
 class CannotDecide(MemoryHubError):
@@ -65,29 +65,26 @@ def _ours(change: HeldChange) -> str:
     return change.ours.content if change.ours else ""
 
 
-def close_change(
-    change: HeldChange, *, approve: bool, actor: Actor, user: User | None, reason: str, now: datetime
-) -> None:
+def close_change(change: HeldChange, *, approve: bool, by: By, user: User | None, reason: str) -> None:
     """Mark a pending change as decided, with its record. Call inside a transaction. Raises CannotDecide."""
     status = HeldChange.Status.APPROVED if approve else HeldChange.Status.REJECTED
     pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
-    if not pending.update(status=status, decided_by=user, decided_at=now, decision_reason=reason):
+    if not pending.update(status=status, decided_by=user, decided_at=by.at, decision_reason=reason):
         raise CannotDecide(gettext("This change was decided already."))
     verb = "approved" if approve else "rejected"
     record(
-        actor,
+        by,
         f"change.{verb}",
         "held_change",
         change.pk,
         f"held change of {change.document.name} {verb}",
-        at=now,
         workspace=change.workspace,
         after_hash=change.proposed_hash,
     )
 
 
 @transaction.atomic
-def accept_text(change: HeldChange, text: str, *, actor: Actor, now: datetime) -> None:
+def accept_text(change: HeldChange, text: str, *, by: By) -> None:
     """Make an approved text the document's head, merged with what changed since. Raises CannotDecide."""
     document = (
         MemoryDocument.objects.select_related("head").select_for_update(of=("self",)).get(pk=change.document_id)
@@ -99,16 +96,15 @@ def accept_text(change: HeldChange, text: str, *, actor: Actor, now: datetime) -
         raise CannotDecide(words % {"document": document.name})
     is_file = _is_text_of_file(change, document)
     if is_file and merged.text != change.proposed:
-        _keep_text_of_file(change, document, now)
+        _keep_text_of_file(change, document, by.at)
     if document.head is None or merged.text != document.head.content:
         raw = change.raw if is_file and merged.text == change.proposed else None
         revise_document(
             document,
             merged.text,
             base=document.head,
-            actor=actor,
+            by=by,
             reason="approved a held change",
-            now=now,
             raw=bytes(raw) if raw is not None else None,
         )
     if is_file and merged.text == change.proposed:
@@ -117,7 +113,7 @@ def accept_text(change: HeldChange, text: str, *, actor: Actor, now: datetime) -
 
 
 @transaction.atomic
-def keep_ours(change: HeldChange, *, actor: Actor, now: datetime) -> None:
+def keep_ours(change: HeldChange, *, by: By) -> None:
     """After a file's text was rejected: keep it as a revision, and the hub's as the head that the file is to get.
 
     An emptied file has no text to keep.
@@ -129,11 +125,9 @@ def keep_ours(change: HeldChange, *, actor: Actor, now: datetime) -> None:
     if head is None or not _is_text_of_file(change, document):
         return
     if change.proposed:
-        _keep_text_of_file(change, document, now)
+        _keep_text_of_file(change, document, by.at)
     raw = bytes(head.raw) if head.raw is not None else None
-    revise_document(
-        document, head.content, base=document.head, actor=actor, reason="kept the hub's text", now=now, raw=raw
-    )
+    revise_document(document, head.content, base=document.head, by=by, reason="kept the hub's text", raw=raw)
 
 
 def _is_text_of_file(change: HeldChange, document: MemoryDocument) -> bool:
@@ -148,9 +142,8 @@ def _keep_text_of_file(change: HeldChange, document: MemoryDocument, now: dateti
         document,
         change.proposed,
         base=document.head,
-        actor=Actor(change.author_kind, change.author_name),
+        by=By(Actor(change.author_kind, change.author_name), now),
         reason="changed in the agent's file; decided by a person",
-        now=now,
         raw=raw,
         is_passing=True,
     )

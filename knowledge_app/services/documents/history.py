@@ -16,7 +16,7 @@ from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
 from memoryhub.lib.text.list_alignment import align
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Session, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 
 def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> Tally:
@@ -79,16 +79,16 @@ def append_history(
     )
 
 
-def add_note(workspace: Workspace, text: str, *, actor: Actor, now: datetime, session_key: str = "") -> HistoryEntry:
+def add_note(workspace: Workspace, text: str, *, by: By, session_key: str = "") -> HistoryEntry:
     """Append what a person or an agent wants remembered as having happened; return the entry."""
 
     @transaction.atomic
     def write() -> HistoryEntry:
         Workspace.objects.select_for_update().get(pk=workspace.pk)  # two notes take turns
-        noted = HistoryRecord(content=clean_text(text), source_hash="", occurred_at=now, session_key=session_key)
-        append_history(workspace, [noted], now=now)
+        noted = HistoryRecord(content=clean_text(text), source_hash="", occurred_at=by.at, session_key=session_key)
+        append_history(workspace, [noted], now=by.at)
         words = "A note was added to the history"
-        record(actor, "history.noted", "workspace", workspace.pk, words, at=now, workspace=workspace)
+        record(by, "history.noted", "workspace", workspace.pk, words, workspace=workspace)
         return HistoryEntry.objects.select_related("session").filter(workspace=workspace).latest("position")
 
     return db_retry.write(write)

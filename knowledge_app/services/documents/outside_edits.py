@@ -16,7 +16,7 @@ from memoryhub.lib.layouts.records import DocumentRecord, Problem
 from memoryhub.lib.text.change_guard import LOSS_LIMIT, compare_facts
 from memoryhub.lib.text.merge import merge_texts
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 
 SYNC = Actor("sync", "the agent's file")
 LATE = Actor("sync", "the agent's file, while it was replaced")
@@ -214,20 +214,13 @@ def _apply(document: MemoryDocument, edit: OutsideEdit, item: DocumentRecord, no
 
 
 def _revise(document: MemoryDocument, text: str, raw: bytes | None, reason: str, now: datetime) -> MemoryRevision:
-    return revise_document(document, text, base=document.head, actor=SYNC, reason=reason, now=now, raw=raw)
+    return revise_document(document, text, base=document.head, by=By(SYNC, now), reason=reason, raw=raw)
 
 
 def _keep_passing(document: MemoryDocument, item: DocumentRecord, reason: str, now: datetime) -> MemoryRevision:
     """Keep a file's text as a revision that the next one moves on from; pins and dates of the facts stay so."""
     return revise_document(
-        document,
-        item.content,
-        base=document.head,
-        actor=SYNC,
-        reason=reason,
-        now=now,
-        raw=item.raw,
-        is_passing=True,
+        document, item.content, base=document.head, by=By(SYNC, now), reason=reason, raw=item.raw, is_passing=True
     )
 
 
@@ -264,12 +257,11 @@ def _hold(
         created_at=now,
     )
     record(
-        author,
+        By(author, now),
         "change.held",
         "held_change",
         change.pk,
         f"{document.name}: a change of the file is held ({change.reason})",
-        at=now,
         workspace=document.workspace,
         after_hash=proposed_hash,
     )

@@ -6,8 +6,6 @@ process that dies loses nothing but time.
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, QuerySet
 
@@ -17,7 +15,7 @@ from knowledge_app.services.documents.revisions import content_hash
 from memoryhub.lib.layouts.documents import document_bytes
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 
 def unwritten_documents() -> QuerySet[MemoryDocument]:
@@ -61,24 +59,21 @@ def bytes_of(revision: MemoryRevision, like: bytes) -> bytes:
 
 
 @transaction.atomic
-def record_written(
-    document: MemoryDocument, revision: MemoryRevision, *, path: str, actor: Actor, now: datetime
-) -> bool:
+def record_written(document: MemoryDocument, revision: MemoryRevision, *, path: str, by: By) -> bool:
     """Note that a document's file holds this revision; False where a sync noted something else meanwhile."""
     old = document.synced_revision
-    is_recent = document.written_at is not None and now - document.written_at <= LATE_AFTER_WRITE
+    is_recent = document.written_at is not None and by.at - document.written_at <= LATE_AFTER_WRITE
     over = document.written_over if is_recent and document.written_over else old
     same = MemoryDocument.objects.filter(pk=document.pk, synced_revision=old)
-    if not same.update(synced_revision=revision, written_over=over, written_at=now, path=path):
+    if not same.update(synced_revision=revision, written_over=over, written_at=by.at, path=path):
         return False
     workspace = Workspace.objects.get(pk=document.workspace_id)
     record(
-        actor,
+        by,
         "document.written",
         "document",
         document.pk,
         f"{document.name} written to the agent's folder: revision {revision.number}",
-        at=now,
         workspace=workspace,
         before_hash=old.content_hash if old else "",
         after_hash=revision.content_hash,

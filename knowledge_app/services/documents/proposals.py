@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db import transaction
 
@@ -15,7 +14,7 @@ from knowledge_app.services.documents.revisions import StaleBase, content_hash, 
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.validation import clean_text
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 MAX_PENDING = 50  # proposals of one author for one document
 
@@ -44,9 +43,7 @@ class Written:
     held: HeldChange | None = None
 
 
-def write_text(
-    document: MemoryDocument, text: str, *, base_number: int, actor: Actor, reason: str, now: datetime
-) -> Written:
+def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By, reason: str) -> Written:
     """Make an agent's text the document's head, or hold it where a run's change would be held.
 
     ``base_number``: the revision that the text was made from, 0 where there was none. Raises StaleBase where that
@@ -67,15 +64,13 @@ def write_text(
             return Written()
         flags = judge(locked, head.content if head else "", text)
         if flags:
-            return Written(held=_hold(locked, head, text, flags, actor, "; ".join(flags), now))
-        return Written(revision=revise_document(locked, text, base=head, actor=actor, reason=reason, now=now))
+            return Written(held=_hold(locked, head, text, flags, by, "; ".join(flags)))
+        return Written(revision=revise_document(locked, text, base=head, by=by, reason=reason))
 
     return db_retry.write(write)
 
 
-def propose_text(
-    document: MemoryDocument, text: str, *, base_number: int | None, actor: Actor, reason: str, now: datetime
-) -> HeldChange:
+def propose_text(document: MemoryDocument, text: str, *, base_number: int | None, by: By, reason: str) -> HeldChange:
     """Put a text into the review inbox, made from a revision (by default the head); a person decides.
 
     The same text is put there once. Raises NoSuchRevision, NothingProposed, TextTooLong.
@@ -94,7 +89,7 @@ def propose_text(
         if text == before:
             raise NothingProposed(f"{locked.name} says just that already.")
         flags = ["proposed by an agent", *judge(locked, before, text)]
-        return _hold(locked, base, text, flags, actor, reason, now)
+        return _hold(locked, base, text, flags, by, reason)
 
     return db_retry.write(write)
 
@@ -112,20 +107,14 @@ def _locked(document: MemoryDocument) -> MemoryDocument:
 
 
 def _hold(
-    document: MemoryDocument,
-    base: MemoryRevision | None,
-    text: str,
-    flags: Sequence[str],
-    actor: Actor,
-    reason: str,
-    now: datetime,
+    document: MemoryDocument, base: MemoryRevision | None, text: str, flags: Sequence[str], by: By, reason: str
 ) -> HeldChange:
     proposed_hash = content_hash(text)
     pending = HeldChange.objects.filter(document=document, status=HeldChange.Status.PENDING)
     known = pending.filter(proposed_hash=proposed_hash).first()
     if known is not None:
         return known
-    if pending.filter(author_kind=actor.kind, author_name=actor.name[:200]).count() >= MAX_PENDING:
+    if pending.filter(author_kind=by.actor.kind, author_name=by.actor.name[:200]).count() >= MAX_PENDING:
         raise TooManyProposals(f"{MAX_PENDING} proposals for {document.name} wait for a decision already.")
     change = HeldChange.objects.create(
         workspace_id=document.workspace_id,
@@ -136,17 +125,16 @@ def _hold(
         proposed_hash=proposed_hash,
         flags=list(flags),
         reason=reason,
-        author_kind=actor.kind,
-        author_name=actor.name[:200],
-        created_at=now,
+        author_kind=by.actor.kind,
+        author_name=by.actor.name[:200],
+        created_at=by.at,
     )
     record(
-        actor,
+        by,
         "change.held",
         "held_change",
         change.pk,
-        f"{document.name}: a change by {actor.name} waits for a decision",
-        at=now,
+        f"{document.name}: a change by {by.actor.name} waits for a decision",
         workspace=document.workspace,
         after_hash=proposed_hash,
     )

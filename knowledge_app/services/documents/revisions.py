@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import datetime
 
 from django.db import transaction
 from django.utils.translation import gettext
@@ -12,7 +11,7 @@ from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 
 class StaleBase(MemoryHubError):
@@ -36,9 +35,8 @@ def revise_document(
     content: str,
     *,
     base: MemoryRevision | None,
-    actor: Actor,
+    by: By,
     reason: str,
-    now: datetime,
     run: Run | None = None,
     raw: bytes | None = None,
     is_passing: bool = False,
@@ -57,26 +55,25 @@ def revise_document(
             content_hash=content_hash(content),
             raw=raw,
             base=base,
-            author_kind=actor.kind,
-            author_name=actor.name,
+            author_kind=by.actor.kind,
+            author_name=by.actor.name,
             run=run,
             reason=reason,
-            created_at=now,
+            created_at=by.at,
         )
-        moved = MemoryDocument.objects.filter(pk=document.pk, head=base).update(head=revision, updated_at=now)
+        moved = MemoryDocument.objects.filter(pk=document.pk, head=base).update(head=revision, updated_at=by.at)
         if not moved:
             words = gettext("%(document)s was changed by someone else meanwhile. Load it again and merge.")
             raise StaleBase(words % {"document": document.name})
-        document.head, document.updated_at = revision, now
+        document.head, document.updated_at = revision, by.at
         if not is_passing:
             keep_facts_in_step(document, revision)
         record(
-            actor,
+            by,
             "document.revised",
             "revision",
             revision.pk,
             f"{document.name} revised: {reason}",
-            at=now,
             workspace=document.workspace,
             before_hash=base.content_hash if base else "",
             after_hash=revision.content_hash,

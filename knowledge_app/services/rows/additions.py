@@ -11,18 +11,18 @@ from knowledge_app.models import EditedRow
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.row_changes import WORDS, Values
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import By
 
 REASON = "adding it was undone"
 
 
 @transaction.atomic
-def record_addition(workspace: Workspace, table: str, pks: Sequence[int], *, actor: Actor, now: datetime) -> Run:
+def record_addition(workspace: Workspace, table: str, pks: Sequence[int], *, by: By) -> Run:
     """Return an edit that is done and that added rows which are there: undoing it withdraws them.
 
     Nothing is removed: before it, the rows count as withdrawn. Adding has an audit record of its own.
     """
-    before: Values = {"withdrawn_at": now.isoformat(), "withdrawn_reason": REASON}
+    before: Values = {"withdrawn_at": by.at.isoformat(), "withdrawn_reason": REASON}
     after: Values = {"withdrawn_at": None, "withdrawn_reason": ""}
     words = f"{TABLES[table].count(len(pks))} {WORDS['add']}"
     run = Run.objects.create(
@@ -30,15 +30,15 @@ def record_addition(workspace: Workspace, table: str, pks: Sequence[int], *, act
         kind=Run.Kind.EDIT,
         status=Run.Status.DONE,
         options={"table": table, "action": "add", "units": [[pk] for pk in pks], "values": {}}
-        | {"actor": [actor.kind, actor.name]},
-        requested_by=actor.name[:200],
+        | {"actor": [by.actor.kind, by.actor.name]},
+        requested_by=by.actor.name[:200],
         steps_total=len(pks),
         steps_done=len(pks),
         proposal={"changed": len(pks), "passed_over": 0, "words": words},
-        not_before=now,
-        created_at=now,
-        started_at=now,
-        finished_at=now,
+        not_before=by.at,
+        created_at=by.at,
+        started_at=by.at,
+        finished_at=by.at,
     )
     EditedRow.objects.bulk_create(
         EditedRow(run=run, table=table, object_id=pk, before=before, after=after) for pk in pks

@@ -31,7 +31,7 @@ from knowledge_app.services.rows.session_and_run_edits import FINAL, STEP_ROWS, 
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.runs import (
     RunNotFitting,
     claim_run,
@@ -71,8 +71,7 @@ def edit_rows(
     values: Values | None = None,
     reason: str = "",
     along: Values | None = None,
-    actor: Actor,
-    now: datetime,
+    by: By,
 ) -> Run:
     """Change rows of a workspace and return the run: done for up to 500 rows, queued for a worker beyond.
 
@@ -87,10 +86,10 @@ def edit_rows(
         raise NothingChosen(gettext("Choose at least one row."))
     options: dict[str, Any] = {"table": table, "action": action, "units": groups, "values": values or {}}
     options |= {name: value for name, value in (("reason", reason), ("along", along)) if value}
-    return _start(workspace, options, sum(len(group) for group in groups), actor, now)
+    return _start(workspace, options, sum(len(group) for group in groups), by)
 
 
-def undo_edit(run: Run, *, actor: Actor, now: datetime) -> Run:
+def undo_edit(run: Run, *, by: By) -> Run:
     """Put back every row that an edit changed and that is still as it left it; return the run that does.
 
     An edit that was cancelled or failed in the middle is undone as far as it came. Raises RunNotFitting where it
@@ -117,7 +116,7 @@ def undo_edit(run: Run, *, actor: Actor, now: datetime) -> Run:
         "units": [[pk] for pk in touched],
         "values": {},
     }
-    return _start(locked.workspace, options, len(touched), actor, now)
+    return _start(locked.workspace, options, len(touched), by)
 
 
 def is_final(run: Run) -> bool:
@@ -130,27 +129,27 @@ def has_steps(options: dict[str, Any]) -> bool:
     return options["action"] in STEPS or options.get("of_action") in STEPS
 
 
-def _start(workspace: Workspace, options: dict[str, Any], size: int, actor: Actor, now: datetime) -> Run:
+def _start(workspace: Workspace, options: dict[str, Any], size: int, by: By) -> Run:
     is_small = size <= (STEPS_AT_ONCE if has_steps(options) else AT_ONCE)
     run = Run.objects.create(
         workspace=workspace,
         kind=Run.Kind.EDIT,
-        options=options | {"actor": [actor.kind, actor.name]},
-        requested_by=actor.name[:200],
-        not_before=now + HEAD_START if is_small else now,
+        options=options | {"actor": [by.actor.kind, by.actor.name]},
+        requested_by=by.actor.name[:200],
+        not_before=by.at + HEAD_START if is_small else by.at,
         steps_total=size,
-        created_at=now,
+        created_at=by.at,
     )
-    claimed = claim_run(run.pk, owner=this_worker(), now=now + HEAD_START) if is_small else None
+    claimed = claim_run(run.pk, owner=this_worker(), now=by.at + HEAD_START) if is_small else None
     if claimed is None:
         return run
-    Run.objects.filter(pk=run.pk).update(started_at=now)
+    Run.objects.filter(pk=run.pk).update(started_at=by.at)
     try:
         with override(settings.LANGUAGE_CODE):  # why it failed is stored
-            carry_out_edit(claimed, now=now)
+            carry_out_edit(claimed, now=by.at)
     except Exception as error:
         told = error if isinstance(error, MemoryHubError) else EditBroken(f"It broke off: {type(error).__name__}.")
-        fail_run(claimed, told, now=now, is_passing=False)
+        fail_run(claimed, told, now=by.at, is_passing=False)
         raise
     return Run.objects.select_related("workspace").get(pk=run.pk)
 
@@ -214,16 +213,16 @@ def _changes(run: Run, table: Table, rows: dict[int, Model], units: list[list[in
 
 def _take_steps(run: Run, rows: Sequence[Model], now: datetime) -> None:
     """Do a step for each row, or take it back, and note for which it was done."""
-    actor, action = Actor(*run.options["actor"]), run.options["action"]
+    by, action = By(Actor(*run.options["actor"]), now), run.options["action"]
     keys = [row.pk for row in rows]  # a deleted row has none any more
     if action == "undo":
         earlier = EditedRow.objects.filter(run=run.options["of"], object_id__in=keys).values_list(
             "object_id", "after"
         )
-        done: dict[int, Values] = {pk: {} for pk, noted in earlier if take_back(noted or {}, actor=actor, now=now)}
+        done: dict[int, Values] = {pk: {} for pk, noted in earlier if take_back(noted or {}, by=by)}
     else:
         step, values = STEPS[action], run.options["values"]
-        taken = {pk: step(row, values, actor, now) for pk, row in zip(keys, rows, strict=True)}
+        taken = {pk: step(row, values, by) for pk, row in zip(keys, rows, strict=True)}
         done = {pk: noted for pk, noted in taken.items() if noted is not None}
     EditedRow.objects.bulk_create(
         EditedRow(run=run, table=run.options["table"], object_id=pk, before={}, after=noted)
@@ -378,12 +377,11 @@ def _finish(run: Run, total: int, now: datetime) -> None:
         proposal["is_final"] = True
     finish_run(run, status=Run.Status.DONE, now=now, proposal=proposal)
     record(
-        Actor(*run.options["actor"]),
+        By(Actor(*run.options["actor"]), now),
         "rows.edited",
         "run",
         run.pk,
         text,
-        at=now,
         workspace=run.workspace,
         detail={"table": run.options["table"], "action": action, "changed": changed},
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -18,7 +17,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 MAX_CHARS = 200_000
 
@@ -58,7 +57,7 @@ def with_text(rows: QuerySet[KeyValue], text: str, *, in_values: bool = True) ->
     return rows.filter(Q(key__icontains=text) | in_value)
 
 
-def write_value(workspace: Workspace, key: str, value: str, *, actor: Actor, now: datetime) -> KeyValue:
+def write_value(workspace: Workspace, key: str, value: str, *, by: By) -> KeyValue:
     """Set the value of a key (grid's memory_write); a withdrawn key is back. The same value changes nothing.
 
     Raises BadKeyValue.
@@ -70,9 +69,9 @@ def write_value(workspace: Workspace, key: str, value: str, *, actor: Actor, now
         Workspace.objects.select_for_update().get(pk=workspace.pk)  # two first writes of a key take turns
         row = KeyValue.objects.select_for_update().filter(workspace=workspace, key=key).first()
         if row is None:
-            return _create(workspace, key, value, actor, now)
+            return _create(workspace, key, value, by)
         if (row.value, row.is_json, row.withdrawn_at) != (value, False, None):
-            change_value(row, value, actor=actor, now=now)
+            change_value(row, value, by=by)
             row.refresh_from_db()
         return row
 
@@ -93,26 +92,26 @@ def checked(key: str, value: str) -> tuple[str, str]:
     return key, value
 
 
-def _create(workspace: Workspace, key: str, value: str, actor: Actor, now: datetime) -> KeyValue:
-    row = KeyValue(workspace=workspace, key=key, value=value, updated_at=now)
+def _create(workspace: Workspace, key: str, value: str, by: By) -> KeyValue:
+    row = KeyValue(workspace=workspace, key=key, value=value, updated_at=by.at)
     derive(row)
-    reason = f"{actor.name}: written"
-    bulk_create_with_history([row], KeyValue, default_change_reason=reason, default_date=now)
+    reason = f"{by.actor.name}: written"
+    bulk_create_with_history([row], KeyValue, default_change_reason=reason, default_date=by.at)
     made = KeyValue.objects.get(workspace=workspace, key=key)
     text = f"Key-value {made.pk} written"
-    record(actor, "key_value.written", "key_value", made.pk, text, at=now, workspace=workspace)
+    record(by, "key_value.written", "key_value", made.pk, text, workspace=workspace)
     return made
 
 
-def change_value(row: KeyValue, value: str, *, is_json: bool = False, actor: Actor, now: datetime) -> Run:
+def change_value(row: KeyValue, value: str, *, is_json: bool = False, by: By) -> Run:
     """Give a key another value, as an edit that can be undone."""
     values: dict[str, Any] = {"value": value, "is_json": is_json, "withdrawn_at": None, "withdrawn_reason": ""}
-    return edit_rows(row.workspace, "key_values", "assign", [row.pk], values=values, actor=actor, now=now)
+    return edit_rows(row.workspace, "key_values", "assign", [row.pk], values=values, by=by)
 
 
-def restore_value(row: KeyValue, state: int, *, actor: Actor, now: datetime) -> Run:
+def restore_value(row: KeyValue, state: int, *, by: By) -> Run:
     """Give a key the value of an earlier state, by that state's number. Raises NoSuchKey."""
     old = row.history.filter(history_id=state).first()
     if old is None:
         raise NoSuchKey(gettext("%(key)s has no state %(state)s.") % {"key": repr(row.key), "state": state})
-    return change_value(row, old.value, is_json=old.is_json, actor=actor, now=now)
+    return change_value(row, old.value, is_json=old.is_json, by=by)

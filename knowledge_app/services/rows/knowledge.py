@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -24,7 +23,7 @@ from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_p
 from memoryhub.lib.tokens import counter_for
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 MAX_CHARS = 20_000
 MAX_TAGS, MAX_TAG = 50, 100
@@ -75,14 +74,7 @@ class Group:
 
 
 def add_knowledge(
-    workspace: Workspace,
-    content: str,
-    *,
-    category: str,
-    source: str = "",
-    tags: Sequence[str] = (),
-    actor: Actor,
-    now: datetime,
+    workspace: Workspace, content: str, *, category: str, source: str = "", tags: Sequence[str] = (), by: By
 ) -> Added:
     """Add an entry; one that is there already counts an access instead, as Grip has it.
 
@@ -99,7 +91,7 @@ def add_knowledge(
         same = KnowledgeEntry.objects.filter(workspace=workspace, identity=content_id(chosen, text))
         known = same.order_by(F("withdrawn_at").asc(nulls_first=True), "id").first()
         if known is not None:
-            return Added(_used_again(known, actor, now), is_new=False, was_unknown=was_unknown)
+            return Added(_used_again(known, by), is_new=False, was_unknown=was_unknown)
         entry = KnowledgeEntry(
             workspace=workspace,
             content_id=content_id(chosen, text),
@@ -107,12 +99,12 @@ def add_knowledge(
             content=text,
             source=clean_text(source)[:MAX_CHARS],
             tags=clean,
-            created_at=now,
-            accessed_at=now,
-            awaits_file_since=now,
-            updated_at=now,
+            created_at=by.at,
+            accessed_at=by.at,
+            awaits_file_since=by.at,
+            updated_at=by.at,
         )
-        return Added(_create(entry, actor, now), is_new=True, was_unknown=was_unknown)
+        return Added(_create(entry, by), is_new=True, was_unknown=was_unknown)
 
     return db_retry.write(write)
 
@@ -136,25 +128,25 @@ def clean_tags(tags: Sequence[str]) -> list[str]:
     return clean
 
 
-def _used_again(known: KnowledgeEntry, actor: Actor, now: datetime) -> KnowledgeEntry:
+def _used_again(known: KnowledgeEntry, by: By) -> KnowledgeEntry:
     KnowledgeEntry.objects.filter(pk=known.pk).update(
-        access_count=Least(F("access_count") + 1, MAX_COUNT), accessed_at=now
+        access_count=Least(F("access_count") + 1, MAX_COUNT), accessed_at=by.at
     )
-    if known.withdrawn_at and actor.kind in ("person", "command"):
-        edit_rows(known.workspace, "knowledge", "return", [known.pk], actor=actor, now=now)
+    if known.withdrawn_at and by.actor.kind in ("person", "command"):
+        edit_rows(known.workspace, "knowledge", "return", [known.pk], by=by)
     known.refresh_from_db()
     return known
 
 
-def _create(entry: KnowledgeEntry, actor: Actor, now: datetime) -> KnowledgeEntry:
+def _create(entry: KnowledgeEntry, by: By) -> KnowledgeEntry:
     derive(entry)
     entry.content_id = _free_id(entry)
     created: list[KnowledgeEntry] = bulk_create_with_history(
-        [entry], KnowledgeEntry, default_change_reason=f"{actor.name}: added", default_date=now
+        [entry], KnowledgeEntry, default_change_reason=f"{by.actor.name}: added", default_date=by.at
     )
     made = KnowledgeEntry.objects.get(workspace=entry.workspace, content_id=created[0].content_id)
     text = f"Knowledge entry {made.pk} added"
-    record(actor, "knowledge.added", "knowledge", made.pk, text, at=now, workspace=entry.workspace)
+    record(by, "knowledge.added", "knowledge", made.pk, text, workspace=entry.workspace)
     return made
 
 
@@ -166,7 +158,7 @@ def _free_id(entry: KnowledgeEntry) -> str:
     return next(name for name in (entry.content_id, *numbered) if name not in taken)
 
 
-def save_entry(entry: KnowledgeEntry, values: dict[str, Any], *, actor: Actor, now: datetime) -> Run:
+def save_entry(entry: KnowledgeEntry, values: dict[str, Any], *, by: By) -> Run:
     """Change an entry in place: category, content, source, tags. Raises KnowledgeExists, BadKnowledge."""
     wanted = dict(values)
     if "content" in wanted:
@@ -176,15 +168,15 @@ def save_entry(entry: KnowledgeEntry, values: dict[str, Any], *, actor: Actor, n
     identity = content_id(wanted.get("category", entry.category), wanted.get("content", entry.content))
     if identity != entry.identity:
         _check_no_twin(entry, identity)
-    return edit_rows(entry.workspace, "knowledge", "assign", [entry.pk], values=wanted, actor=actor, now=now)
+    return edit_rows(entry.workspace, "knowledge", "assign", [entry.pk], values=wanted, by=by)
 
 
-def restore_entry(entry: KnowledgeEntry, values: dict[str, Any], *, actor: Actor, now: datetime) -> Run:
+def restore_entry(entry: KnowledgeEntry, values: dict[str, Any], *, by: By) -> Run:
     """Give an entry the values of an earlier state, to the letter. Raises KnowledgeExists."""
     identity = content_id(values["category"], values["content"])
     if identity != entry.identity or entry.withdrawn_at:
         _check_no_twin(entry, identity)
-    return edit_rows(entry.workspace, "knowledge", "assign", [entry.pk], values=values, actor=actor, now=now)
+    return edit_rows(entry.workspace, "knowledge", "assign", [entry.pk], values=values, by=by)
 
 
 def _check_no_twin(entry: KnowledgeEntry, identity: str) -> None:
@@ -193,9 +185,7 @@ def _check_no_twin(entry: KnowledgeEntry, identity: str) -> None:
         raise KnowledgeExists(twin)
 
 
-def recategorise(
-    workspace: Workspace, pks: Collection[int], category: str, *, actor: Actor, now: datetime
-) -> tuple[Run, int]:
+def recategorise(workspace: Workspace, pks: Collection[int], category: str, *, by: By) -> tuple[Run, int]:
     """Move entries to a category; return the run and how many stay behind, since the category says that already.
 
     Raises NothingChosen, NothingToMove where none can move, BadKnowledge for an unknown category.
@@ -211,7 +201,7 @@ def recategorise(
             taken.add(identity)
     if pks and not moving:
         raise NothingToMove(gettext("Nothing was different: the category says all of that already."))
-    run = edit_rows(workspace, "knowledge", "assign", moving, values={"category": category}, actor=actor, now=now)
+    run = edit_rows(workspace, "knowledge", "assign", moving, values={"category": category}, by=by)
     return run, len(pks) - len(moving)
 
 
@@ -295,7 +285,7 @@ def plan_merges(
     return groups
 
 
-def merge_groups(workspace: Workspace, groups: Sequence[Sequence[int]], *, actor: Actor, now: datetime) -> Run:
+def merge_groups(workspace: Workspace, groups: Sequence[Sequence[int]], *, by: By) -> Run:
     """Merge groups of entries, the first of each to stay with what the others add. Raises NothingChosen."""
     units = [list(group) for group in groups if len(group) > 1]
-    return edit_rows(workspace, "knowledge", "merge", units, actor=actor, now=now)
+    return edit_rows(workspace, "knowledge", "merge", units, by=by)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -23,7 +22,7 @@ from knowledge_app.services.rows.knowledge_file import EntryEdit, edited_knowled
 from memoryhub.lib.layouts.records import KnowledgeRecord
 from memoryhub.lib.layouts.write_rows import knowledge_json
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def _edit(row: KnowledgeEntry) -> EntryEdit | None:
 
 
 @transaction.atomic
-def record_knowledge_written(workspace: Workspace, plan: KnowledgePlan, *, actor: Actor, now: datetime) -> None:
+def record_knowledge_written(workspace: Workspace, plan: KnowledgePlan, *, by: By) -> None:
     """Note what the file has by now; with a record where it was written."""
     rows = KnowledgeEntry.objects.filter(workspace=workspace)
     written = plan.text is not None
@@ -99,10 +98,10 @@ def record_knowledge_written(workspace: Workspace, plan: KnowledgePlan, *, actor
         rows.filter(pk__in=plan.already_there).update(awaits_file_since=None)
     if not written:
         return
-    rows.filter(pk__in=plan.removed).update(awaits_file_since=now)
+    rows.filter(pk__in=plan.removed).update(awaits_file_since=by.at)
     for row in rows.select_for_update().filter(pk__in=plan.changed):
         rows.filter(pk=row.pk).update(corrected=row.corrected | plan.changed[row.pk])
     counts = {"added": len(plan.added), "changed": len(plan.changed), "removed": len(plan.removed)}
     told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     text = f"knowledge.json written to the agent's folder: {told}"
-    record(actor, "knowledge.written", "workspace", workspace.pk, text, at=now, workspace=workspace, detail=counts)
+    record(by, "knowledge.written", "workspace", workspace.pk, text, workspace=workspace, detail=counts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db import transaction
 from django.utils.translation import gettext
@@ -20,7 +19,7 @@ from memoryhub.lib.text.facts import normal_form
 from memoryhub.lib.text.similarity import tokens_of
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import By, record
 
 MAX_CHARS = 4_000
 MAX_SOURCE = 500
@@ -57,13 +56,7 @@ class Stored:
 
 
 def store(
-    workspace: Workspace,
-    said: Sequence[Said],
-    *,
-    actor: Actor,
-    now: datetime,
-    run: Run | None = None,
-    even_if_known: bool = False,
+    workspace: Workspace, said: Sequence[Said], *, by: By, run: Run | None = None, even_if_known: bool = False
 ) -> Stored:
     """Store observations in one transaction. What is much like a known one, withdrawn or not, is offered instead.
 
@@ -84,13 +77,13 @@ def store(
                 content=one.content,
                 source=one.source,
                 similarity=likeness,
-                created_at=now,
+                created_at=by.at,
             )
             for one, known, likeness in near
         ]
         Confirmation.objects.bulk_create(offered, batch_size=200)
-        added = _create(workspace, fresh, run, actor, now)
-        _tell(workspace, added, offered, actor, now)
+        added = _create(workspace, fresh, run, by)
+        _tell(workspace, added, offered, by)
         return Stored(added, offered)
 
     return db_retry.write(write)
@@ -158,9 +151,7 @@ def _most_alike(
     return (likeness, row) if likeness >= NEAR else (0.0, None)
 
 
-def _create(
-    workspace: Workspace, said: Sequence[Said], run: Run | None, actor: Actor, now: datetime
-) -> list[Observation]:
+def _create(workspace: Workspace, said: Sequence[Said], run: Run | None, by: By) -> list[Observation]:
     rows = [
         Observation(
             workspace=workspace,
@@ -169,31 +160,29 @@ def _create(
             category=one.category,
             content=one.content,
             source=one.source,
-            occurred_at=now,
-            recorded_at=now,
-            updated_at=now,
+            occurred_at=by.at,
+            recorded_at=by.at,
+            updated_at=by.at,
         )
         for one in said
     ]
     if rows:
-        reason = f"{actor.name}: added"
-        bulk_create_with_history(rows, Observation, default_change_reason=reason, default_date=now)
+        reason = f"{by.actor.name}: added"
+        bulk_create_with_history(rows, Observation, default_change_reason=reason, default_date=by.at)
     return list(Observation.objects.filter(workspace=workspace, uid__in=[row.uid for row in rows]).order_by("id"))
 
 
-def _tell(
-    workspace: Workspace, added: list[Observation], offered: list[Confirmation], actor: Actor, now: datetime
-) -> None:
+def _tell(workspace: Workspace, added: list[Observation], offered: list[Confirmation], by: By) -> None:
     if not added and not offered:
         return
     words = f"{len(added)} observation{'' if len(added) == 1 else 's'} added"
     words += f", {len(offered)} much like known ones" if offered else ""
     detail = {"added": [row.pk for row in added], "offered": [row.pk for row in offered]}
-    record(actor, "observations.added", "workspace", workspace.pk, words, at=now, workspace=workspace, detail=detail)
+    record(by, "observations.added", "workspace", workspace.pk, words, workspace=workspace, detail=detail)
 
 
 @transaction.atomic
-def decide(confirmation: Confirmation, *, is_same: bool, actor: Actor, now: datetime) -> Run | Observation:
+def decide(confirmation: Confirmation, *, is_same: bool, by: By) -> Run | Observation:
     """Settle an offered confirmation: it counts for the known observation, or becomes one of its own.
 
     Counting takes a withdrawn observation back in and marks it as verified; the run returned can be undone. Raises
@@ -203,20 +192,20 @@ def decide(confirmation: Confirmation, *, is_same: bool, actor: Actor, now: date
     if locked.status != Confirmation.Status.OFFERED:
         raise AlreadyDecided(gettext("This was decided already."))
     locked.status = Confirmation.Status.CONFIRMED if is_same else Confirmation.Status.KEPT_APART
-    locked.decided_at, locked.decided_by = now, actor.name[:200]
+    locked.decided_at, locked.decided_by = by.at, by.actor.name[:200]
     locked.save(update_fields=["status", "decided_at", "decided_by"])
     workspace, known = locked.workspace, Observation.objects.select_for_update().get(pk=locked.observation_id)
     if is_same:
         values = {
             "confirmation_count": known.confirmation_count + 1,
-            "last_verified_at": now.isoformat(),
+            "last_verified_at": by.at.isoformat(),
             "withdrawn_at": None,
             "withdrawn_reason": "",
         }
-        run = edit_rows(workspace, "observations", "assign", [known.pk], values=values, actor=actor, now=now)
+        run = edit_rows(workspace, "observations", "assign", [known.pk], values=values, by=by)
         run.options = run.options | {"confirmation": locked.pk}
         run.save(update_fields=["options"])
         return run
     said = Said(locked.category, locked.content, locked.source)
-    stored = store(workspace, [said], actor=actor, now=now, run=locked.run, even_if_known=True)
+    stored = store(workspace, [said], by=by, run=locked.run, even_if_known=True)
     return stored.added[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -15,7 +14,7 @@ from knowledge_app.services.rows.knowledge import restore_entry
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import By
 
 Curated = KnowledgeEntry | Observation | KeyValue
 
@@ -32,7 +31,7 @@ class NoSuchState(MemoryHubError):
     code = "no_such_state"
 
 
-def restore_row(row: Curated, state: int, *, known: int | None = None, actor: Actor, now: datetime) -> Run:
+def restore_row(row: Curated, state: int, *, known: int | None = None, by: By) -> Run:
     """Give a row the text and fields of an earlier state, to the letter, and take it back in if it is withdrawn.
 
     ``state``: that state's number. ``known``: the number of the latest state that was shown to whoever asks, if any
@@ -50,16 +49,16 @@ def restore_row(row: Curated, state: int, *, known: int | None = None, actor: Ac
         old = row.history.filter(history_id=state).first()
         if old is None:
             raise NoSuchState(gettext("This earlier state is not kept any more."))
-        return _restore(locked, old, actor, now)
+        return _restore(locked, old, by)
 
     return db_retry.write(write)
 
 
-def _restore(row: Curated, old: Any, actor: Actor, now: datetime) -> Run:
+def _restore(row: Curated, old: Any, by: By) -> Run:
     if isinstance(row, KeyValue):
-        return restore_value(row, old.history_id, actor=actor, now=now)
+        return restore_value(row, old.history_id, by=by)
     values = {name: getattr(old, name) for name in FROM_FILES[type(row)]}
     values |= {"withdrawn_at": None, "withdrawn_reason": ""}
     if isinstance(row, KnowledgeEntry):
-        return restore_entry(row, values, actor=actor, now=now)
-    return edit_rows(row.workspace, "observations", "assign", [row.pk], values=values, actor=actor, now=now)
+        return restore_entry(row, values, by=by)
+    return edit_rows(row.workspace, "observations", "assign", [row.pk], values=values, by=by)

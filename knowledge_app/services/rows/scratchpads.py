@@ -28,7 +28,7 @@ from knowledge_app.models import (
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import AuditRecord, Run, Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 
 IDLE = timedelta(hours=6)  # without a change, after which a run counts as ended
 UPKEEP = Actor("run", "the worker")
@@ -53,13 +53,13 @@ class NotScratch(MemoryHubError):
     code = "not_scratch"
 
 
-def end_run(workspace: Workspace, *, actor: Actor, now: datetime) -> dict[str, int]:
+def end_run(workspace: Workspace, *, by: By) -> dict[str, int]:
     """Empty a scratchpad; return how many rows of each kind went. Raises NotScratch where memory is kept."""
-    return db_retry.write(lambda: _end(workspace, actor, now))
+    return db_retry.write(lambda: _end(workspace, by))
 
 
 @transaction.atomic
-def _end(workspace: Workspace, actor: Actor, now: datetime) -> dict[str, int]:
+def _end(workspace: Workspace, by: By) -> dict[str, int]:
     if Workspace.objects.select_for_update().get(pk=workspace.pk).persist_memory:
         raise NotScratch(
             gettext("This workspace keeps its memory: only a scratchpad is emptied (setting: Keep memory).")
@@ -75,16 +75,7 @@ def _end(workspace: Workspace, actor: Actor, now: datetime) -> dict[str, int]:
     gone = {name: count for name, count in counts.items() if count}
     if gone:
         text = f"The scratchpad was emptied: {sum(gone.values())} rows"
-        record(
-            actor,
-            "scratch.ended",
-            "workspace",
-            workspace.pk,
-            text,
-            at=now,
-            workspace=workspace,
-            detail={"rows": gone},
-        )
+        record(by, "scratch.ended", "workspace", workspace.pk, text, workspace=workspace, detail={"rows": gone})
     return gone
 
 

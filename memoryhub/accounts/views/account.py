@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import person
+from memoryhub.access import by_person
 from memoryhub.accounts.forms import OwnPasswordForm
 from memoryhub.accounts.sign_ins import change_password, end_sign_in, sign_ins_of, sign_out_elsewhere
 from memoryhub.lib.htmx import render_page
@@ -27,7 +27,7 @@ def password(request: HttpRequest) -> HttpResponse:
     form = OwnPasswordForm(user, request.POST or None)
     if form.is_bound and form.is_valid():
         wanted, here = form.cleaned_data["new_password1"], request.session.session_key
-        change_password(user, wanted, keep=here, actor=person(request), now=timezone.now())
+        change_password(user, wanted, keep=here, by=by_person(request))
         update_session_auth_hash(request, user)
         messages.success(request, _("Your password is changed. All other browsers are signed out."))
         return redirect("password")
@@ -43,7 +43,7 @@ def sign_ins(request: HttpRequest) -> HttpResponse:
 @require_POST
 def end(request: HttpRequest, pk: int) -> HttpResponse:
     sign_in = get_object_or_404(SignIn.objects.select_related("user"), pk=pk, user=_oneself(request))
-    end_sign_in(sign_in, actor=person(request), now=timezone.now())
+    end_sign_in(sign_in, by=by_person(request))
     messages.success(request, _("That browser is signed out."))
     return redirect("sign-ins")
 
@@ -51,7 +51,7 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def end_others(request: HttpRequest) -> HttpResponse:
     here = request.session.session_key
-    count = sign_out_elsewhere(_oneself(request), keep=here, actor=person(request), now=timezone.now())
+    count = sign_out_elsewhere(_oneself(request), keep=here, by=by_person(request))
     messages.success(request, _("All other browsers are signed out.") if count else _("There was no other browser."))
     return redirect("sign-ins")
 

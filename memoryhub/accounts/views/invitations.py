@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import OPERATOR, get_workspace, person, require_hub_operator
+from memoryhub.access import OPERATOR, by_person, get_workspace, require_hub_operator
 from memoryhub.accounts import invitations as flow
 from memoryhub.accounts.forms import InviteForm
 from memoryhub.lib.htmx import render_page
@@ -36,7 +36,7 @@ def invite(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     back = reverse("workspace-people", args=[slug]) if slug else reverse("people")
     if form.is_bound and form.is_valid():
         try:
-            invitation, token = flow.invite(**form.wishes(), actor=person(request), now=timezone.now())
+            invitation, token = flow.invite(**form.wishes(), by=by_person(request))
         except flow.BadInvitation as error:
             form.add_error(None, error.message)
         else:
@@ -64,7 +64,7 @@ def revoke(request: HttpRequest, pk: int, slug: str | None = None) -> HttpRespon
     workspace = _let_in(request, slug)
     rows = flow.invitations_into(workspace, timezone.now()) if workspace else Invitation.objects.all()
     invitation = get_object_or_404(rows, pk=pk)
-    was_open = flow.revoke(invitation, actor=person(request), now=timezone.now())
+    was_open = flow.revoke(invitation, by=by_person(request))
     messages.success(request, _("The link is good no more.") if was_open else _("It was used or revoked already."))
     return redirect("workspace-people", slug) if slug else redirect("people")
 

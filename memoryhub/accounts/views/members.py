@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memoryhub.access import OPERATOR, get_workspace, person
+from memoryhub.access import OPERATOR, by_person, get_workspace
 from memoryhub.accounts import people as flow
 from memoryhub.accounts.forms import RolesForm
 from memoryhub.accounts.invitations import invitations_into, with_roles
@@ -30,7 +30,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
     oneself = frozenset(user.pk for user in page.rows if user.pk == request.user.pk)
     form = RolesForm(request.POST or None, people=page.rows, workspaces=[workspace], roles=roles, fixed=oneself)
     if form.is_bound and form.is_valid():
-        count = flow.change_roles(form.changes(), actor=person(request), now=timezone.now())
+        count = flow.change_roles(form.changes(), by=by_person(request))
         messages.success(request, _("The roles are saved.") if count else _("Nothing was different."))
         return redirect("workspace-people", slug)
     context = {

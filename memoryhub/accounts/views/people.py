@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import person, require_hub_operator
+from memoryhub.access import by_person, require_hub_operator
 from memoryhub.accounts import people as flow
 from memoryhub.accounts.forms import PeopleFilterForm, RolesForm
 from memoryhub.accounts.invitations import BadInvitation, make_reset_link, open_invitations, with_roles
@@ -78,7 +78,7 @@ def person_page(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_bound and form.is_valid():
         return _attempt(
             request,
-            lambda: flow.change_roles(form.changes(), actor=person(request), now=timezone.now()),
+            lambda: flow.change_roles(form.changes(), by=by_person(request)),
             _("The roles are saved."),
             pk,
         )
@@ -105,7 +105,7 @@ def matrix(request: HttpRequest) -> HttpResponse:
     workspaces, further = _workspaces_at(request)
     form = _roles_form(request, page.rows, workspaces)
     if form.is_bound and form.is_valid():
-        count = flow.change_roles(form.changes(), actor=person(request), now=timezone.now())
+        count = flow.change_roles(form.changes(), by=by_person(request))
         messages.success(request, _("The roles are saved.") if count else _("Nothing was different."))
         return redirect(request.get_full_path())
     context = {"form": form, "page": page, "further": further, "workspaces": workspaces}
@@ -155,7 +155,7 @@ def reset_link(request: HttpRequest, pk: int) -> HttpResponse:
     require_hub_operator(request)
     user = get_object_or_404(User, pk=pk)
     try:
-        invitation, token = make_reset_link(user, actor=person(request), now=timezone.now())
+        invitation, token = make_reset_link(user, by=by_person(request))
     except BadInvitation as error:
         messages.error(request, error.message)
         return redirect("person", pk)
@@ -167,7 +167,7 @@ def _switch(request: HttpRequest, pk: int, change: Callable[..., bool], words: s
     require_hub_operator(request)
     user = get_object_or_404(User, pk=pk)
     done = words % {"name": user.username}
-    return _attempt(request, lambda: change(user, actor=person(request), now=timezone.now()), done, pk)
+    return _attempt(request, lambda: change(user, by=by_person(request)), done, pk)
 
 
 def _attempt(request: HttpRequest, change: Callable[[], int], done: str, pk: int) -> HttpResponse:

@@ -13,7 +13,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from memoryhub.access import person
+from memoryhub.access import by_person
 from memoryhub.accounts.locale import KEYS_COOKIE, preferences_of, zone_names
 from memoryhub.accounts.preference_forms import PreferencesForm
 from memoryhub.accounts.preferences import save_preferences
@@ -76,4 +76,4 @@ def set_theme(request: HttpRequest) -> HttpResponse:
 
 def _save(request: HttpRequest, wanted: dict[str, str]) -> None:
     assert isinstance(request.user, User)  # noqa: S101  nobody else gets here
-    save_preferences(request.user, actor=person(request), now=timezone.now(), **wanted)
+    save_preferences(request.user, by=by_person(request), **wanted)

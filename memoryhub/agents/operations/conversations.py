@@ -17,6 +17,7 @@ from memoryhub.lib.pagination import rows_after
 from memoryhub.lookup import NotFound, find_session
 from sessions_app.models import Entry, Run, Session
 from sessions_app.services.access_log import Seen, seen_entries
+from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import clear_session, open_session
 from sessions_app.services.parsing import read_batch
 from sessions_app.services.runs import request_run
@@ -42,7 +43,7 @@ def list_sessions(
 def open_one(caller: Caller, key: str, *, title: str = "", now: datetime) -> tuple[Document, bool]:
     """Return the session of a key, made where it isn't there, and whether it is new. Raises BadKey."""
     require(caller, "append")
-    session, is_new = open_session(caller.workspace, key, actor=caller.actor, now=now, title=title)
+    session, is_new = open_session(caller.workspace, key, by=By(caller.actor, now), title=title)
     return _session(session), is_new
 
 
@@ -66,7 +67,7 @@ def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime) -> D
     """
     require(caller, "append")
     records = read_batch(rows, now=now)
-    appended = record_entries(caller.workspace, key, records, actor=caller.actor, now=now)
+    appended = record_entries(caller.workspace, key, records, by=By(caller.actor, now))
     return {
         "session": appended.session.pk,
         "key": appended.session.key,
@@ -132,14 +133,14 @@ def ask_for_run(caller: Caller, pk: int, kind: str, *, now: datetime) -> Documen
     """Ask for a compression or a consolidation of a session; a worker carries it out. One that waits is returned."""
     require(caller, "consolidate")
     session = get_session(caller, pk)
-    run, _ = request_run(session, kind, options={}, actor=caller.actor, now=now)
+    run, _ = request_run(session, kind, options={}, by=By(caller.actor, now))
     return run_document(Run.objects.select_related("workspace", "session").get(pk=run.pk))
 
 
 def clear(caller: Caller, pk: int, *, now: datetime) -> Document:
     """Begin a session anew; all that was said stays readable for people. Raises SessionBusy."""
     require(caller, "edit")
-    return _session(clear_session(get_session(caller, pk), actor=caller.actor, now=now))
+    return _session(clear_session(get_session(caller, pk), by=By(caller.actor, now)))
 
 
 def export_one(
@@ -164,7 +165,7 @@ def import_one(caller: Caller, name: str, content: str, *, now: datetime) -> Doc
         short = safe.encode()[-NAME_BYTES:].decode(errors="ignore").lstrip(".")
         path = Path(folder) / (short or "session.json")
         path.write_bytes(content.encode(errors="surrogatepass"))
-        tally = import_session(caller.workspace, path, actor=caller.actor, now=now)
+        tally = import_session(caller.workspace, path, by=By(caller.actor, now))
     return {
         "added": dict(+tally.added),
         "updated": dict(+tally.updated),

@@ -19,6 +19,7 @@ from memoryhub.lib.pagination import rows_after
 from memoryhub.lookup import NotFound
 from memoryhub.search.recall import log_recall, recall
 from sessions_app.services.access_log import seen_rows
+from sessions_app.services.audit import By
 
 Document = dict[str, Any]
 MAX_STORED = 100  # observations in one call
@@ -56,7 +57,7 @@ def learn(
     """
     require(caller, "append")
     added = add_knowledge(
-        caller.workspace, content, category=category, source=source, tags=tags, actor=caller.actor, now=now
+        caller.workspace, content, category=category, source=source, tags=tags, by=By(caller.actor, now)
     )
     return knowledge_document(added.entry), added.is_new
 
@@ -68,7 +69,7 @@ def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: d
     """
     require(caller, "edit")
     entry = _entry(caller, pk)
-    save_entry(entry, values, actor=caller.actor, now=now)
+    save_entry(entry, values, by=By(caller.actor, now))
     entry.refresh_from_db()
     note(caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now)  # the answer shows what was left as it is
     return knowledge_document(entry)
@@ -90,7 +91,7 @@ def remember(caller: Caller, said: Sequence[Said], *, now: datetime) -> Document
     require(caller, "append")
     if not 0 < len(said) <= MAX_STORED:
         raise TooManyAtOnce(f"Send 1 to {MAX_STORED} observations at once.")
-    stored = store(caller.workspace, said, actor=caller.actor, now=now)
+    stored = store(caller.workspace, said, by=By(caller.actor, now))
     return {
         "added": [observation_document(row) for row in stored.added],
         "offered": [{"observation": one.observation_id, "content": one.content} for one in stored.offered],
@@ -140,7 +141,7 @@ def read_value(caller: Caller, key: str, *, now: datetime) -> Document:
 def set_value(caller: Caller, key: str, value: str, *, now: datetime) -> Document:
     """Set the value of a key (grid's memory_write); every earlier one is kept. Raises BadKeyValue."""
     require(caller, "edit")
-    return _value(write_value(caller.workspace, key, value, actor=caller.actor, now=now))
+    return _value(write_value(caller.workspace, key, value, by=By(caller.actor, now)))
 
 
 def cached_response(caller: Caller, message: str, model: str, *, now: datetime) -> Document:

@@ -17,6 +17,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.pagination import rows_after
 from memoryhub.lookup import NotFound, find_document
 from sessions_app.services.access_log import seen_revision, seen_rows
+from sessions_app.services.audit import By
 
 Document = dict[str, Any]
 MAX_NOTE = 20_000
@@ -68,7 +69,7 @@ def write_document(
     require(caller, "edit")
     document = _document(caller, name)
     why = " ".join(reason.split())[:MAX_REASON] or f"written by {caller.actor.name}"
-    written = write_text(document, content, base_number=base, actor=caller.actor, reason=why, now=now)
+    written = write_text(document, content, base_number=base, by=By(caller.actor, now), reason=why)
     if written.held:
         return {"name": name, "status": "held", "revision": base, "proposal": proposal_document(written.held)}
     number = written.revision.number if written.revision else base
@@ -82,7 +83,7 @@ def propose_document(
     require(caller, "append")
     document = _document(caller, name)
     why = " ".join(reason.split())[:MAX_REASON] or f"proposed by {caller.actor.name}"
-    change = propose_text(document, content, base_number=base, actor=caller.actor, reason=why, now=now)
+    change = propose_text(document, content, base_number=base, by=By(caller.actor, now), reason=why)
     return proposal_document(change)
 
 
@@ -108,7 +109,7 @@ def append_history(caller: Caller, text: str, *, session_key: str = "", now: dat
     require(caller, "append")
     if not text.strip() or len(text) > MAX_NOTE:
         raise BadNote(f"A history entry has 1 to {MAX_NOTE:,} characters.")
-    entry = add_note(caller.workspace, text, actor=caller.actor, now=now, session_key=session_key)
+    entry = add_note(caller.workspace, text, by=By(caller.actor, now), session_key=session_key)
     return history_document(entry)
 
 

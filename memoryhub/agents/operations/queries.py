@@ -17,6 +17,7 @@ from memoryhub.search import KINDS, Scope
 from memoryhub.search.results import Question, answer
 from memoryhub.search.shown_rows import seen_results
 from sessions_app.models import Run
+from sessions_app.services.audit import By
 
 Document = dict[str, Any]
 
@@ -47,7 +48,7 @@ def extract(caller: Caller, text: str, *, source: str = "", now: datetime) -> Do
     require(caller, "consolidate")
     if not text.strip():
         raise NothingToExtract("Send the text to look into.")
-    run = request_extraction(caller.workspace, text, source=source, actor=caller.actor, now=now)
+    run = request_extraction(caller.workspace, text, source=source, by=By(caller.actor, now))
     return run_document(run)
 
 

@@ -7,8 +7,9 @@ from datetime import datetime
 
 from memoryhub.agents.tokens import Caller
 from sessions_app.services.access_log import Seen, log_access
+from sessions_app.services.audit import By
 
 
 def note(caller: Caller, action: str, seen: Sequence[Seen], now: datetime) -> None:
     """Write down what a caller read, by its token and door."""
-    log_access(caller.workspace, action, seen, actor=caller.actor, via=caller.via, now=now, token=caller.token)
+    log_access(caller.workspace, action, seen, by=By(caller.actor, now), via=caller.via, token=caller.token)

@@ -7,11 +7,17 @@ from datetime import UTC
 from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import OPERATOR, get_workspace, has_role, person, require_hub_operator, visible_workspaces
+from memoryhub.access import (
+    OPERATOR,
+    by_person,
+    get_workspace,
+    has_role,
+    require_hub_operator,
+    visible_workspaces,
+)
 from memoryhub.audit.audit_log import Wanted, fitting, lines_of, record_export
 from memoryhub.audit.audit_log_forms import AuditFilterForm
 from memoryhub.lib.downloads import streamed
@@ -74,7 +80,7 @@ def export_activity(request: HttpRequest, slug: str | None = None) -> StreamingH
     records = fitting(_records(workspace), _wanted(AuditFilterForm(request.POST), request.POST.get("kind", "")))
     newest = records.order_by("-id").values_list("id", flat=True).first() or 0
     records = records.filter(id__lte=newest)
-    record_export(records.count(), workspace, actor=person(request), now=timezone.now())
+    record_export(records.count(), workspace, by=by_person(request))
     suffix = "jsonl" if request.POST.get("format") == "jsonl" else "csv"
     name = f"{workspace.slug if workspace else 'memoryhub'}-audit.{suffix}"
     return streamed(lines_of(records, suffix), name)

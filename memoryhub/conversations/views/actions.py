@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -15,7 +14,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.services.rows.edits import edit_rows
-from memoryhub.access import EDITOR, OPERATOR, get_session, get_workspace, log_page_access, person
+from memoryhub.access import EDITOR, OPERATOR, by_person, get_session, get_workspace, log_page_access, person
 from memoryhub.bulk_edits import answer_edit
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.forms import AppendForm, DeleteForm, OpenForm, RenameForm, SessionFileForm
@@ -27,6 +26,7 @@ from memoryhub.lib.pagination import number_of
 from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
 from sessions_app.models.runs import LIVE_STATUSES
 from sessions_app.services.access_log import seen_epoch
+from sessions_app.services.audit import By
 from sessions_app.services.folding import archive_and_clear, fold_to_window
 from sessions_app.services.lifecycle import allow_again, clear_session, delete_session, open_session, rename_session
 from sessions_app.services.parsing import read_batch
@@ -44,9 +44,7 @@ def new_session(request: HttpRequest, slug: str) -> HttpResponse:
     if form.is_bound and form.is_valid():
         values = form.cleaned_data
         try:
-            session, is_new = open_session(
-                workspace, values["key"], actor=person(request), now=timezone.now(), title=values["title"]
-            )
+            session, is_new = open_session(workspace, values["key"], by=by_person(request), title=values["title"])
         except MemoryHubError as error:
             form.add_error("key", error.message)
         else:
@@ -72,7 +70,7 @@ def _import_upload(request: HttpRequest, workspace, upload) -> None:  # type: ig
         with path.open("wb") as out:
             for chunk in upload.chunks():
                 out.write(chunk)
-        tally = import_session(workspace, path, actor=person(request), now=timezone.now())
+        tally = import_session(workspace, path, by=by_person(request))
     added = added_words(+tally.added)
     words = gettext("Imported: %(rows)s.") % {"rows": added} if added else gettext("Imported: nothing new.")
     messages.success(request, words)
@@ -90,7 +88,7 @@ def append_entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("sessions:detail", slug, pk)
     now = timezone.now()
     records = read_batch([form.row()], now=now)
-    record_entries(session.workspace, session.key, records, actor=person(request), now=now)
+    record_entries(session.workspace, session.key, records, by=By(person(request), now))
     return redirect("sessions:detail", slug, pk)
 
 
@@ -99,7 +97,7 @@ def rename(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk, role=EDITOR)
     form = RenameForm(request.POST)
     if form.is_valid():
-        rename_session(session, form.cleaned_data["title"], actor=person(request), now=timezone.now())
+        rename_session(session, form.cleaned_data["title"], by=by_person(request))
     return redirect("sessions:detail", slug, pk)
 
 
@@ -108,9 +106,9 @@ def clear(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Begin anew, at once or once everything is folded."""
     session = get_session(request, slug, pk, role=EDITOR)
     if request.POST.get("archive"):
-        run = archive_and_clear(session, actor=person(request), now=timezone.now())
+        run = archive_and_clear(session, by=by_person(request))
         return redirect("run", slug, run.pk)
-    clear_session(session, actor=person(request), now=timezone.now())
+    clear_session(session, by=by_person(request))
     messages.success(
         request, gettext("The session begins anew. What was said stays readable under its earlier epochs.")
     )
@@ -120,7 +118,7 @@ def clear(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_POST
 def prune(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk, role=EDITOR)
-    run = fold_to_window(session, None, actor=person(request), now=timezone.now())
+    run = fold_to_window(session, None, by=by_person(request))
     return redirect("run", slug, run.pk)
 
 
@@ -137,9 +135,9 @@ def unarchive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def _edit(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
     """Do one thing as the list does it with many, and go back to the session."""
     workspace = get_session(request, slug, pk, role=EDITOR).workspace
-    who: dict[str, Any] = {"actor": person(request), "now": timezone.now()}
+    by = by_person(request)
     address = reverse("sessions:detail", args=[slug, pk])
-    return answer_edit(request, slug, address, lambda: (edit_rows(workspace, "sessions", action, [pk], **who), ""))
+    return answer_edit(request, slug, address, lambda: (edit_rows(workspace, "sessions", action, [pk], by=by), ""))
 
 
 def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -147,13 +145,7 @@ def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     form = DeleteForm(request.POST or None, key=session.key)
     if form.is_bound and form.is_valid():
         values = form.cleaned_data
-        delete_session(
-            session,
-            confirmation=values["confirmation"],
-            reason=values["reason"],
-            actor=person(request),
-            now=timezone.now(),
-        )
+        delete_session(session, confirmation=values["confirmation"], reason=values["reason"], by=by_person(request))
         messages.success(request, gettext("%(key)s was deleted.") % {"key": session.key})
         return redirect("sessions:list", slug)
     context = {
@@ -170,7 +162,7 @@ def delete(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug, role=OPERATOR)
     tombstone = get_object_or_404(DeletedSession.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    allow_again(tombstone, actor=person(request), now=timezone.now())
+    allow_again(tombstone, by=by_person(request))
     messages.success(request, gettext("The next import may bring %(key)s back.") % {"key": tombstone.key})
     return redirect("sessions:list", slug)
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows
-from memoryhub.access import EDITOR, OPERATOR, get_workspace, log_page_access, person
+from memoryhub.access import EDITOR, OPERATOR, by_person, get_workspace, log_page_access, person
 from memoryhub.bulk_edits import after_edit, answer_edit, list_address
 from memoryhub.conversations.views.session_list import matching_sessions
 from memoryhub.lib.bulk_selection import asked_for, check_count, chosen_keys, sent_rows
@@ -23,7 +23,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import number_of
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.access_log import seen_sessions
-from sessions_app.services.audit import record
+from sessions_app.services.audit import By, record
 from sessions_app.services.transfer import export_sessions
 
 ACTIONS = ("compress", "consolidate", "prune", "archive", "unarchive")
@@ -62,7 +62,7 @@ def _edit(request: HttpRequest, workspace: Workspace) -> Run:
         raise NothingChosen(_("Choose what to do with them."))
     values = {"keep": workspace.memory_window} if action == "prune" else {}
     pks = _chosen(request, workspace)
-    return edit_rows(workspace, "sessions", action, pks, values=values, actor=person(request), now=timezone.now())
+    return edit_rows(workspace, "sessions", action, pks, values=values, by=by_person(request))
 
 
 def _export(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
@@ -74,7 +74,7 @@ def _export(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     count = export_sessions(sessions.iterator(chunk_size=50), out)
     out.seek(0)
     now, text = timezone.now(), f"{count:,} session{'' if count == 1 else 's'} exported"
-    record(person(request), "sessions.exported", "workspace", workspace.pk, text, at=now, workspace=workspace)
+    record(By(person(request), now), "sessions.exported", "workspace", workspace.pk, text, workspace=workspace)
     log_page_access(request, workspace, "session.exported", seen_sessions(pks))
     return FileResponse(out, as_attachment=True, filename=f"sessions-{workspace.slug}-{now:%Y-%m-%d}.zip")
 
@@ -98,8 +98,8 @@ def delete_sessions(request: HttpRequest, slug: str) -> HttpResponse:
     def delete() -> tuple[Run, str]:
         check_count(len(pks), number_of(request.POST.get("shown")))
         values = {"reason": asked_for(request, "delete")}
-        actor, now = person(request), timezone.now()
-        return edit_rows(workspace, "sessions", "delete", pks, values=values, actor=actor, now=now), ""
+        by = by_person(request)
+        return edit_rows(workspace, "sessions", "delete", pks, values=values, by=by), ""
 
     try:
         run, left = delete()

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import OPERATOR, get_workspace, person, require_hub_operator
+from memoryhub.access import OPERATOR, by_person, get_workspace, require_hub_operator
 from memoryhub.dashboard.forms import WorkspaceForm
 from memoryhub.dashboard.settings_forms import WebhookForm, WorkspaceSettingsForm
 from memoryhub.graph.row_embedding import row_outlook
@@ -27,7 +27,7 @@ def new_workspace(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
     form = WorkspaceForm(request.POST or None)
     if form.is_bound and form.is_valid():
-        workspace = create_workspace(form.cleaned_data["name"], actor=person(request), now=timezone.now())
+        workspace = create_workspace(form.cleaned_data["name"], by=by_person(request))
         return redirect("workspace", workspace.slug)
     return render_page(request, "dashboard/new_workspace.html", {"form": form}, status=422 if form.errors else 200)
 
@@ -36,7 +36,7 @@ def workspace_settings(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=OPERATOR)
     form = WorkspaceSettingsForm(request.POST or None, instance=Workspace.objects.get(pk=workspace.pk))
     if form.is_bound and form.is_valid():
-        changed = save_settings(workspace, form.cleaned_data, actor=person(request), now=timezone.now())
+        changed = save_settings(workspace, form.cleaned_data, by=by_person(request))
         messages.success(request, gettext("Saved.") if changed else gettext("Nothing was different."))
         return redirect("workspace-settings", slug)
     context = {
@@ -59,8 +59,7 @@ def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
                 form.cleaned_data["url"],
                 form.cleaned_data["actions"],
                 allowed=settings.MEMORYHUB_PRIVATE_HOSTS,
-                actor=person(request),
-                now=timezone.now(),
+                by=by_person(request),
             )
         except MemoryHubError as error:
             form.add_error("url", error.message)
@@ -78,5 +77,5 @@ def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
 def delete_webhook(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug, role=OPERATOR)
     hook = get_object_or_404(Webhook.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    remove_webhook(hook, actor=person(request), now=timezone.now())
+    remove_webhook(hook, by=by_person(request))
     return redirect("webhooks", slug)

@@ -5,7 +5,6 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
@@ -21,7 +20,7 @@ from knowledge_app.services.documents.editing import (
     start_document,
 )
 from knowledge_app.services.documents.origins import line_origins
-from memoryhub.access import get_workspace, log_page_access, person
+from memoryhub.access import by_person, get_workspace, log_page_access
 from memoryhub.documents.forms import EditForm, FactForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -75,9 +74,8 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
                 document,
                 form.cleaned_data["text"],
                 base_number=form.cleaned_data["base"],
-                actor=person(request),
+                by=by_person(request),
                 reason=form.cleaned_data["reason"] or "edited on its page",
-                now=timezone.now(),
             )
         except EditConflict as error:
             conflict = diff_lines(show_invisible(error.base), show_invisible(error.head.content))
@@ -112,7 +110,7 @@ def preview(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def restore(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     document = find_document(request, slug, pk, role=EDITOR)
     get_object_or_404(document.revisions, number=number)
-    restored = restore_revision(document, number, actor=person(request), now=timezone.now())
+    restored = restore_revision(document, number, by=by_person(request))
     if restored:
         words = gettext("Revision %(number)s is in force again, as revision %(as_number)s.")
         messages.success(request, words % {"number": number, "as_number": restored.number})
@@ -161,7 +159,7 @@ def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     form = FactForm(request.POST or None, initial=start_values, sections=titles)
     if form.is_bound and form.is_valid():
         try:
-            edited = edit_fact(fact, **form.cleaned_data, actor=person(request), now=timezone.now())
+            edited = edit_fact(fact, **form.cleaned_data, by=by_person(request))
         except MemoryHubError as error:
             form.add_error(None, error.message)
         else:
@@ -179,7 +177,7 @@ def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         if document.head and request.POST.get("base") != str(document.head.number):
             messages.error(request, gettext("The document changed meanwhile: look again."))
             return redirect("documents:compact", slug, pk)
-        revision = apply_compaction(document, chosen, actor=person(request), now=timezone.now())
+        revision = apply_compaction(document, chosen, by=by_person(request))
         if revision:
             words = gettext("Removed, as revision %(number)s; what went stays findable.")
             messages.success(request, words % {"number": revision.number})
@@ -205,7 +203,7 @@ def return_fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug, role=EDITOR)
     fact = get_object_or_404(Fact, workspace=workspace, pk=pk, died__isnull=False)
     try:
-        bring_back(fact, actor=person(request), now=timezone.now())
+        bring_back(fact, by=by_person(request))
         messages.success(request, gettext("The fact is back."))
     except MemoryHubError as error:
         messages.error(request, error.message)

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows
-from memoryhub.access import has_role, log_page_access, person
+from memoryhub.access import by_person, has_role, log_page_access
 from memoryhub.bulk_edits import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.documents.views.editing import find_document
 from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
@@ -106,17 +106,15 @@ def _edit(request: HttpRequest, document: MemoryDocument, action: str) -> Run:
         day = request.POST.get("review_by", "") or asked_for(request, "review")
         values = {"review_by": typed_day(day)}
     chosen = _chosen(request, document)
-    return edit_rows(
-        document.workspace, "facts", action, chosen, values=values, actor=person(request), now=timezone.now()
-    )
+    return edit_rows(document.workspace, "facts", action, chosen, values=values, by=by_person(request))
 
 
 def _revise(request: HttpRequest, document: MemoryDocument, action: str, chosen: list[int]) -> Revised:
-    actor, now, text = person(request), timezone.now(), asked_for(request, action)
+    by, text = by_person(request), asked_for(request, action)
     if action == "recategorise":
-        return recategorise_facts(document, chosen, text, actor=actor, now=now)
+        return recategorise_facts(document, chosen, text, by=by)
     if action == "remove":
-        return withdraw_facts(document, chosen, actor=actor, now=now, reason=text)
+        return withdraw_facts(document, chosen, by=by, reason=text)
     raise NothingChosen(_("Choose what to do with them."))
 
 
@@ -138,7 +136,7 @@ def undo(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
     """Take one revision back, as another that keeps what changed since."""
     document = find_document(request, slug, pk, role=EDITOR)
     try:
-        saved = undo_revision(document, number, actor=person(request), now=timezone.now())
+        saved = undo_revision(document, number, by=by_person(request))
     except MemoryHubError as error:
         messages.error(request, error.message)
     else:

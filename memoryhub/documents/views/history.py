@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import HistoryEntry
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows
-from memoryhub.access import get_workspace, has_role, log_page_access, person
+from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import EXPORT, answer_chosen, list_address
 from memoryhub.documents.forms import HistoryFilterForm
 from memoryhub.lib.bulk_selection import Action, chosen_keys
@@ -89,7 +89,7 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
     action = request.POST.get("action", "")
     if action not in ("archive", "unarchive"):
         raise NothingChosen(_("Choose what to do with them."))
-    return edit_rows(workspace, "history", action, pks, actor=person(request), now=timezone.now())
+    return edit_rows(workspace, "history", action, pks, by=by_person(request))
 
 
 @require_POST
@@ -98,7 +98,7 @@ def note_history(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=Membership.Role.EDITOR)
     text = request.POST.get("text", "").strip()[:MAX_NOTE]
     if text:
-        add_note(workspace, text, actor=person(request), now=timezone.now())
+        add_note(workspace, text, by=by_person(request))
         messages.success(request, _("Your note stands at the end of the history."))
     return redirect("documents:history", slug)
 

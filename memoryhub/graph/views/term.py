@@ -6,14 +6,13 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Term, TermRelation
-from memoryhub.access import get_workspace, has_role, person
+from memoryhub.access import by_person, get_workspace, has_role
 from memoryhub.graph.forms import RelateForm
 from memoryhub.graph.layout import ring
 from memoryhub.graph.neighbours import Related, neighbours_of
@@ -88,7 +87,7 @@ def relate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         except TermNotFound as error:
             form.add_error("name", error.message)
         else:
-            decide(found, other, "pin", actor=person(request), now=timezone.now())
+            decide(found, other, "pin", by=by_person(request))
             messages.success(request, SAID["pin"] % {"one": found.text, "other": other.text})
             return redirect("term", slug, pk)
     return term(request, slug, pk, form)
@@ -122,6 +121,6 @@ def _decide(request: HttpRequest, slug: str, pk: int, action: str) -> HttpRespon
     other = get_object_or_404(both, pk=number_of(request.POST.get("other")) or 0)
     relations = TermRelation.objects.filter(term=found, related=other)
     get_object_or_404(relations)
-    decide(found, other, action, actor=person(request), now=timezone.now())
+    decide(found, other, action, by=by_person(request))
     messages.success(request, SAID[action] % {"one": found.text, "other": other.text})
     return redirect("term", slug, pk)

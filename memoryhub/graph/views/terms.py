@@ -5,11 +5,10 @@ from __future__ import annotations
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import SemanticGraph, Term
-from memoryhub.access import EDITOR, get_workspace, has_role, person
+from memoryhub.access import EDITOR, by_person, get_workspace, has_role
 from memoryhub.graph.embedding_run import outlook, request_embedding
 from memoryhub.graph.export import graph_parts
 from memoryhub.graph.forms import TermFilterForm
@@ -61,7 +60,7 @@ def rebuild(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _request(request: HttpRequest, slug: str, *, rebuild: bool) -> HttpResponse:
     workspace = get_workspace(request, slug, role=EDITOR)
-    run = request_embedding(workspace, rebuild=rebuild, actor=person(request), now=timezone.now())
+    run = request_embedding(workspace, rebuild=rebuild, by=by_person(request))
     return redirect("run", slug, run.pk)
 
 

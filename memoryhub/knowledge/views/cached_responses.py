@@ -11,7 +11,7 @@ from knowledge_app.models import CachedResponse
 from knowledge_app.services.rows.cached_responses import expired, figures, is_expired
 from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import cache_file
-from memoryhub.access import get_workspace, has_role, log_page_access, person
+from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import answer_edit, list_address
 from memoryhub.knowledge.forms import CacheFilterForm
 from memoryhub.lib.bulk_selection import Action, chosen_keys
@@ -75,7 +75,7 @@ def invalidate(request: HttpRequest, slug: str) -> HttpResponse:
 
     def edit() -> tuple[Run, str]:
         pks = chosen_keys(request, rows)
-        return edit_rows(workspace, "cached", "remove", pks, actor=person(request), now=timezone.now()), ""
+        return edit_rows(workspace, "cached", "remove", pks, by=by_person(request)), ""
 
     return answer_edit(request, slug, list_address(request, slug, "knowledge:cached-responses"), edit)
 

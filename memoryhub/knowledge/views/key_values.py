@@ -8,7 +8,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -18,7 +17,7 @@ from knowledge_app.services.rows.additions import edit_of, record_addition
 from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import key_values_file
 from knowledge_app.services.rows.restoring import restore_row
-from memoryhub.access import get_workspace, has_role, log_page_access, person
+from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import EXPORT, RETURN, WITHDRAW, answer_chosen, answer_edit, list_address
 from memoryhub.knowledge.forms import KeyValueFilterForm, KeyValueForm
 from memoryhub.lib.bulk_selection import asked_for, chosen_keys
@@ -103,7 +102,7 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
     if action not in ("withdraw", "return"):
         raise service.BadKeyValue(_("Choose what to do with them."))
     values = {"reason": asked_for(request, action)}
-    return edit_rows(workspace, "key_values", action, pks, values=values, actor=person(request), now=timezone.now())
+    return edit_rows(workspace, "key_values", action, pks, values=values, by=by_person(request))
 
 
 def new_key_value(request: HttpRequest, slug: str) -> HttpResponse:
@@ -122,13 +121,13 @@ def new_key_value(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _write(request: HttpRequest, workspace: Workspace, values: dict[str, str]) -> KeyValue:
     """Set the value of a key and say so, with a way to undo it."""
-    actor, now = person(request), timezone.now()
-    row = service.write_value(workspace, **values, actor=actor, now=now)
-    if row.history.count() == 1 and row.updated_at == now:
-        run: Run | None = record_addition(workspace, "key_values", [row.pk], actor=actor, now=now)
+    by = by_person(request)
+    row = service.write_value(workspace, **values, by=by)
+    if row.history.count() == 1 and row.updated_at == by.at:
+        run: Run | None = record_addition(workspace, "key_values", [row.pk], by=by)
         words = _("Written.")
     else:
-        run = edit_of(workspace, "key_values", row.pk, at=now)
+        run = edit_of(workspace, "key_values", row.pk, at=by.at)
         words = _("Written. What it was before stays below.") if run else _("It says that already.")
     messages.success(request, words, extra_tags=str(run.pk) if run else "")
     return row
@@ -140,17 +139,17 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug, role=EDITOR)
     row = get_object_or_404(KeyValue.objects.select_related("workspace"), workspace=workspace, pk=pk)
     state = number_of(request.POST.get("state"))
-    actor, now = person(request), timezone.now()
+    by = by_person(request)
 
     def edit() -> tuple[Run, str]:
         if state is not None:
             known = number_of(request.POST.get("known"))
-            return restore_row(row, state, known=known, actor=actor, now=now), ""
+            return restore_row(row, state, known=known, by=by), ""
         if "value" in request.POST:
             if row.is_secret and not request.POST["value"]:
                 raise service.BadKeyValue(_("Give the new value: the masked one stays as it is."))
             value = service.checked(row.key or "-", request.POST["value"].replace("\r\n", "\n"))[1]
-            return service.change_value(row, value, actor=actor, now=now), ""
+            return service.change_value(row, value, by=by), ""
         return _edit(request, workspace, [pk]), ""
 
     return answer_edit(request, slug, reverse("knowledge:key-value", args=[slug, pk]), edit)
@@ -160,9 +159,9 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def download_key_values(request: HttpRequest, slug: str) -> HttpResponse:
     """Hand out kv.json, secrets and all, to editors; the audit trail says so."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    actor = person(request)
-    text = f"{actor.name} exported the key-values"
-    record(actor, "key_value.revealed", "workspace", workspace.pk, text, at=timezone.now(), workspace=workspace)
+    by = by_person(request)
+    text = f"{by.actor.name} exported the key-values"
+    record(by, "key_value.revealed", "workspace", workspace.pk, text, workspace=workspace)
     pks = KeyValue.objects.filter(workspace=workspace, withdrawn_at=None).values_list("pk", flat=True)
     log_page_access(request, workspace, "key_value.exported", seen_rows("key_values", pks))
     return download(key_values_file(workspace), "kv.json")
@@ -188,9 +187,9 @@ def reveal_key_value(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("knowledge:key-value", slug, get_object_or_404(KeyValue, workspace=workspace, pk=pk).pk)
     workspace = get_workspace(request, slug, role=EDITOR)
     row = get_object_or_404(KeyValue, workspace=workspace, pk=pk)
-    actor = person(request)
-    text = f"{actor.name} revealed the value of {row.key!r}"
-    record(actor, "key_value.revealed", "key_value", row.pk, text, at=timezone.now(), workspace=workspace)
+    by = by_person(request)
+    text = f"{by.actor.name} revealed the value of {row.key!r}"
+    record(by, "key_value.revealed", "key_value", row.pk, text, workspace=workspace)
     return _detail(request, workspace, row, is_revealed=True)
 
 

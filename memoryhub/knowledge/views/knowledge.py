@@ -20,7 +20,7 @@ from knowledge_app.services.rows.additions import edit_of, record_addition
 from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import knowledge_file
 from knowledge_app.services.rows.restoring import restore_row
-from memoryhub.access import get_workspace, has_role, log_page_access, person
+from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import (
     EXPORT,
     RETURN,
@@ -142,9 +142,9 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[R
     """Carry out the form's action; return the run and what it left out, in words."""
     action, _colon, category = request.POST.get("action", "").partition(":")
     text = asked_for(request, action)
-    actor, now = person(request), timezone.now()
+    by = by_person(request)
     if action == "move" and category in KnowledgeEntry.Category.values:
-        run, behind = service.recategorise(workspace, pks, category, actor=actor, now=now)
+        run, behind = service.recategorise(workspace, pks, category, by=by)
         words = ngettext(
             "%(count)s stays: the category says that already. Merge duplicates joins them.",
             "%(count)s stay: the category says that already. Merge duplicates joins them.",
@@ -163,7 +163,7 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[R
         values = {"review_by": _day(request.POST.get("review_by", "") or text)}
     elif action not in ("withdraw", "return", "verify"):
         raise service.BadKnowledge(_("Choose what to do with them."))
-    return edit_rows(workspace, "knowledge", action, pks, values=values, actor=actor, now=now), ""
+    return edit_rows(workspace, "knowledge", action, pks, values=values, by=by), ""
 
 
 def _merge_chosen(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[Run, str]:
@@ -174,7 +174,7 @@ def _merge_chosen(request: HttpRequest, workspace: Workspace, pks: list[int]) ->
         raise service.NothingToMove(_("None of those chosen say the same: nothing was merged."))
     left = len(pks) - sum(map(len, units))
     words = ngettext("%(count)s says something else.", "%(count)s say something else.", left)
-    run = service.merge_groups(workspace, units, actor=person(request), now=timezone.now())
+    run = service.merge_groups(workspace, units, by=by_person(request))
     return run, words % {"count": f"{left:,}"} if left else ""
 
 
@@ -203,12 +203,12 @@ def new_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _add(request: HttpRequest, workspace: Workspace, values: dict[str, Any]) -> tuple[int, Run | None, str]:
     """Add an entry; return its key, the edit that undoes it (None where it was there) and what to say."""
-    actor, now = person(request), timezone.now()
-    added = service.add_knowledge(workspace, actor=actor, now=now, **values)
+    by = by_person(request)
+    added = service.add_knowledge(workspace, by=by, **values)
     pk = added.entry.pk
     if added.is_new:
-        return pk, record_addition(workspace, "knowledge", [pk], actor=actor, now=now), _("Added.")
-    returned = edit_of(workspace, "knowledge", pk, at=now)
+        return pk, record_addition(workspace, "knowledge", [pk], by=by), _("Added.")
+    returned = edit_of(workspace, "knowledge", pk, at=by.at)
     return pk, returned, _("It was there already: this counts as one more use.")
 
 
@@ -224,7 +224,7 @@ def knowledge_entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     changes = form.changes(initial) if is_change and form.is_valid() else {}
     if is_change and form.is_valid():
         try:
-            run = service.save_entry(entry, changes, actor=person(request), now=timezone.now())
+            run = service.save_entry(entry, changes, by=by_person(request))
         except service.KnowledgeExists as error:
             twin = error.other
             form.add_error("content", error.message)
@@ -257,7 +257,7 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         if state is None:
             return _edit(request, workspace, [entry.pk])
         known = number_of(request.POST.get("known"))
-        return restore_row(entry, state, known=known, actor=person(request), now=timezone.now()), ""
+        return restore_row(entry, state, known=known, by=by_person(request)), ""
 
     return answer_edit(request, slug, reverse("knowledge:knowledge-entry", args=[slug, pk]), edit)
 
@@ -279,7 +279,7 @@ def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
             request,
             slug,
             reverse("knowledge:knowledge", args=[slug]),
-            lambda: (service.merge_groups(workspace, wanted, actor=person(request), now=timezone.now()), ""),
+            lambda: (service.merge_groups(workspace, wanted, by=by_person(request)), ""),
         )
     shown = [entry.pk for group in groups[:SHOWN_GROUPS] for entry in (group.keep, *group.others)]
     log_page_access(request, workspace, "knowledge.read", seen_rows("knowledge", shown))

@@ -17,7 +17,7 @@ from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import observations_file
 from knowledge_app.services.rows.observations import BadObservation, Said, decide, store
 from knowledge_app.services.rows.restoring import restore_row
-from memoryhub.access import get_workspace, has_role, log_page_access, person
+from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import (
     EXPORT,
     RETURN,
@@ -131,16 +131,7 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
         action, values = "assign", {"category": category}
     elif action not in ("withdraw", "return", "verify"):
         raise BadObservation(_("Choose what to do with them."))
-    return edit_rows(
-        workspace,
-        "observations",
-        action,
-        pks,
-        values=values,
-        reason=reason,
-        actor=person(request),
-        now=timezone.now(),
-    )
+    return edit_rows(workspace, "observations", action, pks, values=values, reason=reason, by=by_person(request))
 
 
 def new_observation(request: HttpRequest, slug: str) -> HttpResponse:
@@ -148,10 +139,10 @@ def new_observation(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=EDITOR)
     form = ObservationForm(request.POST or None)
     if form.is_bound and form.is_valid():
-        actor, now = person(request), timezone.now()
-        stored = store(workspace, [Said(**form.cleaned_data)], actor=actor, now=now)
+        by = by_person(request)
+        stored = store(workspace, [Said(**form.cleaned_data)], by=by)
         if stored.added:
-            added = record_addition(workspace, "observations", [stored.added[0].pk], actor=actor, now=now)
+            added = record_addition(workspace, "observations", [stored.added[0].pk], by=by)
             messages.success(request, _("Added."), extra_tags=str(added.pk))
             return redirect("knowledge:observation", slug, stored.added[0].pk)
         messages.info(request, _("Something much like it is known already: say whether it is the same."))
@@ -185,9 +176,7 @@ def observation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _assign(request: HttpRequest, workspace: Workspace, row: Observation, values: dict[str, Any]) -> Run:
-    return edit_rows(
-        workspace, "observations", "assign", [row.pk], values=values, actor=person(request), now=timezone.now()
-    )
+    return edit_rows(workspace, "observations", "assign", [row.pk], values=values, by=by_person(request))
 
 
 @require_POST
@@ -201,7 +190,7 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         if state is None:
             return _edit(request, workspace, [pk]), ""
         known = number_of(request.POST.get("known"))
-        return restore_row(row, state, known=known, actor=person(request), now=timezone.now()), ""
+        return restore_row(row, state, known=known, by=by_person(request)), ""
 
     return answer_edit(request, slug, reverse("knowledge:observation", args=[slug, pk]), edit)
 
@@ -225,7 +214,7 @@ def decide_offered(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     rows = Confirmation.objects.select_related("workspace", "observation")
     found = get_object_or_404(rows, workspace=workspace, pk=pk)
     is_same = request.POST.get("is_same") == "1"
-    done = decide(found, is_same=is_same, actor=person(request), now=timezone.now())
+    done = decide(found, is_same=is_same, by=by_person(request))
     if isinstance(done, Run):
         messages.success(request, _("It counts as a confirmation."), extra_tags=str(done.pk))
     else:

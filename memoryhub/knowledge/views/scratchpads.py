@@ -5,12 +5,11 @@ from collections.abc import Callable
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.scratchpads import end_run
-from memoryhub.access import get_workspace, person
+from memoryhub.access import by_person, get_workspace
 from sessions_app.models import Membership
 
 COUNTED: dict[str, Callable[[int], str]] = {  # by what end_run calls them
@@ -31,7 +30,7 @@ COUNTED: dict[str, Callable[[int], str]] = {  # by what end_run calls them
 def end(request: HttpRequest, slug: str) -> HttpResponse:
     """Empty a scratchpad for good."""
     workspace = get_workspace(request, slug, role=Membership.Role.OPERATOR)
-    gone = end_run(workspace, actor=person(request), now=timezone.now())
+    gone = end_run(workspace, by=by_person(request))
     if gone:
         listed = ", ".join(COUNTED[name](count) % {"count": f"{count:,}"} for name, count in gone.items())
         messages.success(request, gettext("The run has ended: %(rows)s are gone.") % {"rows": listed})

@@ -13,7 +13,7 @@ from memoryhub.audit.changes import KINDS_OF
 from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import AuditRecord
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "activity")
 
@@ -63,7 +63,7 @@ class Command(JsonCommand):
         with output.open("x", encoding="utf-8", newline="") as file:
             count = sum(file.write(line) and 1 for line in lines_of(told, options["format"]))
         count -= options["format"] == "csv"
-        record_export(count, found, actor=COMMAND, now=timezone.now())
+        record_export(count, found, by=By(COMMAND, timezone.now()))
         return {"file": str(output), "records": count}
 
     def show(self, result: dict[str, Any]) -> None:

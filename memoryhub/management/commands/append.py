@@ -11,7 +11,7 @@ from memoryhub.conversations.appending import record_entries
 from memoryhub.lib.validation import BadJSON, decode_json
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.parsing import BadEntry, read_batch
 
 
@@ -29,8 +29,9 @@ class Command(JsonCommand):
         found = find_workspace(workspace)
         now = timezone.now()
         records = read_batch(_rows(_text(file)), now=now)
-        actor = Actor("command", "append")
-        appended = record_entries(found, session_key, records, actor=actor, now=now, idempotency_key=key)
+        appended = record_entries(
+            found, session_key, records, by=By(Actor("command", "append"), now), idempotency_key=key
+        )
         return {
             "workspace": found.slug,
             "session": appended.session.key,

@@ -13,7 +13,7 @@ from memoryhub.backups.archive import Manifest
 from memoryhub.backups.create import make_backup, only_backup, opened_backup
 from memoryhub.backups.folder import record_backup
 from memoryhub.management.json_command import JsonCommand
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "backup")
 
@@ -36,7 +36,7 @@ class Command(JsonCommand):
         place = Path(dest) if dest else settings.MEMORYHUB_BACKUP_DIR
         with only_backup():
             made = make_backup(place, database=connection, clock=timezone.now)
-        record_backup(made, actor=COMMAND, now=timezone.now())
+        record_backup(made, by=By(COMMAND, timezone.now()))
         return {"file": str(made.file), "bytes": made.size, "encrypted": made.is_sealed} | document(made.manifest)
 
     def show(self, result: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, handed_out
 from memoryhub.runs.executing import complete
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "cache")
 ACTIONS = ("get", "put", "stats", "invalidate", "export")
@@ -62,5 +62,5 @@ def _invalidate(workspace: Workspace, message: str, model: str, *, everything: b
     elif not everything:
         rows = rows.none()
     pks = list(rows.values_list("pk", flat=True))
-    run = edit_rows(workspace, "cached", "remove", pks, actor=COMMAND, now=timezone.now())
+    run = edit_rows(workspace, "cached", "remove", pks, by=By(COMMAND, timezone.now()))
     return {"run": edit_document(complete(run, now=timezone.now))}

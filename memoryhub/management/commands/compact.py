@@ -11,7 +11,7 @@ from memoryhub.lib.text.compaction import without_lines
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lookup import find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "compact")
 
@@ -40,7 +40,7 @@ class Command(JsonCommand):
         found = plan_compaction(document, threshold=threshold)
         before = document.head.content if document.head else ""
         if apply:
-            apply_compaction(document, found.removable, actor=COMMAND, now=timezone.now())
+            apply_compaction(document, found.removable, by=By(COMMAND, timezone.now()))
         return {
             "applied": apply,
             "clusters": [

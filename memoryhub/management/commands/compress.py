@@ -14,7 +14,7 @@ from memoryhub.runs.compress import draft
 from memoryhub.runs.compress_all import due_sessions
 from memoryhub.runs.executing import complete
 from sessions_app.models import Run, Session, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.runs import RunNotFitting, cancel_run, request_run
 
 COMMAND = Actor("command", "compress")
@@ -104,10 +104,10 @@ def _planned(session: Session, keep: int | None, method: str) -> dict[str, Any]:
 
 
 def _fold(session: Session, options: dict[str, Any]) -> Run:
-    run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, actor=COMMAND, now=timezone.now())
+    run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, by=By(COMMAND, timezone.now()))
     try:
         return complete(run, now=timezone.now)
     except KeyboardInterrupt:
         with suppress(RunNotFitting):
-            cancel_run(run, actor=COMMAND, now=timezone.now())
+            cancel_run(run, by=By(COMMAND, timezone.now()))
         raise

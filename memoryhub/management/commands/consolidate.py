@@ -13,7 +13,7 @@ from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.consolidate import preview
 from memoryhub.runs.executing import complete
 from sessions_app.models import Run, Session
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.runs import request_run
 
 COMMAND = Actor("command", "consolidate")
@@ -74,7 +74,7 @@ def _chosen(workspace: str | None, key: str | None) -> list[Session]:
 
 
 def _carried_out(session: Session, options: dict[str, Any]) -> Run:
-    run, _ = request_run(session, Run.Kind.CONSOLIDATION, options=options, actor=COMMAND, now=timezone.now())
+    run, _ = request_run(session, Run.Kind.CONSOLIDATION, options=options, by=By(COMMAND, timezone.now()))
     return complete(run, now=timezone.now)
 
 

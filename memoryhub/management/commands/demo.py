@@ -9,21 +9,20 @@ from memoryhub.hygiene.scanning import scan_first
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.sync.import_requests import run_import
 from sessions_app.models import ImportReport
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 
 class Command(JsonCommand):
     help = "Write the demo agents' folders into the hub's home and import them."
 
     def run(self, *_args: Any, **_options: Any) -> dict[str, Any]:
-        now = timezone.now()
+        by = By(Actor("command", "demo"), timezone.now())
         workspaces = []
         for name, path in prepare_demo(timezone.localdate()).items():
             report = ImportReport.objects.create(path=str(path), name=name)
-            actor = Actor("command", "demo")
-            result = run_import(report, actor=actor, now=now)
-            scan_first(result.workspace, actor=actor, now=now)
-            let_the_demo_propose(result.workspace, now=now)
+            result = run_import(report, by=by)
+            scan_first(result.workspace, by=by)
+            let_the_demo_propose(result.workspace, now=by.at)
             workspaces.append({"workspace": result.workspace.slug, "added": dict(+result.tally.added)})
         return {"workspaces": workspaces}
 

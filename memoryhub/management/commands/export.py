@@ -11,7 +11,7 @@ from memoryhub.lib.tables.files import FORMATS
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "export")
 
@@ -40,7 +40,7 @@ class Command(JsonCommand):
         rows = EXPORTS[table].model._default_manager.all()
         if workspace:
             rows = rows.filter(workspace=find_workspace(workspace))
-        made = export_table(table, rows, actor=COMMAND, now=timezone.now())
+        made = export_table(table, rows, by=By(COMMAND, timezone.now()))
         raw = FORMATS[kind].write(made)
         if not output:
             return {"text": raw.decode()}

@@ -13,7 +13,7 @@ from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.progress_bar import drawn
 from memoryhub.sync.export_plan import plan_export
 from memoryhub.sync.exporting import export_workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "export_workspace")
 
@@ -36,7 +36,7 @@ class Command(JsonCommand):
             return _document(
                 found.slug, dest, plan, 0, {part.kind: part.count for part in plan.written}, dry_run=True
             )
-        report = export_workspace(found, Path(dest), layout, actor=COMMAND, now=timezone.now(), step=drawn("rows"))
+        report = export_workspace(found, Path(dest), layout, by=By(COMMAND, timezone.now()), step=drawn("rows"))
         return _document(found.slug, dest, report.plan, report.files, report.written, dry_run=False)
 
     def show(self, result: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete
 from memoryhub.runs.extract import request_extraction
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "extract")
 
@@ -31,7 +31,7 @@ class Command(JsonCommand):
         found = find_workspace(workspace)
         text = Path(file).read_text(encoding="utf-8", errors="replace") if file else sys.stdin.read()
         run = complete(
-            request_extraction(found, text, source=source, actor=COMMAND, now=timezone.now()), now=timezone.now
+            request_extraction(found, text, source=source, by=By(COMMAND, timezone.now())), now=timezone.now
         )
         added = Observation.objects.filter(run=run).order_by("id")
         offered = Confirmation.objects.filter(run=run).select_related("observation").order_by("id")

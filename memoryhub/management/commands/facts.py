@@ -13,7 +13,7 @@ from memoryhub.as_json import edit_document
 from memoryhub.lookup import find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "facts")
 EDITS = ("pin", "unpin", "verify", "review")
@@ -42,10 +42,10 @@ class Command(JsonCommand):
         if action in EDITS:
             values = {"review_by": options["by"].isoformat() if options["by"] else ""} if action == "review" else {}
             own = list(Fact.objects.filter(document=document, died=None, pk__in=ids).values_list("pk", flat=True))
-            run = edit_rows(document.workspace, "facts", action, own, values=values, actor=COMMAND, now=now)
+            run = edit_rows(document.workspace, "facts", action, own, values=values, by=By(COMMAND, now))
             return {"run": edit_document(complete(run, now=timezone.now))}
         if action == "undo":
-            revision = undo_revision(document, ids[0] if ids else 0, actor=COMMAND, now=now).revision
+            revision = undo_revision(document, ids[0] if ids else 0, by=By(COMMAND, now)).revision
             return {"revision": revision.number if revision else None}
         return _revised(_revise(document, action, ids, options))
 
@@ -61,8 +61,8 @@ class Command(JsonCommand):
 def _revise(document: MemoryDocument, action: str, ids: list[int], options: dict[str, Any]) -> Revised:
     now = timezone.now()
     if action == "recategorise":
-        return recategorise_facts(document, ids, options["category"], actor=COMMAND, now=now)
-    return withdraw_facts(document, ids, actor=COMMAND, now=now, reason=options["reason"])
+        return recategorise_facts(document, ids, options["category"], by=By(COMMAND, now))
+    return withdraw_facts(document, ids, by=By(COMMAND, now), reason=options["reason"])
 
 
 def _revised(revised: Revised) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from memoryhub.forgetting.forget import forget
 from memoryhub.lookup import NotFound, find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "forget")
 KINDS = ("phrase", "person", "source", "session")
@@ -47,12 +47,7 @@ class Command(JsonCommand):
         }
         if options["apply"]:
             receipt, is_clean = forget(
-                found,
-                wish,
-                expected=preview.total,
-                reason=options["reason"],
-                actor=COMMAND,
-                now=timezone.now(),
+                found, wish, expected=preview.total, reason=options["reason"], by=By(COMMAND, timezone.now())
             )
             document |= {"receipt": forgotten_document(receipt), "vacuumed": is_clean}
         return document
@@ -83,6 +78,6 @@ def _lift(workspace: Workspace, words: list[str]) -> dict[str, Any]:
     receipt = Forgotten.objects.select_related("workspace").filter(workspace=workspace, pk=number).first()
     if receipt is None:
         raise NotFound(f"{workspace.slug} has no receipt {words[0] if words else ''}.")
-    lift(receipt, actor=COMMAND, now=timezone.now())
+    lift(receipt, by=By(COMMAND, timezone.now()))
     receipt.refresh_from_db()
     return {"forgotten": [forgotten_document(receipt)]}

@@ -11,7 +11,7 @@ from memoryhub.as_json import edit_document
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "history")
 
@@ -34,7 +34,7 @@ class Command(JsonCommand):
         if action == "list":
             return {"entries": [_entry(row) for row in rows[: max(1, limit)]]}
         pks = list(rows.filter(position__in=positions).values_list("pk", flat=True))
-        run = edit_rows(found, "history", action, pks, actor=COMMAND, now=timezone.now())
+        run = edit_rows(found, "history", action, pks, by=By(COMMAND, timezone.now()))
         return {"run": edit_document(complete(run, now=timezone.now))}
 
     def show(self, result: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete, undo_run
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "hygiene")
 DEEDS = ("dismiss", "reopen", "withdraw", "keep-first", "keep-other", "verify", "review")
@@ -46,7 +46,7 @@ class Command(JsonCommand):
         if action == "list":
             return {"concerns": _listed(found, options["kind"], options["status"], options["limit"])}
         if action == "scan":
-            run, _ = request_scan(found, actor=COMMAND, now=now)
+            run, _ = request_scan(found, by=By(COMMAND, now))
             done = complete(run, now=timezone.now)
             self.exit_status = 0 if done.status == Run.Status.DONE else 1
             return _score(found) | {
@@ -62,7 +62,7 @@ class Command(JsonCommand):
             edit = settled.select_related("workspace").first()
             if edit is None:
                 raise NotFound(f"{found.slug} has no edit {numbers[0] if numbers else ''}.")
-            undoing = undo_run(edit, actor=COMMAND, now=now)
+            undoing = undo_run(edit, by=By(COMMAND, now))
             return {"run": undoing.pk if undoing else None, "done": "undone"}
         edit = _do(found, action, numbers, by, now=now)
         return {"run": edit.pk, "done": edit.options["along"]["words"], "settled": edit.proposal.get("changed", 0)}
@@ -84,19 +84,19 @@ class Command(JsonCommand):
             self.line(f"{result['done']}; undo it with: undo {result['run']}")
 
 
-def _do(workspace: Workspace, action: str, numbers: list[int], by: date | None, *, now: Any) -> Run:
-    who = {"actor": COMMAND, "now": now}
+def _do(workspace: Workspace, action: str, numbers: list[int], day: date | None, *, now: Any) -> Run:
+    by = By(COMMAND, now)
     if action in ("keep-first", "keep-other"):
-        return resolution.keep(workspace, numbers, other=action == "keep-other", **who)
+        return resolution.keep(workspace, numbers, other=action == "keep-other", by=by)
     if action == "review":
-        return resolution.review(workspace, numbers, by=by, **who)
+        return resolution.review(workspace, numbers, day=day, by=by)
     deeds = {
         "dismiss": resolution.dismiss,
         "reopen": resolution.reopen,
         "withdraw": resolution.withdraw,
         "verify": resolution.verify,
     }
-    return deeds[action](workspace, numbers, **who)
+    return deeds[action](workspace, numbers, by=by)
 
 
 def _score(workspace: Workspace) -> dict[str, Any]:

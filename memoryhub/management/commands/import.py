@@ -14,7 +14,7 @@ from memoryhub.lib.tables.files import FORMATS
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.spreadsheets.importing import import_rows
 from memoryhub.spreadsheets.rows import TAKING
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "import")
 
@@ -48,8 +48,7 @@ class Command(JsonCommand):
             FORMATS[kind].read(raw),
             source=path.name,
             zone=ZoneInfo(settings.TIME_ZONE),
-            actor=COMMAND,
-            now=timezone.now(),
+            by=By(COMMAND, timezone.now()),
             dry_run=dry_run,
         )
         wrong = [{"row": row.number, "errors": row.errors} for row in judged.rows if row.errors]

@@ -13,7 +13,7 @@ from memoryhub.management.progress_bar import drawn
 from memoryhub.sync.import_requests import run_import
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import ImportReport
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 LAYOUTS = ("auto", "nanobot", "grip", "grid", "agterm", "hub")
 COMMAND = Actor("command", "import_workspace")
@@ -35,11 +35,11 @@ class Command(JsonCommand):
         now = timezone.now()
         if dry_run:
             result = import_workspace(
-                folder, actor=COMMAND, now=now, name=name, layout=layout, dry_run=True, progress=drawn("files")
+                folder, by=By(COMMAND, now), name=name, layout=layout, dry_run=True, progress=drawn("files")
             )
         else:
             report = ImportReport.objects.create(path=display_path(str(folder)), name=name, wanted_layout=layout)
-            result = run_import(report, actor=COMMAND, now=now, progress=drawn("files"))
+            result = run_import(report, by=By(COMMAND, now), progress=drawn("files"))
         return import_json(result.workspace, result.found, result.tally) | {"dry_run": dry_run}
 
     def show(self, result: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, handed_out
 from memoryhub.runs.executing import complete
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 
 COMMAND = Actor("command", "key_values")
 MASK = "••••••••"
@@ -46,7 +46,7 @@ class Command(JsonCommand):
         if action == "get":
             return _get(found, key)
         if action == "set":
-            row = service.write_value(found, key, value, actor=COMMAND, now=timezone.now())
+            row = service.write_value(found, key, value, by=By(COMMAND, timezone.now()))
             return {"key": row.key, "value": row.value, "masked": row.is_secret}
         if action == "export":
             _note_reveal(found, "exported the key-values")
@@ -71,7 +71,7 @@ class Command(JsonCommand):
 
 def _note_reveal(workspace: Workspace, words: str) -> None:
     text = f"{COMMAND.name} {words}"
-    record(COMMAND, "key_value.revealed", "workspace", workspace.pk, text, at=timezone.now(), workspace=workspace)
+    record(By(COMMAND, timezone.now()), "key_value.revealed", "workspace", workspace.pk, text, workspace=workspace)
 
 
 def _get(workspace: Workspace, key: str) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _of_key(workspace: Workspace, action: str, key: str, options: dict[str, Any]
         if options["reveal"]:
             _note_reveal(workspace, f"revealed the value of {key!r}")
         return {"states": [_state(state, reveal=options["reveal"]) for state in row.history.order_by("-history_id")]}
-    run = service.restore_value(row, options["state"] or 0, actor=COMMAND, now=timezone.now())
+    run = service.restore_value(row, options["state"] or 0, by=By(COMMAND, timezone.now()))
     return {"run": edit_document(complete(run, now=timezone.now))}
 
 
@@ -100,7 +100,7 @@ def _of_keys(workspace: Workspace, action: str, keys: list[str], reason: str) ->
     if missing is not None:
         raise service.NoSuchKey(f"{workspace.slug} has no key {missing!r}.")
     pks, now = [found[key] for key in keys], timezone.now()
-    run = edit_rows(workspace, "key_values", action, pks, values={"reason": reason}, actor=COMMAND, now=now)
+    run = edit_rows(workspace, "key_values", action, pks, values={"reason": reason}, by=By(COMMAND, now))
     return {"run": edit_document(complete(run, now=timezone.now))}
 
 

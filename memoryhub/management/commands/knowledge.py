@@ -16,7 +16,7 @@ from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand, handed_out
 from memoryhub.runs.executing import complete
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "knowledge")
 EDITS = ("edit", "move", "tag", "verify", "review", "withdraw", "return")
@@ -96,8 +96,7 @@ def _add(workspace: Workspace, options: dict[str, Any]) -> dict[str, Any]:
         category=options["category"] or service.DEFAULT_CATEGORY,
         source=options["source"] or "",
         tags=options["tag"] or [],
-        actor=COMMAND,
-        now=timezone.now(),
+        by=By(COMMAND, timezone.now()),
     )
     note = f"The category {options['category']!r} is none of the five: it became learned_fact." * added.was_unknown
     return {"entries": [knowledge_document(added.entry)], "added": added.is_new, "note": note}
@@ -118,7 +117,7 @@ def _merge(workspace: Workspace, options: dict[str, Any]) -> dict[str, Any]:
     }
     if options["apply"] and groups:
         units = [[group.keep.pk, *(other.pk for other in group.others)] for group in groups]
-        document["run"] = _done(service.merge_groups(workspace, units, actor=COMMAND, now=timezone.now()))
+        document["run"] = _done(service.merge_groups(workspace, units, by=By(COMMAND, timezone.now())))
     return document
 
 
@@ -128,9 +127,9 @@ def _change(workspace: Workspace, action: str, ids: list[int], options: dict[str
         entry = _entry(workspace, ids[0] if ids else 0)
         names = {"content": "content", "source": "source", "tags": "tag", "category": "category"}
         values = {name: options[option] for name, option in names.items() if options[option]}
-        return {"run": _done(service.save_entry(entry, values, actor=COMMAND, now=now))}
+        return {"run": _done(service.save_entry(entry, values, by=By(COMMAND, now)))}
     if action == "move":
-        run, behind = service.recategorise(workspace, ids, options["category"], actor=COMMAND, now=now)
+        run, behind = service.recategorise(workspace, ids, options["category"], by=By(COMMAND, now))
         note = f"{behind} stay: the category says that already." if behind else ""
         return {"run": _done(run), "note": note}
     values = {"reason": options["reason"]}
@@ -138,7 +137,7 @@ def _change(workspace: Workspace, action: str, ids: list[int], options: dict[str
         values = {"add": service.clean_tags(options["tag"] or []), "remove": options["untag"]}
     elif action == "review":
         values = {"review_by": options["by"].isoformat() if options["by"] else ""}
-    return {"run": _done(edit_rows(workspace, "knowledge", action, ids, values=values, actor=COMMAND, now=now))}
+    return {"run": _done(edit_rows(workspace, "knowledge", action, ids, values=values, by=By(COMMAND, now)))}
 
 
 def _done(run: Run) -> dict[str, Any]:

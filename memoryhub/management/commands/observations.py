@@ -14,7 +14,7 @@ from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand, handed_out
 from memoryhub.runs.executing import complete
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "observations")
 EDITS = ("edit", "move", "verify", "withdraw", "return")
@@ -65,7 +65,7 @@ class Command(JsonCommand):
 
 def _add(workspace: Workspace, options: dict[str, Any]) -> dict[str, Any]:
     said = Said(options["kind"] or "finding", options["content"] or "", options["source"] or "")
-    stored = store(workspace, [said], actor=COMMAND, now=timezone.now())
+    stored = store(workspace, [said], by=By(COMMAND, timezone.now()))
     return {
         "observations": [observation_document(row) for row in stored.added],
         "offered": [_offered(row) for row in stored.offered],
@@ -90,7 +90,7 @@ def _confirmations(workspace: Workspace, action: str, ids: list[int]) -> dict[st
         row = offered.filter(pk=pk).first()
         if row is None:
             raise NotFound(f"{workspace.slug} has no open confirmation {pk}.")
-        decide(row, is_same=action == "confirm", actor=COMMAND, now=timezone.now())
+        decide(row, is_same=action == "confirm", by=By(COMMAND, timezone.now()))
     rows = offered.select_related("observation").order_by("id")[:500]
     return {"offered": [_offered(row) for row in rows]}
 
@@ -103,5 +103,5 @@ def _edit(workspace: Workspace, action: str, ids: list[int], options: dict[str, 
         if action == "edit" and len(ids) > 1 and "content" in values:
             raise BadObservation("One content fits one observation.")
     asked = "assign" if action in ("edit", "move") else action
-    run = edit_rows(workspace, "observations", asked, ids, values=values, actor=COMMAND, now=timezone.now())
+    run = edit_rows(workspace, "observations", asked, ids, values=values, by=By(COMMAND, timezone.now()))
     return {"run": edit_document(complete(run, now=timezone.now))}

@@ -19,7 +19,7 @@ from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.serve_address import address_for_links
 from memoryhub.models import ApiToken, Invitation
 from sessions_app.models import Membership
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "people")
 ACTIONS = ("list", "invite", "roles", "deactivate", "activate", "reset-link")
@@ -53,13 +53,12 @@ class Command(JsonCommand):
                 roles=people.parse_roles(options["roles"], find_workspace),
                 is_operator=options["hub_operator"] == "yes",
                 days=options["days"],
-                actor=COMMAND,
-                now=now,
+                by=By(COMMAND, now),
             )
             return _link(made, token)
         user = people.find_person(name)
         if action == "reset-link":
-            return _link(*make_reset_link(user, actor=COMMAND, now=now))
+            return _link(*make_reset_link(user, by=By(COMMAND, now)))
         _change(user, action, options, now)
         changed = _documents(User.objects.filter(pk=user.pk))
         return {"people": changed, "living_tokens": [_token(one) for one in tokens_of(user.username, now)]}
@@ -82,9 +81,9 @@ class Command(JsonCommand):
 
 def _change(user: User, action: str, options: dict[str, Any], now: datetime) -> None:
     if action == "deactivate":
-        people.deactivate(user, actor=COMMAND, now=now, revokes_tokens=options["revoke_tokens"])
+        people.deactivate(user, by=By(COMMAND, now), revokes_tokens=options["revoke_tokens"])
     elif action == "activate":
-        people.activate(user, actor=COMMAND, now=now)
+        people.activate(user, by=By(COMMAND, now))
     else:
         wanted = people.parse_roles(options["roles"], find_workspace)
         had = people.roles_of([user], list(wanted))
@@ -92,10 +91,10 @@ def _change(user: User, action: str, options: dict[str, Any], now: datetime) -> 
             people.RoleChange(user.pk, workspace.pk, had.get((user.pk, workspace.pk), ""), role)
             for workspace, role in wanted.items()
         ]
-        people.change_roles(changes, actor=COMMAND, now=now)
+        people.change_roles(changes, by=By(COMMAND, now))
         if options["hub_operator"]:
             change = people.make_operator if options["hub_operator"] == "yes" else people.remove_operator
-            change(user, actor=COMMAND, now=now)
+            change(user, by=By(COMMAND, now))
 
 
 def _documents(users: Any) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from memoryhub.backups.restore import restore_backup
 from memoryhub.integrity import check_memory
 from memoryhub.management.commands.backup import document, show_manifest
 from memoryhub.management.json_command import JsonCommand
-from sessions_app.services.audit import Actor, record
+from sessions_app.services.audit import Actor, By, record
 
 COMMAND = Actor("command", "restore")
 SHOWN = 10
@@ -46,7 +46,7 @@ class Command(JsonCommand):
             self.exit_status = 1 if result["broken"] else 0
             name, words = Path(source).name[:64], f"restored a backup of {restored.manifest.rows:,} rows"
             detail = {"taken_at": restored.manifest.taken_at}
-            record(COMMAND, "backup.restored", "backup", name, words, at=timezone.now(), detail=detail)
+            record(By(COMMAND, timezone.now()), "backup.restored", "backup", name, words, detail=detail)
         return result
 
     def show(self, result: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from memoryhub.lib.text.diff import diff_texts
 from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.review import approve, reject
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "review")
 
@@ -44,10 +44,10 @@ class Command(JsonCommand):
         if action == "approve":
             text = Path(options["file"]).read_text(encoding="utf-8") if options["file"] else None
             approve(
-                change, actor=COMMAND, now=timezone.now(), hunks=options["part"], text=text, reason=options["reason"]
+                change, by=By(COMMAND, timezone.now()), hunks=options["part"], text=text, reason=options["reason"]
             )
         elif action == "reject":
-            reject(change, actor=COMMAND, now=timezone.now(), reason=options["reason"])
+            reject(change, by=By(COMMAND, timezone.now()), reason=options["reason"])
         change.refresh_from_db()
         return {"changes": [_document(change) | _texts(change)]}
 

@@ -11,7 +11,7 @@ from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import undo_run
 from memoryhub.runs.review import approve_run
 from sessions_app.models import Run
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.runs import cancel_run, dismiss_run, retry_run
 
 COMMAND = Actor("command", "runs")
@@ -82,15 +82,15 @@ def _listed(workspace: str | None, status: str | None, limit: int) -> list[Run]:
 def _decide(run: Run, action: str, note: str) -> None:
     now = timezone.now()
     if action == "undo":
-        undo_run(run, actor=COMMAND, now=now)
+        undo_run(run, by=By(COMMAND, now))
     elif action in ("retry", "fold"):
         wishes = {"method": "heuristic"} if action == "fold" else {}
-        retry_run(run, actor=COMMAND, now=now, **wishes)
+        retry_run(run, by=By(COMMAND, now), **wishes)
     elif action == "skip":
-        retry_run(run, actor=COMMAND, now=now, method="heuristic", note=note or "no reason given")
+        retry_run(run, by=By(COMMAND, now), method="heuristic", note=note or "no reason given")
     elif action == "cancel":
-        cancel_run(run, actor=COMMAND, now=now)
+        cancel_run(run, by=By(COMMAND, now))
     elif action == "dismiss":
-        dismiss_run(run, note=note or "no reason given", actor=COMMAND, now=now)
+        dismiss_run(run, note=note or "no reason given", by=By(COMMAND, now))
     elif action == "approve":
-        approve_run(run, actor=COMMAND, now=now)
+        approve_run(run, by=By(COMMAND, now))

@@ -8,7 +8,7 @@ from django.utils import timezone
 from knowledge_app.services.rows.scratchpads import end_run
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "scratch")
 
@@ -22,7 +22,7 @@ class Command(JsonCommand):
         parser.add_argument("workspace")
 
     def run(self, *, workspace: str, **_options: Any) -> dict[str, Any]:
-        return {"removed": end_run(find_workspace(workspace), actor=COMMAND, now=timezone.now())}
+        return {"removed": end_run(find_workspace(workspace), by=By(COMMAND, timezone.now()))}
 
     def show(self, result: dict[str, Any]) -> None:
         for name, count in result["removed"].items():

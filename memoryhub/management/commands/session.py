@@ -15,7 +15,7 @@ from memoryhub.lookup import NotFound, find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete
 from sessions_app.models import DeletedSession, Run, Session, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.export import session_as_markdown
 from sessions_app.services.folding import archive_and_clear, fold_to_window
 from sessions_app.services.lifecycle import (
@@ -82,7 +82,7 @@ class Command(JsonCommand):
             dated = [session_document(session) | {"archived_at": session.archived_at} for session in sessions]
             return {"sessions": dated}
         if action == "open":
-            session, is_new = open_session(found, name, actor=COMMAND, now=timezone.now(), title=options["title"])
+            session, is_new = open_session(found, name, by=By(COMMAND, timezone.now()), title=options["title"])
             return {"session": session_document(session), "created": is_new}
         if action in BULK:
             return _archive(found, action, [name, *options["more"]])
@@ -113,7 +113,7 @@ class Command(JsonCommand):
 def _archive(workspace: Workspace, action: str, keys: list[str]) -> dict[str, Any]:
     """Put sessions into the archive or take them back, as one edit. Raises NotFound before anything changes."""
     pks = [find_session(workspace, key).pk for key in keys]
-    run = edit_rows(workspace, "sessions", action, pks, actor=COMMAND, now=timezone.now())
+    run = edit_rows(workspace, "sessions", action, pks, by=By(COMMAND, timezone.now()))
     return {"run": edit_document(complete(run, now=timezone.now))}
 
 
@@ -121,15 +121,15 @@ def _change(session: Session, action: str, options: dict[str, Any]) -> dict[str,
     now = timezone.now()
     document: dict[str, Any] = {}
     if action == "rename":
-        rename_session(session, options["title"], actor=COMMAND, now=now)
+        rename_session(session, options["title"], by=By(COMMAND, now))
     elif action == "prune":
-        run = fold_to_window(session, options["window"], actor=COMMAND, now=now, once=True)
+        run = fold_to_window(session, options["window"], by=By(COMMAND, now), once=True)
         document["run"] = run_document(complete(run, now=timezone.now))
     elif action == "clear":
         _clear(session, archive=options["archive"], wait=options["wait"])
     elif action == "delete":
         tombstone = delete_session(
-            session, confirmation=options["confirm"], reason=options["reason"], actor=COMMAND, now=now
+            session, confirmation=options["confirm"], reason=options["reason"], by=By(COMMAND, now)
         )
         return {"deleted": {"key": tombstone.key, "entries": tombstone.entry_count, "tokens": tombstone.total_tokens}}
     session.refresh_from_db()
@@ -138,14 +138,14 @@ def _change(session: Session, action: str, options: dict[str, Any]) -> dict[str,
 
 def _clear(session: Session, *, archive: bool, wait: bool) -> None:
     if archive:
-        asked = archive_and_clear(session, actor=COMMAND, now=timezone.now(), once=True)
+        asked = archive_and_clear(session, by=By(COMMAND, timezone.now()), once=True)
         run = complete(asked, now=timezone.now)
         if run.status != Run.Status.DONE:
             raise NotArchived(f"Nothing was cleared: {run.error}", run=run.pk)
         return
     while True:
         try:
-            clear_session(session, actor=COMMAND, now=timezone.now())
+            clear_session(session, by=By(COMMAND, timezone.now()))
         except SessionBusy:
             if not wait:
                 raise
@@ -169,7 +169,7 @@ def _write(session: Session, options: dict[str, Any], *, as_text: bool) -> dict[
 
 
 def _import(workspace: Workspace, file: str) -> dict[str, Any]:
-    tally = import_session(workspace, Path(file).resolve(), actor=COMMAND, now=timezone.now())
+    tally = import_session(workspace, Path(file).resolve(), by=By(COMMAND, timezone.now()))
     return {
         "added": dict(+tally.added),
         "updated": dict(+tally.updated),
@@ -182,5 +182,5 @@ def _allow(workspace: Workspace, key: str) -> dict[str, Any]:
     tombstone = DeletedSession.objects.filter(workspace=workspace, key=key).first()
     if tombstone is None:
         raise NotFound(f"{workspace.slug} has no deleted session {key!r}.")
-    allow_again(tombstone, actor=COMMAND, now=timezone.now())
+    allow_again(tombstone, by=By(COMMAND, timezone.now()))
     return {"allowed": key}

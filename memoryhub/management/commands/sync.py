@@ -17,7 +17,7 @@ from memoryhub.sync.status import waiting_files, written_files
 from memoryhub.sync.syncing import SyncResult, sync_workspace
 from memoryhub.sync.watching import follow_workspaces, followed_workspaces
 from sessions_app.models import SyncState, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.syncing import switch_sync
 
 COMMAND = Actor("command", "sync")
@@ -53,7 +53,7 @@ class Command(JsonCommand):
     ) -> dict[str, Any]:
         chosen = [find_workspace(name) for name in workspaces]
         for workspace in chosen:
-            switch_sync(workspace, follow=follow, write_back=write_back, actor=COMMAND, now=timezone.now())
+            switch_sync(workspace, follow=follow, write_back=write_back, by=By(COMMAND, timezone.now()))
             self._say_switched(workspace, follow=follow, write_back=write_back, as_json=json)
         if watch:
             return self._watch([workspace.pk for workspace in chosen], as_json=json)
@@ -63,7 +63,7 @@ class Command(JsonCommand):
         if status:
             return _one_or_all([_standing(workspace) for workspace in chosen])
         if len(workspaces) == 1:
-            return _document(sync_workspace(chosen[0], actor=COMMAND, now=timezone.now(), full=full))
+            return _document(sync_workspace(chosen[0], by=By(COMMAND, timezone.now()), full=full))
         return {"workspaces": [self._sync(workspace, full=full) for workspace in chosen]}
 
     def _say_switched(
@@ -90,7 +90,7 @@ class Command(JsonCommand):
 
     def _sync(self, workspace: Workspace, *, full: bool) -> dict[str, Any]:
         try:
-            return _document(sync_workspace(workspace, actor=COMMAND, now=timezone.now(), full=full))
+            return _document(sync_workspace(workspace, by=By(COMMAND, timezone.now()), full=full))
         except MemoryHubError as error:
             self.exit_status = 1
             return {"workspace": workspace.slug, "error": {"code": error.code, "message": error.message}}

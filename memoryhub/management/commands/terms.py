@@ -19,7 +19,7 @@ from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete
 from sessions_app.models import Run, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "terms")
 NEEDED = {"show": 1} | dict.fromkeys(ACTIONS, 2)  # terms that an action is about; the others are about all
@@ -63,7 +63,7 @@ class Command(JsonCommand):
             return _export(found, options["output"])
         term = find_term(found, terms[0])
         if action != "show":
-            decide(term, find_term(found, terms[1]), action, actor=COMMAND, now=timezone.now())
+            decide(term, find_term(found, terms[1]), action, by=By(COMMAND, timezone.now()))
         return _show(found, term)
 
     def show(self, result: dict[str, Any]) -> None:
@@ -85,7 +85,7 @@ class Command(JsonCommand):
             self.line(f"{len(result['terms']):,} terms: --json prints them, --output writes a file for grid")
 
     def _embed(self, workspace: Workspace, *, rebuild: bool) -> dict[str, Any]:
-        asked = request_embedding(workspace, rebuild=rebuild, once=True, actor=COMMAND, now=timezone.now())
+        asked = request_embedding(workspace, rebuild=rebuild, once=True, by=By(COMMAND, timezone.now()))
         run = complete(asked, now=timezone.now)
         self.exit_status = 0 if run.status in (Run.Status.DONE, Run.Status.QUEUED) else 1
         return {"runs": [run_document(run) | {"embedded": run.proposal.get("embedded", 0)}]}

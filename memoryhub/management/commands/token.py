@@ -12,7 +12,7 @@ from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.models import ApiToken
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "token")
 
@@ -38,15 +38,14 @@ class Command(JsonCommand):
                 found,
                 name,
                 [scope.strip() for scope in options["scopes"].split(",") if scope.strip()],
-                actor=COMMAND,
-                now=now,
+                by=By(COMMAND, now),
                 expires_at=now + timedelta(days=days) if days is not None else None,
                 per_minute=options["per_minute"],
             )
             return {"tokens": [_document(token)], "token": text}
         if action == "revoke":
             token = _find(found, name)
-            revoke_token(token, actor=COMMAND, now=now)
+            revoke_token(token, by=By(COMMAND, now))
             token.refresh_from_db()
             return {"tokens": [_document(token)]}
         tokens = ApiToken.objects.filter(living_tokens(now), workspace=found).order_by("-id")

@@ -9,7 +9,7 @@ from django.utils import timezone
 from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Webhook, WebhookDelivery
-from sessions_app.services.audit import EVENTS, Actor
+from sessions_app.services.audit import EVENTS, Actor, By
 from sessions_app.services.webhooks import add_webhook, remove_webhook, secret_of
 
 COMMAND = Actor("command", "webhook")
@@ -32,13 +32,13 @@ class Command(JsonCommand):
         now = timezone.now()
         if action == "add":
             allowed = settings.MEMORYHUB_PRIVATE_HOSTS
-            hook = add_webhook(found, url, event, allowed=allowed, actor=COMMAND, now=now)
+            hook = add_webhook(found, url, event, allowed=allowed, by=By(COMMAND, now))
             return {"webhooks": [_document(hook) | {"secret": secret_of(hook)}]}
         if action == "remove":
             known = Webhook.objects.select_related("workspace").filter(workspace=found, url=url).first()
             if known is None:
                 raise NotFound(f"{found.slug} tells no webhook at {url!r}.")
-            remove_webhook(known, actor=COMMAND, now=now)
+            remove_webhook(known, by=By(COMMAND, now))
         return {"webhooks": [_document(hook) for hook in Webhook.objects.filter(workspace=found).order_by("id")]}
 
     def show(self, result: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from memoryhub.management.json_command import JsonCommand
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import cancel_import
 from sessions_app.models import ImportReport, Run, Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.runs import cancel_run
 
 COMMAND = Actor("command", "work")
@@ -65,7 +65,7 @@ def _find(name: str) -> Piece:
 
 def _cancel(piece: Piece) -> None:
     cancel: dict[str, Any] = {"job": cancel_job, "import": cancel_import, "run": cancel_run}
-    cancel[piece.table](piece.row, actor=COMMAND, now=timezone.now())
+    cancel[piece.table](piece.row, by=By(COMMAND, timezone.now()))
 
 
 def _document(piece: Piece) -> dict[str, Any]:

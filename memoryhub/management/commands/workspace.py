@@ -12,7 +12,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor
+from sessions_app.services.audit import Actor, By
 from sessions_app.services.workspaces import create_workspace, save_settings
 
 COMMAND = Actor("command", "workspace")
@@ -36,7 +36,7 @@ class Command(JsonCommand):
 
     def run(self, *, action: str, workspace: str, values: list[str], **_options: Any) -> dict[str, Any]:
         if action == "create":
-            made = create_workspace(workspace, actor=COMMAND, now=timezone.now())
+            made = create_workspace(workspace, by=By(COMMAND, timezone.now()))
             return settings_document(made, NAMES)
         found = find_workspace(workspace)
         changed = _set(found, values) if action == "set" else {}
@@ -62,4 +62,4 @@ def _set(workspace: Workspace, pairs: list[str]) -> dict[str, Any]:
     if not form.is_valid():
         field, errors = next(iter(form.errors.items()))
         raise BadSetting(f"{field}: {' '.join(str(error) for error in errors)}", field=field)
-    return save_settings(workspace, form.cleaned_data, actor=COMMAND, now=timezone.now())
+    return save_settings(workspace, form.cleaned_data, by=By(COMMAND, timezone.now()))

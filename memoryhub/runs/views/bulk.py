@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows
-from memoryhub.access import EDITOR, get_workspace, person
+from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.bulk_edits import answer_edit, list_address
 from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
 from sessions_app.models import Run, Workspace
@@ -53,7 +52,7 @@ def edit_runs(request: HttpRequest, slug: str) -> HttpResponse:
             raise NothingChosen(_("Choose what to do with them."))
         pks = chosen_keys(request, matching_runs(workspace, request.GET.get("state", "")))
         values = {"reason": asked_for(request, action)}
-        run = edit_rows(workspace, "runs", action, pks, values=values, actor=person(request), now=timezone.now())
+        run = edit_rows(workspace, "runs", action, pks, values=values, by=by_person(request))
         return run, _left(run)
 
     return answer_edit(request, slug, list_address(request, slug, "runs"), edit)

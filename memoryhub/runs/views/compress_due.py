@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone
 
-from memoryhub.access import EDITOR, get_workspace, person
+from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.jobs.queue import request_job
 from memoryhub.jobs.views import to_job
 from memoryhub.lib.htmx import render_page
@@ -26,7 +25,7 @@ def compress_due(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         method = "heuristic" if model is None else form.cleaned_data["method"]
         options = {"method": method, "hold": form.cleaned_data["hold"]}
-        job, is_new = request_job(Job.Kind.COMPRESSION, workspace, options, actor=person(request), now=timezone.now())
+        job, is_new = request_job(Job.Kind.COMPRESSION, workspace, options, by=by_person(request))
         return to_job(request, job, is_new=is_new)
     context = {
         "workspace": workspace,

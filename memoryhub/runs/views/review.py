@@ -5,13 +5,12 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.held_changes import hunks_of
-from memoryhub.access import EDITOR, get_workspace, has_role, log_page_access, person
+from memoryhub.access import EDITOR, by_person, get_workspace, has_role, log_page_access
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, numbers_of
@@ -91,9 +90,8 @@ def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     try:
         approve(
             change,
-            actor=person(request),
+            by=by_person(request),
             user=request.user,  # type: ignore[arg-type]
-            now=timezone.now(),
             hunks=hunks,
             text=text,
             reason=request.POST.get("reason", "")[:MAX_REASON],
@@ -119,9 +117,8 @@ def reject_held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse
     try:
         reject(
             change,
-            actor=person(request),
+            by=by_person(request),
             user=request.user,  # type: ignore[arg-type]
-            now=timezone.now(),
             reason=request.POST.get("reason", "")[:MAX_REASON],
         )
     except MemoryHubError as error:

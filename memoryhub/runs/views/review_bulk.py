@@ -9,13 +9,12 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange
-from memoryhub.access import EDITOR, get_workspace, person
+from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.bulk_edits import list_address
 from memoryhub.lib.bulk_selection import Action, TooManyBoxes, asked_for, chosen_keys
 from memoryhub.lib.errors import MemoryHubError
@@ -68,7 +67,7 @@ def _decided(
     reason = asked_for(request, request.POST["action"])
     for change in changes:
         try:
-            decide(change, actor=person(request), user=request.user, now=timezone.now(), reason=reason)
+            decide(change, by=by_person(request), user=request.user, reason=reason)
         except MemoryHubError as error:
             reasons.append(f"{change.document.name}: {error.message}")
         else:

@@ -7,7 +7,6 @@ from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -16,7 +15,7 @@ from django_htmx.http import HttpResponseStopPolling
 
 from knowledge_app.models import MemoryRevision
 from knowledge_app.services.documents.consolidation import is_due
-from memoryhub.access import EDITOR, get_session, get_workspace, has_role, person
+from memoryhub.access import EDITOR, by_person, get_session, get_workspace, has_role, person
 from memoryhub.jobs.views import work_context
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
@@ -79,7 +78,7 @@ def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> 
 
 @require_POST
 def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    run = cancel_run(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now())
+    run = cancel_run(_find(request, slug, pk, role=EDITOR), by=by_person(request))
     if run.kind == Run.Kind.EDIT:
         words = _("Cancelled: %(done)s of %(total)s rows were done, the others are as they were.")
         messages.info(request, words % {"done": f"{run.edited_rows.count():,}", "total": f"{edit_size(run):,}"})
@@ -88,7 +87,7 @@ def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    retry_run(_find(request, slug, pk, role=EDITOR), actor=person(request), now=timezone.now())
+    retry_run(_find(request, slug, pk, role=EDITOR), by=by_person(request))
     return redirect("run", slug, pk)
 
 
@@ -96,7 +95,7 @@ def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def fold_by_rule(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Go on without the model: a compression by rule, a consolidation by archiving the entries as they are."""
     run = _find(request, slug, pk, role=EDITOR)
-    retry_run(run, actor=person(request), now=timezone.now(), method="heuristic")
+    retry_run(run, by=by_person(request), method="heuristic")
     return redirect("run", slug, pk)
 
 
@@ -105,16 +104,14 @@ def skip(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Move a consolidation's pointer past what its model can't take; the history keeps the note."""
     run = _find(request, slug, pk, role=EDITOR)
     note = request.POST.get("note", "").strip()[:500] or "no reason given"
-    retry_run(
-        run, actor=person(request), now=timezone.now(), method="heuristic", note=f"{note} ({person(request).name})"
-    )
+    retry_run(run, by=by_person(request), method="heuristic", note=f"{note} ({person(request).name})")
     return redirect("run", slug, pk)
 
 
 @require_POST
 def dismiss(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     note = request.POST.get("note", "").strip()[:500] or "no reason given"
-    dismiss_run(_find(request, slug, pk, role=EDITOR), note=note, actor=person(request), now=timezone.now())
+    dismiss_run(_find(request, slug, pk, role=EDITOR), note=note, by=by_person(request))
     return redirect("run", slug, pk)
 
 
@@ -122,7 +119,7 @@ def dismiss(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Take a run back, and go to where that was asked for."""
     run = _find(request, slug, pk, role=EDITOR)
-    undone = undo_run(run, actor=person(request), now=timezone.now())
+    undone = undo_run(run, by=by_person(request))
     if isinstance(undone, Run) and undone.is_live:
         return redirect("run", slug, undone.pk)
     _say_undone(request, undone)
@@ -152,7 +149,7 @@ def _say_undone(request: HttpRequest, undone: Run | None) -> None:
 @require_POST
 def approve(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = _find(request, slug, pk, role=EDITOR)
-    approve_run(run, actor=person(request), now=timezone.now())
+    approve_run(run, by=by_person(request))
     return redirect("run", slug, pk)
 
 
@@ -168,9 +165,7 @@ def compress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         values = form.cleaned_data
         method = "heuristic" if model is None else values["method"]
         options = {"method": method, "keep": values["keep"], "hold": values["hold"]}
-        run, _ = request_run(
-            session, Run.Kind.COMPRESSION, options=options, actor=person(request), now=timezone.now()
-        )
+        run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, by=by_person(request))
         return redirect("run", slug, run.pk)
     keep = form.cleaned_data.get("keep") if form.is_bound and form.is_valid() else None
     plan = plan_compression(session, keep=keep or workspace.recent_window)
@@ -192,7 +187,7 @@ def compress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def consolidate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk, role=EDITOR)
     options = {name: True for name in ("archive_all", "hold") if request.POST.get(name)}
-    run, _ = request_run(session, Run.Kind.CONSOLIDATION, options=options, actor=person(request), now=timezone.now())
+    run, _ = request_run(session, Run.Kind.CONSOLIDATION, options=options, by=by_person(request))
     return redirect("run", slug, run.pk)
 
 
@@ -204,7 +199,7 @@ def consolidate_due(request: HttpRequest, slug: str) -> HttpResponse:
     sessions = waiting.filter(next_position__gt=F("last_consolidated"))
     due = [session for session in sessions.select_related("workspace").order_by("id") if is_due(session)]
     for session in due:
-        request_run(session, Run.Kind.CONSOLIDATION, options={}, actor=person(request), now=timezone.now())
+        request_run(session, Run.Kind.CONSOLIDATION, options={}, by=by_person(request))
     words = ngettext(
         "%(count)s session is being consolidated.", "%(count)s sessions are being consolidated.", len(due)
     )

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows.edits import NothingChosen
-from memoryhub.access import EDITOR, get_workspace, person
+from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.bulk_edits import REVIEW, VERIFY, WITHDRAW, moves, tell
 from memoryhub.lib.bulk_selection import Action, SelectionChanged, asked_for, check_count, sent_rows
 from memoryhub.lib.date_ranges import typed_day
@@ -65,8 +65,7 @@ def edit_matches(request: HttpRequest, slug: str) -> HttpResponse:
             tags=text.split(",") if action in ("tag", "untag") else (),
             reason=text,
             day=typed_day(text) if action == "review" else "",
-            actor=person(request),
-            now=timezone.now(),
+            by=by_person(request),
         )
     except MemoryHubError as error:
         messages.error(request, error.message)

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import is_hub_operator, person
+from memoryhub.access import by_person, is_hub_operator
 from memoryhub.jobs.queue import request_job
 from memoryhub.jobs.views import to_job
 from memoryhub.lib.search.index_names import index_names
@@ -17,5 +16,5 @@ def rebuild_search(request: HttpRequest) -> HttpResponse:
         raise Http404
     table = request.POST.get("table", "")
     options = {"tables": [table]} if table in index_names() else {}
-    job, is_new = request_job(Job.Kind.REBUILD, None, options, actor=person(request), now=timezone.now())
+    job, is_new = request_job(Job.Kind.REBUILD, None, options, by=by_person(request))
     return to_job(request, job, is_new=is_new)

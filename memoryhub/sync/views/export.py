@@ -8,10 +8,9 @@ from django.contrib import messages
 from django.db.models import Sum
 from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import EDITOR, get_workspace, has_role, person
+from memoryhub.access import EDITOR, by_person, get_workspace, has_role
 from memoryhub.jobs.queue import request_job
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -51,9 +50,7 @@ def download_export(request: HttpRequest, slug: str) -> HttpResponse | FileRespo
         return _ask(request, workspace)
     archive = tempfile.SpooledTemporaryFile(max_size=SPOOLED_BYTES)  # noqa: SIM115  the response closes it
     try:
-        report = write_archive(
-            workspace, request.POST.get("layout", ""), archive, actor=person(request), now=timezone.now()
-        )
+        report = write_archive(workspace, request.POST.get("layout", ""), archive, by=by_person(request))
     except MemoryHubError as error:
         archive.close()
         messages.error(request, error.message)
@@ -74,7 +71,7 @@ def _ask(request: HttpRequest, workspace: Workspace) -> HttpResponse:
         messages.error(request, error.message)
         return redirect("export-workspace", workspace.slug)
     options = {"layout": layout}
-    job, _ = request_job(Job.Kind.EXPORT, workspace, options, actor=person(request), now=timezone.now())
+    job, _ = request_job(Job.Kind.EXPORT, workspace, options, by=by_person(request))
     return redirect("job", job.pk)
 
 

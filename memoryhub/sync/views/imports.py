@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseStopPolling
 
-from memoryhub.access import EDITOR, get_workspace, has_role, is_hub_operator, person, require_hub_operator
+from memoryhub.access import EDITOR, by_person, get_workspace, has_role, is_hub_operator, require_hub_operator
 from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import import_piece
 from memoryhub.lib.errors import MemoryHubError
@@ -79,7 +79,7 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     if not _may_decide(request, report):
         raise Http404
     try:
-        cancel_import(report, actor=person(request), now=timezone.now())
+        cancel_import(report, by=by_person(request))
     except MemoryHubError as error:
         messages.info(request, error.message)
     return redirect("import-report", pk=pk)

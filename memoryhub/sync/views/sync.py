@@ -6,11 +6,10 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils import timezone
 from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import OPERATOR, get_workspace, has_role, person
+from memoryhub.access import OPERATOR, by_person, get_workspace, has_role
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
@@ -50,7 +49,7 @@ def switch(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=OPERATOR)
     wishes = {name: request.POST[name] == "on" for name in ("follow", "write_back") if name in request.POST}
     try:
-        switch_sync(workspace, **wishes, actor=person(request), now=timezone.now())
+        switch_sync(workspace, **wishes, by=by_person(request))
     except MemoryHubError as error:
         messages.error(request, error.message)
     return redirect("sync", slug)
@@ -59,11 +58,11 @@ def switch(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def sync_now(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=OPERATOR)
-    actor = person(request)
+    by = by_person(request)
     try:
         with transaction.atomic():
-            request_sync(workspace, actor=actor, now=timezone.now())
-            transaction.on_commit(lambda: sync_folder.enqueue(workspace.pk, actor.name))
+            request_sync(workspace, by=by)
+            transaction.on_commit(lambda: sync_folder.enqueue(workspace.pk, by.actor.name))
     except MemoryHubError as error:
         messages.error(request, error.message)
     return redirect("sync", slug)

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.models import MemoryRevision
 from knowledge_app.services.rows import restoring as service
-from memoryhub.access import get_workspace, has_role, log_page_access, person
+from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import answer_edit, list_address
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, number_of
@@ -138,7 +138,7 @@ def restore_row(request: HttpRequest, slug: str, part: str, pk: int) -> HttpResp
         request,
         slug,
         list_address(request, slug, "past"),
-        lambda: (service.restore_row(row, state, known=known, actor=person(request), now=timezone.now()), ""),
+        lambda: (service.restore_row(row, state, known=known, by=by_person(request)), ""),
     )
 
 
