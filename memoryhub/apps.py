@@ -11,8 +11,9 @@ class MemoryHubConfig(AppConfig):
     verbose_name = "MemoryHub"
 
     def ready(self) -> None:
-        """Tell jobs how each kind of them is done."""
+        """Tell jobs how each kind of them is done, and register the checks."""
         import_module("memoryhub.job_handlers")
+        import_module("memoryhub.checks")
 
 
 class OperatorAdminConfig(AdminConfig):

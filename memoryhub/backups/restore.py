@@ -15,13 +15,13 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.migrations.loader import MigrationLoader
 
 from memoryhub.backups import postgres, sqlite
 from memoryhub.backups.archive import DATABASES, SECRET_KEY, Content, Manifest
 from memoryhub.backups.create import STAMP, WORK, key_check, key_file, only_backup, opened_backup
 from memoryhub.backups.errors import RestoreRefused
 from memoryhub.backups.in_use_lock import alone_with_database, database_words
+from memoryhub.lib.migrations import OLDEST, is_too_old, known_migrations, pending_migrations
 from sessions_app.models import Workspace
 
 WORDS = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
@@ -62,7 +62,7 @@ def restore_backup(file: Path, *, database: BaseDatabaseWrapper, replace: bool, 
             put = _put_file if database.vendor == "sqlite" else _put_schema
             aside = put(database, folder / DATABASES[manifest.vendor], manifest, stamp)
             secret_key = _restore_secret_key(manifest, folder / SECRET_KEY, stamp)
-    pending = sorted(_known() - set(manifest.migrations))
+    pending = pending_migrations(set(manifest.migrations))
     return Restored(manifest, database_words(database), aside, pending, secret_key)
 
 
@@ -95,15 +95,17 @@ def _refuse_misfit(database: BaseDatabaseWrapper, manifest: Manifest) -> None:
             f"It is a backup of {there}, and this hub uses {here}: a backup goes back to the kind of database that "
             "it came from. To change over, export each workspace and import it in the other hub."
         )
-    if unknown := sorted(set(manifest.migrations) - _known()):
+    applied = set(manifest.migrations)
+    if unknown := sorted(applied - known_migrations()):
         raise RestoreRefused(
             f"It was made by a newer MemoryHub ({manifest.hub}), whose tables this one doesn't know ({unknown[0]}): "
             "update MemoryHub, and restore then."
         )
-
-
-def _known() -> set[str]:
-    return {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
+    if is_too_old(applied):
+        raise RestoreRefused(
+            f"It is from before commit {OLDEST}. Restore it with that version, run `migrate` there, and make a new "
+            "backup to restore here."
+        )
 
 
 def _put_file(database: BaseDatabaseWrapper, copy: Path, manifest: Manifest, stamp: str) -> str:

@@ -209,7 +209,7 @@ def go_wrong(monkeypatch):
             raise BackupFailed("pg_restore failed: out of memory")
         return run(database, command)
 
-    monkeypatch.setattr(sqlite, "put_in_place", put_and_spoil)
+    monkeypatch.setattr(sqlite, "replace_database", put_and_spoil)
     monkeypatch.setattr(postgres, "_run", refuse)
 
 
@@ -339,9 +339,19 @@ def unput(monkeypatch):
 
 def test_an_older_one_says_what_it_lacks(source, unput, elsewhere, settings, tmp_path):
     settings.MEMORYHUB_BACKUP_KEY = KEY
-    *migrations, latest = source.manifest.migrations
+    lacking = "sessions.0001_initial"
+    migrations = [one for one in source.manifest.migrations if one != lacking]
 
-    assert restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere).pending == [latest]
+    assert restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere).pending == [lacking]
+
+
+def test_one_from_before_827a92b_is_refused(source, elsewhere, settings, tmp_path):
+    settings.MEMORYHUB_BACKUP_KEY = KEY
+    migrations = [one for one in source.manifest.migrations if one != "sessions_app.0011_sessions_in_use"]
+
+    with pytest.raises(RestoreRefused, match=r"from before commit 827a92b.*make a new backup"):
+        restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere)
+    assert not holds_rows(elsewhere)
 
 
 def test_a_backup_of_the_other_kind_of_database_is_refused(source, elsewhere, settings, tmp_path):

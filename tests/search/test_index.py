@@ -365,7 +365,7 @@ def test_an_import_that_is_killed_leaves_index_and_rows_in_step(hub, tmp_path):
 
 GOES_BACK = """
 from django.core.management import call_command
-for app, name in (("memoryhub", "0001"), ("knowledge_app", "0004"), ("sessions_app", "0006")):
+for app, name in (("knowledge_app", "0001"), ("sessions_app", "0001")):
     call_command("migrate", app, name)
 """
 
@@ -426,8 +426,8 @@ def test_migrations_go_back_and_forth_over_rows_here_too(workspace):
     columns = f"SELECT count(*) FROM information_schema.columns WHERE column_name = '{COLUMN}'"
     named = "SELECT count(*) FROM pg_proc WHERE proname LIKE 'memoryhub%'"
 
-    MigrationExecutor(connection).migrate([("knowledge_app", "0004_fill_curation")])
-    MigrationExecutor(connection).migrate([("sessions_app", "0006_redactable_audit")])
+    MigrationExecutor(connection).migrate([("knowledge_app", "0001_initial")])
+    MigrationExecutor(connection).migrate([("sessions_app", "0001_initial")])
     with connection.cursor() as cursor:
         for sql in (columns, named):
             cursor.execute(sql)

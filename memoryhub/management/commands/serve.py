@@ -26,6 +26,8 @@ from django.utils import timezone
 
 from memoryhub.accounts.setup import issue_setup_token, operator_exists
 from memoryhub.backups.in_use_lock import database_words
+from memoryhub.checks import TOO_OLD, UPGRADE_FIRST
+from memoryhub.lib.migrations import applied_migrations, is_too_old
 from memoryhub.management.restore_guard import in_use
 from memoryhub.management.serve_address import listening_at
 from memoryhub.management.supervisor import keep_running
@@ -139,6 +141,8 @@ def _why_not(host: str, port: int, problem: OSError) -> str:
 def _migrate() -> int:
     """Bring the database up to date; return how many migrations that took."""
     try:
+        if is_too_old(applied_migrations(connection)):
+            raise CommandError(f"{TOO_OLD} {UPGRADE_FIRST}")
         executor = MigrationExecutor(connection)
         plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
         if plan:

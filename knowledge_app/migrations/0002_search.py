@@ -4,7 +4,9 @@ from memoryhub.lib.search.operations import CreateSearchIndex
 
 
 class Migration(migrations.Migration):
-    dependencies = [("knowledge_app", "0004_fill_curation"), ("sessions_app", "0007_search")]
+    dependencies = [("knowledge_app", "0001_initial"), ("sessions_app", "0002_search")]
+
+    replaces = [("knowledge_app", "0005_search")]
 
     operations = [
         CreateSearchIndex("knowledge_app_fact", content=["text"], meta=["section", "category"]),

@@ -1,20 +1,14 @@
-from django.db import migrations, models
+from django.db import migrations
 
 from memoryhub.lib.search.operations import CreateSearchFunctions, CreateSearchIndex
 
 
 class Migration(migrations.Migration):
-    dependencies = [("sessions_app", "0006_redactable_audit")]
+    dependencies = [("sessions_app", "0001_initial")]
+
+    replaces = [("sessions_app", "0007_search")]
 
     operations = [
-        migrations.CreateModel(
-            name="IndexGuard",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("indexed_table", models.CharField(max_length=64)),
-                ("last_id", models.BigIntegerField(default=0)),
-            ],
-        ),
         CreateSearchFunctions(),
         CreateSearchIndex(
             "sessions_app_entry",

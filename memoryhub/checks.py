@@ -1,0 +1,22 @@
+"""System checks that need the database; `migrate` runs them first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.db import connections
+
+from memoryhub.lib.migrations import OLDEST, applied_migrations, is_too_old
+
+TOO_OLD = f"This database is from before commit {OLDEST}. This version can't upgrade it."
+UPGRADE_FIRST = (
+    f"Check out {OLDEST}, run `python3 manage.py migrate` there, then check out this version and start it again."
+)
+
+
+@register(Tags.database)
+def check_database_age(databases: Sequence[str] | None = None, **_options: object) -> list[CheckMessage]:
+    """Return an error for each database whose migrations ended before the ones that were squashed."""
+    old = [name for name in databases or () if is_too_old(applied_migrations(connections[name]))]
+    return [Error(TOO_OLD, hint=UPGRADE_FIRST, id="memoryhub.E001") for _ in old]

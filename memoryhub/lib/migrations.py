@@ -1,0 +1,52 @@
+"""The migrations on disk, and the ones of commit 827a92b that they replace."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from functools import cache
+
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+OLDEST = "827a92b"  # the last commit that has the replaced migrations
+
+
+def applied_migrations(connection: BaseDatabaseWrapper) -> set[str]:
+    """Return the migrations that a database has recorded, as ``app.name``."""
+    return {f"{app}.{name}" for app, name in MigrationRecorder(connection).applied_migrations()}
+
+
+def known_migrations() -> set[str]:
+    """Return the migrations on disk and those that they replace."""
+    return set(_replaced()).union(*_replaced().values())
+
+
+def pending_migrations(applied: Set[str]) -> list[str]:
+    """Return the migrations on disk that a database with these applied ones still needs."""
+    return sorted(
+        name
+        for name, replaced in _replaced().items()
+        if name not in applied and not (replaced and replaced <= applied)
+    )
+
+
+def is_too_old(applied: Set[str]) -> bool:
+    """Tell whether a database has some, but not all, of the migrations that one on disk replaces.
+
+    Such a database was last migrated before ``OLDEST``, and no migration here leads on from there.
+    """
+    return any(
+        not replaced <= applied and (name in applied or not replaced.isdisjoint(applied))
+        for name, replaced in _replaced().items()
+    )
+
+
+@cache
+def _replaced() -> dict[str, frozenset[str]]:
+    """Return the migrations on disk, each with those that it replaces; read once, as files stay as they are."""
+    on_disk = MigrationLoader(None).disk_migrations.items()
+    return {
+        f"{app}.{name}": frozenset(f"{other}.{old}" for other, old in migration.replaces)
+        for (app, name), migration in on_disk
+    }
