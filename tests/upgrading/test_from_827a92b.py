@@ -1,0 +1,211 @@
+"""Upgrading a database of commit 827a92b, whose migrations have been squashed since."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.core.management.base import SystemCheckError
+from django.db import connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from memoryhub.lib.migrations import is_too_old, known_migrations, pending_migrations
+from memoryhub.management.commands import serve
+from tests.upgrading.schema import schema
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SAMPLE = ROOT / "tests" / "samples" / "827a92b"
+TRANSFORMED: frozenset[str] = frozenset()  # tables whose rows a later migration changes or moves
+GROWING = {"django_migrations", "django_content_type", "auth_permission"}  # `migrate` adds rows to these
+LEFT_OVER: frozenset[str] = frozenset()  # objects of the old schema that a new database no longer has
+
+Rows = Counter[tuple[Any, ...]]
+Tables = dict[str, tuple[list[str], Rows]]
+
+
+@dataclass(frozen=True)
+class Upgraded:
+    database: BaseDatabaseWrapper
+    env: dict[str, str]
+    before: Tables
+    after: Tables
+
+    def run(self, *arguments: str) -> str:
+        return _manage(self.env, *arguments)
+
+    def ask(self, *arguments: str) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self.run(*arguments, "--json"))
+        return document
+
+
+def _manage(env: dict[str, str], *arguments: str) -> str:
+    command = [sys.executable, "manage.py", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def upgraded(django_db_setup, django_db_blocker, tmp_path_factory) -> Iterator[Upgraded]:
+    home = tmp_path_factory.mktemp("home")
+    env = os.environ | {"MEMORYHUB_HOME": str(home)}
+    env.pop("DJANGO_SETTINGS_MODULE", None)
+    with django_db_blocker.unblock():
+        database = connection.copy()
+        database.settings_dict = {**connection.settings_dict, **_load(home)}
+        env["DATABASE_URL"] = _address(database.settings_dict)
+        before = _tables(database)
+        database.close()
+        _manage(env, "migrate", "--verbosity", "0")
+        after = _tables(database, {table: columns for table, (columns, _) in before.items()})
+        yield Upgraded(database, env, before, after)
+        database.close()
+        if database.vendor == "postgresql":
+            with closing(connection.copy()) as other, other.cursor() as cursor:
+                cursor.execute(f'DROP DATABASE "{database.settings_dict["NAME"]}"')
+
+
+def _load(home: Path) -> dict[str, Any]:
+    """Load the sample into a database of its own; return the settings that lead there."""
+    text = gzip.decompress((SAMPLE / f"{connection.vendor}.sql.gz").read_bytes()).decode()
+    if connection.vendor == "sqlite":
+        file = home / "memoryhub.sqlite3"
+        with closing(sqlite3.connect(file)) as raw:
+            raw.executescript(text)
+        return {"NAME": str(file)}
+    name = f"{connection.settings_dict['NAME']}_upgraded"
+    with closing(connection.copy()) as own, own.cursor() as cursor:
+        cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
+    with closing(connection.copy()) as own:
+        own.settings_dict = {**connection.settings_dict, "NAME": name}
+        with own.cursor() as cursor:
+            cursor.execute(text)
+    return {"NAME": name}
+
+
+def _address(settings: dict[str, Any]) -> str:
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{settings['NAME']}"
+    return "postgres://{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format_map(settings)
+
+
+def _tables(database: BaseDatabaseWrapper, columns: dict[str, list[str]] | None = None) -> Tables:
+    """Return the rows of all tables but those that a search index consists of."""
+    found: Tables = {}
+    with database.cursor() as cursor:
+        for table in database.introspection.table_names(cursor):
+            if "_words" in table:
+                continue
+            described = database.introspection.get_table_description(cursor, table)
+            names = (columns or {}).get(table) or [column.name for column in described]
+            cursor.execute(f"SELECT {', '.join(map(database.ops.quote_name, names))} FROM {table}")
+            found[table] = names, Counter(tuple(map(_plain, row)) for row in cursor.fetchall())
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return bytes(value) if isinstance(value, memoryview) else value
+
+
+def test_the_sample_holds_rows_and_pending_work(upgraded):
+    count = {table: rows.total() for table, (_, rows) in upgraded.before.items()}
+
+    assert count["sessions_app_entry"] > 400
+    assert count["django_tasks_database_dbtaskresult"] == 5
+    assert count["memoryhub_job"] == 4
+    assert min(count[f"sessions_app_{name}"] for name in ("syncstate", "webhookdelivery", "run", "importreport")) > 0
+
+
+def test_upgrading_keeps_every_row(upgraded):
+    kept = upgraded.before.keys() - TRANSFORMED
+    before, after = ({table: tables[table][1] for table in kept} for tables in (upgraded.before, upgraded.after))
+
+    assert {table: gone for table in kept if (gone := before[table] - after[table])} == {}
+    assert {table for table in kept if after[table] - before[table]} <= GROWING
+
+
+def test_an_upgraded_database_has_the_schema_of_a_new_one(upgraded, db):
+    old, new = schema(upgraded.database), schema(connection)
+
+    assert set(old) - LEFT_OVER == set(new)
+    assert {name: (old[name], new[name]) for name in new if old[name] != new[name]} == {}
+
+
+def test_no_migration_is_left_to_apply(upgraded):
+    upgraded.run("migrate", "--check")
+    upgraded.run("makemigrations", "--check", "--dry-run")
+
+
+def test_nothing_is_broken_after_the_upgrade(upgraded):
+    assert upgraded.ask("check_memory")["broken"] == []
+
+
+def test_search_works_after_the_upgrade(upgraded):
+    assert all(not one["faults"] for one in upgraded.ask("rebuild_search", "--check")["indexes"])
+    assert upgraded.ask("search", "deploy", "--workspace", "atlas")["results"]
+
+    upgraded.run("knowledge", "add", "atlas", "--content", "Orchids bloom in May", "--category", "learned_fact")
+    assert len(upgraded.ask("search", "orchids", "--workspace", "atlas")["results"]) == 1
+
+
+def applied_at_827a92b() -> set[str]:
+    on_disk = MigrationLoader(None).disk_migrations
+    old = {(app, name) for migration in on_disk.values() for app, name in migration.replaces}
+    return {f"{app}.{name}" for app, name in old | {key for key in on_disk if key[1] == "0001_initial"}}
+
+
+def test_a_backup_of_827a92b_needs_no_migration_of_those_squashed():
+    applied = applied_at_827a92b()
+
+    assert applied <= known_migrations()
+    assert not is_too_old(applied)
+    assert not {"sessions_app.0002_search", "knowledge_app.0002_search"} & set(pending_migrations(applied))
+
+
+@pytest.mark.parametrize(
+    ("applied", "expected"),
+    [
+        (set(), False),
+        ({"sessions_app.0001_initial"}, True),
+        (applied_at_827a92b() - {"sessions_app.0011_sessions_in_use"}, True),
+        (applied_at_827a92b() - {"memoryhub.0004_desk"}, True),
+        (applied_at_827a92b() | {"sessions_app.0002_search"}, False),
+    ],
+)
+def test_a_database_that_stopped_before_827a92b_is_too_old(applied, expected):
+    assert is_too_old(applied) is expected
+
+
+@pytest.fixture
+def older_database(db) -> None:
+    MigrationRecorder(connection).record_unapplied("sessions_app", "0011_sessions_in_use")
+
+
+@pytest.mark.usefixtures("older_database")
+def test_migrate_and_serve_say_how_to_upgrade_an_older_database():
+    with pytest.raises(SystemCheckError, match="Check out 827a92b, run"):
+        call_command("migrate", skip_checks=False)
+    with pytest.raises(CommandError, match="Check out 827a92b, run"):
+        serve._migrate()
+
+
+def test_no_migration_has_the_name_of_one_that_was_squashed():
+    on_disk = MigrationLoader(None).disk_migrations
+    replaced = {key for migration in on_disk.values() for key in migration.replaces}
+
+    assert replaced & set(on_disk) == set()
