@@ -24,7 +24,7 @@ from memoryhub.agents.hub_url import hub_address
 from memoryhub.agents.tokens import SCOPES, BadToken, issue_token, living_tokens, makers_off, revoke_token
 from memoryhub.audit.access_log import words_of
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.models import AccessRecord, ApiToken
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import By
@@ -177,9 +177,9 @@ def first_call(request: HttpRequest, slug: str) -> HttpResponse:
     """Tell an open guide that an agent has called: 204 while none has, 286, which ends the asking, when it's over."""
     workspace = get_workspace(request, slug)
     now = timezone.now()
-    since = number_of(request.GET.get("since"), digits=11) or 0
+    since = parse_int(request.GET.get("since"), digits=11) or 0
     tokens = ApiToken.objects.filter(workspace=workspace, last_used_at__isnull=False)
-    asked = number_of(request.GET.get("token"))
+    asked = parse_int(request.GET.get("token"))
     if asked is not None:
         tokens = tokens.filter(pk=asked)
     latest = tokens.order_by("-last_used_at", "-id").first()

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from memoryhub.lib.date_ranges import end_of, start_of
+from memoryhub.lib.date_ranges import end_of_day, start_of_day
 from memoryhub.lib.tables.formulas import guard
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import By, record
@@ -65,8 +65,8 @@ def fitting(records: QuerySet[AuditRecord], wanted: Wanted) -> QuerySet[AuditRec
         "actor_kind": wanted.actor,
         "action__startswith": wanted.noun and f"{wanted.noun}.",
         "text__icontains": wanted.text,
-        "at__gte": wanted.since and start_of(wanted.since),
-        "at__lte": wanted.until and end_of(wanted.until),
+        "at__gte": wanted.since and start_of_day(wanted.since),
+        "at__lte": wanted.until and end_of_day(wanted.until),
     }
     return records.filter(**{lookup: value for lookup, value in lookups.items() if value})
 

@@ -8,7 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.embeddings import NONE, PROVIDERS, refusal_of
+from memoryhub.lib.embeddings import NONE, PROVIDERS, provider_error
 from memoryhub.lib.llm import PRESETS
 from memoryhub.lib.safe_http import AddressRefused, check_url
 from memoryhub.lib.validation import clean_text
@@ -141,7 +141,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
 
     def clean_embedding_provider(self) -> str:
         provider: str = self.cleaned_data["embedding_provider"].lower()
-        if refusal := refusal_of(provider):
+        if refusal := provider_error(provider):
             raise forms.ValidationError(refusal)
         return provider
 

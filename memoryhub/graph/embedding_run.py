@@ -41,7 +41,7 @@ from memoryhub.graph.row_vectors import (
     waiting_rows,
 )
 from memoryhub.lib import db_retry
-from memoryhub.lib.embeddings import Embedded, EmbeddingSettings, embed, refusal_of
+from memoryhub.lib.embeddings import Embedded, EmbeddingSettings, embed, provider_error
 from memoryhub.lib.llm import ModelNotSet, ModelRefused
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Run, Workspace
@@ -84,7 +84,7 @@ def outlook(workspace: Workspace) -> Outlook:
     tokens = max(terms["terms"], (terms["characters"] or 0) // CHARS_PER_TOKEN)
     return Outlook(
         settings=settings,
-        refusal=refusal_of(settings.provider) if settings else "",
+        refusal=provider_error(settings.provider) if settings else "",
         terms=terms["terms"],
         waiting=terms["waiting"] if settings else 0,
         tokens=tokens,
@@ -105,7 +105,7 @@ def request_embedding(workspace: Workspace, *, rebuild: bool = False, once: bool
                 "MEMORYHUB_EMBEDDING_PROVIDER."
             )
         )
-    if refusal := refusal_of(settings.provider):
+    if refusal := provider_error(settings.provider):
         raise ModelRefused(refusal)
     wishes: dict[str, object] = {"seen": _seen(workspace, settings)}
     wishes |= {"rebuild": True, "after": 0} if rebuild else {}
@@ -139,7 +139,7 @@ def request_if_due(workspace: Workspace, now: datetime) -> Run | None:
 
 def _can_embed(workspace: Workspace) -> bool:
     settings = embedding_settings_for(workspace)
-    return settings is not None and not refusal_of(settings.provider)
+    return settings is not None and not provider_error(settings.provider)
 
 
 def _request_if_changed(workspace: Workspace, state: Seen, now: datetime) -> Run | None:

@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from knowledge_app.models import SemanticGraph, Term, TermRelation
 from memoryhub.graph.nearest import LEAST, unit_rows
 from memoryhub.lib import vectors
-from memoryhub.lib.import_counts import Tally
+from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import GraphRecord, Problem, TermRecord
 from sessions_app.models import Workspace
 from sessions_app.models.conversations import KEY_LENGTH
@@ -134,7 +134,7 @@ def import_graph(
     now: datetime,
     dry_run: bool,
     has_own: bool = False,
-) -> Tally:
+) -> ImportCounts:
     """Bring terms and relations in line with the file; terms that it no longer has stay, without a relation from it.
 
     A related word that is no term of its own becomes a term without an embedding. ``has_own``: the hub embeds this
@@ -143,7 +143,7 @@ def import_graph(
     built_here = SemanticGraph.objects.filter(workspace_id=workspace.pk, built_at_text="", built_at__isnull=False)
     if has_own and built_here.exists():
         return _take_words(workspace, graph, path, now, dry_run=dry_run)
-    tally = Tally()
+    tally = ImportCounts()
     wanted = {term.text: term for term in graph.terms if _fits(term.text, path, tally)}
     for text in {other for term in graph.terms for other in term.related} - wanted.keys():
         if _fits(text, path, tally):
@@ -169,8 +169,8 @@ def import_graph(
     return tally
 
 
-def _take_words(workspace: Workspace, graph: GraphRecord, path: str, now: datetime, *, dry_run: bool) -> Tally:
-    tally = Tally()
+def _take_words(workspace: Workspace, graph: GraphRecord, path: str, now: datetime, *, dry_run: bool) -> ImportCounts:
+    tally = ImportCounts()
     wanted = [term.text for term in graph.terms if _fits(term.text, path, tally)]
     known = set(Term.objects.filter(workspace=workspace).values_list("text", flat=True))
     new = [Term(workspace=workspace, text=text, created_at=now) for text in wanted if text not in known]
@@ -181,7 +181,7 @@ def _take_words(workspace: Workspace, graph: GraphRecord, path: str, now: dateti
     return tally
 
 
-def _fits(text: str, path: str, tally: Tally) -> bool:
+def _fits(text: str, path: str, tally: ImportCounts) -> bool:
     if 0 < len(text) <= KEY_LENGTH:
         return True
     what = f"a term is {'empty' if not text else f'longer than {KEY_LENGTH} characters'}"

@@ -13,7 +13,7 @@ from django.db.models import Count
 
 from knowledge_app.models import Concern, HygieneScore
 from memoryhub.hygiene.rows import ENTRIES, FACTS, KNOWLEDGE, OBSERVATIONS, WORDS, Row, scan_row
-from memoryhub.lib.scanners import in_words
+from memoryhub.lib.scanners import summarise_matches
 from memoryhub.lib.text.change_guard import numbers_in
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, Alike, compare_texts
 from sessions_app.models import Run, Workspace
@@ -49,7 +49,7 @@ def find_in_row(row: Row, *, today: date, now: datetime, stale_days: int) -> Ite
     """Yield what is wrong with one row by itself: secrets, personal data, orders, and staleness."""
     found = scan_row(row)
     for kind in (Kind.SECRET, Kind.PERSONAL, Kind.ORDER):
-        if words := in_words(match for match in found if match.kind == kind.value):
+        if words := summarise_matches(match for match in found if match.kind == kind.value):
             yield Finding(kind, row.table, row.pk, f"holds {words}"[:200], _fingerprint(kind, row.text, row))
     if row.table in COMPARED and (why := stale_since(row, today=today, now=now, stale_days=stale_days)):
         basis = f"{row.review_by} {row.verified_at} {row.made_at}"

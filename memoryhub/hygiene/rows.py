@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext_noop
 
 from knowledge_app.models import CachedResponse, Fact, KeyValue, KnowledgeEntry, Observation
-from memoryhub.lib.scanners import MASK, ORDER, SECRET, Match, mask_secrets, scan_orders, scan_value
+from memoryhub.lib.scanners import MASK, ORDER, SECRET, Match, mask_secrets, scan_instructions, scan_value
 from memoryhub.lib.secrets import looks_secret
 from sessions_app.models import Entry, Workspace
 
@@ -140,7 +140,7 @@ def _calls(tool_calls: Any) -> str:
 def scan_row(row: Row) -> list[Match]:
     """Return the secrets, personal data and orders of a row. A message is never searched for orders."""
     found = scan_value(row.name, row.text)
-    return found if row.table == ENTRIES else [*found, *scan_orders(row.text)]
+    return found if row.table == ENTRIES else [*found, *scan_instructions(row.text)]
 
 
 def shown_text(row: Row, kind: str = "") -> str:
@@ -151,7 +151,7 @@ def shown_text(row: Row, kind: str = "") -> str:
     text = row.text[:READ_CHARS]
     found = scan_value(row.name, text)
     secrets = [match for match in found if match.kind == SECRET]
-    about = [match for match in (scan_orders(text) if kind == ORDER else found) if match.kind == kind]
+    about = [match for match in (scan_instructions(text) if kind == ORDER else found) if match.kind == kind]
     place = about[0].start if about else 0
     place -= sum(match.end - match.start - len(MASK) for match in secrets if match.end <= place)
     masked = mask_secrets(text, secrets)

@@ -26,11 +26,11 @@ from memoryhub.hygiene import resolution
 from memoryhub.hygiene.findings import MAX_EACH, count_open, score_of
 from memoryhub.hygiene.rows import WORDS, Row, rows_at, shown_text
 from memoryhub.hygiene.scanning import live_scan, request_scan
-from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
+from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.charts import growth
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.lib.text.change_guard import show_invisible
 from sessions_app.models import Run, Workspace
 
@@ -204,9 +204,9 @@ def scan(request: HttpRequest, slug: str) -> HttpResponse:
 def _act(request: HttpRequest, slug: str, action: Callable[..., Run], **values: object) -> HttpResponse:
     """Do something about the chosen concerns, or about the one whose button it was, and tell what came of it."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    only = number_of(request.POST.get("only"))
+    only = parse_int(request.POST.get("only"))
     try:
-        chosen = chosen_keys(request, _matching(workspace, request)) if only is None else [only]
+        chosen = selected_keys(request, _matching(workspace, request)) if only is None else [only]
         run = action(workspace, chosen, by=by_person(request), **values)
     except MemoryHubError as error:
         messages.error(request, error.message)
@@ -253,7 +253,10 @@ def verify(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def review_by(request: HttpRequest, slug: str) -> HttpResponse:
     return _act(
-        request, slug, resolution.review, day=_day(request.POST.get("review_by", "") or asked_for(request, "review"))
+        request,
+        slug,
+        resolution.review,
+        day=_day(request.POST.get("review_by", "") or action_value(request, "review")),
     )
 
 

@@ -12,7 +12,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.pagination import number_of, numbers_of
+from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.validation import clean_text
 
 Words = str | Promise
@@ -50,7 +50,7 @@ class Action:
     url: str = ""
 
 
-def sent_rows(request: HttpRequest) -> list[str]:
+def submitted_rows(request: HttpRequest) -> list[str]:
     """Return what the boxes of a form say: those of its page, then those kept from other pages.
 
     Raises TooManyBoxes.
@@ -63,15 +63,15 @@ def sent_rows(request: HttpRequest) -> list[str]:
     return sent
 
 
-def chosen_keys(request: HttpRequest, matching: QuerySet[Any]) -> list[int]:
+def selected_keys(request: HttpRequest, matching: QuerySet[Any]) -> list[int]:
     """Return the primary keys that a form chose: its checkboxes, or all rows that match the page's filters.
 
     Raises SelectionChanged where the number of those isn't the one that the page showed, and TooManyBoxes.
     """
     if not request.POST.get("all"):
-        return numbers_of(sent_rows(request))
+        return parse_ints(submitted_rows(request))
     keys = list(matching.order_by("pk").values_list("pk", flat=True))
-    check_count(len(keys), number_of(request.POST.get("expected")))
+    check_count(len(keys), parse_int(request.POST.get("expected")))
     return keys
 
 
@@ -86,7 +86,7 @@ def check_count(count: int, expected: int | None) -> None:
         raise SelectionChanged(words % {"count": f"{count:,}", "expected": f"{expected or 0:,}"})
 
 
-def asked_for(request: HttpRequest, action: str) -> str:
+def action_value(request: HttpRequest, action: str) -> str:
     """Return what was typed for an action: the field of its own, or one that all actions of the form share."""
     own = request.POST.get(f"{action}-value", "")
     return clean_text(own or request.POST.get("text", "")).strip()[:MAX_TEXT]

@@ -105,7 +105,7 @@ class Proportion:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class EntryRange:
     """Entries `first` to `last` (positions, inclusive) in one state: folded, consolidated, live or dropped."""
 
     kind: str
@@ -238,7 +238,7 @@ def proportion(*, original: int, active: int, summary: int) -> Proportion:
     return Proportion(tuple(parts), original, whole, original / context if context else None)
 
 
-def minimap(stretches: Sequence[Stretch], marks: Sequence[Mark] = (), *, length: int) -> Minimap:
+def minimap(stretches: Sequence[EntryRange], marks: Sequence[Mark] = (), *, length: int) -> Minimap:
     """A session of `length` entries from its first (0) to its last (100).
 
     Short stretches keep a width that can be seen and hit, so neighbours may overlap by a hair; later ones win.
@@ -257,7 +257,7 @@ def minimap(stretches: Sequence[Stretch], marks: Sequence[Mark] = (), *, length:
     )
 
 
-def _segment(stretch: Stretch, length: int) -> Segment:
+def _segment(stretch: EntryRange, length: int) -> Segment:
     width = max(MIN_SEGMENT_WIDTH, _share(stretch.last - stretch.first + 1, length))
     start = min(_share(stretch.first, length), 100 - width)
     return Segment(stretch.kind, stretch.label, stretch.href, _fine(start), _fine(width))

@@ -19,7 +19,7 @@ class UnreadableDay(MemoryHubError):
     code = "unreadable_day"
 
 
-def typed_day(text: str) -> str:
+def parse_day(text: str) -> str:
     """Return a typed day as ISO text, "" for none. Raises UnreadableDay."""
     try:
         found = parse_date(text) if text else None
@@ -30,12 +30,12 @@ def typed_day(text: str) -> str:
     return found.isoformat() if found else ""
 
 
-def start_of(day: date) -> datetime:
+def start_of_day(day: date) -> datetime:
     """Return the first moment of a day in the current zone."""
     return _moment(day, time.min)
 
 
-def end_of(day: date) -> datetime:
+def end_of_day(day: date) -> datetime:
     """Return the last moment of a day in the current zone."""
     return _moment(day, time.max)
 

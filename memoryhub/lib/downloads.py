@@ -15,7 +15,7 @@ def download(text: str | bytes, name: str) -> HttpResponse:
     return HttpResponse(text, content_type=BYTES, headers=_headers(name))
 
 
-def streamed(parts: Iterable[str], name: str) -> StreamingHttpResponse:
+def streaming_download(parts: Iterable[str], name: str) -> StreamingHttpResponse:
     """Return a text that comes in parts as a file that no browser runs as a page."""
     return StreamingHttpResponse(parts, content_type=BYTES, headers=_headers(name))
 
@@ -25,7 +25,7 @@ def _headers(name: str) -> dict[str, str]:
     return {"Content-Disposition": disposition, "Content-Security-Policy": "sandbox"}
 
 
-def markdown(text: str, name: str, *, is_shown: bool = False) -> HttpResponse:
+def markdown_response(text: str, name: str, *, is_shown: bool = False) -> HttpResponse:
     """Return Markdown as a file; with ``is_shown`` as plain text in the browser, for copying from there."""
     if is_shown:
         return HttpResponse(

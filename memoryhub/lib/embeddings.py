@@ -16,7 +16,15 @@ import numpy.typing as npt
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.llm import BadReply, ModelNotSet, ModelRefused, ModelSettings, asking, count_of, read_json
+from memoryhub.lib.llm import (
+    BadReply,
+    ModelNotSet,
+    ModelRefused,
+    ModelSettings,
+    open_model_client,
+    read_json,
+    usage_count,
+)
 
 Rows = npt.NDArray[np.float32]
 NONE = "none"  # the provider that switches the graph off
@@ -77,7 +85,7 @@ class Embedded:
     prompt_tokens: int = 0
 
 
-def refusal_of(provider: str) -> str:
+def provider_error(provider: str) -> str:
     """Return in one sentence why a provider can't make embeddings; "" for one that can, and for none."""
     if provider in WITHOUT:
         return str(WITHOUT[provider])
@@ -100,11 +108,11 @@ def embed(settings: EmbeddingSettings, texts: Sequence[str]) -> Embedded:
     the settings' length, or of one length where that is not known, with finite numbers that are not all zero;
     AddressRefused for an address that is out of bounds.
     """
-    if refusal := refusal_of(settings.provider):
+    if refusal := provider_error(settings.provider):
         raise ModelRefused(refusal)
     if not settings.model or not settings.base_url:
         raise ModelNotSet("No embeddings are set up: set MEMORYHUB_EMBEDDING_PROVIDER.")
-    with asking(settings) as client:
+    with open_model_client(settings) as client:
         response = client.embeddings.with_raw_response.create(
             model=settings.model, input=list(texts), encoding_format="float", extra_body=_spelling(settings)
         )
@@ -112,7 +120,9 @@ def embed(settings: EmbeddingSettings, texts: Sequence[str]) -> Embedded:
     value = read_json(body)
     rows = _unit_rows(_in_order(value, len(texts)), settings.dimensions)
     usage = value.get("usage")
-    tokens = count_of(usage, "prompt_tokens") or count_of(usage, "total_tokens") if isinstance(usage, dict) else 0
+    tokens = (
+        usage_count(usage, "prompt_tokens") or usage_count(usage, "total_tokens") if isinstance(usage, dict) else 0
+    )
     return Embedded(rows, tokens)
 
 

@@ -9,7 +9,7 @@ from memoryhub.lib.layouts.records import Problem
 
 
 @dataclass
-class Tally:
+class ImportCounts:
     """Counts by kind (entries, sessions, history, …) and the problems on the way."""
 
     added: Counter[str] = field(default_factory=Counter)
@@ -17,7 +17,7 @@ class Tally:
     unchanged: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
 
-    def include(self, other: Tally) -> None:
+    def include(self, other: ImportCounts) -> None:
         self.added += other.added
         self.updated += other.updated
         self.unchanged += other.unchanged

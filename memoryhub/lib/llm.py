@@ -1,7 +1,7 @@
-"""Asking a language model, through the openai SDK, at any address that speaks OpenAI's protocol.
+"""Query language models with the openai SDK, at any URL that speaks OpenAI's protocol.
 
-A reply is trusted with nothing: its envelope is checked here, its content by whoever asked. ``asking`` is what every
-request has in common, whatever it asks for: a checked connection, and errors in words.
+Replies are untrusted: this module checks the envelope, the caller checks the content. Every request goes through
+``open_model_client``, which checks the connection and translates errors.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _TOO_LONG = re.compile(r"context.{0,20}(length|window|size)|too many tokens|maxi
 
 
 class ModelError(MemoryHubError):
-    """The model gave nothing usable. ``is_passing``: the same request may do better later."""
+    """The model gave nothing usable. ``is_transient``: the same request may do better later."""
 
     code = "model_error"
-    is_passing = True
+    is_transient = True
 
 
 class ModelNotSet(ModelError):
     code = "model_not_set"
-    is_passing = False
+    is_transient = False
 
 
 class ModelUnavailable(ModelError):
@@ -59,7 +59,7 @@ class ModelRefused(ModelError):
     """The server said no: a wrong key, an unknown model, a request that it doesn't take."""
 
     code = "model_refused"
-    is_passing = False
+    is_transient = False
 
 
 class PromptTooLong(ModelError):
@@ -123,7 +123,9 @@ def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: 
         raise BadReply("The reply holds no text.")
     if settings.api_key and settings.api_key in text:
         raise BadReply("The reply repeats the key that it was asked with.")
-    return Reply(text.strip(), settings.model, count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens"))
+    return Reply(
+        text.strip(), settings.model, usage_count(usage, "prompt_tokens"), usage_count(usage, "completion_tokens")
+    )
 
 
 def ask_tool(
@@ -134,8 +136,10 @@ def ask_tool(
     Raises what ``ask`` raises; BadReply where the model answers in words or calls another tool.
     """
     name = tool["function"]["name"]
-    wish = {"tools": [tool], "tool_choice": {"type": "function", "function": {"name": name}}}
-    message, usage = _read(_post(settings, messages, max_tokens, wish), ("stop", "tool_calls", "function_call"))
+    tool_options = {"tools": [tool], "tool_choice": {"type": "function", "function": {"name": name}}}
+    message, usage = _read(
+        _post(settings, messages, max_tokens, tool_options), ("stop", "tool_calls", "function_call")
+    )
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
         raise BadReply(f"The model answered in words instead of calling {name}.")
@@ -146,28 +150,30 @@ def ask_tool(
     if settings.api_key and settings.api_key in str(arguments):
         raise BadReply("The reply repeats the key that it was asked with.")
     return ToolReply(
-        arguments, settings.model, count_of(usage, "prompt_tokens"), count_of(usage, "completion_tokens")
+        arguments, settings.model, usage_count(usage, "prompt_tokens"), usage_count(usage, "completion_tokens")
     )
 
 
-def _post(settings: ModelSettings, messages: list[dict[str, str]], max_tokens: int, wish: dict[str, Any]) -> bytes:
+def _post(
+    settings: ModelSettings, messages: list[dict[str, str]], max_tokens: int, tool_options: dict[str, Any]
+) -> bytes:
     if not settings.model or not settings.base_url:
         raise ModelNotSet(
             "No model is set: set MEMORYHUB_LLM_MODEL and, where it isn't OpenAI, MEMORYHUB_LLM_BASE_URL."
         )
     host, _ = split_url(settings.base_url)
     limit = "max_completion_tokens" if host == "api.openai.com" else "max_tokens"
-    with asking(settings) as client:
+    with open_model_client(settings) as client:
         response = client.chat.completions.with_raw_response.create(
             model=settings.model,
             messages=messages,  # type: ignore[arg-type]
-            extra_body={limit: max_tokens} | wish,
+            extra_body={limit: max_tokens} | tool_options,
         )
         return response.content
 
 
 @contextmanager
-def asking(settings: ModelSettings) -> Iterator[openai.OpenAI]:
+def open_model_client(settings: ModelSettings) -> Iterator[openai.OpenAI]:
     """Open a client for one question, its repetitions included.
 
     What goes wrong inside the block is raised in words and without the key: ModelUnavailable, ModelRefused,
@@ -268,7 +274,7 @@ def read_json(body: bytes) -> Any:
         raise BadReply("The reply is not JSON: is a proxy answering in the model's place?") from error
 
 
-def count_of(usage: dict[str, Any], name: str) -> int:
+def usage_count(usage: dict[str, Any], name: str) -> int:
     """Return a number of tokens that a server tells; 0 for what is none."""
     value = usage.get(name)
     return value if type(value) is int and 0 <= value < 2**31 else 0

@@ -97,15 +97,15 @@ def rows_after(
     return found[:size], _encode(found[size - 1], order) if len(found) > size else None
 
 
-def number_of(text: str | None, *, digits: int = 18) -> int | None:
+def parse_int(text: str | None, *, digits: int = 18) -> int | None:
     """Return a whole number that an address or form names; None for anything else. 18 digits fit into a key."""
     text = text or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
-def numbers_of(texts: Iterable[str]) -> list[int]:
+def parse_ints(texts: Iterable[str]) -> list[int]:
     """Return the whole numbers among some texts of a form."""
-    return [number for text in texts if (number := number_of(text)) is not None]
+    return [number for text in texts if (number := parse_int(text)) is not None]
 
 
 def _flip(order: Sequence[str]) -> list[str]:
@@ -124,20 +124,20 @@ def _beyond(order: Sequence[str], values: Sequence[Any], *, backwards: bool) -> 
 
 
 def _encode(row: Model, order: Sequence[str]) -> str:
-    return cursor_of([getattr(row, name.removeprefix("-")) for name in order])
+    return encode_cursor([getattr(row, name.removeprefix("-")) for name in order])
 
 
-def cursor_of(values: Sequence[Any]) -> str:
+def encode_cursor(values: Sequence[Any]) -> str:
     """Return a key as the cursor of an address: texts, numbers and times."""
     plain = [{"at": value.isoformat()} if isinstance(value, date | datetime) else value for value in values]
     return base64.urlsafe_b64encode(json.dumps(plain).encode()).decode().rstrip("=")
 
 
 def _decode(cursor: str, order: Sequence[str]) -> list[Any] | None:
-    return values_of(cursor, len(order))
+    return decode_cursor(cursor, len(order))
 
 
-def values_of(cursor: str, count: int) -> list[Any] | None:
+def decode_cursor(cursor: str, count: int) -> list[Any] | None:
     """Return the ``count`` values of a cursor, or None for anything that isn't one."""
     try:
         values = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))

@@ -1,7 +1,7 @@
-"""Reading an agent's folder safely: never through a link, never beyond a limit, never half a write.
+"""Read files in an agent's folder safely: no symlinks, size limits, no partial writes.
 
-Every path is opened part by part below a directory handle with O_NOFOLLOW, so that a folder swapped for a link
-between the look and the read leads nowhere. Only regular files are read.
+Each path component is opened relative to a directory handle with O_NOFOLLOW, so that replacing a folder with a
+symlink between the check and the read has no effect. Only regular files are read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FolderMissing(MemoryHubError):
 
 
 class UnreadableFile(MemoryHubError):
-    """A file that is not read; the message says why in words for the report."""
+    """A file that wasn't read. The message gives the reason, for the import report."""
 
     code = "unreadable_file"
 
@@ -45,17 +45,14 @@ class UnstableFile(UnreadableFile):
 
 
 class UnchangedFile(UnreadableFile):
-    """A file that is as it was at an earlier read, and is passed over; see ``Folder.pass_over``."""
+    """A file that hasn't changed since an earlier read; see ``Folder.skip_unchanged``."""
 
     code = "unchanged_file"
 
 
 @dataclass(frozen=True)
-class FileFacts:
-    """What one stable read saw: size in bytes, modification time in nanoseconds, SHA-256 of the bytes.
-
-    ``stamp``: see ``Folder.stamp``.
-    """
+class FileInfo:
+    """Size in bytes, modification time in nanoseconds, SHA-256 and stamp (see ``Folder.stamp``) of a file."""
 
     size: int
     mtime_ns: int
@@ -64,26 +61,26 @@ class FileFacts:
 
 
 @dataclass(frozen=True)
-class Refused:
-    """A directory entry that is not followed or read, and why."""
+class SkippedPath:
+    """A directory entry that is neither followed nor read."""
 
     path: str
-    why: str
+    reason: str
 
 
 class Stream:
-    """The bytes of one open file, hashed as they pass."""
+    """An open file, hashed while it is read."""
 
     def __init__(self, handle: int, limit: int) -> None:
         self._handle = handle
         self._limit = limit
-        self._seen = 0
+        self._size = 0
         self._hash = hashlib.sha256()
 
     def _chunk(self) -> bytes:
         data = os.read(self._handle, CHUNK_BYTES)
-        self._seen += len(data)
-        if self._seen > self._limit:
+        self._size += len(data)
+        if self._size > self._limit:
             raise UnreadableFile(f"larger than the limit of {self._limit // 2**20} MB")
         self._hash.update(data)
         return data
@@ -97,10 +94,10 @@ class Stream:
         return b"".join(self.chunks())
 
     def lines(self, limit: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes | None]]:
-        """Yield ``(number from 1, line without its newline)``; None stands for a line beyond the limit.
+        """Yield ``(number from 1, line without its newline)``, with None for a line over ``limit`` bytes.
 
-        Lines end at ``\\n`` only: other separators are characters of a record. Such a giant is passed over
-        without being held in memory.
+        Only ``\\n`` ends a line: other separators can occur inside a record. A line over the limit is never held in
+        memory.
         """
         number, pending, oversize = 1, bytearray(), False
         for data in self.chunks():
@@ -123,21 +120,21 @@ class Stream:
 
 
 def display_path(path: str) -> str:
-    """Return a file name as storable text: bytes that are not UTF-8 show as ``\\xNN``."""
+    """Return a file name as storable text, with bytes that are not UTF-8 as ``\\xNN``."""
     return os.fsencode(path).decode("utf-8", errors="backslashreplace").replace("\x00", "\\x00")
 
 
 class Folder:
-    """One agent's folder, held open by handle. Use as a context manager.
+    """An agent's folder, kept open by handle. Use it as a context manager.
 
-    ``quiet_seconds``: a file that changed more recently is waited for, since its writer may not be done.
-    Raises FolderMissing when the path is no folder that can be opened.
+    ``quiet_seconds``: before reading a file that changed more recently than this, wait: it may still be being
+    written. Raises FolderMissing if the folder can't be opened.
     """
 
     def __init__(self, path: Path, *, quiet_seconds: float = 0.0) -> None:
         self.path = path
         self._quiet_seconds = quiet_seconds
-        self._known: Mapping[str, str] = {}
+        self._known_stamps: Mapping[str, str] = {}
         try:
             self._root = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
@@ -145,13 +142,13 @@ class Folder:
                 f"The folder {display_path(str(path))} can't be opened: {error.strerror}.", path=str(path)
             ) from error
 
-    def pass_over(self, known: Mapping[str, str]) -> None:
-        """From now on reading a file raises UnchangedFile where its stamp is the one that is known of its path."""
-        self._known = known
+    def skip_unchanged(self, stamps: Mapping[str, str]) -> None:
+        """Make ``read`` raise UnchangedFile for files whose stamp equals the one given for their path."""
+        self._known_stamps = stamps
 
-    def is_passed_over(self, path: str) -> bool:
-        """Tell whether a file is one to pass over, and as it was when that was said."""
-        known = self._known.get(display_path(path), "")
+    def is_unchanged(self, path: str) -> bool:
+        """Return whether a file's stamp equals the one given to ``skip_unchanged``."""
+        known = self._known_stamps.get(display_path(path), "")
         return bool(known) and self.stamp(path) == known
 
     def __enter__(self) -> Folder:
@@ -179,24 +176,22 @@ class Folder:
                 os.close(handle)
 
     def names(self, path: str = "") -> list[str]:
-        """Return the sorted names directly inside a sub-folder; empty when it isn't there."""
+        """Return the sorted names directly inside a subfolder; an empty list if it doesn't exist."""
         try:
             with self._open(path, os.O_DIRECTORY) as handle:
                 return sorted(os.listdir(handle))
         except OSError:
             return []
 
-    def files(self, path: str = "", *, depth: int = MAX_DEPTH) -> Iterator[str | Refused]:
-        """Yield the regular files below a sub-folder, sorted, and a Refused for each link or special file."""
-        budget = MAX_FILES
-        for found in self._walk(path, depth):
-            budget -= 1
-            if budget < 0:
-                yield Refused(path or ".", f"holds more than {MAX_FILES} files; the rest is not read")
+    def files(self, path: str = "", *, depth: int = MAX_DEPTH) -> Iterator[str | SkippedPath]:
+        """Yield the regular files below a subfolder, sorted, and a SkippedPath for each symlink or special file."""
+        for count, item in enumerate(self._walk(path, depth)):
+            if count == MAX_FILES:
+                yield SkippedPath(path or ".", f"contains more than {MAX_FILES} files; the rest are not read")
                 return
-            yield found
+            yield item
 
-    def _walk(self, path: str, depth: int) -> Iterator[str | Refused]:
+    def _walk(self, path: str, depth: int) -> Iterator[str | SkippedPath]:
         for name in self.names(path):
             child = f"{path}/{name}" if path else name
             mode = self._mode(child)
@@ -206,17 +201,17 @@ class Folder:
                 if depth > 0:
                     yield from self._walk(child, depth - 1)
                 else:
-                    yield Refused(child, "folder nested too deeply")
+                    yield SkippedPath(child, "folder nested too deeply")
             elif stat.S_ISREG(mode):
                 yield child
             else:
-                yield Refused(child, _special(mode))
+                yield SkippedPath(child, _special_file_message(mode))
 
     def _mode(self, path: str) -> int | None:
-        seen = self._look(path)
-        return seen.st_mode if seen else None
+        info = self._lstat(path)
+        return info.st_mode if info else None
 
-    def _look(self, path: str) -> os.stat_result | None:
+    def _lstat(self, path: str) -> os.stat_result | None:
         parent, _, name = path.rpartition("/")
         try:
             with self._open(parent, os.O_DIRECTORY) as handle:
@@ -233,21 +228,21 @@ class Folder:
         return mode is not None and stat.S_ISDIR(mode)
 
     def stamp(self, path: str) -> str:
-        """Return what a look at a file tells without reading it: equal stamps mean that nobody wrote to it.
+        """Return a file's inode, size, mtime and ctime as text, "" for anything but a regular file.
 
-        Made of inode, size, and the times of its content and of its inode. "" for whatever is no regular file.
+        Equal stamps mean that the file wasn't written to in between.
         """
-        seen = self._look(path)
-        return stamp_of(seen) if seen and stat.S_ISREG(seen.st_mode) else ""
+        info = self._lstat(path)
+        return stamp_of(info) if info and stat.S_ISREG(info.st_mode) else ""
 
     @contextmanager
     def handle(self, path: str) -> Iterator[int]:
-        """Hold a sub-folder open by handle, reached part by part through no link. Raises OSError."""
+        """Open a subfolder without following symlinks and yield its handle. Raises OSError."""
         with self._open(path, os.O_DIRECTORY) as handle:
             yield handle
 
     def exists(self, path: str) -> bool:
-        """Tell whether anything stands at the path, a link or a special file included."""
+        """Return whether the path exists, also as a symlink or special file."""
         return self._mode(path) is not None
 
     def read(
@@ -256,70 +251,70 @@ class Folder:
         parse: Callable[[Stream], T],
         *,
         limit: int = MAX_WHOLE_FILE_BYTES,
-        even_if_known: bool = False,
-        at_once: bool = False,
-    ) -> tuple[T, FileFacts]:
-        """Parse one regular file as a stable read: inode, size and time the same before and after.
+        even_if_unchanged: bool = False,
+        no_wait: bool = False,
+    ) -> tuple[T, FileInfo]:
+        """Parse a regular file, and check that its inode, size and mtime stay the same meanwhile.
 
-        ``parse`` gets a Stream and may run again when the file changed meanwhile. Raises UnreadableFile, or
-        UnstableFile when it changed during every attempt, or UnchangedFile where it is passed over, unless
-        ``even_if_known``; whatever ``parse`` raises passes through. ``at_once``: don't wait until it is quiet.
+        ``parse`` gets a Stream, and runs again if the file changed. ``even_if_unchanged``: also read a file that
+        ``skip_unchanged`` covers. ``no_wait``: don't wait for ``quiet_seconds``. Raises UnreadableFile;
+        UnstableFile if the file changed during every attempt; UnchangedFile; whatever ``parse`` raises.
         """
-        if not even_if_known and self.is_passed_over(path):
-            raise UnchangedFile("is as it was")
+        if not even_if_unchanged and self.is_unchanged(path):
+            raise UnchangedFile("unchanged since the last read")
         for _ in range(ATTEMPTS):
             try:
                 with self._open(path, os.O_NONBLOCK) as handle:
                     before = os.fstat(handle)
                     if not stat.S_ISREG(before.st_mode):
-                        raise UnreadableFile(_special(before.st_mode))
+                        raise UnreadableFile(_special_file_message(before.st_mode))
                     if before.st_size > limit:
                         raise UnreadableFile(f"larger than the limit of {limit // 2**20} MB")
-                    if not at_once and self._wait_until_quiet(before):
+                    if not no_wait and self._wait_until_quiet(before):
                         before = os.fstat(handle)
                     stream = Stream(handle, limit)
                     result = parse(stream)
                     after = os.fstat(handle)
             except OSError as error:
-                raise UnreadableFile(_why_not(error)) from error
-            if _same(before, after) and self._still_there(path, after):
-                return result, FileFacts(after.st_size, after.st_mtime_ns, stream.sha256(), stamp_of(after))
-        raise UnstableFile("kept changing while it was read; the next import takes it")
+                raise UnreadableFile(_os_error_message(error)) from error
+            if _is_same_content(before, after) and self._is_same_file(path, after):
+                return result, FileInfo(after.st_size, after.st_mtime_ns, stream.sha256(), stamp_of(after))
+        raise UnstableFile("kept changing while it was read; the next import will try again")
 
     def read_bytes(
-        self, path: str, *, limit: int = MAX_WHOLE_FILE_BYTES, even_if_known: bool = False, at_once: bool = False
-    ) -> tuple[bytes, FileFacts]:
-        """Return the bytes of one file as a stable read. Raises like ``read``."""
+        self, path: str, *, limit: int = MAX_WHOLE_FILE_BYTES, even_if_unchanged: bool = False, no_wait: bool = False
+    ) -> tuple[bytes, FileInfo]:
+        """Return the bytes of a file. Options and errors are those of ``read``."""
         return self.read(
-            path, lambda stream: stream.read(), limit=limit, even_if_known=even_if_known, at_once=at_once
+            path, lambda stream: stream.read(), limit=limit, even_if_unchanged=even_if_unchanged, no_wait=no_wait
         )
 
-    def _wait_until_quiet(self, seen: os.stat_result) -> bool:
-        age = time.time() - seen.st_mtime
+    def _wait_until_quiet(self, info: os.stat_result) -> bool:
+        age = time.time() - info.st_mtime
         if not 0 <= age < self._quiet_seconds:
             return False
         time.sleep(self._quiet_seconds - age)
         return True
 
-    def _still_there(self, path: str, seen: os.stat_result) -> bool:
+    def _is_same_file(self, path: str, info: os.stat_result) -> bool:
         with suppress(OSError), self._open(path, os.O_NONBLOCK) as handle:
-            return os.fstat(handle).st_ino == seen.st_ino
+            return os.fstat(handle).st_ino == info.st_ino
         return False
 
 
-def stamp_of(seen: os.stat_result) -> str:
-    """Return the stamp of a file that was looked at; see ``Folder.stamp``."""
-    return f"{seen.st_ino}-{seen.st_size}-{seen.st_mtime_ns}-{seen.st_ctime_ns}"
+def stamp_of(info: os.stat_result) -> str:
+    """Return the stamp of a file from its stat result; see ``Folder.stamp``."""
+    return f"{info.st_ino}-{info.st_size}-{info.st_mtime_ns}-{info.st_ctime_ns}"
 
 
-def _same(before: os.stat_result, after: os.stat_result) -> bool:
-    def facts(seen: os.stat_result) -> tuple[int, int, int]:
-        return seen.st_ino, seen.st_size, seen.st_mtime_ns
+def _is_same_content(before: os.stat_result, after: os.stat_result) -> bool:
+    def key(info: os.stat_result) -> tuple[int, int, int]:
+        return info.st_ino, info.st_size, info.st_mtime_ns
 
-    return facts(before) == facts(after)
+    return key(before) == key(after)
 
 
-def _special(mode: int) -> str:
+def _special_file_message(mode: int) -> str:
     if stat.S_ISLNK(mode):
         return "is a link; links are not followed"
     if stat.S_ISFIFO(mode):
@@ -331,7 +326,7 @@ def _special(mode: int) -> str:
     return "is a device, not a file"
 
 
-def _why_not(error: OSError) -> str:
+def _os_error_message(error: OSError) -> str:
     if error.errno == errno.ELOOP:
         return "is a link; links are not followed"
     if error.errno in (errno.ENXIO, errno.EAGAIN):

@@ -1,7 +1,7 @@
-"""Requests that leave this machine: to addresses that were checked, at the address that was checked.
+"""An HTTP client that protects against server-side request forgery.
 
-A name is resolved here, every address that it has is checked, and the connection goes to one of those, so that a
-name can't change its meaning in between (reliability: server-side request forgery). No redirects, no proxies.
+A host name is resolved once, every address is checked, and the connection is made to a checked address, so that DNS
+can't return another address in between. Redirects and proxies are not followed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class AddressRefused(MemoryHubError):
-    """An address that the hub never connects to, or not without being told to."""
+    """An address that the hub never connects to, or only if it is in MEMORYHUB_PRIVATE_HOSTS."""
 
     code = "address_refused"
 
@@ -42,21 +42,21 @@ class DeadlinePassed(MemoryHubError):
 
 
 def split_url(url: str) -> tuple[str, int]:
-    """Return host and port of an http(s) address. Raises AddressRefused where it is none."""
+    """Return the host and port of an HTTP(S) URL. Raises AddressRefused if it isn't one."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
-        raise AddressRefused(gettext("This is no web address: %(error)s.") % {"error": error}) from error
+        raise AddressRefused(gettext("This is not a valid URL: %(error)s.") % {"error": error}) from error
     if parts.scheme not in _PORTS or not host:
-        raise AddressRefused(gettext("An address begins with http:// or https:// and names a host."))
+        raise AddressRefused(gettext("The URL must start with http:// or https:// and include a host."))
     if parts.username or parts.password:
-        raise AddressRefused(gettext("An address must not carry a user name or password."))
+        raise AddressRefused(gettext("The URL must not contain a user name or password."))
     return host, port or _PORTS[parts.scheme]
 
 
 def check_url(url: str, allowed: Collection[str] = ()) -> None:
-    """Raise AddressRefused for an address that would be refused when connecting; a name that has none passes."""
+    """Raise AddressRefused for a URL that the client would refuse. A host name that can't be resolved passes."""
     host, port = split_url(url)
     try:
         _resolve(host, port, allowed)
@@ -65,12 +65,12 @@ def check_url(url: str, allowed: Collection[str] = ()) -> None:
 
 
 def _resolve(host: str, port: int, allowed: Collection[str]) -> str:
-    """Return an address of a host, after checking all of them. Raises AddressRefused, OSError."""
+    """Return an IP address of a host, after checking all of them. Raises AddressRefused, OSError."""
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except UnicodeError as error:
-        raise AddressRefused(gettext("%(host)s is no host name.") % {"host": repr(host)}) from error
-    addresses = [str(item[4][0]) for item in found]
+        raise AddressRefused(gettext("%(host)s is not a valid host name.") % {"host": repr(host)}) from error
+    addresses = [str(item[4][0]) for item in infos]
     for text in addresses:
         _check_address(ipaddress.ip_address(text.partition("%")[0]), host, port, allowed)
     return addresses[0]
@@ -78,20 +78,19 @@ def _resolve(host: str, port: int, allowed: Collection[str]) -> str:
 
 def _check_address(address: Address, host: str, port: int, allowed: Collection[str]) -> None:
     address = _unwrapped(address)
-    never = address.is_link_local or address.is_multicast or address.is_unspecified or str(address) in _METADATA
-    if never:
-        words = gettext("%(host)s is at %(address)s, a link-local or metadata address: the hub never connects there.")
-        raise AddressRefused(words % {"host": host, "address": address})
+    if address.is_link_local or address.is_multicast or address.is_unspecified or str(address) in _METADATA:
+        message = gettext("%(host)s resolves to %(address)s, a reserved address that the hub never connects to.")
+        raise AddressRefused(message % {"host": host, "address": address})
     if not address.is_global and f"{host}:{port}" not in allowed:
-        words = gettext(
-            "%(host)s is at %(address)s, inside this machine or network. "
-            "Only the hub's environment can allow that: add %(host)s to MEMORYHUB_PRIVATE_HOSTS."
+        message = gettext(
+            "%(host)s resolves to %(address)s, a private address. "
+            "To allow it, add %(host)s to MEMORYHUB_PRIVATE_HOSTS in the hub's environment."
         )
-        raise AddressRefused(words % {"host": f"{host}:{port}", "address": address})
+        raise AddressRefused(message % {"host": f"{host}:{port}", "address": address})
 
 
 def _unwrapped(address: Address) -> Address:
-    """Return the IPv4 address inside an IPv6 one that carries it."""
+    """Return the IPv4 address embedded in an IPv6 address, if any; otherwise the address itself."""
     if isinstance(address, ipaddress.IPv6Address):
         if address in _NAT64:
             return ipaddress.IPv4Address(address.packed[-4:])
@@ -100,42 +99,43 @@ def _unwrapped(address: Address) -> Address:
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
-    """Read the certificates of authorities once: that takes longer than many a request."""
+def _ssl_context() -> ssl.SSLContext:
+    """Cached because loading the CA certificates can take longer than the request."""
     return httpx2.create_ssl_context(trust_env=False)
 
 
 class CheckedTransport(httpx2.BaseTransport):
-    """Connects to checked addresses only; reads a reply whole, up to 5 MB and up to a deadline.
+    """A transport that connects to checked addresses only and reads responses of up to 5 MB.
 
-    ``deadline_seconds`` is for all requests together, repeated ones too, however slowly their bytes arrive: open a
-    transport for one purpose, and close it.
+    ``deadline_seconds`` covers all requests of the transport together, including retries.
     """
 
     def __init__(self, *, allowed: Collection[str] = (), deadline_seconds: float) -> None:
         self._allowed = frozenset(allowed)
         self._deadline = time.monotonic() + deadline_seconds
-        self._inner = httpx2.HTTPTransport(verify=_trusted(), trust_env=False)
+        self._inner = httpx2.HTTPTransport(verify=_ssl_context(), trust_env=False)
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise httpx2.ReadTimeout("the time for this is used up", request=request)
+        remaining = self._deadline - time.monotonic()
+        if remaining <= 0:
+            raise httpx2.ReadTimeout("the deadline has passed", request=request)
         host, port = split_url(str(request.url))
         try:
             address = _resolve(host, port, self._allowed)
         except OSError as error:
-            raise httpx2.ConnectError(f"{host} has no address: {error.strerror or error}") from error
+            raise httpx2.ConnectError(f"{host} can't be resolved: {error.strerror or error}") from error
+        timeout = {
+            "connect": min(CONNECT_SECONDS, remaining),
+            "read": remaining,
+            "write": remaining,
+            "pool": remaining,
+        }
         pinned = httpx2.Request(
             request.method,
             request.url.copy_with(host=address),
             headers=request.headers,
             stream=request.stream,
-            extensions={
-                **request.extensions,
-                "sni_hostname": host,
-                "timeout": {"connect": min(CONNECT_SECONDS, left), "read": left, "write": left, "pool": left},
-            },
+            extensions={**request.extensions, "sni_hostname": host, "timeout": timeout},
         )
         response = self._inner.handle_request(pinned)
         try:
@@ -160,7 +160,7 @@ def _limited(chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
 
 
 def open_client(*, allowed: Collection[str], deadline_seconds: float) -> httpx2.Client:
-    """Return a client for checked addresses. Close it after use."""
+    """Return a client that uses CheckedTransport. Close it after use."""
     return httpx2.Client(
         transport=CheckedTransport(allowed=allowed, deadline_seconds=deadline_seconds),
         follow_redirects=False,

@@ -1,8 +1,8 @@
-"""Secrets, personal data and orders in a text: what they are, and where. Pure.
+"""Find secrets, personal data and instruction-like text, with their positions.
 
-The known shapes of secrets are those of detect-secrets' patterns and our own. Its keyword and entropy detectors are
-left out: they take "Prefers TypeScript" for a secret. Personal data is what can be checked: e-mail addresses, phone
-numbers with a country code, bank accounts and cards whose check digits are right.
+Secrets are found by detect-secrets' patterns and our own. Its keyword and entropy detectors are not used, because
+they report phrases such as "Prefers TypeScript". Personal data is limited to what can be validated: e-mail
+addresses, phone numbers with a country code, and IBANs and card numbers with correct check digits.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from phonenumbers import Leniency, PhoneNumberMatcher
 from stdnum import iban, luhn
 
 from memoryhub.lib.secrets import find_secrets, names_secret
-from memoryhub.lib.text.change_guard import INVISIBLE, is_order
+from memoryhub.lib.text.change_guard import INVISIBLE, is_instruction
 
 SECRET, PERSONAL, ORDER = "secret", "personal", "order"
 MASK = "•••"
@@ -50,7 +50,7 @@ NAMED = "a secret by its name"
 
 @dataclass(frozen=True)
 class Match:
-    """Something found in a text: secret, personal or order; what it is in words; characters [start, end)."""
+    """A finding. ``kind``: secret, personal or order. ``what``: a description. It spans characters [start, end)."""
 
     kind: str
     what: str
@@ -60,12 +60,12 @@ class Match:
 
 @dataclass(frozen=True)
 class _Detector:
-    """One of detect-secrets' patterns: what it finds, and what a text must hold (lower case) for it to be asked."""
+    """A detect-secrets plugin. It runs only on texts that contain one of ``hints`` (lower case), for speed."""
 
     plugin: RegexBasedDetector
     what: str
     hints: tuple[str, ...]
-    has_digits: bool = False  # its pattern is so wide that words fit it
+    has_digits: bool = False  # ignore matches without digits: the pattern also matches ordinary words
 
 
 _DETECTORS = [
@@ -108,18 +108,18 @@ _DETECTORS = [
     _Detector(IbmCloudIamDetector(), "an IBM Cloud key", ("key", "pwd", "pass", "token"), has_digits=True),
     _Detector(SoftlayerDetector(), "a SoftLayer credential", ("sl", "softlayer"), has_digits=True),
 ]
-_PIECE = 2_000  # characters that patterns see at once: some take their time over a longer line
-_OVERLAP = 400
-_MAYBE_SECRET = re.compile(r"[^\s]{12}|[=:]|passw|secret|private key", re.IGNORECASE)
-_TOKEN = re.compile(r"[\w+/=~.-]*(?<![.-])")  # the rest of a token whose beginning a pattern found
+_WINDOW_CHARS = 2_000  # some patterns are slow on longer lines
+_OVERLAP_CHARS = 400
+_POSSIBLE_SECRET = re.compile(r"[^\s]{12}|[=:]|passw|secret|private key", re.IGNORECASE)
+_TOKEN = re.compile(r"[\w+/=~.-]*(?<![.-])")  # the rest of a token after a pattern's match
 _PEM_END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|Private-MAC: \w+")
-_SAID = re.compile(
+_SPELLED_OUT = re.compile(
     r"\b(?:(?:password|passphrase|passwd|pwd)(?: (?:is|was|=)|:|=) ?[\"'`]?(?=\S*\d)(?=\S*[A-Za-z])([^\s\"'`]{6,64})"
     r"|(?:api[ _-]?key|secret(?: key)?|(?:access|auth|bearer) token)(?: (?:is|was|=)|:|=) ?[\"'`]?"
     r"(?=\S*\d)(?=\S*[A-Za-z])([^\s\"'`]{16,200}))",
     re.IGNORECASE,
 )
-_HARMLESS = re.compile(  # placeholders, references to where a secret is kept, and keys of sessions
+_PLACEHOLDER = re.compile(  # also references to where a secret is stored, and session keys
     r"[<{$%*•\[(].*|x{3,}\w*|\.{3}.*|(?:redacted|masked|hidden|changeme|change-me|your[_-].*|none|null)\W*"
     r"|(?:os\.environ|process\.env|env|getenv|settings|config|self)[.\[(:].*|[a-z]{2,16}:[\w@.+-]{1,40}|https?://.*",
     re.IGNORECASE | re.DOTALL,
@@ -131,7 +131,7 @@ _HEX = re.compile(r"[0-9a-fA-F]+")
 _EMAIL = re.compile(
     r"(?<![\w.+%/@-])[\w.+%-]{1,64}@(?:[^\W_](?:[\w-]{0,61}[^\W_])?\.){1,8}[^\W\d_]{2,24}(?![\w@-]|\.\w|:\w)"
 )
-_NO_PERSON = re.compile(
+_NOT_PERSONAL = re.compile(
     r"(?:git|noreply|no-reply|donotreply|do-not-reply)@|.*\.(?:png|jpe?g|gif|svg|webp|js|css|py)$", re.I
 )
 _PHONE = re.compile(r"(?<![\w+])[+＋]\W?\d")
@@ -142,7 +142,7 @@ _CARD = re.compile(
     r"(?<![\w.,+-])(?:(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|6(?:011|2\d{2}|5\d{2})|35\d{2})([ -]?)\d{4}\1\d{4}\1\d{4}"
     r"|3[47]\d{2}([ -]?)\d{6}\2\d{5}|3(?:0[0-5]|[68]\d)\d([ -]?)\d{6}\3\d{4})(?![\w-]|[.,]\d)"
 )
-_JOINED = re.compile(  # invisible characters that scripts and emoji are written with
+_LEGITIMATE_INVISIBLE = re.compile(  # joiners that scripts and emoji need, and soft hyphens
     "(?<=[\u0600-\u06ff\u0900-\u0dff])[\u200c\u200d](?=[\u0600-\u06ff\u0900-\u0dff])"
     "|(?<=[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])\u200d(?=[\u2600-\u27bf\U0001f000-\U0001faff])"
     "|(?<=[^\\W\\d_])\u00ad(?=[^\\W\\d_])"
@@ -150,47 +150,47 @@ _JOINED = re.compile(  # invisible characters that scripts and emoji are written
 
 
 def scan_text(text: str) -> list[Match]:
-    """Return the secrets and personal data of a text in order, none overlapping; a secret goes before the other.
+    """Return the secrets and personal data of a text in order. On overlap, secrets win over personal data.
 
-    10,000 rows of a sentence each take about a second.
+    Takes about a second for 10,000 rows of a sentence each.
     """
-    found = list(_secrets(text)) if _MAYBE_SECRET.search(text) else []
-    return _apart([*found, *_personal(text)])
+    secrets = list(_secrets(text)) if _POSSIBLE_SECRET.search(text) else []
+    return _resolve_overlaps([*secrets, *_personal(text)])
 
 
 def scan_value(name: str, value: str) -> list[Match]:
-    """Return the secrets and personal data of a value; all of it where its name says that it is a secret."""
-    found = scan_text(value)
-    if value.strip() and names_secret(name, value) and not _HARMLESS.fullmatch(value.strip()):
-        what = next((match.what for match in found if match.kind == SECRET), NAMED)
+    """Return the secrets and personal data of a value. If ``name`` names a secret, the whole value is one."""
+    matches = scan_text(value)
+    if value.strip() and names_secret(name, value) and not _PLACEHOLDER.fullmatch(value.strip()):
+        what = next((match.what for match in matches if match.kind == SECRET), NAMED)
         return [Match(SECRET, what, 0, len(value))]
-    return found
+    return matches
 
 
-def scan_orders(text: str) -> list[Match]:
-    """Return the lines of a text that read like orders to a model, and the invisible characters in it."""
-    found = []
-    at = 0
+def scan_instructions(text: str) -> list[Match]:
+    """Return the lines that look like instructions to a model, and the first invisible character."""
+    matches = []
+    start = 0
     for line in text.split("\n"):
-        if is_order(line):
-            found.append(Match(ORDER, "text that reads like an order to a model", at, at + len(line)))
-        at += len(line) + 1
+        if is_instruction(line):
+            matches.append(Match(ORDER, "text that reads like an order to a model", start, start + len(line)))
+        start += len(line) + 1
     hidden = INVISIBLE.search(text)
-    if hidden and (hidden := INVISIBLE.search(_JOINED.sub(" ", text))):
-        found.append(Match(ORDER, "invisible characters", hidden.start(), hidden.end()))
-    return found
+    if hidden and (hidden := INVISIBLE.search(_LEGITIMATE_INVISIBLE.sub(" ", text))):
+        matches.append(Match(ORDER, "invisible characters", hidden.start(), hidden.end()))
+    return matches
 
 
-def in_words(matches: Iterable[Match]) -> str:
-    """Return what was found as one phrase without any of it, each thing once: "an AWS key and 2 phone numbers"."""
+def summarise_matches(matches: Iterable[Match]) -> str:
+    """Return matches as one phrase that doesn't quote them: "an AWS key and 2 × phone number"."""
     counts: dict[str, int] = {}
     for match in matches:
         counts[match.what] = counts.get(match.what, 0) + 1
-    words = [what if count == 1 else _many(what, count) for what, count in counts.items()]
+    words = [what if count == 1 else _plural(what, count) for what, count in counts.items()]
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-def _many(what: str, count: int) -> str:
+def _plural(what: str, count: int) -> str:
     if what.startswith(("text ", "invisible ")):
         return what
     plain = what.split(" ", 1)[1]
@@ -198,16 +198,16 @@ def _many(what: str, count: int) -> str:
 
 
 def mask_secrets(text: str, matches: Iterable[Match] | None = None) -> str:
-    """Return a text with ••• in the place of each secret."""
-    found = scan_text(text) if matches is None else matches
-    for match in sorted(found, key=lambda match: match.start, reverse=True):
+    """Return a text with each secret replaced by •••."""
+    matches = scan_text(text) if matches is None else matches
+    for match in sorted(matches, key=lambda match: match.start, reverse=True):
         if match.kind == SECRET:
             text = text[: match.start] + MASK + text[match.end :]
     return text
 
 
-def _apart(matches: list[Match]) -> list[Match]:
-    """Join secrets that overlap, under the name of the first that is more than a shape; leave out what they touch."""
+def _resolve_overlaps(matches: list[Match]) -> list[Match]:
+    """Join overlapping secrets, named by the first with a known format, and drop overlapping personal data."""
     kept: list[Match] = []
     for match in sorted((match for match in matches if match.kind == SECRET), key=lambda match: match.start):
         if kept and match.start < kept[-1].end:
@@ -217,86 +217,89 @@ def _apart(matches: list[Match]) -> list[Match]:
             kept.append(match)
     secrets = len(kept)
     for match in sorted((match for match in matches if match.kind != SECRET), key=lambda match: match.start):
-        place = bisect_left(kept, match.end, hi=secrets, key=lambda other: other.start)
-        is_free = place == 0 or kept[place - 1].end <= match.start
+        index = bisect_left(kept, match.end, hi=secrets, key=lambda other: other.start)
+        is_free = index == 0 or kept[index - 1].end <= match.start
         if is_free and (len(kept) == secrets or kept[-1].end <= match.start):
             kept.append(match)
     return sorted(kept, key=lambda match: match.start)
 
 
 def _secrets(text: str) -> Iterator[Match]:
-    yield from _of_known_shape(text)
-    for said in _SAID.finditer(text):
-        group = said.lastindex or 0
-        if not _HARMLESS.fullmatch(said[group]):
-            yield Match(SECRET, "a password or key", said.start(group), said.end(group))
+    yield from _known_format_secrets(text)
+    for found in _SPELLED_OUT.finditer(text):
+        group = found.lastindex or 0
+        if not _PLACEHOLDER.fullmatch(found[group]):
+            yield Match(SECRET, "a password or key", found.start(group), found.end(group))
     covered = 0
     for start, end, is_named in find_secrets(text):
-        if start >= covered and _counts(text, start, end, is_named=is_named):
-            covered = _end_of_key(text, end) if text[start:end].endswith("PRIVATE KEY-----") else end
+        if start >= covered and _is_reportable(text, start, end, is_named=is_named):
+            covered = _private_key_end(text, end) if text[start:end].endswith("PRIVATE KEY-----") else end
             yield Match(SECRET, NAMED if is_named else SHAPE, start, covered)
             covered = 0 if is_named else covered
 
 
-def _of_known_shape(text: str) -> Iterator[Match]:
+def _known_format_secrets(text: str) -> Iterator[Match]:
     covered = dict.fromkeys(range(len(_DETECTORS)), 0)
-    for start, piece in _pieces(text):
-        lower = piece.lower()
-        for place, detector in enumerate(_DETECTORS):
+    for offset, window in _windows(text):
+        lower = window.lower()
+        for index, detector in enumerate(_DETECTORS):
             if not any(hint in lower for hint in detector.hints):
                 continue
-            for found_at, found_end in _found_by(detector, piece):
-                if start + found_at >= covered[place]:
-                    covered[place] = _end_of(text, start + found_end, detector)
-                    yield Match(SECRET, detector.what, start + found_at, covered[place])
+            for start, end in _detector_spans(detector, window):
+                if offset + start >= covered[index]:
+                    covered[index] = _secret_end(text, offset + end, detector)
+                    yield Match(SECRET, detector.what, offset + start, covered[index])
 
 
-def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    for start in range(0, max(1, len(text) - _OVERLAP), _PIECE - _OVERLAP):
-        yield start, text[start : start + _PIECE]
+def _windows(text: str) -> Iterator[tuple[int, str]]:
+    for start in range(0, max(1, len(text) - _OVERLAP_CHARS), _WINDOW_CHARS - _OVERLAP_CHARS):
+        yield start, text[start : start + _WINDOW_CHARS]
 
 
-def _found_by(detector: _Detector, piece: str) -> Iterator[tuple[int, int]]:
-    """Yield where a detector finds something: the whole of what its pattern fits, not only the part that it names."""
-    if next(iter(detector.plugin.analyze_string(piece)), None) is None:
+def _detector_spans(detector: _Detector, window: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of a detector's whole regex matches: the plugin itself returns only a group of each."""
+    if next(iter(detector.plugin.analyze_string(window)), None) is None:
         return
     for pattern in detector.plugin.denylist:
-        for found in pattern.finditer(piece):
+        for found in pattern.finditer(window):
             text = found.group()
-            before = piece[found.start() - 1 : found.start()] if found.start() else ""
+            before = window[found.start() - 1 : found.start()] if found.start() else ""
             if text[:1].isalnum() and before.isalnum():
-                continue  # the middle of something longer
+                continue  # in the middle of a longer word
             if detector.has_digits and not any(letter.isdigit() for letter in text):
                 continue
             if next(iter(detector.plugin.analyze_string(text)), None) is not None:
                 yield found.span()
 
 
-def _end_of(text: str, end: int, detector: _Detector) -> int:
-    """Return where a secret ends whose beginning a pattern found: its token, or the end of a private key."""
+def _secret_end(text: str, end: int, detector: _Detector) -> int:
+    """Return where a secret really ends: patterns may match only the start of a token or private key."""
     if isinstance(detector.plugin, PrivateKeyDetector):
-        return _end_of_key(text, end)
+        return _private_key_end(text, end)
     token = _TOKEN.match(text, end)
     return token.end() if token else end
 
 
-def _end_of_key(text: str, end: int) -> int:
+def _private_key_end(text: str, end: int) -> int:
     closing = _PEM_END.search(text, end)
     return closing.end() if closing else len(text)
 
 
-def _counts(text: str, start: int, end: int, *, is_named: bool) -> bool:
-    """Tell whether something that pages mask to be safe is worth a person's attention."""
+def _is_reportable(text: str, start: int, end: int, *, is_named: bool) -> bool:
+    """Return whether a likely secret is worth reporting; pages mask more than that, to be safe."""
     value = text[start:end]
     if is_named:
-        return not _HARMLESS.fullmatch(value)
+        return not _PLACEHOLDER.fullmatch(value)
     if _HEX.fullmatch(value):
         return not _DIGEST.search(text, max(0, start - 40), start)
-    return not value.isalnum() or _is_mixed(value)
+    return not value.isalnum() or _is_random(value)
 
 
-def _is_mixed(value: str) -> bool:
-    """Tell random letters and digits from words written together, whose kinds change at fewer places."""
+def _is_random(value: str) -> bool:
+    """Return whether a value looks random, rather than like words joined together.
+
+    Random text switches between upper case, lower case and digits more often.
+    """
     kinds = ["0" if letter.isdigit() else "A" if letter.isupper() else "a" for letter in value]
     changes = sum(one != other for one, other in pairwise(kinds)) / len(kinds)
     return changes >= 0.45 or (changes >= 1 / 3 and kinds.count("0") >= 3)
@@ -304,17 +307,19 @@ def _is_mixed(value: str) -> bool:
 
 def _personal(text: str) -> Iterator[Match]:
     if "@" in text:
-        yield from _matches(text, _EMAIL, "an e-mail address", lambda found: not _NO_PERSON.match(found.group()))
+        yield from _personal_matches(
+            text, _EMAIL, "an e-mail address", lambda found: not _NOT_PERSONAL.match(found.group())
+        )
     if "+" in text or "＋" in text:
         yield from _phones(text)
     if len(text) >= 14 and _DIGITS.search(text):
         yield from _ibans(text)
-        yield from _matches(
+        yield from _personal_matches(
             text, _CARD, "a card number", lambda found: luhn.is_valid(re.sub(r"\D", "", found.group()))
         )
 
 
-def _matches(
+def _personal_matches(
     text: str, pattern: re.Pattern[str], what: str, is_real: Callable[[re.Match[str]], bool]
 ) -> Iterator[Match]:
     for found in pattern.finditer(text):
@@ -323,16 +328,16 @@ def _matches(
 
 
 def _phones(text: str) -> Iterator[Match]:
-    """Yield numbers with a country code; without one, any count could be somebody's number somewhere."""
+    """Yield numbers with a country code; without one, almost any number could be a phone number."""
     for plus in _PHONE.finditer(text):
-        near = PhoneNumberMatcher(text[plus.start() : plus.start() + _PHONE_CHARS], None, Leniency.VALID, 1)
-        for found in near:
+        window = text[plus.start() : plus.start() + _PHONE_CHARS]
+        for found in PhoneNumberMatcher(window, None, Leniency.VALID, 1):
             if found.start == 0:
                 yield Match(PERSONAL, "a phone number", plus.start(), plus.start() + found.end)
 
 
 def _ibans(text: str) -> Iterator[Match]:
-    """Yield bank accounts; words in capitals behind one are cut off until its check digits are right."""
+    """Yield valid IBANs. Capitalised words after one are dropped until its check digits are correct."""
     for found in _IBAN.finditer(text):
         value = found.group()
         while value and not iban.is_valid(value):

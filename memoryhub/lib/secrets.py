@@ -1,14 +1,24 @@
-"""Values that look like secrets, so that pages mask them. Patterns of our own: names first, then known shapes."""
+"""Detect values that look like secrets, by the name of their key or by their format, so that pages can mask them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-_SURE = {"password", "passwords", "passwd", "passphrase", "secret", "secrets", "credential", "credentials", "apikey"}
-_LIKELY = {"key", "keys", "token", "tokens"}  # at the end of a name
+_SECRET_WORDS = {
+    "password",
+    "passwords",
+    "passwd",
+    "passphrase",
+    "secret",
+    "secrets",
+    "credential",
+    "credentials",
+    "apikey",
+}
+_KEY_WORDS = {"key", "keys", "token", "tokens"}  # as the last word of a name
 _PLAIN_KEYS = {"", "primary", "sort", "foreign", "public", "partition", "cache", "shortcut", "hot"}
-_ABOUT = {
+_METADATA_WORDS = {  # as the last word: about a secret, not the secret itself
     "policy",
     "length",
     "hint",
@@ -17,11 +27,11 @@ _ABOUT = {
     "ttl",
     "expiry",
     "rotation",
-}  # at the end: not the secret itself
+}
 _NUMBER = re.compile(r"\s*(?:\d{1,9}|true|false|null)\s*", re.IGNORECASE)
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_INSIDE = re.compile(r"""["']([\w.-]{1,64})["']\s*:\s*["']([^"']+)|(?:^|\s)([A-Za-z_]\w{1,63})=(\S+)""")
-_SHAPES = re.compile(
+_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_ASSIGNMENT = re.compile(r"""["']([\w.-]{1,64})["']\s*:\s*["']([^"']+)|(?:^|\s)([A-Za-z_]\w{1,63})=(\S+)""")
+_KNOWN_FORMATS = re.compile(
     r"\b(?:sk-[A-Za-z0-9_-]{16,}|mh_[0-9a-f]{10}_[\w-]{43}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|AKIA[0-9A-Z]{16}"
     r"|xox[abprs]-[\w-]{10,}|AIza[\w-]{30,}|eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{5,})"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----"
@@ -32,30 +42,32 @@ _SHAPES = re.compile(
 
 
 def looks_secret(key: str, value: str) -> bool:
-    """Tell whether a value should be masked: its key or a name in it names a secret, or it has the shape of one."""
+    """Return whether to mask a value: its key, or a key inside it, names a secret, or it has a secret's format."""
     if not value.strip():
         return False
-    inside = ((found[1] or found[3], found[2] or found[4]) for found in _INSIDE.finditer(value))
-    return names_secret(key, value) or bool(_SHAPES.search(value)) or any(names_secret(*pair) for pair in inside)
+    pairs = ((match[1] or match[3], match[2] or match[4]) for match in _ASSIGNMENT.finditer(value))
+    return (
+        names_secret(key, value) or bool(_KNOWN_FORMATS.search(value)) or any(names_secret(*pair) for pair in pairs)
+    )
 
 
 def find_secrets(text: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield where a text holds what looks like a secret: start, end, and whether a name in the text says so."""
-    for found in _INSIDE.finditer(text):
-        group = 2 if found[1] else 4
-        if names_secret(found[1] or found[3], found[group]):
-            yield found.start(group), found.end(group), True
-    for found in _SHAPES.finditer(text):
-        yield found.start(), found.end(), False
+    """Yield ``(start, end, is_named)`` for each likely secret. ``is_named``: found by its key, not by its format."""
+    for match in _ASSIGNMENT.finditer(text):
+        group = 2 if match[1] else 4
+        if names_secret(match[1] or match[3], match[group]):
+            yield match.start(group), match.end(group), True
+    for match in _KNOWN_FORMATS.finditer(text):
+        yield match.start(), match.end(), False
 
 
 def names_secret(name: str, value: str) -> bool:
-    """Tell whether a name says that its value is a secret: ``db_password``, ``authToken``, not ``max_tokens``."""
-    words = [word for word in re.split(r"[\W_]+", _HUMP.sub("_", name).lower()) if word]
-    if not words or words[-1] in _ABOUT:
+    """Return whether a key names a secret: ``db_password`` or ``authToken``, but not ``max_tokens`` with a number."""
+    words = [word for word in re.split(r"[\W_]+", _CAMEL_CASE.sub("_", name).lower()) if word]
+    if not words or words[-1] in _METADATA_WORDS:
         return False
-    if _SURE.intersection(words):
+    if _SECRET_WORDS.intersection(words):
         return True
     before = words[-2] if len(words) > 1 else ""
-    is_likely = words[-1] in _LIKELY and not (words[-1].startswith("key") and before in _PLAIN_KEYS)
+    is_likely = words[-1] in _KEY_WORDS and not (words[-1].startswith("key") and before in _PLAIN_KEYS)
     return is_likely and not _NUMBER.fullmatch(value)

@@ -1,4 +1,4 @@
-"""Counting tokens without a download: exact where an encoder is at hand, else a stated estimate."""
+"""Count tokens: exactly if an encoder is installed, otherwise as an estimate. Nothing is ever downloaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ESTIMATE = "estimate"
 _WIDE = re.compile(
     "[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U0001f300-\U0001faff\U00020000-\U0003ffff]"
 )
-# Which encoding a family of models counts in; the longest beginning of the name wins.
+# Encodings by prefix of the model's name; the longest matching prefix wins.
 _ENCODINGS = {
     "gpt-oss": "o200k_harmony",
     "gpt-4o": "o200k_base",
@@ -34,17 +34,15 @@ _ENCODINGS = {
 
 @dataclass(frozen=True)
 class TokenCounter:
-    """``count`` gives a text's tokens; ``method`` is the encoding that was used, or ``estimate``."""
+    """A function that counts a text's tokens. ``method``: the encoding it uses, or ``estimate``."""
 
     method: str
     count: Callable[[str], int]
 
 
 def count_tokens(text: str) -> int:
-    """Estimate the tokens of a text: characters / 4, but a whole token for each character of a wide script.
-
-    English prose averages about four characters a token in current models; Chinese, Japanese, Korean, Thai, Lao
-    and emoji about one. An empty text has none. ``make bench`` measures how far this lies from exact counts.
+    """Estimate the tokens of a text: one for each Chinese, Japanese, Korean, Thai or Lao character and emoji, and
+    one for every four other characters. ``make bench`` compares this with exact counts.
     """
     wide = len(_WIDE.findall(text))
     return wide + math.ceil((len(text) - wide) / 4)
@@ -52,14 +50,14 @@ def count_tokens(text: str) -> int:
 
 @cache
 def counter_for(model: str) -> TokenCounter:
-    """Return the exact counter of a model where its encoder is installed, else the estimate.
+    """Return the exact counter for a model if its encoder is installed, otherwise the estimate.
 
-    The name may carry its provider before a slash. Encoders come with the extra ``tokens`` (toktok-rs) and hold
-    their vocabularies: nothing is ever downloaded.
+    The model's name may have a provider prefix (``openai/gpt-4o``). Encoders and their vocabularies come with the
+    extra ``tokens`` (toktok-rs).
     """
     name = model.rpartition("/")[2].lower()
-    fitting = [start for start in _ENCODINGS if name.startswith(start)]
-    if toktok is None or not fitting:
+    prefixes = [prefix for prefix in _ENCODINGS if name.startswith(prefix)]
+    if toktok is None or not prefixes:
         return TokenCounter(ESTIMATE, count_tokens)
-    encoding = _ENCODINGS[max(fitting, key=len)]
+    encoding = _ENCODINGS[max(prefixes, key=len)]
     return TokenCounter(encoding, lambda text: int(toktok.batch_count([text], encoding)[0]))

@@ -54,11 +54,11 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
     except LeaseLost:
         logger.info("run %s was taken over or cancelled", pk)
     except MemoryHubError as error:
-        fail_run(run, error, now=now(), is_passing=getattr(error, "is_passing", True))
+        fail_run(run, error, now=now(), is_transient=getattr(error, "is_transient", True))
     except Exception as error:  # whatever it was must not end the worker
         logger.exception("run %s failed unexpectedly", pk)
         unexpected = Unexpected(f"Something unexpected: {type(error).__name__}. The hub's log has it.")
-        fail_run(run, unexpected, now=now(), is_passing=True)
+        fail_run(run, unexpected, now=now(), is_transient=True)
     return _followed_up(pk, now())
 
 

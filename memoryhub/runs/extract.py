@@ -19,7 +19,7 @@ from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.rows.observations import MAX_CHARS, Said, store
 from memoryhub.lib import db_retry
 from memoryhub.lib.llm import ModelNotSet, ModelSettings, ask
-from memoryhub.lib.text.change_guard import INVISIBLE, is_order
+from memoryhub.lib.text.change_guard import INVISIBLE, is_instruction
 from memoryhub.lib.validation import clean_text
 from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Workspace
@@ -145,7 +145,7 @@ def _commit(run: Run, said: list[Said], now: datetime) -> None:
 
 
 def _is_safe(text: str) -> bool:
-    return not is_order(text) and not INVISIBLE.search(text)
+    return not is_instruction(text) and not INVISIBLE.search(text)
 
 
 @transaction.atomic

@@ -41,7 +41,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Tally:
+class ResultCounts:
     """How many rows fit: exactly, or more than that where ``is_more``; by kind."""
 
     count: int
@@ -111,7 +111,7 @@ def _newest_keys(fitting: FilteredKind, count: int, after: Cursor | None) -> lis
 
 def count_matches(
     scope: Scope, query: Query, *, kinds: Iterable[str] = (), above: dict[str, int] | None = None
-) -> Tally:
+) -> ResultCounts:
     """Count what fits, of each kind up to 10,000. ``above``: by kind, keys that only later rows have (new ones)."""
     by_kind: dict[str, int] = {}
     is_more = False
@@ -127,7 +127,7 @@ def count_matches(
         is_more = is_more or count > WINDOW
         if count:
             by_kind[fitting.kind.name] = min(count, WINDOW)
-    return Tally(sum(by_kind.values()), is_more, by_kind)
+    return ResultCounts(sum(by_kind.values()), is_more, by_kind)
 
 
 def facets(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str, list[FacetValue]]:

@@ -15,7 +15,7 @@ from memoryhub.lib.search.query import parse
 from memoryhub.models import RecentSearch, SavedSearch
 from memoryhub.search.filters import Scope
 from memoryhub.search.kinds import KINDS
-from memoryhub.search.listing import Tally, count_matches
+from memoryhub.search.listing import ResultCounts, count_matches
 from sessions_app.models import Workspace
 
 MAX_SAVED = 100  # of one person
@@ -74,7 +74,7 @@ def record_visit(saved: SavedSearch, now: datetime) -> None:
     SavedSearch.objects.filter(pk=saved.pk).update(seen=latest_keys(_scope(saved.workspace)), seen_at=now)
 
 
-def count_new(saved: SavedSearch, scope: Scope, now: datetime) -> Tally:
+def count_new(saved: SavedSearch, scope: Scope, now: datetime) -> ResultCounts:
     """Count what fits a saved search and came after its owner last looked."""
     query = parse(saved.query, now=now, match_all=saved.params.get("match") == "all")
     kinds = [kind for kind in KINDS if kind == saved.params.get("kind")]

@@ -20,7 +20,7 @@ from django.utils.translation import gettext, gettext_noop
 
 from memoryhub.graph.neighbours import fingerprint_of
 from memoryhub.graph.row_vectors import hash_of, with_beginning
-from memoryhub.lib.embeddings import EmbeddingSettings, Rows, refusal_of
+from memoryhub.lib.embeddings import EmbeddingSettings, Rows, provider_error
 from memoryhub.lib.search.factors import FUSED, Decay, recency_factor
 from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.matching import SearchTooSlow, within
@@ -81,7 +81,7 @@ def ask(scope: Scope, query: Query, *, now: datetime) -> Question | None:
     workspace = Workspace.objects.filter(pk=scope.only, dense_search=True).first()
     settings = embedding_settings_for(workspace) if workspace else None
     text = plain_words(query)
-    if workspace is None or settings is None or refusal_of(settings.provider) or looks_secret("", text):
+    if workspace is None or settings is None or provider_error(settings.provider) or looks_secret("", text):
         return None
     versions = versions_of(workspace.pk)
     if not versions:

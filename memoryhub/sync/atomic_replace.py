@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from memoryhub.lib.safe_folder import MAX_WHOLE_FILE_BYTES, FileFacts, Folder, UnreadableFile, stamp_of
+from memoryhub.lib.safe_folder import MAX_WHOLE_FILE_BYTES, FileInfo, Folder, UnreadableFile, stamp_of
 
 NEW, OLD = "new", "old"  # a text on its way in, which holds nothing of the agent's; what stood there before
 EXCHANGE, NO_REPLACE = 2, 1  # flags of renameat2, see its manual page
@@ -32,11 +32,11 @@ UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 @dataclass(frozen=True)
 class Replaced:
     """What became of a file: ``written``; ``changed``, it was not what was expected and is as it was; or ``refused``,
-    with the reason in words. ``facts``: of the file as it was written."""
+    with the reason in words. ``info``: of the file as it was written."""
 
     verdict: Literal["written", "changed", "refused"]
     why: str = ""
-    facts: FileFacts | None = None
+    info: FileInfo | None = None
 
 
 class _Refused(Exception):
@@ -57,16 +57,16 @@ def replace_file(folder: Folder, path: str, content: bytes, *, expected: str | N
     try:
         with folder.handle(parent) as directory:
             if expected is None:
-                facts = _create(directory, name, content)
+                info = _create(directory, name, content)
             else:
-                facts = _swap(directory, name, content, expected)
+                info = _swap(directory, name, content, expected)
     except _Changed:
         return Replaced("changed")
     except _Refused as error:
         return Replaced("refused", str(error))
     except OSError as error:
         return Replaced("refused", f"can't be written: {error.strerror}")
-    return Replaced("written", facts=facts)
+    return Replaced("written", info=info)
 
 
 def settle_copies(folder: Folder, path: str, keep: Callable[[bytes], None], *, quiet: float, wait: bool) -> int:
@@ -97,7 +97,7 @@ def private_names(folder: Folder, path: str) -> list[str]:
 def _settle(folder: Folder, place: str, keep: Callable[[bytes], None]) -> bool:
     try:
         before = folder.stamp(place)
-        content, _ = folder.read_bytes(place, even_if_known=True)
+        content, _ = folder.read_bytes(place, even_if_unchanged=True)
     except UnreadableFile:
         return False
     keep(content)
@@ -131,7 +131,7 @@ def _private(name: str, part: str) -> str:
     return f".{name}.memoryhub-{part}-{secrets.token_hex(4)}"
 
 
-def _create(directory: int, name: str, content: bytes) -> FileFacts:
+def _create(directory: int, name: str, content: bytes) -> FileInfo:
     """Write a file that isn't there; one that comes meanwhile stays."""
     like = os.fstat(directory)
     temporary = _write(directory, name, content, mode=stat.S_IMODE(like.st_mode) & 0o666, like=like)
@@ -146,10 +146,10 @@ def _create(directory: int, name: str, content: bytes) -> FileFacts:
         _forget(directory, temporary)
         raise
     os.fsync(directory)
-    return _facts(directory, name, content)
+    return _file_info(directory, name, content)
 
 
-def _swap(directory: int, name: str, content: bytes, expected: str) -> FileFacts:
+def _swap(directory: int, name: str, content: bytes, expected: str) -> FileInfo:
     current = _look_at(directory, name, expected)
     temporary = _write(directory, name, content, mode=stat.S_IMODE(current.st_mode), like=current)
     try:
@@ -160,7 +160,7 @@ def _swap(directory: int, name: str, content: bytes, expected: str) -> FileFacts
     finally:
         _forget(directory, temporary)
     os.fsync(directory)
-    return _facts(directory, name, content)
+    return _file_info(directory, name, content)
 
 
 def _put_in(directory: int, name: str, temporary: str) -> str:
@@ -254,9 +254,9 @@ def _renamed(directory: int, source: str, target: str, flag: int) -> bool:
     raise OSError(number, os.strerror(number), target)
 
 
-def _facts(directory: int, name: str, content: bytes) -> FileFacts:
+def _file_info(directory: int, name: str, content: bytes) -> FileInfo:
     seen = os.stat(name, dir_fd=directory, follow_symlinks=False)
-    return FileFacts(len(content), seen.st_mtime_ns, _sha256(content), stamp_of(seen))
+    return FileInfo(len(content), seen.st_mtime_ns, _sha256(content), stamp_of(seen))
 
 
 def _forget(directory: int, name: str) -> None:

@@ -27,7 +27,7 @@ from knowledge_app.services.rows.importing import (
 from memoryhub.forgetting.forget import shown_path, without_forgotten
 from memoryhub.graph.neighbours import import_graph
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.import_counts import Tally
+from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import (
@@ -78,7 +78,7 @@ class ImportResult:
 
     workspace: Workspace
     found: Found
-    tally: Tally = field(default_factory=Tally)
+    tally: ImportCounts = field(default_factory=ImportCounts)
     broken_off: str = ""
 
 
@@ -218,11 +218,11 @@ def _name_of(path: Path) -> str:
     return names[-1].lstrip(".") or "workspace"
 
 
-def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
+def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:
     """Take all items of one source file, and note the file: one transaction."""
     if dry_run:
         allowed = without_forgotten(workspace, read)
-        tally = Tally(problems=list(allowed.problems))
+        tally = ImportCounts(problems=list(allowed.problems))
         _take_items(workspace, allowed, tally, now, dry_run=True)
         return tally
     with transaction.atomic():
@@ -230,7 +230,7 @@ def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, d
         allowed, shown = without_forgotten(workspace, read), shown_path(workspace, read)
         if _is_our_own(workspace, read):
             allowed = replace(allowed, items=[])
-        tally = Tally(problems=list(allowed.problems))
+        tally = ImportCounts(problems=list(allowed.problems))
         source = _take_items(workspace, allowed, tally, now, dry_run=False)
         tally.problems = [
             replace(problem, file=shown) if problem.file == read.path else problem for problem in tally.problems
@@ -244,11 +244,11 @@ def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, d
 def _is_our_own(workspace: Workspace, read: FileRead) -> bool:
     """Tell whether a file is as the hub wrote it, so that it says nothing of what the agent knows."""
     row = find_source(workspace, read.path) if read.kind == "knowledge" else None
-    return row is not None and read.facts is not None and row.extra.get("written") == read.facts.sha256
+    return row is not None and read.info is not None and row.extra.get("written") == read.info.sha256
 
 
 def _take_items(
-    workspace: Workspace, read: FileRead, tally: Tally, now: datetime, *, dry_run: bool
+    workspace: Workspace, read: FileRead, tally: ImportCounts, now: datetime, *, dry_run: bool
 ) -> SourceFile | None:
     source = None
     for item in read.items:
@@ -271,9 +271,9 @@ def _take_items(
     return source
 
 
-def _take_rows(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> Tally:
+def _take_rows(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:
     """Take the items that are rows of their own, all of one kind at once."""
-    tally = Tally()
+    tally = ImportCounts()
     knowledge = [item for item in read.items if isinstance(item, KnowledgeRecord)]
     observations = [item for item in read.items if isinstance(item, ObservationRecord)]
     key_values = [item for item in read.items if isinstance(item, KeyValueRecord)]
@@ -308,7 +308,7 @@ def _finish(result: ImportResult, by: By) -> None:
         )
 
 
-def import_sentence(tally: Tally) -> str:
+def import_sentence(tally: ImportCounts) -> str:
     def listed(counts: dict[str, int]) -> str:
         return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in counts.items() if count)
 

@@ -22,7 +22,7 @@ from knowledge_app.services.documents.outside_edits import hold_emptied
 from knowledge_app.services.documents.revisions import StaleBase
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.import_counts import Tally
+from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.hub import MANIFEST
 from memoryhub.lib.layouts.read import count_files, read_folder
@@ -46,7 +46,7 @@ class SyncResult:
 
     workspace: Workspace
     found: Found
-    tally: Tally = field(default_factory=Tally)
+    tally: ImportCounts = field(default_factory=ImportCounts)
     written: list[FileWritten] = field(default_factory=list)
     lag_seconds: float | None = None
     copies_left: int = 0
@@ -108,19 +108,19 @@ def _take(folder: Folder, result: SyncResult, by: By, *, full: bool) -> None:
     workspace = result.workspace
     rows = {row.path: row for row in SourceFile.objects.filter(workspace=workspace)}
     if not full:
-        folder.pass_over({path: row.stamp for path, row in rows.items() if _may_pass_over(row)})
+        folder.skip_unchanged({path: row.stamp for path, row in rows.items() if _may_pass_over(row)})
     seen: set[str] = set()
     for read in read_folder(folder, result.found, zone=ZoneInfo(settings.TIME_ZONE)):
         seen.add(read.path)
         row = rows.get(read.path)
-        if read.is_skipped or (read.facts is None and _is_told(row, read)):
+        if read.is_skipped or (read.info is None and _is_told(row, read)):
             result.tally.unchanged["files"] += 1
             continue
         if _stays_empty(row, read, by.at):
             _ask_about_empty(workspace, read, result.tally, by.at)
             continue
         _take_one(result, read, by.at)
-    folder.pass_over({})
+    folder.skip_unchanged({})
     _note_missing(workspace, [row for path, row in rows.items() if path not in seen], result.tally)
     _note_taken(result, by)
 
@@ -137,8 +137,8 @@ def _take_one(result: SyncResult, read: FileRead, now: datetime) -> None:
     except StaleBase:  # somebody saved the document at this moment: once more, with their text
         tally = import_source_file(result.workspace, read, now, dry_run=False)
     result.tally.include(tally)
-    if read.facts and (+tally.added or +tally.updated):
-        lag = max(0.0, timezone.now().timestamp() - read.facts.mtime_ns / 1e9)
+    if read.info and (+tally.added or +tally.updated):
+        lag = max(0.0, timezone.now().timestamp() - read.info.mtime_ns / 1e9)
         result.lag_seconds = max(lag, result.lag_seconds or 0.0)
 
 
@@ -152,13 +152,13 @@ def _is_told(row: SourceFile | None, read: FileRead) -> bool:
 
 def _stays_empty(row: SourceFile | None, read: FileRead, now: datetime) -> bool:
     """Tell whether a document's file is empty by now for a second sync, and longer than a writer takes."""
-    if row is None or read.facts is None or read.kind != "document" or read.facts.sha256 != EMPTY:
+    if row is None or read.info is None or read.kind != "document" or read.info.sha256 != EMPTY:
         return False
     quiet = timedelta(seconds=settings.MEMORYHUB_QUIET_SECONDS)
-    return row.stamp == read.facts.stamp and now - row.last_seen_at >= quiet
+    return row.stamp == read.info.stamp and now - row.last_seen_at >= quiet
 
 
-def _ask_about_empty(workspace: Workspace, read: FileRead, tally: Tally, now: datetime) -> None:
+def _ask_about_empty(workspace: Workspace, read: FileRead, tally: ImportCounts, now: datetime) -> None:
     tally.unchanged["documents"] += 1
     name = read.path.rpartition("/")[2]
     document = MemoryDocument.objects.filter(workspace=workspace, name=name).first()
@@ -166,7 +166,7 @@ def _ask_about_empty(workspace: Workspace, read: FileRead, tally: Tally, now: da
         hold_emptied(document, now)
 
 
-def _note_missing(workspace: Workspace, missing: Sequence[SourceFile], tally: Tally) -> None:
+def _note_missing(workspace: Workspace, missing: Sequence[SourceFile], tally: ImportCounts) -> None:
     new = [row for row in missing if row.status != SourceFile.Status.MISSING]
     if new:
         gone = SourceFile.objects.filter(workspace=workspace, pk__in=[row.pk for row in new])

@@ -30,7 +30,7 @@ from memoryhub.lib.layouts.documents import document_of
 from memoryhub.lib.layouts.grip import knowledge_of
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, Found, KnowledgeRecord
-from memoryhub.lib.safe_folder import FileFacts, Folder, UnreadableFile
+from memoryhub.lib.safe_folder import FileInfo, Folder, UnreadableFile
 from memoryhub.sync.atomic_replace import Replaced, private_names, replace_file, settle_copies
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import By
@@ -92,29 +92,29 @@ def _head(document: MemoryDocument) -> MemoryRevision:
 
 
 def _write_document(folder: Folder, path: str, workspace: Workspace, document: MemoryDocument, by: By) -> FileWritten:
-    raw, facts, why = _present(folder, path)
+    raw, info, why = _present(folder, path)
     if why:
         return FileWritten(path, "refused", why)
-    if facts is not None:
-        item, is_whole = _read(workspace, path, raw, facts)
+    if info is not None:
+        item, is_whole = _read(workspace, path, raw, info)
         if not may_write_over(document, item):
             return FileWritten(path, "waits", CHANGED)
         if is_whole and not bytes_are_kept(document, item.content, raw):
             keep_bytes(document, item, by.at)
             document = unwritten_documents().get(pk=document.pk)
     content = new_bytes(document, raw)
-    result = Replaced("written", facts=facts)
-    if facts is None or content != raw:
-        result = replace_file(folder, path, content, expected=facts.sha256 if facts else None)
-    if result.verdict == "written" and result.facts:
+    result = Replaced("written", info=info)
+    if info is None or content != raw:
+        result = replace_file(folder, path, content, expected=info.sha256 if info else None)
+    if result.verdict == "written" and result.info:
         record_written(document, _head(document), path=path, by=by)
-        record_source(workspace, FileRead(path, "document", result.facts), None, [], by.at)
+        record_source(workspace, FileRead(path, "document", result.info), None, [], by.at)
     return _outcome(path, result)
 
 
-def _read(workspace: Workspace, path: str, raw: bytes, facts: FileFacts) -> tuple[DocumentRecord, bool]:
+def _read(workspace: Workspace, path: str, raw: bytes, info: FileInfo) -> tuple[DocumentRecord, bool]:
     """Return a file's text as imports take it, and whether that is all of it: what was forgotten is left out."""
-    read = document_of(path, raw, facts)
+    read = document_of(path, raw, info)
     allowed = without_forgotten(workspace, read)
     item = allowed.items[0]
     if not isinstance(item, DocumentRecord):
@@ -123,23 +123,23 @@ def _read(workspace: Workspace, path: str, raw: bytes, facts: FileFacts) -> tupl
 
 
 def _write_knowledge(folder: Folder, path: str, workspace: Workspace, by: By) -> list[FileWritten]:
-    raw, facts, why = _present(folder, path)
+    raw, info, why = _present(folder, path)
     source = find_source(workspace, path)
-    if facts is not None and (source is None or source.content_hash != facts.sha256):
+    if info is not None and (source is None or source.content_hash != info.sha256):
         return [FileWritten(path, "waits", CHANGED)]
-    is_own = source is not None and facts is not None and source.extra.get("written") == facts.sha256
-    plan = plan_knowledge(workspace, None if facts is None else raw, is_own=is_own)
+    is_own = source is not None and info is not None and source.extra.get("written") == info.sha256
+    plan = plan_knowledge(workspace, None if info is None else raw, is_own=is_own)
     if plan.text is None or why:
         record_knowledge_written(workspace, plan if not why else plan_knowledge(workspace, b""), by=by)
         reason = why if plan.text is not None else plan.why_not
         return [FileWritten(path, "refused", reason)] if reason else []
-    if source is not None and facts is not None:
-        _expect_copy(source, facts.sha256)
-    result = replace_file(folder, path, plan.text.encode(), expected=facts.sha256 if facts else None)
-    if result.verdict == "written" and result.facts:
+    if source is not None and info is not None:
+        _expect_copy(source, info.sha256)
+    result = replace_file(folder, path, plan.text.encode(), expected=info.sha256 if info else None)
+    if result.verdict == "written" and result.info:
         record_knowledge_written(workspace, plan, by=by)
-        source = record_source(workspace, FileRead(path, "knowledge", result.facts), source, [], by.at)
-        source.extra = source.extra | {"written": result.facts.sha256}
+        source = record_source(workspace, FileRead(path, "knowledge", result.info), source, [], by.at)
+        source.extra = source.extra | {"written": result.info.sha256}
         source.save(update_fields=["extra"])
     return [_outcome(path, result)]
 
@@ -152,17 +152,17 @@ def _expect_copy(source: SourceFile, sha256: str) -> None:
         source.save(update_fields=["extra"])
 
 
-def _present(folder: Folder, path: str) -> tuple[bytes, FileFacts | None, str]:
-    """Return a file's bytes and facts (None where there is none), or why it can't be written, in words."""
+def _present(folder: Folder, path: str) -> tuple[bytes, FileInfo | None, str]:
+    """Return a file's bytes and info (None where there is none), or why it can't be written, in words."""
     if not folder.exists(path):
         parent = path.rpartition("/")[0]
         there = not parent or folder.is_folder(parent)
         return b"", None, "" if there else f"the agent has no folder {parent} yet"
     try:
-        raw, facts = folder.read_bytes(path, even_if_known=True, at_once=True)  # half a text is none that is known
+        raw, info = folder.read_bytes(path, even_if_unchanged=True, no_wait=True)  # half a text is none that is known
     except UnreadableFile as error:
         return b"", None, error.message
-    return raw, facts, ""
+    return raw, info, ""
 
 
 def _outcome(path: str, result: Replaced) -> FileWritten:
@@ -188,7 +188,7 @@ def _keepers(found: Found, workspace: Workspace, now: datetime) -> list[tuple[st
 
 
 def _take_late(workspace: Workspace, document: MemoryDocument, path: str, raw: bytes, now: datetime) -> None:
-    item, _ = _read(workspace, path, raw, FileFacts(len(raw), 0, ""))
+    item, _ = _read(workspace, path, raw, FileInfo(len(raw), 0, ""))
     import_late_text(document, item, now)
 
 

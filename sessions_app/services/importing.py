@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from memoryhub.lib.import_counts import Tally
+from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import Problem, SessionRecord, SummaryRecord
 from memoryhub.lib.text.list_alignment import Alignment, align
 from memoryhub.lib.tokens import count_tokens
@@ -41,7 +41,7 @@ class SessionPlan:
 
 def import_conversation(
     *, workspace: Workspace, record: SessionRecord, path: str, now: datetime, dry_run: bool
-) -> tuple[Tally, SourceFile | None]:
+) -> tuple[ImportCounts, SourceFile | None]:
     """Add one file's conversation to the hub, in one transaction; taking it again adds and changes nothing.
 
     The file is compared with the epoch that it feeds (reliability: pruned and restarted files delete nothing): a
@@ -50,10 +50,10 @@ def import_conversation(
     """
     if not record.key or len(record.key) > KEY_LENGTH:
         problem = f"the session key is {'empty' if not record.key else f'longer than {KEY_LENGTH} characters'}"
-        return Tally(problems=[Problem(path, None, problem, "not taken", "rejected")]), None
+        return ImportCounts(problems=[Problem(path, None, problem, "not taken", "rejected")]), None
     keys = [record.key, forgotten_key(workspace, record.key)]
     if tombstone := DeletedSession.objects.filter(workspace_id=workspace.pk, key__in=keys).first():
-        return Tally(problems=[_deleted(tombstone, path)]), None
+        return ImportCounts(problems=[_deleted(tombstone, path)]), None
     if dry_run:
         return _tally(plan_session(workspace, record, find_source(workspace, path)), record, path), None
     with transaction.atomic():
@@ -141,8 +141,8 @@ def _plan_named(session: Session, epoch: int, hashes: list[str]) -> SessionPlan 
     )
 
 
-def _tally(plan: SessionPlan, record: SessionRecord, path: str) -> Tally:
-    tally = Tally()
+def _tally(plan: SessionPlan, record: SessionRecord, path: str) -> ImportCounts:
+    tally = ImportCounts()
     added = len(record.entries) - plan.alignment.append_from
     tally.added["entries"] += added
     tally.unchanged["entries"] += len(record.entries) - added
@@ -164,7 +164,7 @@ def _entries(session: Session | None) -> str:
 
 
 def apply_session(
-    workspace: Workspace, record: SessionRecord, plan: SessionPlan, tally: Tally, now: datetime
+    workspace: Workspace, record: SessionRecord, plan: SessionPlan, tally: ImportCounts, now: datetime
 ) -> Session:
     """Write what a plan says. Call inside a transaction; raises IntegrityError when another import was first."""
     session, is_changed = _open(workspace, record, plan, now)
@@ -253,7 +253,7 @@ def _move_pointer(session: Session, record: SessionRecord, plan: SessionPlan, no
 
 
 def _take_summaries(
-    session: Session, record: SessionRecord, epoch: int, tally: Tally, now: datetime
+    session: Session, record: SessionRecord, epoch: int, tally: ImportCounts, now: datetime
 ) -> dict[str, Summary]:
     if not record.summaries:
         return {}

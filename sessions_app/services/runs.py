@@ -153,17 +153,17 @@ def finish_run(run: Run, *, status: str, now: datetime, proposal: dict[str, Any]
     _tell(held, By(WORKER, now), "run.finished", words, tokens=held.total_tokens)
 
 
-def fail_run(run: Run, error: MemoryHubError, *, now: datetime, is_passing: bool) -> None:
+def fail_run(run: Run, error: MemoryHubError, *, now: datetime, is_transient: bool) -> None:
     """Note a failed attempt: try again later, or park the run with its reason. What it cost is kept.
 
     A run asked for at a command's prompt isn't tried again: whoever asked sees the error. Does nothing when the
     lease was lost: whoever has it now decides.
     """
-    db_retry.write(lambda: _fail(run, error, now, is_passing))
+    db_retry.write(lambda: _fail(run, error, now, is_transient))
 
 
 @transaction.atomic
-def _fail(run: Run, error: MemoryHubError, now: datetime, is_passing: bool) -> None:  # noqa: FBT001  private
+def _fail(run: Run, error: MemoryHubError, now: datetime, is_transient: bool) -> None:  # noqa: FBT001  private
     held = _mine(run).select_for_update().first()
     if held is None:
         return
@@ -174,7 +174,7 @@ def _fail(run: Run, error: MemoryHubError, now: datetime, is_passing: bool) -> N
     held.lease_owner, held.lease_expires_at, held.stage = "", None, ""
     if held.options.get("once"):
         held.status, held.finished_at, words = Run.Status.FAILED, now, "failed"
-    elif not is_passing or held.attempt_count >= MAX_FAILURES:
+    elif not is_transient or held.attempt_count >= MAX_FAILURES:
         held.status, held.finished_at, words = Run.Status.PARKED, now, "is parked"
     else:
         pause = PAUSES[held.attempt_count - 1] * random.uniform(0.8, 1.2)  # noqa: S311  jitter, no secret

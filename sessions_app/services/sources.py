@@ -34,9 +34,9 @@ def record_source(
     row.last_seen_at = now
     if row.pk is None:
         row.first_seen_at = now
-    if read.facts:
-        row.size, row.mtime_ns, row.content_hash = read.facts.size, read.facts.mtime_ns, read.facts.sha256
-        row.stamp = "" if read.look_again else read.facts.stamp
+    if read.info:
+        row.size, row.mtime_ns, row.content_hash = read.info.size, read.info.mtime_ns, read.info.sha256
+        row.stamp = "" if read.look_again else read.info.stamp
     row.save()
     return row
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils.translation import gettext
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.import_counts import Tally
+from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts import agterm, grip, nanobot
 from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
 from memoryhub.lib.layouts.write import LAYOUTS, write_session
@@ -72,7 +72,7 @@ def export_sessions(sessions: Iterable[Session], out: IO[bytes]) -> int:
     return count
 
 
-def import_session(workspace: Workspace, path: Path, *, by: By) -> Tally:
+def import_session(workspace: Workspace, path: Path, *, by: By) -> ImportCounts:
     """Take one session's file into a workspace; again, it adds what is new.
 
     Raises FolderMissing, UnknownSessionFile where nothing of it can be read.
@@ -81,7 +81,7 @@ def import_session(workspace: Workspace, path: Path, *, by: By) -> Tally:
         if not folder.exists(path.name):
             raise FolderMissing(f"There is no file {path.name}.")
         read = _read(folder, path.name)
-    tally = Tally(problems=list(read.problems))
+    tally = ImportCounts(problems=list(read.problems))
     records = [item for item in read.items if isinstance(item, SessionRecord)]
     if not records:
         raise UnknownSessionFile(_no_session_in(path.name, read.problems))
@@ -109,7 +109,7 @@ def _read(folder: Folder, name: str) -> FileRead:
     return as_export if as_export.items else grip.read_session(folder, name, zone)
 
 
-def problems_of(tally: Tally) -> list[str]:
+def problems_of(tally: ImportCounts) -> list[str]:
     """Return what an import could not take as it stood, a sentence each."""
     return [_told(problem) for problem in tally.problems]
 

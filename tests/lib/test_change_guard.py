@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.text.change_guard import additions_only, compare_facts, flags_of, is_order
+from memoryhub.lib.text.change_guard import additions_only, compare_facts, flags_of, is_instruction
 from memoryhub.lib.text.facts import fact_lines
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"
@@ -101,7 +101,7 @@ def test_a_text_may_halve_or_triple_and_a_small_or_new_one_may_grow(old, new, is
     ],
 )
 def test_orders_are_told_from_facts(line):
-    assert is_order(line)
+    assert is_instruction(line)
     assert flags_of(BASE, document(*FACTS, line)) == ["1 new line read like orders to a model"]
 
 
@@ -110,7 +110,7 @@ def test_orders_are_told_from_facts(line):
     ["The team ignores the CI on Fridays", "You must wear a badge in Porto", "Ines never deletes the old labels"],
 )
 def test_facts_are_no_orders(line):
-    assert not is_order(line)
+    assert not is_instruction(line)
 
 
 def test_invisible_text_is_seen():

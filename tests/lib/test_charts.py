@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from memoryhub.lib.charts import (
     MAX_SLOTS,
     DayTokens,
+    EntryRange,
     Mark,
-    Stretch,
     growth,
     minimap,
     proportion,
@@ -148,7 +148,7 @@ def test_proportion_of_an_empty_session_has_no_parts_and_no_ratio():
 
 def test_minimap_places_stretches_and_marks():
     chart = minimap(
-        [Stretch("folded", 0, 49, "Folded", "#summary-1"), Stretch("live", 50, 99, "Live")],
+        [EntryRange("folded", 0, 49, "Folded", "#summary-1"), EntryRange("live", 50, 99, "Live")],
         [Mark("pointer", 50, "Pointer"), Mark("epoch", 100, "End")],
         length=100,
     )
@@ -160,7 +160,7 @@ def test_minimap_places_stretches_and_marks():
 
 
 def test_minimap_keeps_one_entry_of_many_visible_and_inside():
-    segment = minimap([Stretch("live", 49_999, 49_999, "Last")], length=50_000).segments[0]
+    segment = minimap([EntryRange("live", 49_999, 49_999, "Last")], length=50_000).segments[0]
     assert segment.width == 0.4
     assert segment.start + segment.width == 100.0
 
@@ -173,8 +173,8 @@ def test_minimap_of_an_empty_session_is_empty():
 @pytest.mark.parametrize(
     ("stretches", "marks"),
     [
-        ([Stretch("live", 0, 10, "Too far")], []),
-        ([Stretch("live", 5, 4, "Backwards")], []),
+        ([EntryRange("live", 0, 10, "Too far")], []),
+        ([EntryRange("live", 5, 4, "Backwards")], []),
         ([], [Mark("pointer", 11, "Too far")]),
         ([], [Mark("pointer", -1, "Before")]),
     ],

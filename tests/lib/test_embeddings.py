@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pytest_httpserver import HTTPServer
 
-from memoryhub.lib.embeddings import PROVIDERS, EmbeddingSettings, dimensions_of, embed, refusal_of
+from memoryhub.lib.embeddings import PROVIDERS, EmbeddingSettings, dimensions_of, embed, provider_error
 from memoryhub.lib.llm import BadReply, ModelError, ModelNotSet, ModelRefused, ModelUnavailable
 from memoryhub.lib.safe_http import AddressRefused
 
@@ -138,7 +138,7 @@ def test_a_wrong_key_names_the_setting_of_the_key(httpserver):
 def test_a_provider_without_embeddings_is_refused_in_a_sentence(httpserver, provider, words):
     with pytest.raises(ModelRefused, match=words):
         embed(settings_for(httpserver, provider=provider), ["a"])
-    assert words in refusal_of(provider)
+    assert words in provider_error(provider)
     assert httpserver.log == []
 
 
@@ -162,7 +162,7 @@ def test_the_table_knows_each_models_length():
     assert dimensions_of("openai", "text-embedding-3-large") == 3072
     assert dimensions_of("voyage", "voyage-code-2") == 1536
     assert dimensions_of("openai", "of-my-own") == dimensions_of("nobody", "x") == 0
-    assert [refusal_of(name) for name in (*PROVIDERS, "none", "")] == [""] * 9
+    assert [provider_error(name) for name in (*PROVIDERS, "none", "")] == [""] * 9
 
 
 def test_long_embeddings_come_in_smaller_requests():

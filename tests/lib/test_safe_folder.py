@@ -3,7 +3,7 @@ import socket
 
 import pytest
 
-from memoryhub.lib.safe_folder import Folder, FolderMissing, Refused, UnreadableFile, UnstableFile, display_path
+from memoryhub.lib.safe_folder import Folder, FolderMissing, SkippedPath, UnreadableFile, UnstableFile, display_path
 
 
 def lines(folder: Folder, path: str, **limits: int) -> list[tuple[int, bytes | None]]:
@@ -43,7 +43,11 @@ def test_links_pipes_and_sockets_are_refused(tmp_path):
             for name in ("link", "pipe", "socket", "folder", "absent"):
                 with pytest.raises(UnreadableFile):
                     folder.read_bytes(name)
-            assert {item.path for item in folder.files() if isinstance(item, Refused)} == {"link", "pipe", "socket"}
+            assert {item.path for item in folder.files() if isinstance(item, SkippedPath)} == {
+                "link",
+                "pipe",
+                "socket",
+            }
 
 
 def test_a_folder_that_is_a_link_is_not_entered(tmp_path):
@@ -102,7 +106,7 @@ def test_folders_are_entered_six_deep_and_no_deeper(tmp_path):
     with Folder(tmp_path) as folder:
         refused, found = folder.files()
 
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, SkippedPath)
     assert (refused.path, found) == ("1/2/3/4/5/6/7", "1/2/3/4/5/6/found")
 
 
@@ -115,7 +119,7 @@ def test_a_folder_of_too_many_files_says_that_the_rest_is_not_read(tmp_path, mon
         *found, refused = folder.files()
 
     assert found == ["a", "b"]
-    assert isinstance(refused, Refused)
+    assert isinstance(refused, SkippedPath)
 
 
 def test_a_file_that_changed_twice_is_read_the_third_time(tmp_path):

@@ -17,7 +17,7 @@ from memoryhub.lib.layouts.records import (
     KeyValueRecord,
     TermRecord,
 )
-from memoryhub.lib.pagination import cursor_of
+from memoryhub.lib.pagination import encode_cursor
 from sessions_app.models import Membership, Workspace
 from tests.hub import NOW
 from tests.knowledge.test_pages import HOSTILE, count_queries
@@ -93,10 +93,10 @@ def test_every_link_of_a_result_opens(workspace, viewer_client):
     "query",
     [
         {"kind": "nonsense", "match": "?", "sort": "upwards", "mode": "grep", "decay": "NaN", "after": "%%%"},
-        {"decay": "-1", "after": cursor_of(["a", "b", "c", "d"]), "sort": "grip"},
-        {"after": cursor_of([0.5, "entry", 1, datetime(2026, 1, 1)]), "part": "x"},  # noqa: DTZ001
-        {"after": cursor_of([datetime(2026, 1, 1), "entry", 1]), "sort": "newest"},  # noqa: DTZ001
-        {"after": cursor_of([NOW, 3, "x"]), "sort": "newest"},
+        {"decay": "-1", "after": encode_cursor(["a", "b", "c", "d"]), "sort": "grip"},
+        {"after": encode_cursor([0.5, "entry", 1, datetime(2026, 1, 1)]), "part": "x"},  # noqa: DTZ001
+        {"after": encode_cursor([datetime(2026, 1, 1), "entry", 1]), "sort": "newest"},  # noqa: DTZ001
+        {"after": encode_cursor([NOW, 3, "x"]), "sort": "newest"},
     ],
 )
 def test_what_an_address_cannot_mean_is_read_as_the_usual(query, workspace, viewer_client):

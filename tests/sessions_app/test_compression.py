@@ -229,7 +229,7 @@ def failing(session, times: int) -> Run:
     run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
     for _ in range(times):
         Run.objects.update(not_before=NOW)
-        fail_run(claim_run(run.pk, owner="x", now=NOW), BadReply("It said nothing."), now=NOW, is_passing=True)
+        fail_run(claim_run(run.pk, owner="x", now=NOW), BadReply("It said nothing."), now=NOW, is_transient=True)
     return Run.objects.get(pk=run.pk)
 
 

@@ -59,7 +59,7 @@ def test_a_file_is_replaced_with_its_mode_and_what_stood_there_is_handed_over(fi
     assert settle(file) == (0, [b"before"])
     assert os.listdir(file.parent) == ["MEMORY.md"]
     with Folder(file.parent.parent) as folder:
-        assert result.facts == folder.read_bytes("memory/MEMORY.md")[1]
+        assert result.info == folder.read_bytes("memory/MEMORY.md")[1]
 
 
 def test_another_text_than_the_expected_one_stays(file):

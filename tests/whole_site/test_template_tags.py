@@ -169,7 +169,7 @@ CHARTS = {
     "chart_bars": charts.stacked_bars([charts.DayTokens(date(2025, 11, 3), 1500, 12_000)]),
     "chart_area": charts.growth([(date(2025, 11, 3), 5), (date(2025, 11, 4), 9)]),
     "proportion": charts.proportion(original=1000, active=333, summary=50),
-    "minimap": charts.minimap([charts.Stretch("folded", 0, 2, "Folded", "#s")], [], length=7),
+    "minimap": charts.minimap([charts.EntryRange("folded", 0, 2, "Folded", "#s")], [], length=7),
 }
 
 

@@ -11,7 +11,7 @@ from django.db.models import Max
 
 from knowledge_app.models import HistoryEntry
 from memoryhub.lib import db_retry
-from memoryhub.lib.import_counts import Tally
+from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
 from memoryhub.lib.text.list_alignment import align
 from memoryhub.lib.validation import clean_text
@@ -19,7 +19,7 @@ from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import By, record
 
 
-def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> Tally:
+def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> ImportCounts:
     """Append what a log holds beyond the entries kept; taking it again adds nothing.
 
     An entry's identity is its place and its text: the log is aligned as a whole, so that a rotation, a trimmed
@@ -29,7 +29,7 @@ def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: dat
     hashes = [text_hash(entry.content) for entry in log.entries]
     alignment = align([source_hash for _, source_hash, _ in kept], hashes, certain=False)
     new = log.entries[alignment.append_from :]
-    tally = Tally()
+    tally = ImportCounts()
     tally.added["history"] += len(new)
     tally.unchanged["history"] += len(log.entries) - len(new)
     if alignment.verdict in ("restarted", "rewritten", "shorter"):

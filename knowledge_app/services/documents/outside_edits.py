@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
-from memoryhub.lib.import_counts import Tally
+from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
 from memoryhub.lib.text.change_guard import LOSS_LIMIT, compare_facts
 from memoryhub.lib.text.merge import merge_texts
@@ -91,9 +91,9 @@ def removal_flags(before: str, after: str) -> tuple[str, ...]:
 
 def import_document(
     *, workspace: Workspace, record: DocumentRecord, path: str, now: datetime, dry_run: bool
-) -> Tally:
+) -> ImportCounts:
     """Bring a document in line with its file as ``plan_outside_edit`` says; a second time changes nothing."""
-    tally = Tally()
+    tally = ImportCounts()
     document = None
     if workspace.pk:
         document = _documents().filter(workspace=workspace, name=record.name).first()
@@ -177,7 +177,7 @@ def _revision_of(document: MemoryDocument, content: str, *, after: int) -> Memor
     return same.order_by("-number").first()
 
 
-def _count(tally: Tally, edit: OutsideEdit, path: str, *, is_new: bool) -> None:
+def _count(tally: ImportCounts, edit: OutsideEdit, path: str, *, is_new: bool) -> None:
     kind = tally.unchanged
     if edit.verdict in ("take", "merge"):
         kind = tally.added if is_new else tally.updated

@@ -149,7 +149,7 @@ def _start(workspace: Workspace, options: dict[str, Any], size: int, by: By) -> 
             carry_out_edit(claimed, now=by.at)
     except Exception as error:
         told = error if isinstance(error, MemoryHubError) else EditBroken(f"It broke off: {type(error).__name__}.")
-        fail_run(claimed, told, now=by.at, is_passing=False)
+        fail_run(claimed, told, now=by.at, is_transient=False)
         raise
     return Run.objects.select_related("workspace").get(pk=run.pk)
 

@@ -17,7 +17,7 @@ from simple_history.utils import bulk_create_with_history, bulk_update_with_hist
 
 from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.rows.derived_columns import derive
-from memoryhub.lib.import_counts import Tally
+from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
@@ -53,7 +53,7 @@ CACHED = Rows(CachedResponse, "key", "cached_responses", has_history=False)
 
 def import_knowledge(
     workspace: Workspace, records: Iterable[KnowledgeRecord], *, path: str, now: datetime, dry_run: bool
-) -> Tally:
+) -> ImportCounts:
     """Take knowledge entries by their id: a changed one is updated, with its earlier state in its history.
 
     An id that is new, of a category and content that the hub has already, is that entry.
@@ -100,7 +100,7 @@ def _known_id(record: KnowledgeRecord, known: Collection[str], by_identity: Mapp
 
 def import_key_values(
     workspace: Workspace, records: Iterable[KeyValueRecord], *, path: str, now: datetime, dry_run: bool
-) -> Tally:
+) -> ImportCounts:
     """Take exact values by their key; a changed value keeps the earlier one in its history.
 
     A withdrawn key that the agent writes again is back.
@@ -111,7 +111,7 @@ def import_key_values(
 
 def import_cached_responses(
     workspace: Workspace, records: Iterable[CachedResponseRecord], *, path: str, now: datetime, dry_run: bool
-) -> Tally:
+) -> ImportCounts:
     """Take cached responses by their key."""
     values = {
         record.key: {
@@ -129,7 +129,7 @@ def import_cached_responses(
 
 def import_observations(
     workspace: Workspace, records: Sequence[ObservationRecord], *, path: str, now: datetime, dry_run: bool
-) -> Tally:
+) -> ImportCounts:
     """Take observations by their id. A list that shows only eight characters of it fits into fuller records.
 
     A partial record adds nothing where one whose id begins so is known; a full record completes a partial one.
@@ -157,9 +157,9 @@ def import_observations(
 @transaction.atomic
 def _take(
     rows: Rows, workspace: Workspace, values: Mapping[str, Values], *, path: str, now: datetime, dry_run: bool
-) -> Tally:
+) -> ImportCounts:
     """Create, update or leave each row; rows that the file no longer has stay."""
-    tally = Tally()
+    tally = ImportCounts()
     fitting = {key: value for key, value in values.items() if len(key) <= KEY_LENGTH}
     for key in values.keys() - fitting.keys():
         what = f"the id {key[:40]}… is longer than {KEY_LENGTH} characters"
@@ -192,7 +192,7 @@ def _kept(rows: Rows, workspace: Workspace, *, lock: bool = False) -> dict[str, 
     return {getattr(row, rows.id_field): row for row in found}
 
 
-def _change(row: Any, value: Values, path: str, tally: Tally, now: datetime) -> bool:
+def _change(row: Any, value: Values, path: str, tally: ImportCounts, now: datetime) -> bool:
     """Bring a row in line with what its file says, but for what a person corrected; tell whether it changed."""
     corrected = dict(getattr(row, "corrected", {}))
     news = {name: new for name, new in value.items() if getattr(row, name) != new}

@@ -24,7 +24,7 @@ from memoryhub.accounts.views.invitations import address_of
 from memoryhub.agents.tokens import tokens_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, parse_int
 from sessions_app.models import AuditRecord, Membership, Workspace
 
 MOST_INVITATIONS = 100
@@ -114,7 +114,7 @@ def matrix(request: HttpRequest) -> HttpResponse:
 
 def _workspaces_at(request: HttpRequest) -> tuple[list[Workspace], int]:
     """Return a stretch of the workspaces by name, and the number from which to go on, 0 at their end."""
-    start = number_of(request.GET.get("from"), digits=6) or 0
+    start = parse_int(request.GET.get("from"), digits=6) or 0
     found = list(Workspace.objects.order_by("name", "id")[start : start + WORKSPACES_AT_ONCE + 1])
     further = start + WORKSPACES_AT_ONCE if len(found) > WORKSPACES_AT_ONCE else 0
     return found[:WORKSPACES_AT_ONCE], further

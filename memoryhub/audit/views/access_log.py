@@ -27,9 +27,9 @@ from knowledge_app.models import (
 from memoryhub.access import get_workspace
 from memoryhub.audit.access_log import TABLES, Target, Touch, UnknownRow, log_of, rows_of, target_of, words_of
 from memoryhub.audit.access_log_forms import AccessFilterForm
-from memoryhub.lib.date_ranges import end_of, start_of
+from memoryhub.lib.date_ranges import end_of_day, start_of_day
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import Page, keyset_page, number_of
+from memoryhub.lib.pagination import Page, keyset_page, parse_int
 from memoryhub.lookup import NotFound
 from memoryhub.models import AccessedRow, AccessRecord
 from memoryhub.search.views.rows import fact_url, history_url
@@ -87,7 +87,7 @@ def access_log(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _asked_about(request: HttpRequest, workspace: Workspace) -> Target | None:
-    entry, fact = number_of(request.GET.get("entry")), number_of(request.GET.get("fact"))
+    entry, fact = parse_int(request.GET.get("entry")), parse_int(request.GET.get("fact"))
     row = request.GET.get("row", "")
     if entry is None and fact is None and not row:
         return None
@@ -104,9 +104,9 @@ def _filtered(rows: QuerySet[AccessRecord], wishes: Mapping[str, Any]) -> QueryS
         if value := wishes.get(name):
             rows = rows.filter(**{name: value})
     if since := wishes.get("since"):
-        rows = rows.filter(at__gte=start_of(since))
+        rows = rows.filter(at__gte=start_of_day(since))
     if until := wishes.get("until"):
-        rows = rows.filter(at__lte=end_of(until))
+        rows = rows.filter(at__lte=end_of_day(until))
     return rows
 
 

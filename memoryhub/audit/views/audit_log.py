@@ -20,7 +20,7 @@ from memoryhub.access import (
 )
 from memoryhub.audit.audit_log import Wanted, fitting, lines_of, record_export
 from memoryhub.audit.audit_log_forms import AuditFilterForm
-from memoryhub.lib.downloads import streamed
+from memoryhub.lib.downloads import streaming_download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.layouts.times import read_time
@@ -83,7 +83,7 @@ def export_activity(request: HttpRequest, slug: str | None = None) -> StreamingH
     record_export(records.count(), workspace, by=by_person(request))
     suffix = "jsonl" if request.POST.get("format") == "jsonl" else "csv"
     name = f"{workspace.slug if workspace else 'memoryhub'}-audit.{suffix}"
-    return streamed(lines_of(records, suffix), name)
+    return streaming_download(lines_of(records, suffix), name)
 
 
 def _workspace(request: HttpRequest, slug: str | None, *, role: str = VIEWER) -> Workspace | None:

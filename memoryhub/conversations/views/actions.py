@@ -22,7 +22,7 @@ from memoryhub.jobs.labels import added_words
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import number_of
+from memoryhub.lib.pagination import parse_int
 from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
 from sessions_app.models.runs import LIVE_STATUSES
 from sessions_app.services.access_log import seen_epoch
@@ -170,7 +170,7 @@ def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_GET
 def export(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     session = get_session(request, slug, pk)
-    epoch = number_of(request.GET.get("epoch"), digits=5)
+    epoch = parse_int(request.GET.get("epoch"), digits=5)
     name, text = export_session(session, request.GET.get("layout", ""), epoch=epoch)
     log_page_access(request, session.workspace, "session.exported", seen_epoch(session, epoch))
     return download(text, name)
@@ -184,8 +184,8 @@ def live(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     ones itself).
     """
     session = get_session(request, slug, pk)
-    since = number_of(request.GET.get("after")) or 0
-    length = number_of(request.GET.get("length"))
+    since = parse_int(request.GET.get("after")) or 0
+    length = parse_int(request.GET.get("length"))
     told = AuditRecord.objects.filter(session=session, id__gt=since)
     run = Run.objects.filter(session=session, status__in=LIVE_STATUSES).order_by("-id").first()
     context = {

@@ -17,10 +17,10 @@ from knowledge_app.services.rows.edits import NothingChosen, edit_rows
 from memoryhub.access import EDITOR, OPERATOR, by_person, get_workspace, log_page_access, person
 from memoryhub.bulk_edits import after_edit, answer_edit, list_address
 from memoryhub.conversations.views.session_list import matching_sessions
-from memoryhub.lib.bulk_selection import asked_for, check_count, chosen_keys, sent_rows
+from memoryhub.lib.bulk_selection import action_value, check_count, selected_keys, submitted_rows
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import number_of
+from memoryhub.lib.pagination import parse_int
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.access_log import seen_sessions
 from sessions_app.services.audit import By, record
@@ -48,7 +48,7 @@ def edit_sessions(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 def _chosen(request: HttpRequest, workspace: Workspace) -> list[int]:
     """Return the keys of the chosen sessions that are there. Raises SelectionChanged, NothingChosen."""
-    keys = set(chosen_keys(request, matching_sessions(workspace, request)))
+    keys = set(selected_keys(request, matching_sessions(workspace, request)))
     there = Session.objects.filter(workspace=workspace).order_by("pk").values_list("pk", flat=True)
     found = [pk for pk in there if pk in keys]
     if not found:
@@ -92,12 +92,12 @@ def delete_sessions(request: HttpRequest, slug: str) -> HttpResponse:
     if "typed" not in request.POST:
         return _confirm(request, workspace, pks)
     typed = request.POST["typed"].strip().replace(",", "").replace(".", "")
-    if number_of(typed) != len(pks):
+    if parse_int(typed) != len(pks):
         return _confirm(request, workspace, pks, is_wrong=True)
 
     def delete() -> tuple[Run, str]:
-        check_count(len(pks), number_of(request.POST.get("shown")))
-        values = {"reason": asked_for(request, "delete")}
+        check_count(len(pks), parse_int(request.POST.get("shown")))
+        values = {"reason": action_value(request, "delete")}
         by = by_person(request)
         return edit_rows(workspace, "sessions", "delete", pks, values=values, by=by), ""
 
@@ -120,8 +120,8 @@ def _confirm(request: HttpRequest, workspace: Workspace, pks: list[int], *, is_w
         "more": max(0, len(pks) - SHOWN),
         "totals": chosen.aggregate(entries=Sum("entry_count"), tokens=Sum("total_tokens")),
         "is_all": is_all,
-        "kept": "" if is_all else ",".join(sent_rows(request)),
-        "reason": asked_for(request, "delete"),
+        "kept": "" if is_all else ",".join(submitted_rows(request)),
+        "reason": action_value(request, "delete"),
         "is_wrong": is_wrong,
         "list_url": list_address(request, workspace.slug, "sessions:list"),
     }

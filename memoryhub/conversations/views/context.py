@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404
 from memoryhub.access import get_workspace, log_page_access
 from memoryhub.conversations.context import build_context, context_text, seen_in
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import number_of
+from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.validation import json_text
 from sessions_app.models import Session
 from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES, Dropped
@@ -17,9 +17,9 @@ from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES, Dropped
 def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    asked_messages = number_of(request.GET.get("max_messages"), digits=8)
+    asked_messages = parse_int(request.GET.get("max_messages"), digits=8)
     max_messages = DEFAULT_MAX_MESSAGES if asked_messages is None else asked_messages
-    asked_tokens = number_of(request.GET.get("max_tokens"), digits=8)
+    asked_tokens = parse_int(request.GET.get("max_tokens"), digits=8)
     max_tokens = workspace.max_tokens if asked_tokens is None else asked_tokens
     built = build_context(session, max_messages=max_messages, max_tokens=max_tokens)
     log_page_access(request, workspace, "context.read", seen_in(built))

@@ -11,8 +11,8 @@ from django.views.decorators.http import require_GET
 
 from memoryhub.access import get_session, log_page_access
 from memoryhub.conversations.context import ContextPart, build_context, seen_in
-from memoryhub.lib.downloads import markdown
-from memoryhub.lib.pagination import number_of
+from memoryhub.lib.downloads import markdown_response
+from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.text import as_markdown
 from sessions_app.models import Summary
 from sessions_app.services.access_log import seen_epoch, seen_rows
@@ -24,31 +24,31 @@ from sessions_app.services.export import session_as_markdown
 def session(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """One epoch of a session, or (``?summary=``) one of its summaries alone."""
     found = get_session(request, slug, pk)
-    if number := number_of(request.GET.get("summary")):
+    if number := parse_int(request.GET.get("summary")):
         summary = get_object_or_404(Summary, session=found, pk=number)
         log_page_access(request, found.workspace, "summary.exported", seen_rows("summaries", [summary.pk]))
         text = as_markdown.summary(summary.content, summary.first_position, summary.last_position) + "\n"
     else:
-        epoch = number_of(request.GET.get("epoch"), digits=5)
+        epoch = parse_int(request.GET.get("epoch"), digits=5)
         text = session_as_markdown(
             found, epoch=epoch, originals="originals" in request.GET, zone=timezone.get_current_timezone()
         )
         log_page_access(request, found.workspace, "session.exported", seen_epoch(found, epoch))
-    return markdown(text, found.key, is_shown="copy" in request.GET)
+    return markdown_response(text, found.key, is_shown="copy" in request.GET)
 
 
 @require_GET
 def context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     found = get_session(request, slug, pk)
-    most = number_of(request.GET.get("max_messages"), digits=8)
+    most = parse_int(request.GET.get("max_messages"), digits=8)
     built = build_context(
         found,
         max_messages=DEFAULT_MAX_MESSAGES if most is None else most,
-        max_tokens=number_of(request.GET.get("max_tokens"), digits=8),
+        max_tokens=parse_int(request.GET.get("max_tokens"), digits=8),
     )
     text = as_markdown.context(found.key, [_part(part) for part in built.parts], tokens=built.tokens)
     log_page_access(request, found.workspace, "context.read", seen_in(built))
-    return markdown(text, f"context-{found.key}", is_shown="copy" in request.GET)
+    return markdown_response(text, f"context-{found.key}", is_shown="copy" in request.GET)
 
 
 def _part(part: ContextPart) -> as_markdown.Part:

@@ -8,9 +8,9 @@ from django.utils.translation import gettext, ngettext
 
 from memoryhub.access import get_workspace, has_role, log_page_access
 from memoryhub.conversations.forms import AppendForm
-from memoryhub.lib.charts import Mark, Minimap, Stretch, minimap
+from memoryhub.lib.charts import EntryRange, Mark, Minimap, minimap
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import number_of
+from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.validation import json_text
 from sessions_app.models import Entry, Membership, Session, Summary
 from sessions_app.services.access_log import ENTRIES, Seen, seen_rows
@@ -25,9 +25,9 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
     epochs = _epochs(session)
-    epoch = number_of(request.GET.get("epoch"), digits=9)
+    epoch = parse_int(request.GET.get("epoch"), digits=9)
     transcript = read_transcript(
-        session, epoch=session.epoch if epoch is None else epoch, start=number_of(request.GET.get("from"), digits=9)
+        session, epoch=session.epoch if epoch is None else epoch, start=parse_int(request.GET.get("from"), digits=9)
     )
     log_page_access(request, workspace, "entries.read", _seen(session, transcript))
     context = {
@@ -94,7 +94,7 @@ def arrivals(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """What was said since an open transcript was made, from its last turn that wasn't complete; 204 for nothing."""
     workspace = get_workspace(request, slug)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    epoch, start = (number_of(request.GET.get(name), digits=9) or 0 for name in ("epoch", "from"))
+    epoch, start = (parse_int(request.GET.get(name), digits=9) or 0 for name in ("epoch", "from"))
     if epoch != session.epoch or session.next_position <= start:
         return HttpResponse(status=204)
     transcript = read_transcript(session, epoch=epoch, start=start)
@@ -147,15 +147,15 @@ def _map(session: Session, transcript: Transcript) -> Minimap:
     length = transcript.length
     pointer = session.last_consolidated if transcript.epoch == session.epoch else length
     kind = "consolidated" if transcript.epoch == session.epoch else "dropped"
-    stretches = [Stretch(kind, 0, pointer - 1, _count(kind, pointer), _at(transcript, 0))] if pointer else []
+    stretches = [EntryRange(kind, 0, pointer - 1, _count(kind, pointer), _at(transcript, 0))] if pointer else []
     if pointer < length:
         href = _at(transcript, pointer)
-        stretches.append(Stretch("live", pointer, length - 1, _count("live", length - pointer), href))
+        stretches.append(EntryRange("live", pointer, length - 1, _count("live", length - pointer), href))
     summaries = Summary.objects.filter(session=session, epoch=transcript.epoch, entry_count__gt=0)
     for summary in summaries.order_by("first_position")[:MAX_MAPPED_SUMMARIES]:
         first, last = summary.first_position, summary.last_position
         words = gettext("entries %(first)s to %(last)s folded") % {"first": first, "last": last}
-        stretches.append(Stretch("folded", first, last, words, _at(transcript, first)))
+        stretches.append(EntryRange("folded", first, last, words, _at(transcript, first)))
     words = gettext("pointer at %(position)s") % {"position": f"{pointer:,}"}
     marks = [Mark("pointer", pointer, words)] if 0 < pointer < length else []
     return minimap(stretches, marks, length=max(length, 1))

@@ -103,9 +103,9 @@ def _charts() -> dict[str, Any]:
     totals = [(3_000, 9_000), (5_200, 12_400), (1_100, 0), (8_800, 2_000), (400, 15_000)]
     days = [charts.DayTokens(day + timedelta(days=number), *total) for number, total in enumerate(totals)]
     stretches = [
-        charts.Stretch("consolidated", 0, 39, "40 entries consolidated", "#reading"),
-        charts.Stretch("folded", 12, 30, "entries 12 to 30 folded", "#reading"),
-        charts.Stretch("live", 40, 99, "60 entries in the context", "#reading"),
+        charts.EntryRange("consolidated", 0, 39, "40 entries consolidated", "#reading"),
+        charts.EntryRange("folded", 12, 30, "entries 12 to 30 folded", "#reading"),
+        charts.EntryRange("live", 40, 99, "60 entries in the context", "#reading"),
     ]
     marks = [charts.Mark("pointer", 40, "pointer at 40"), charts.Mark("epoch", 70, "the session begins anew")]
     return {

@@ -12,7 +12,7 @@ from django_htmx.http import HttpResponseStopPolling, trigger_client_event
 
 from memoryhub.access import get_workspace
 from memoryhub.audit.changes import News, read_news
-from memoryhub.lib.pagination import number_of
+from memoryhub.lib.pagination import parse_int
 from sessions_app.models import AuditRecord, Workspace
 
 MOST_NAMED_SESSIONS = 50
@@ -29,9 +29,9 @@ def changes(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         return HttpResponseStopPolling()
     visible = Workspace.objects.visible_to(request.user)
     visible = visible.filter(slug=slug) if slug else visible
-    after = number_of(request.GET.get("after")) or 0
+    after = parse_int(request.GET.get("after")) or 0
     told = AuditRecord.objects.filter(workspace__in=visible.values("pk"))
-    news = read_news(told, after=after, seen=number_of(request.GET.get("seen")))
+    news = read_news(told, after=after, seen=parse_int(request.GET.get("seen")))
     if news is None and slug and not visible.exists():
         raise Http404
     response = HttpResponse(status=204)

@@ -13,7 +13,7 @@ from django.utils.text import slugify
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
 from memoryhub.access import get_workspace, has_role, log_page_access
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import number_of
+from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import FactLine, Section, fact_lines, split_sections
@@ -64,7 +64,7 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if as_of := _day(request.GET.get("as_of", "")):
         shown = found.revisions.filter(created_at__date__lte=as_of).order_by("-number").first() or shown
     if wish := request.GET.get("revision"):
-        shown = get_object_or_404(found.revisions, number=number_of(wish, digits=9) or 0)
+        shown = get_object_or_404(found.revisions, number=parse_int(wish, digits=9) or 0)
     text = show_invisible(shown.content) if shown else ""
     before = found.revisions.filter(number=shown.number - 1).first() if shown and shown.number > 1 else None
     wants_diff = "diff" in request.GET and before is not None
@@ -97,7 +97,7 @@ def document_news(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Say on an open page or editor that a document has a later revision than the one it shows."""
     workspace = get_workspace(request, slug)
     found = get_object_or_404(MemoryDocument.objects.select_related("head"), workspace=workspace, pk=pk)
-    since = number_of(request.GET.get("since"), digits=9) or 0
+    since = parse_int(request.GET.get("since"), digits=9) or 0
     context = {
         "workspace": workspace,
         "document": found,

@@ -24,7 +24,7 @@ from memoryhub.access import by_person, get_workspace, log_page_access
 from memoryhub.documents.forms import EditForm, FactForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import number_of, numbers_of
+from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import split_sections
@@ -125,8 +125,8 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         document.revisions.order_by("-number").only("number", "reason", "created_at", "author_name")[:500]
     )
     newest = revisions[0].number if revisions else 0
-    old = get_object_or_404(document.revisions, number=number_of(request.GET.get("from")) or max(1, newest - 1))
-    new = get_object_or_404(document.revisions, number=number_of(request.GET.get("to")) or newest)
+    old = get_object_or_404(document.revisions, number=parse_int(request.GET.get("from")) or max(1, newest - 1))
+    new = get_object_or_404(document.revisions, number=parse_int(request.GET.get("to")) or newest)
     seen = [seen_revision(document.pk, revision.number) for revision in (old, new)]
     log_page_access(request, document.workspace, "document.read", seen)
     context = {
@@ -173,7 +173,7 @@ def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Lines that say the same, with the one that stays; a person chooses which go."""
     document = find_document(request, slug, pk, role=EDITOR)
     if request.method == "POST":
-        chosen = numbers_of(request.POST.getlist("line"))
+        chosen = parse_ints(request.POST.getlist("line"))
         if document.head and request.POST.get("base") != str(document.head.number):
             messages.error(request, gettext("The document changed meanwhile: look again."))
             return redirect("documents:compact", slug, pk)

@@ -18,11 +18,11 @@ from knowledge_app.services.rows.edits import NothingChosen, edit_rows
 from memoryhub.access import by_person, has_role, log_page_access
 from memoryhub.bulk_edits import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.documents.views.editing import find_document
-from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
-from memoryhub.lib.date_ranges import typed_day
+from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
+from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, numbers_of
+from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.lib.text.change_guard import show_invisible
 from sessions_app.models import Membership, Run
 from sessions_app.services.access_log import seen_rows
@@ -92,7 +92,7 @@ def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def _chosen(request: HttpRequest, document: MemoryDocument) -> list[int]:
     """Return the keys of chosen facts that live in the document. Raises SelectionChanged, NothingChosen."""
-    wanted = {*chosen_keys(request, _matching(document, request)), *numbers_of(request.POST.getlist("fact"))}
+    wanted = {*selected_keys(request, _matching(document, request)), *parse_ints(request.POST.getlist("fact"))}
     living = Fact.objects.filter(document=document, died=None).order_by("line").values_list("pk", flat=True)
     chosen = [pk for pk in living if pk in wanted]
     if not chosen:
@@ -103,14 +103,14 @@ def _chosen(request: HttpRequest, document: MemoryDocument) -> list[int]:
 def _edit(request: HttpRequest, document: MemoryDocument, action: str) -> Run:
     values = {}
     if action == "review":
-        day = request.POST.get("review_by", "") or asked_for(request, "review")
-        values = {"review_by": typed_day(day)}
+        day = request.POST.get("review_by", "") or action_value(request, "review")
+        values = {"review_by": parse_day(day)}
     chosen = _chosen(request, document)
     return edit_rows(document.workspace, "facts", action, chosen, values=values, by=by_person(request))
 
 
 def _revise(request: HttpRequest, document: MemoryDocument, action: str, chosen: list[int]) -> Revised:
-    by, text = by_person(request), asked_for(request, action)
+    by, text = by_person(request), action_value(request, action)
     if action == "recategorise":
         return recategorise_facts(document, chosen, text, by=by)
     if action == "remove":

@@ -19,10 +19,10 @@ from knowledge_app.services.rows.edits import NothingChosen, edit_rows
 from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import EXPORT, answer_chosen, list_address
 from memoryhub.documents.forms import HistoryFilterForm
-from memoryhub.lib.bulk_selection import Action, chosen_keys
+from memoryhub.lib.bulk_selection import Action, selected_keys
 from memoryhub.lib.extra_fields import Fields, with_extra_fields
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, parse_int
 from sessions_app.models import Membership, Run, Workspace
 from sessions_app.services.access_log import seen_rows
 
@@ -65,7 +65,7 @@ def _matching(workspace: Workspace, request: HttpRequest) -> QuerySet[HistoryEnt
         entries = entries.filter(content__icontains=text)
     if kept := wishes.get("kept"):
         entries = entries.filter(is_archived=kept == "archive")
-    session = number_of(request.GET.get("session"))
+    session = parse_int(request.GET.get("session"))
     return entries if session is None else entries.filter(session=session)
 
 
@@ -80,7 +80,7 @@ def edit_history(request: HttpRequest, slug: str) -> HttpResponse:
         "history",
         list_address(request, slug, "documents:history"),
         noted_as="history.exported",
-        chosen=lambda: chosen_keys(request, entries),
+        chosen=lambda: selected_keys(request, entries),
         edit=lambda pks: (_edit(request, workspace, pks), ""),
     )
 

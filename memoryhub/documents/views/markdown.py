@@ -6,8 +6,8 @@ from django.views.decorators.http import require_GET
 
 from knowledge_app.models import MemoryDocument
 from memoryhub.access import get_workspace, log_page_access
-from memoryhub.lib.downloads import markdown
-from memoryhub.lib.pagination import number_of
+from memoryhub.lib.downloads import markdown_response
+from memoryhub.lib.pagination import parse_int
 from sessions_app.services.access_log import seen_revision
 
 
@@ -17,7 +17,7 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     found = get_object_or_404(MemoryDocument, workspace=workspace, pk=pk)
     wish = request.GET.get("revision")
-    wanted = {"number": number_of(wish, digits=9) or 0} if wish else {"pk": found.head_id}
+    wanted = {"number": parse_int(wish, digits=9) or 0} if wish else {"pk": found.head_id}
     revision = get_object_or_404(found.revisions, **wanted)
     log_page_access(request, workspace, "document.read", [seen_revision(found.pk, revision.number)])
-    return markdown(revision.content, found.name.removesuffix(".md"), is_shown="copy" in request.GET)
+    return markdown_response(revision.content, found.name.removesuffix(".md"), is_shown="copy" in request.GET)

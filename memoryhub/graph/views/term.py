@@ -19,7 +19,7 @@ from memoryhub.graph.neighbours import Related, neighbours_of
 from memoryhub.graph.occurrences import knowledge_with, observations_with
 from memoryhub.graph.relations import TermNotFound, decide, find_term
 from memoryhub.lib.extra_fields import extra_fields
-from memoryhub.lib.pagination import number_of
+from memoryhub.lib.pagination import parse_int
 from sessions_app.models import Membership
 
 SHOWN_NEIGHBOURS = 100
@@ -118,7 +118,7 @@ def _decide(request: HttpRequest, slug: str, pk: int, action: str) -> HttpRespon
     workspace = get_workspace(request, slug, role=EDITOR)
     both = Term.objects.defer("embedding").select_related("workspace").filter(workspace=workspace)
     found = get_object_or_404(both, pk=pk)
-    other = get_object_or_404(both, pk=number_of(request.POST.get("other")) or 0)
+    other = get_object_or_404(both, pk=parse_int(request.POST.get("other")) or 0)
     relations = TermRelation.objects.filter(term=found, related=other)
     get_object_or_404(relations)
     decide(found, other, action, by=by_person(request))

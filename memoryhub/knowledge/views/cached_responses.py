@@ -14,7 +14,7 @@ from knowledge_app.services.rows.exporting import cache_file
 from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import answer_edit, list_address
 from memoryhub.knowledge.forms import CacheFilterForm
-from memoryhub.lib.bulk_selection import Action, chosen_keys
+from memoryhub.lib.bulk_selection import Action, selected_keys
 from memoryhub.lib.downloads import download
 from memoryhub.lib.extra_fields import extra_fields
 from memoryhub.lib.htmx import render_page
@@ -74,7 +74,7 @@ def invalidate(request: HttpRequest, slug: str) -> HttpResponse:
     rows = _fitting(workspace, request)
 
     def edit() -> tuple[Run, str]:
-        pks = chosen_keys(request, rows)
+        pks = selected_keys(request, rows)
         return edit_rows(workspace, "cached", "remove", pks, by=by_person(request)), ""
 
     return answer_edit(request, slug, list_address(request, slug, "knowledge:cached-responses"), edit)

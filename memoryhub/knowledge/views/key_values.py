@@ -20,11 +20,11 @@ from knowledge_app.services.rows.restoring import restore_row
 from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import EXPORT, RETURN, WITHDRAW, answer_chosen, answer_edit, list_address
 from memoryhub.knowledge.forms import KeyValueFilterForm, KeyValueForm
-from memoryhub.lib.bulk_selection import asked_for, chosen_keys
+from memoryhub.lib.bulk_selection import action_value, selected_keys
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Membership, Run, Workspace
@@ -92,7 +92,7 @@ def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
         "key_values",
         address,
         noted_as="key_value.exported",
-        chosen=lambda: chosen_keys(request, rows),
+        chosen=lambda: selected_keys(request, rows),
         edit=lambda pks: (_edit(request, workspace, pks), ""),
     )
 
@@ -101,7 +101,7 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
     action = request.POST.get("action", "")
     if action not in ("withdraw", "return"):
         raise service.BadKeyValue(_("Choose what to do with them."))
-    values = {"reason": asked_for(request, action)}
+    values = {"reason": action_value(request, action)}
     return edit_rows(workspace, "key_values", action, pks, values=values, by=by_person(request))
 
 
@@ -138,12 +138,12 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Give a key another value, restore an earlier one, withdraw it or take it back in."""
     workspace = get_workspace(request, slug, role=EDITOR)
     row = get_object_or_404(KeyValue.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    state = number_of(request.POST.get("state"))
+    state = parse_int(request.POST.get("state"))
     by = by_person(request)
 
     def edit() -> tuple[Run, str]:
         if state is not None:
-            known = number_of(request.POST.get("known"))
+            known = parse_int(request.POST.get("known"))
             return restore_row(row, state, known=known, by=by), ""
         if "value" in request.POST:
             if row.is_secret and not request.POST["value"]:

@@ -34,12 +34,12 @@ from memoryhub.bulk_edits import (
     moves,
 )
 from memoryhub.knowledge.forms import KnowledgeFilterForm, KnowledgeForm
-from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
-from memoryhub.lib.downloads import download, markdown
+from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
+from memoryhub.lib.downloads import download, markdown_response
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.extra_fields import Fields, extra_fields, with_extra_fields
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, number_of, numbers_of
+from memoryhub.lib.pagination import keyset_page, parse_int, parse_ints
 from memoryhub.lib.text import as_markdown
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lib.tokens import counter_for
@@ -133,7 +133,7 @@ def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
         "knowledge",
         address,
         noted_as="knowledge.exported",
-        chosen=lambda: chosen_keys(request, rows),
+        chosen=lambda: selected_keys(request, rows),
         edit=lambda pks: _edit(request, workspace, pks),
     )
 
@@ -141,7 +141,7 @@ def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[Run, str]:
     """Carry out the form's action; return the run and what it left out, in words."""
     action, _colon, category = request.POST.get("action", "").partition(":")
-    text = asked_for(request, action)
+    text = action_value(request, action)
     by = by_person(request)
     if action == "move" and category in KnowledgeEntry.Category.values:
         run, behind = service.recategorise(workspace, pks, category, by=by)
@@ -251,12 +251,12 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Withdraw an entry, take it back in, verify it, date its review, or restore an earlier state."""
     workspace = get_workspace(request, slug, role=EDITOR)
     entry = get_object_or_404(KnowledgeEntry.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    state = number_of(request.POST.get("state"))
+    state = parse_int(request.POST.get("state"))
 
     def edit() -> tuple[Run, str]:
         if state is None:
             return _edit(request, workspace, [entry.pk])
-        known = number_of(request.POST.get("known"))
+        known = parse_int(request.POST.get("known"))
         return restore_row(entry, state, known=known, by=by_person(request)), ""
 
     return answer_edit(request, slug, reverse("knowledge:knowledge-entry", args=[slug, pk]), edit)
@@ -269,7 +269,7 @@ def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
     threshold = float(wish) if wish in THRESHOLDS else DEFAULT_THRESHOLD
     groups = service.plan_merges(workspace, threshold=threshold)
     if request.method == "POST":
-        chosen = set(numbers_of(request.POST.getlist("group")))
+        chosen = set(parse_ints(request.POST.getlist("group")))
         wanted = [
             [group.keep.pk, *(other.pk for other in group.others)]
             for group in groups
@@ -297,9 +297,9 @@ def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
 def knowledge_context(request: HttpRequest, slug: str) -> HttpResponse:
     """What of the knowledge would go into a prompt, within a budget of characters and tokens."""
     workspace = get_workspace(request, slug)
-    max_chars = number_of(request.GET.get("max_chars"), digits=8)
+    max_chars = parse_int(request.GET.get("max_chars"), digits=8)
     max_chars = service.CONTEXT_CHARS if max_chars is None else max_chars
-    max_tokens = number_of(request.GET.get("max_tokens"), digits=8)
+    max_tokens = parse_int(request.GET.get("max_tokens"), digits=8)
     chosen = service.context_lines(workspace, max_chars=max_chars, max_tokens=max_tokens)
     log_page_access(request, workspace, "knowledge.read", seen_rows("knowledge", [pk for pk, _ in chosen]))
     text = "\n".join(line for _, line in chosen)
@@ -338,4 +338,4 @@ def knowledge_markdown(request: HttpRequest, slug: str) -> HttpResponse:
         for category, label in labels.items()
     ]
     text = as_markdown.listing(f"Knowledge of {workspace.name}", groups)
-    return markdown(text, f"knowledge-{slug}", is_shown="copy" in request.GET)
+    return markdown_response(text, f"knowledge-{slug}", is_shown="copy" in request.GET)

@@ -30,11 +30,11 @@ from memoryhub.bulk_edits import (
     moves,
 )
 from memoryhub.knowledge.forms import ObservationFilterForm, ObservationForm
-from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
+from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.downloads import download
 from memoryhub.lib.extra_fields import Fields, extra_fields, with_extra_fields
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, parse_int
 from sessions_app.models import Membership, Run, Workspace
 from sessions_app.services.access_log import seen_rows
 
@@ -117,14 +117,14 @@ def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
         "observations",
         address,
         noted_as="observations.exported",
-        chosen=lambda: chosen_keys(request, rows),
+        chosen=lambda: selected_keys(request, rows),
         edit=lambda pks: (_edit(request, workspace, pks), ""),
     )
 
 
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
     action, _colon, category = request.POST.get("action", "").partition(":")
-    values: dict[str, Any] = {"reason": asked_for(request, action)}
+    values: dict[str, Any] = {"reason": action_value(request, action)}
     reason = ""
     if action == "move" and category in Observation.Category.values:
         reason = f"{values['reason']} (moved)" if values["reason"] else ""
@@ -184,12 +184,12 @@ def edit_one(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Withdraw an observation, take it back in, verify it, or restore an earlier state."""
     workspace = get_workspace(request, slug, role=EDITOR)
     row = get_object_or_404(Observation, workspace=workspace, pk=pk)
-    state = number_of(request.POST.get("state"))
+    state = parse_int(request.POST.get("state"))
 
     def edit() -> tuple[Run, str]:
         if state is None:
             return _edit(request, workspace, [pk]), ""
-        known = number_of(request.POST.get("known"))
+        known = parse_int(request.POST.get("known"))
         return restore_row(row, state, known=known, by=by_person(request)), ""
 
     return answer_edit(request, slug, reverse("knowledge:observation", args=[slug, pk]), edit)

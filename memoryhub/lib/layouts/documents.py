@@ -7,7 +7,7 @@ from datetime import tzinfo
 
 from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, HistoryRecord, Problem
 from memoryhub.lib.layouts.times import split_prefix
-from memoryhub.lib.safe_folder import FileFacts, Folder, UnchangedFile, UnreadableFile
+from memoryhub.lib.safe_folder import FileInfo, Folder, UnchangedFile, UnreadableFile
 from memoryhub.lib.validation import decode_utf8
 
 _DATED = re.compile(r"\[\d{4}-\d\d-\d\d")
@@ -21,28 +21,28 @@ def unreadable(path: str, kind: FileKind, error: UnreadableFile) -> FileRead:
     return FileRead(path, kind, None, problems=[Problem(path, None, error.message, "not read", "rejected")])
 
 
-def empty(path: str, kind: FileKind, facts: FileFacts) -> FileRead:
+def empty(path: str, kind: FileKind, info: FileInfo) -> FileRead:
     """Return the report of a file that holds nothing where there should be something."""
     problem = Problem(path, None, "is empty", "what the hub has is kept", "held")
-    return FileRead(path, kind, facts, problems=[problem], is_empty=True)
+    return FileRead(path, kind, info, problems=[problem], is_empty=True)
 
 
 def read_document(folder: Folder, path: str) -> FileRead:
     """Read a memory document, as ``document_of`` has it."""
     try:
-        raw, facts = folder.read_bytes(path)
+        raw, info = folder.read_bytes(path)
     except UnreadableFile as error:
         return unreadable(path, "document", error)
-    return document_of(path, raw, facts)
+    return document_of(path, raw, info)
 
 
-def document_of(path: str, raw: bytes, facts: FileFacts | None) -> FileRead:
+def document_of(path: str, raw: bytes, info: FileInfo | None) -> FileRead:
     """Return a memory document. Line ends become ``\\n``; the bytes are kept where the text isn't them."""
     text, repair = decode_utf8(raw)
     content = text.replace("\r\n", "\n")
     problems = [Problem(path, None, repair, "taken; the bytes are kept", "repaired")] if repair else []
     record = DocumentRecord(path.rpartition("/")[2], content, None if content.encode() == raw else raw)
-    return FileRead(path, "document", facts, [record], problems)
+    return FileRead(path, "document", info, [record], problems)
 
 
 def split_history(text: str) -> list[str]:

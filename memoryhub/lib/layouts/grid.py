@@ -68,7 +68,7 @@ def _begins_as_list(folder: Folder, path: str) -> bool:
     try:
         raw, _ = folder.read_bytes(path)
     except UnreadableFile:
-        return folder.is_passed_over(path)
+        return folder.is_unchanged(path)
     return bool(_LIST_HEAD.match(raw[:200].decode("utf-8", errors="replace").lstrip()))
 
 
@@ -193,7 +193,7 @@ def _observation(row: Any, zone: tzinfo) -> ObservationRecord | str:
 def _read_list(folder: Folder, path: str) -> FileRead:
     """Read the output of ``agentmem list``: eight characters of the id, no source, no time."""
     try:
-        raw, facts = folder.read_bytes(path)
+        raw, info = folder.read_bytes(path)
     except UnreadableFile as error:
         return unreadable(path, "observations", error)
     text, repair = decode_utf8(raw)
@@ -207,7 +207,7 @@ def _read_list(folder: Folder, path: str) -> FileRead:
             records.append(ObservationRecord(row.group(1), category, row.group(2), is_partial=True))
         elif line.strip() and not _continue(records, line):
             problems.append(Problem(path, number, "is no observation", "not taken", "rejected", line.encode()[:2000]))
-    return FileRead(path, "observations", facts, list(records), problems)
+    return FileRead(path, "observations", info, list(records), problems)
 
 
 def _continue(records: list[ObservationRecord], line: str) -> bool:

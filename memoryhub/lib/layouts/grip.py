@@ -132,14 +132,14 @@ def archives_and_log(folder: Folder, memory: str) -> list[str]:
 def _read_history(folder: Folder, memory: str, zone: tzinfo) -> FileRead:
     """Read archives and log as one text: an entry that a rotation cut in two is whole again."""
     main = below(memory, "HISTORY.md")
-    if folder.is_passed_over(main):  # a rotation writes both
+    if folder.is_unchanged(main):  # a rotation writes both
         return FileRead(main, "history", None, is_skipped=True)
     problems: list[Problem] = []
     lines: list[tuple[str, str]] = []
-    facts = None
+    info = None
     for path in archives_and_log(folder, memory):
         try:
-            raw, facts = folder.read_bytes(path)
+            raw, info = folder.read_bytes(path)
         except UnreadableFile as error:
             problems.append(Problem(path, None, error.message, "not read", "rejected"))
             continue
@@ -150,10 +150,10 @@ def _read_history(folder: Folder, memory: str, zone: tzinfo) -> FileRead:
     if problems and not lines:
         return FileRead(main, "history", None, problems=problems)
     log = _history_log(lines, main, zone)
-    if not log.entries and facts:
-        return empty(main, "history", facts)
+    if not log.entries and info:
+        return empty(main, "history", info)
     problems += [problem for entry in log.entries for problem in time_problem(entry, entry.file)]
-    return FileRead(main, "history", facts, [log], problems)
+    return FileRead(main, "history", info, [log], problems)
 
 
 def _history_log(lines: list[tuple[str, str]], main: str, zone: tzinfo) -> HistoryLog:

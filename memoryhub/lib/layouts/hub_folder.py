@@ -196,12 +196,12 @@ def _read_lines(folder: Folder, path: str, kind: FileKind, take: Callable[[Any],
                 _take_line(path, number, raw, lambda row: items.append(take(row)), problems)
 
     try:
-        _, facts = folder.read(path, parse, limit=MAX_LINES_FILE_BYTES)
+        _, info = folder.read(path, parse, limit=MAX_LINES_FILE_BYTES)
     except UnreadableFile as error:
         return unreadable(path, kind, error)
     if not items and not problems:
-        return empty(path, kind, facts)
-    return FileRead(path, kind, facts, items, problems)
+        return empty(path, kind, info)
+    return FileRead(path, kind, info, items, problems)
 
 
 def _take_line(
@@ -224,7 +224,7 @@ def _read_session(folder: Folder, path: str) -> FileRead:
     file = _read_lines(folder, path, "session", _part_of_session)
     parts: list[Any] = list(file.items)
     heads = [part for part in parts if isinstance(part, SessionRecord)]
-    if file.facts is None or file.is_empty:
+    if file.info is None or file.is_empty:
         return file
     if len(heads) != 1:
         problem = Problem(path, None, "has no session line, or more than one", "not taken", "rejected")

@@ -7,7 +7,7 @@ from typing import Any
 
 from memoryhub.lib.layouts.documents import unreadable
 from memoryhub.lib.layouts.records import FileKind, FileRead, Item, Problem
-from memoryhub.lib.safe_folder import FileFacts, Folder, UnreadableFile
+from memoryhub.lib.safe_folder import FileInfo, Folder, UnreadableFile
 from memoryhub.lib.validation import BadJSON, decode_json, decode_utf8
 
 
@@ -18,12 +18,12 @@ class JsonFile:
     path: str
     kind: FileKind
     value: Any
-    facts: FileFacts | None
+    info: FileInfo | None
     problems: list[Problem]
 
     def read(self, items: list[Item]) -> FileRead:
         """Return the report of a file whose items these are."""
-        return FileRead(self.path, self.kind, self.facts, items, self.problems)
+        return FileRead(self.path, self.kind, self.info, items, self.problems)
 
     def rejected(self, what: str) -> FileRead:
         """Return the report of a file that is JSON of another shape."""
@@ -34,13 +34,13 @@ class JsonFile:
 def open_json(folder: Folder, path: str, kind: FileKind) -> JsonFile | FileRead:
     """Decode a file, or return the report that names what is wrong with it, with line and column."""
     try:
-        raw, facts = folder.read_bytes(path)
+        raw, info = folder.read_bytes(path)
     except UnreadableFile as error:
         return unreadable(path, kind, error)
-    return decode_file(path, kind, raw, facts)
+    return decode_file(path, kind, raw, info)
 
 
-def decode_file(path: str, kind: FileKind, raw: bytes, facts: FileFacts | None) -> JsonFile | FileRead:
+def decode_file(path: str, kind: FileKind, raw: bytes, info: FileInfo | None) -> JsonFile | FileRead:
     """Decode the bytes of a file as ``open_json`` does."""
     try:
         text, repair = decode_utf8(raw)
@@ -52,5 +52,5 @@ def decode_file(path: str, kind: FileKind, raw: bytes, facts: FileFacts | None) 
         )
     repairs = dict.fromkeys([*decoded.repairs, *([repair] if repair else [])])
     return JsonFile(
-        path, kind, decoded.value, facts, [Problem(path, None, text, "taken so", "repaired") for text in repairs]
+        path, kind, decoded.value, info, [Problem(path, None, text, "taken so", "repaired") for text in repairs]
     )

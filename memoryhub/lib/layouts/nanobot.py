@@ -137,20 +137,20 @@ def read_session(folder: Folder, file: SessionFile, zone: tzinfo) -> FileRead:
     checkpoint = file.path.removesuffix(".jsonl") + CHECKPOINT
     is_under_way = folder.exists(checkpoint)
     try:
-        lines, facts = folder.read(
+        lines, info = folder.read(
             file.path,
             lambda stream: _read_lines(stream, file.path, zone),
             limit=MAX_LINES_FILE_BYTES,
-            even_if_known=is_under_way,
+            even_if_unchanged=is_under_way,
         )
     except UnreadableFile as error:
         return unreadable(file.path, "session", error)
     if not lines.count:
-        return empty(file.path, "session", facts)
+        return empty(file.path, "session", info)
     record = _session(file, lines, zone)
     if is_under_way:
         record = _with_checkpoint(folder, checkpoint, record, lines.problems)
-    return FileRead(file.path, "session", facts, [record], lines.problems, note=file.note, look_again=is_under_way)
+    return FileRead(file.path, "session", info, [record], lines.problems, note=file.note, look_again=is_under_way)
 
 
 def _read_lines(stream: Stream, path: str, zone: tzinfo) -> _Lines:
@@ -283,7 +283,7 @@ def _read_history(folder: Folder, found: Found, zone: tzinfo) -> Iterator[FileRe
 
 def _read_log(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     try:
-        raw, facts = folder.read_bytes(path)
+        raw, info = folder.read_bytes(path)
     except UnreadableFile as error:
         return unreadable(path, "history", error)
     text, repair = decode_utf8(raw)
@@ -291,8 +291,8 @@ def _read_log(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     records = [history_record(chunk, path, zone) for chunk in split_history(text)]
     problems += [problem for record in records for problem in time_problem(record, path)]
     if not records:
-        return empty(path, "history", facts)
-    return FileRead(path, "history", facts, [HistoryLog(records)], problems)
+        return empty(path, "history", info)
+    return FileRead(path, "history", info, [HistoryLog(records)], problems)
 
 
 def _read_journal(folder: Folder, path: str, zone: tzinfo) -> FileRead:
@@ -308,12 +308,12 @@ def _read_journal(folder: Folder, path: str, zone: tzinfo) -> FileRead:
         return [record for record in records if record]
 
     try:
-        records, facts = folder.read(path, parse, limit=MAX_LINES_FILE_BYTES)
+        records, info = folder.read(path, parse, limit=MAX_LINES_FILE_BYTES)
     except UnreadableFile as error:
         return unreadable(path, "history", error)
     if not records and not problems:
-        return empty(path, "history", facts)
-    return FileRead(path, "history", facts, [HistoryLog(records)] if records else [], problems)
+        return empty(path, "history", info)
+    return FileRead(path, "history", info, [HistoryLog(records)] if records else [], problems)
 
 
 def _journal_entry(

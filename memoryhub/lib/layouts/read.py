@@ -9,7 +9,7 @@ from datetime import UTC, tzinfo
 from memoryhub.lib.layouts import agterm, grid, grip, hub_folder, nanobot
 from memoryhub.lib.layouts.nanobot import below
 from memoryhub.lib.layouts.records import FileRead, Found
-from memoryhub.lib.safe_folder import Folder, Refused, display_path
+from memoryhub.lib.safe_folder import Folder, SkippedPath, display_path
 
 READERS = {
     "nanobot": nanobot.read,
@@ -46,6 +46,6 @@ def count_files(folder: Folder, found: Found, *, only: str = "") -> int:
     if found.layout in ("grid", "agterm"):
         return len(folder.names(found.home))
     if found.layout == "hub":
-        return sum(not isinstance(file, Refused) for file in folder.files())
+        return sum(not isinstance(file, SkippedPath) for file in folder.files())
     places = {below(found.home, "sessions"), below(found.workspace, "sessions"), below(found.workspace, "memory")}
-    return sum(not isinstance(file, Refused) for place in places for file in folder.files(place, depth=1))
+    return sum(not isinstance(file, SkippedPath) for place in places for file in folder.files(place, depth=1))

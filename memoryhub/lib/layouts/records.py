@@ -14,7 +14,7 @@ from typing import Any, Literal, TypedDict
 
 from django.utils.translation import gettext_noop
 
-from memoryhub.lib.safe_folder import FileFacts
+from memoryhub.lib.safe_folder import FileInfo
 
 Outcome = Literal["rejected", "repaired", "held", "ignored", "noted"]
 OUTCOMES = (  # as the filter ``words`` shows them
@@ -250,7 +250,7 @@ FILE_KINDS = (  # as the filter ``words`` shows them
 class FileRead:
     """One source file as read: its items, and a problem for everything in it that is not among them as it was.
 
-    ``facts`` is None where the file couldn't be read. ``is_empty``: it holds nothing where there should be something;
+    ``info`` is None where the file couldn't be read. ``is_empty``: it holds nothing where there should be something;
     the hub keeps what it has. ``note`` says in a sentence what the file is, where that isn't plain. ``is_skipped``:
     it is as it was at the last read, and was not read again. ``look_again``: another file
     belongs to it, so that its own stamp doesn't tell whether something changed.
@@ -258,7 +258,7 @@ class FileRead:
 
     path: str
     kind: FileKind
-    facts: FileFacts | None
+    info: FileInfo | None
     items: list[Item] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     is_empty: bool = False

@@ -123,12 +123,12 @@ def _altered(change: Change) -> list[str]:
 
 def _unsafe(before: str, after: str) -> list[str]:
     new = [line for line in after.split("\n") if line not in set(before.split("\n"))]
-    orders, hidden = sum(is_order(line) for line in new), sum(bool(INVISIBLE.search(line)) for line in new)
+    orders, hidden = sum(is_instruction(line) for line in new), sum(bool(INVISIBLE.search(line)) for line in new)
     flags = [f"{orders} new line{'' if orders == 1 else 's'} read like orders to a model"] if orders else []
     return flags + ([f"{hidden} new line{'' if hidden == 1 else 's'} hold invisible characters"] if hidden else [])
 
 
-def is_order(line: str) -> bool:
+def is_instruction(line: str) -> bool:
     """Tell whether a line reads like an order to a model instead of a fact."""
     return bool(_ORDERS.search(line))
 
@@ -165,7 +165,7 @@ def _with_headings(lines: list[str], places: range, born: set[int]) -> list[str]
 
 
 def _is_safe(line: str) -> bool:
-    return not is_order(line) and not INVISIBLE.search(line)
+    return not is_instruction(line) and not INVISIBLE.search(line)
 
 
 def show_invisible(text: str) -> str:

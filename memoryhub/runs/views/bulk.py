@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from knowledge_app.services.rows.edits import NothingChosen, edit_rows
 from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.bulk_edits import answer_edit, list_address
-from memoryhub.lib.bulk_selection import Action, asked_for, chosen_keys
+from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from sessions_app.models import Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES
 
@@ -50,8 +50,8 @@ def edit_runs(request: HttpRequest, slug: str) -> HttpResponse:
         action = request.POST.get("action", "")
         if action not in ("retry", "dismiss", "cancel"):
             raise NothingChosen(_("Choose what to do with them."))
-        pks = chosen_keys(request, matching_runs(workspace, request.GET.get("state", "")))
-        values = {"reason": asked_for(request, action)}
+        pks = selected_keys(request, matching_runs(workspace, request.GET.get("state", "")))
+        values = {"reason": action_value(request, action)}
         run = edit_rows(workspace, "runs", action, pks, values=values, by=by_person(request))
         return run, _left(run)
 

@@ -13,7 +13,7 @@ from knowledge_app.services.documents.held_changes import hunks_of
 from memoryhub.access import EDITOR, by_person, get_workspace, has_role, log_page_access
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, numbers_of
+from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.runs.review import approve, reject
 from memoryhub.runs.views.review_bulk import ACTIONS, pending_changes
@@ -81,7 +81,7 @@ def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     """Take the chosen parts, or the edited text where one is sent; all of it where neither is."""
     change = _find(request, slug, pk, role=EDITOR)
     text = request.POST["text"].replace("\r\n", "\n") if "text" in request.POST else None
-    chosen = numbers_of(request.POST.getlist("part"))
+    chosen = parse_ints(request.POST.getlist("part"))
     hunks = chosen if "parts" in request.POST and text is None else None
     if hunks == []:
         messages.error(request, gettext("Choose at least one part, or keep the hub's text."))

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import HeldChange
 from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.bulk_edits import list_address
-from memoryhub.lib.bulk_selection import Action, TooManyBoxes, asked_for, chosen_keys
+from memoryhub.lib.bulk_selection import Action, TooManyBoxes, action_value, selected_keys
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs.review import approve, reject
 from sessions_app.models import Workspace
@@ -42,7 +42,7 @@ def decide_changes(request: HttpRequest, slug: str) -> HttpResponse:
     decide = {"approve": approve, "reject": reject}.get(request.POST.get("action", ""))
     address = list_address(request, slug, "review")
     try:
-        keys = chosen_keys(request, pending_changes(workspace))
+        keys = selected_keys(request, pending_changes(workspace))
         if len(keys) > MAX_AT_ONCE:
             raise TooManyBoxes(_("Decide about at most %(count)s changes at once.") % {"count": MAX_AT_ONCE})
     except MemoryHubError as error:
@@ -64,7 +64,7 @@ def _decided(
 ) -> tuple[int, list[str]]:
     """Decide about each change; return how many were, and why others were not."""
     done, reasons = 0, []
-    reason = asked_for(request, request.POST["action"])
+    reason = action_value(request, request.POST["action"])
     for change in changes:
         try:
             decide(change, by=by_person(request), user=request.user, reason=reason)

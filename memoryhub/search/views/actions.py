@@ -15,11 +15,11 @@ from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows.edits import NothingChosen
 from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.bulk_edits import REVIEW, VERIFY, WITHDRAW, moves, tell
-from memoryhub.lib.bulk_selection import Action, SelectionChanged, asked_for, check_count, sent_rows
-from memoryhub.lib.date_ranges import typed_day
+from memoryhub.lib.bulk_selection import Action, SelectionChanged, action_value, check_count, submitted_rows
+from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.pagination import number_of
+from memoryhub.lib.pagination import parse_int
 from memoryhub.search import KINDS
 from memoryhub.search.actions import (
     Done,
@@ -55,7 +55,7 @@ def edit_matches(request: HttpRequest, slug: str) -> HttpResponse:
     asked = asked_of(request.GET, place)
     address = asked.but(place.url("search"))
     action, _colon, category = request.POST.get("action", "").partition(":")
-    text = asked_for(request, action)
+    text = action_value(request, action)
     try:
         done = act(
             workspace,
@@ -64,7 +64,7 @@ def edit_matches(request: HttpRequest, slug: str) -> HttpResponse:
             category=category,
             tags=text.split(",") if action in ("tag", "untag") else (),
             reason=text,
-            day=typed_day(text) if action == "review" else "",
+            day=parse_day(text) if action == "review" else "",
             by=by_person(request),
         )
     except MemoryHubError as error:
@@ -117,8 +117,8 @@ def _chosen(request: HttpRequest, place: Place, asked: Asked) -> dict[str, list[
     Raises SelectionChanged where the number of those isn't the one that the page showed.
     """
     if not request.POST.get("all"):
-        return keep_within(place.scope, _boxes(sent_rows(request)))
-    expected = number_of(request.POST.get("expected"))
+        return keep_within(place.scope, _boxes(submitted_rows(request)))
+    expected = parse_int(request.POST.get("expected"))
     query = asked.query(timezone.now())
     tally = count_matches(place.scope, query, kinds=asked.kinds)
     if tally.is_more:
@@ -134,7 +134,7 @@ def _boxes(values: list[str]) -> dict[str, list[int]]:
     keys: defaultdict[str, list[int]] = defaultdict(list)
     for value in values:
         kind, _, number = value.partition(":")
-        pk = number_of(number)
+        pk = parse_int(number)
         if kind in KINDS and pk is not None:
             keys[kind].append(pk)
     return dict(keys)

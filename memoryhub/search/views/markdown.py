@@ -5,7 +5,7 @@ from django.utils import timezone
 from django.utils.translation import override
 from django.views.decorators.http import require_GET
 
-from memoryhub.lib.downloads import markdown
+from memoryhub.lib.downloads import markdown_response
 from memoryhub.lib.text import as_markdown
 from memoryhub.search.views.record_access import log_search_results
 from memoryhub.search.views.rows import Shown
@@ -24,7 +24,7 @@ def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     log_search_results(request, place, {"results": results})
     text = as_markdown.passages(f"Search: {asked.q or asked.kind}", rows)
     name = f"search-{place.workspace.slug if place.workspace else 'hub'}"
-    return markdown(text, name, is_shown="copy" in request.GET)
+    return markdown_response(text, name, is_shown="copy" in request.GET)
 
 
 def _passage(request: HttpRequest, row: Shown) -> as_markdown.Passage:

@@ -6,7 +6,7 @@ from django.utils import timezone
 from knowledge_app.models import Observation
 from memoryhub.access import get_workspace, log_page_access
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import number_of
+from memoryhub.lib.pagination import parse_int
 from memoryhub.search import recall as flow
 from sessions_app.services.access_log import seen_rows
 
@@ -15,7 +15,7 @@ def recall(request: HttpRequest, slug: str) -> HttpResponse:
     """What an agent would get for a question, by kind, with scores and the words that the graph added."""
     workspace = get_workspace(request, slug)
     query = request.GET.get("q", "")
-    limit = number_of(request.GET.get("limit"), digits=3) or flow.LIMIT
+    limit = parse_int(request.GET.get("limit"), digits=3) or flow.LIMIT
     found = flow.recall(workspace, query, now=timezone.now(), limit=limit)
     pks = [one.observation.pk for rows in found.found.values() for one in rows]
     log_page_access(request, workspace, "observations.recalled", seen_rows("observations", pks))

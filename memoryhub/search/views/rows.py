@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.pagination import cursor_of
+from memoryhub.lib.pagination import encode_cursor
 from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.passages import Passage, highlight, passage
 from memoryhub.lib.text.change_guard import show_invisible
@@ -195,7 +195,7 @@ def _history(row: Any, slug: str) -> tuple[str, str]:
 
 def history_url(slug: str, pk: int, position: int) -> str:
     """Return the page of the history on which an entry comes first."""
-    return f"{reverse('documents:history', args=[slug])}?after={cursor_of([position + 1])}#history-{pk}"
+    return f"{reverse('documents:history', args=[slug])}?after={encode_cursor([position + 1])}#history-{pk}"
 
 
 def _page(name: str, title: Callable[[Any], str]) -> Callable[[Any, str], tuple[str, str]]:

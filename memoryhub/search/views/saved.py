@@ -17,7 +17,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.validation import clean_text
 from memoryhub.models import SavedSearch
-from memoryhub.search.listing import Tally
+from memoryhub.search.listing import ResultCounts
 from memoryhub.search.saved import (
     clear_recent,
     count_new,
@@ -49,7 +49,7 @@ def saved_searches(request: HttpRequest, slug: str | None = None) -> HttpRespons
     return render_page(request, "search/saved.html", context, fragment="saved-searches")
 
 
-def _row(place: Place, saved: SavedSearch, new: Tally | None) -> dict[str, Any]:
+def _row(place: Place, saved: SavedSearch, new: ResultCounts | None) -> dict[str, Any]:
     return {
         "saved": saved,
         "open_url": place.url("open-search", saved.pk),

@@ -19,7 +19,7 @@ from django_htmx.http import push_url, replace_url
 from knowledge_app.models import Fact
 from memoryhub.access import get_workspace, log_page_access
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import cursor_of, number_of, values_of
+from memoryhub.lib.pagination import decode_cursor, encode_cursor, parse_int
 from memoryhub.lib.search.hits import Weighted
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe
@@ -168,13 +168,13 @@ def _best(place: Place, asked: Asked, query: Query, cursor: str) -> Results:
         rows,
         notes,
         list(found.added.items()),
-        cursor_of([last.score, last.kind, last.pk, now]) if last else "",
+        encode_cursor([last.score, last.kind, last.pk, now]) if last else "",
         ended=not found.has_more and found.ranked >= MOST,
     )
 
 
 def _best_cursor(cursor: str) -> tuple[tuple[float, str, int], datetime] | None:
-    values = values_of(cursor, 4)
+    values = decode_cursor(cursor, 4)
     if values is None or not isinstance(values[1], str) or not isinstance(values[2], int):
         return None
     score, kind, pk, now = values
@@ -187,11 +187,11 @@ def _listed(place: Place, asked: Asked, query: Query, cursor: str) -> Results:
     found, has_more = newest(place.scope, query, kinds=asked.kinds, limit=PAGE_ROWS, after=_newest_cursor(cursor))
     terms = [Weighted(term.words, term.is_prefix) for term in query.asked]
     rows = [shown_listed(one, terms) for one in found]
-    return Results(rows, next_cursor=cursor_of(found[-1].key) if found and has_more else "", is_listed=True)
+    return Results(rows, next_cursor=encode_cursor(found[-1].key) if found and has_more else "", is_listed=True)
 
 
 def _newest_cursor(cursor: str) -> Cursor | None:
-    values = values_of(cursor, 3)
+    values = decode_cursor(cursor, 3)
     if values is None or not isinstance(values[0], datetime) or timezone.is_naive(values[0]):
         return None
     at, kind, pk = values
@@ -267,7 +267,7 @@ def around(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     entry: Entry = get_object_or_404(Entry, workspace=workspace, pk=pk)
     if not getattr(request, "htmx", False):
         return redirect("sessions:entry", slug, pk)
-    span = max(1, min(number_of(request.GET.get("span"), digits=3) or AROUND, MOST_AROUND))
+    span = max(1, min(parse_int(request.GET.get("span"), digits=3) or AROUND, MOST_AROUND))
     asked = Asked(request.GET.get("q", ""))
     terms = [Weighted(term.words, term.is_prefix) for term in asked.query(timezone.now()).asked]
     first, last = max(0, entry.position - span), entry.position + span
@@ -301,7 +301,7 @@ def complete(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     """What can be put in where somebody types, as a list of options."""
     place = place_of(request, slug)
     text = request.GET.get("q", "")
-    cursor = number_of(request.GET.get("cursor"), digits=4)
+    cursor = parse_int(request.GET.get("cursor"), digits=4)
     found = offers(
         place.scope,
         text,

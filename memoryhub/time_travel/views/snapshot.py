@@ -20,7 +20,7 @@ from knowledge_app.services.rows import restoring as service
 from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import answer_edit, list_address
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.pagination import keyset_page, number_of
+from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.time_travel.gaps import Gap, gaps_of
 from memoryhub.time_travel.parsing import NoSuchTime, before_run, in_address, known_since, read_when
@@ -104,7 +104,7 @@ def past(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     now = timezone.now()
     if "before_run" in request.GET:
-        pk = number_of(request.GET["before_run"]) or 0
+        pk = parse_int(request.GET["before_run"]) or 0
         run = get_object_or_404(Run.objects.only("created_at", "started_at"), workspace=workspace, pk=pk)
         return redirect(_address("past", slug, at=in_address(before_run(run))))
     try:
@@ -133,7 +133,7 @@ def restore_row(request: HttpRequest, slug: str, part: str, pk: int) -> HttpResp
     if part not in CURATED:
         raise Http404
     row = get_object_or_404(CURATED[part], workspace=workspace, pk=pk)
-    state, known = (number_of(request.POST.get(name)) or 0 for name in ("state", "known"))
+    state, known = (parse_int(request.POST.get(name)) or 0 for name in ("state", "known"))
     return answer_edit(
         request,
         slug,
