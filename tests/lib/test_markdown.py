@@ -46,6 +46,7 @@ def test_an_image_becomes_a_link():
 
     assert "<img" not in html
     assert '<a href="https://example.org/p.png"' in html
+    assert "plan</a>" in html
 
 
 def test_a_huge_text_is_shown_plain():

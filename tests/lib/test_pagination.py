@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 from django.http import QueryDict
 
-from memoryhub.lib.pagination import BadCursor, Page, keyset_page, rows_after
+from memoryhub.lib.pagination import BadCursor, Page, keyset_page, number_of, numbers_of, rows_after
 from sessions_app.models import Session, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -58,6 +58,19 @@ def test_walking_forth_and_back_shows_every_row_once_and_in_order(order, session
     assert back == forth
 
 
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("size", [5, 22, 23, 24])
+def test_agents_walk_through_every_row_once_and_in_order(order, size, sessions):
+    walked, cursor = [], ""
+    while cursor is not None:
+        rows, cursor = rows_after(Session.objects.all(), order=order, cursor=cursor, size=size)
+        walked.append([row.key for row in rows])
+
+    assert list(chain(*walked)) == list(Session.objects.order_by(*order).values_list("key", flat=True))
+    assert [len(keys) for keys in walked[:-1]] == [size] * (len(walked) - 1)
+    assert walked[-1]
+
+
 def test_the_last_page_is_one_step_away(sessions):
     first = page(("key", "id"), "")
 
@@ -92,6 +105,15 @@ def test_a_page_past_the_end_leads_back(sessions):
 
     assert keys(found) == []
     assert found.first_url == "?"
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0", 0), ("12", 12), ("9" * 18, int("9" * 18)), ("9" * 19, None), ("-1", None), ("1.5", None), ("²", None)],
+)
+def test_a_number_of_an_address_is_one_that_a_key_can_be(text, number):
+    assert number_of(text) == number
+    assert numbers_of(["7", text, ""]) == ([7] if number is None else [7, number])
 
 
 FIRST_MOMENT = "0001-01-01T00:00:00+14:00"  # earlier in UTC than Python's times go

@@ -152,6 +152,24 @@ def test_a_file_that_keeps_changing_is_left_for_later(tmp_path):
         folder.read("a", grow)
 
 
+@pytest.mark.parametrize("takes_its_place", [True, False])
+def test_a_file_that_is_replaced_or_removed_while_it_is_read_is_not_taken(tmp_path, takes_its_place):
+    file = tmp_path / "a"
+    file.write_text("old")
+
+    def read_and_replace(stream) -> bytes:
+        content = stream.read()
+        if takes_its_place:
+            (tmp_path / "b").write_text("new")
+            (tmp_path / "b").replace(file)
+        else:
+            file.unlink()
+        return content
+
+    with Folder(tmp_path) as folder, pytest.raises(UnreadableFile):
+        folder.read("a", read_and_replace)
+
+
 def test_a_missing_folder_says_so(tmp_path):
     with pytest.raises(FolderMissing, match="can't be opened"):
         Folder(tmp_path / "gone")

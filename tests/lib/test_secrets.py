@@ -19,6 +19,8 @@ from memoryhub.lib.secrets import looks_secret
         ("note", "0123456789abcdef" * 4),
         ("note", "aGVsbG8gd29ybGQgdGhpcyBpcyBhIGxvbmcgc2VjcmV0"),
         ("config", '{"password": "hunter2"}'),
+        ("config", '{"auth_token": "hunter2"}'),
+        ("env", "AUTH_TOKEN=hunter2"),
         ("env", "DB_PASSWORD=hunter2"),
         ("note", "-----BEGIN RSA PRIVATE KEY-----"),
     ],
@@ -42,6 +44,8 @@ def test_secrets_are_recognised(key, value):
         ("commit", "9fceb02d0ae598e95dc970b74767f19372d61af8"),
         ("path", "/srv/Projects/MemoryHub2/knowledgeAppServicesOutsideEditPlans"),
         ("api_key", " "),
+        ("config", '{"field": "password"}'),
+        ("config", '{"token": "12"}'),
         ("contact", "mailto:ana@example.org"),
     ],
 )

@@ -1,6 +1,6 @@
 import pytest
 
-from memoryhub.lib.validation import BadJSON, clean_text, decode_json, decode_utf8
+from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json, decode_utf8
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,18 @@ def test_anything_else_is_a_named_error(text):
         decode_json(text)
 
 
+@pytest.mark.parametrize(("before", "after"), [("[", "]"), ('{"a":', "}")])
+def test_values_are_nested_up_to_64_deep(before, after):
+    assert decode_json(before * 64 + "1" + after * 64).repairs == []
+    with pytest.raises(BadJSON):
+        decode_json(before * 65 + "1" + after * 65)
+
+
+@pytest.mark.parametrize(("digits", "is_text"), [("9" * 18, False), ("-" + "9" * 18, False), ("1" + "0" * 18, True)])
+def test_a_number_that_fits_into_a_column_stays_a_number(digits, is_text):
+    assert isinstance(decode_json(digits).value, str) == is_text
+
+
 def test_the_place_of_an_error_is_told():
     with pytest.raises(BadJSON) as error:
         decode_json('{"a": 1,\n  b}')
@@ -52,6 +64,21 @@ def test_text_files_are_decoded_with_a_word_about_it():
     text, repair = decode_utf8("7 – café".encode("cp1252"))
     assert text == "7 – café"
     assert "Windows-1252" in repair
+
+
+@pytest.mark.parametrize(("raw", "text"), [(b"a\x00", "a\\u0000"), (b"\xe9\x00", "é\\u0000")])
+def test_a_text_file_that_could_not_be_stored_as_it_is_says_so(raw, text):
+    cleaned, repair = decode_utf8(raw)
+
+    assert cleaned == text
+    assert repair
+    assert ("Windows-1252" in repair) == (raw[0] == 0xE9)
+
+
+def test_a_report_quotes_eighty_characters():
+    assert brief("x" * 80) == "x" * 80
+    assert brief("x" * 81) == "x" * 80 + "…"
+    assert brief({"a": 1}) == '{"a": 1}'
 
 
 def test_visible_escapes_stand_for_what_cannot_be_stored():

@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import io
+import stat
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from memoryhub.sync import archives
+from memoryhub.sync.archives import BadArchive, extract_archive
+
+FORMATS = ["files.zip", "files.tar.gz"]
+
+
+def pack(place: Path, *files: tuple[str, bytes]) -> Path:
+    if place.suffix == ".zip":
+        with zipfile.ZipFile(place, "w", zipfile.ZIP_DEFLATED) as packed:
+            for name, content in files:
+                packed.writestr(name, content)
+        return place
+    with tarfile.open(place, "w:gz") as unpacked:
+        for name, content in files:
+            item = tarfile.TarInfo(name)
+            item.size, item.type = len(content), tarfile.DIRTYPE if name.endswith("/") else tarfile.REGTYPE
+            unpacked.addfile(item, io.BytesIO(content))
+    return place
+
+
+def is_refused(source: Path) -> bool:
+    dest = source.parent / "out"
+    try:
+        extract_archive(source, dest)
+    except BadArchive:
+        assert not dest.exists()
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_files_are_unpacked_whatever_the_order_of_folders(tmp_path, name):
+    extract_archive(pack(tmp_path / name, ("a/b/c.md", b"text"), ("a/", b""), ("a/b/", b"")), tmp_path / "out")
+
+    assert (tmp_path / "out/a/b/c.md").read_bytes() == b"text"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("inside", ["../up", "a/../../up", "/etc/up", "a\\up", "."])
+def test_no_name_leads_out_of_the_folder(tmp_path, name, inside):
+    assert is_refused(pack(tmp_path / name, ("fine", b"x"), (inside, b"x")))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    ("limit", "value", "sizes", "expected"),
+    [
+        ("MAX_ENTRIES", 2, [1, 1], False),
+        ("MAX_ENTRIES", 2, [1, 1, 1], True),
+        ("MAX_ENTRY_BYTES", 10, [10, 10], False),
+        ("MAX_ENTRY_BYTES", 10, [10, 11], True),
+        ("MAX_TOTAL_BYTES", 20, [10, 10], False),
+        ("MAX_TOTAL_BYTES", 20, [10, 10, 1], True),
+    ],
+)
+def test_an_archive_beyond_a_limit_is_refused_whole(tmp_path, monkeypatch, name, limit, value, sizes, expected):
+    monkeypatch.setattr(archives, limit, value)
+
+    files = [(f"file {number}", b"x" * size) for number, size in enumerate(sizes)]
+
+    assert is_refused(pack(tmp_path / name, *files)) == expected
+
+
+@pytest.mark.parametrize(("size", "expected"), [(2**20, False), (2**20 + 1, True)])
+def test_a_large_file_that_was_packed_too_well_is_a_bomb(tmp_path, size, expected):
+    assert is_refused(pack(tmp_path / "files.zip", ("zeros", b"\0" * size))) == expected
+
+
+def test_a_large_file_of_ordinary_text_is_none(tmp_path):
+    text = b"".join(b"%d is a number\n" % number for number in range(100_000))
+
+    assert not is_refused(pack(tmp_path / "files.zip", ("large", text), ("empty", b"")))
+
+
+def test_a_name_that_occurs_twice_is_refused(tmp_path):
+    assert is_refused(pack(tmp_path / "files.tar.gz", ("a", b"first"), ("a", b"second")))
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"), [(stat.S_IFREG, False), (0, False), (stat.S_IFLNK, True), (stat.S_IFCHR, True)]
+)
+def test_a_zip_may_not_hold_links_and_devices(tmp_path, mode, expected):
+    item = zipfile.ZipInfo("item")
+    item.external_attr = (mode | 0o644) << 16
+    with zipfile.ZipFile(tmp_path / "files.zip", "w") as packed:
+        packed.writestr(item, "/etc/passwd")
+
+    assert is_refused(tmp_path / "files.zip") == expected
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
+def test_a_tarball_may_not_hold_links_and_devices(tmp_path, kind):
+    item = tarfile.TarInfo("item")
+    item.type, item.linkname = kind, "/etc/passwd"
+    with tarfile.open(tmp_path / "files.tar.gz", "w:gz") as packed:
+        packed.addfile(item)
+
+    assert is_refused(tmp_path / "files.tar.gz")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_no_archive_and_what_is_cut_short_leave_nothing(tmp_path, name):
+    (tmp_path / name).write_bytes(b"no archive at all")
+    assert is_refused(tmp_path / name)
+
+    whole = pack(tmp_path / name, ("a", bytes(range(256)) * 40)).read_bytes()
+    (tmp_path / name).write_bytes(whole[: len(whole) // 2])
+    assert is_refused(tmp_path / name)
