@@ -7,7 +7,7 @@ from urllib.parse import parse_qs
 import pytest
 from django.http import QueryDict
 
-from memoryhub.lib.pagination import BadCursor, Page, keyset_page, number_of, numbers_of, rows_after
+from memoryhub.lib.pagination import BadCursor, Page, keyset_page, parse_int, parse_ints, rows_after
 from sessions_app.models import Session, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -112,8 +112,8 @@ def test_a_page_past_the_end_leads_back(sessions):
     [("0", 0), ("12", 12), ("9" * 18, int("9" * 18)), ("9" * 19, None), ("-1", None), ("1.5", None), ("²", None)],
 )
 def test_a_number_of_an_address_is_one_that_a_key_can_be(text, number):
-    assert number_of(text) == number
-    assert numbers_of(["7", text, ""]) == ([7] if number is None else [7, number])
+    assert parse_int(text) == number
+    assert parse_ints(["7", text, ""]) == ([7] if number is None else [7, number])
 
 
 FIRST_MOMENT = "0001-01-01T00:00:00+14:00"  # earlier in UTC than Python's times go
