@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hmac
 import json
 from datetime import timedelta
 
@@ -7,7 +8,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from memoryhub.lib.safe_http import AddressRefused
-from sessions_app.models import Webhook, WebhookDelivery, Workspace
+from sessions_app.models import AuditRecord, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.webhooks import (
     MAX_ATTEMPTS,
@@ -15,6 +16,7 @@ from sessions_app.services.webhooks import (
     add_webhook,
     deliver,
     due_deliveries,
+    remove_webhook,
     secret_of,
     signature,
 )
@@ -121,3 +123,72 @@ def test_two_workers_send_a_message_once(workspace, httpserver):
     assert deliver(mine, allowed=place(httpserver), now=NOW) is True
     assert deliver(theirs, allowed=place(httpserver), now=NOW) is False
     assert len(httpserver.log) == 1
+
+
+def test_the_signature_is_one_that_a_receiver_can_compute(workspace, httpserver):
+    first, second = (
+        listen(workspace, httpserver),
+        add_webhook(workspace, "https://1.1.1.1/", [], allowed=(), by=By(PERSON, NOW)),
+    )
+    digest = hmac.new(secret_of(first).encode(), b"1775044800.{}", "sha256").hexdigest()
+
+    assert signature(secret_of(first), "1775044800", b"{}") == f"sha256={digest}"
+    assert secret_of(first) != secret_of(second)
+
+
+@pytest.mark.parametrize(("status", "is_taken"), [(200, True), (299, True), (300, False), (404, False)])
+def test_only_a_reply_of_2xx_says_that_a_message_was_taken(workspace, httpserver, status, is_taken):
+    httpserver.expect_request("/hook").respond_with_data("", status=status)
+    listen(workspace, httpserver)
+    add(open_at(workspace), turn(0)[:1])
+
+    assert send_all(httpserver) == [is_taken]
+
+
+def test_pauses_grow_fourfold_up_to_a_day(workspace, httpserver):
+    httpserver.expect_request("/hook").respond_with_data("", status=503)
+    listen(workspace, httpserver)
+    add(open_at(workspace), turn(0)[:1])
+    now, pauses = NOW, []
+
+    while send_all(httpserver, now) == [False]:
+        next_attempt = WebhookDelivery.objects.get().next_attempt_at
+        pauses.append(int((next_attempt - now).total_seconds()))
+        now = next_attempt
+
+    assert pauses == [30, 120, 480, 1_920, 7_680, 30_720, 86_400, 86_400]
+    assert WebhookDelivery.objects.get().status == WebhookDelivery.Status.FAILED
+
+
+def test_a_webhook_that_is_switched_off_or_of_another_workspace_is_told_nothing(workspace, httpserver):
+    hook = listen(workspace, httpserver)
+    add(open_at(workspace), turn(0)[:1])
+    add(open_at(Workspace.objects.create(slug="other", name="Other")), turn(0)[:1])
+    assert len(due_deliveries(NOW)) == 1
+
+    hook.is_enabled = False
+    hook.save()
+    add(open_at(workspace), turn(1)[:1])
+
+    assert due_deliveries(NOW) == []
+    assert WebhookDelivery.objects.count() == 1
+
+
+def test_what_waits_longest_is_told_first_and_twenty_at_a_time(workspace, httpserver):
+    listen(workspace, httpserver)
+    for minute in range(22, 0, -1):
+        add(open_at(workspace), turn(minute)[:1], now=NOW + timedelta(minutes=minute))
+
+    due = due_deliveries(NOW + timedelta(minutes=22))
+
+    assert [delivery.next_attempt_at for delivery in due] == [
+        NOW + timedelta(minutes=minute) for minute in range(1, 21)
+    ]
+
+
+def test_adding_and_removing_a_webhook_is_recorded(workspace, httpserver):
+    remove_webhook(listen(workspace, httpserver), by=By(PERSON, NOW))
+
+    assert not Webhook.objects.exists()
+    recorded = AuditRecord.objects.filter(workspace=workspace, object_kind="webhook").order_by("id")
+    assert list(recorded.values_list("action", flat=True)) == ["webhook.added", "webhook.removed"]
