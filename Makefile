@@ -64,14 +64,14 @@ checks: dev
 	$(PROJECT_CHECKS) $(MANAGE) check --deploy --fail-level WARNING
 
 bench: dev
-	$(BIN)python bench/run.py
-	$(BIN)python bench/store.py
+	$(BIN)python bench/scaling.py
+	$(BIN)python bench/appends.py
 	$(BIN)python bench/search.py
-	$(BIN)python bench/doors.py
+	$(BIN)python bench/interfaces.py
 	$(BIN)python bench/pages.py
 
 contract: dev
-	$(BIN)python bench/contract.py
+	$(BIN)python bench/api_contract.py
 
 soak: dev
 	$(BIN)python bench/soak.py turns
@@ -86,7 +86,7 @@ reference: dev
 	DJANGO_SETTINGS_MODULE=tests.settings $(BIN)python -c "import django; django.setup(); from tests.reference import write; write()"
 
 picture: dev
-	$(BIN)python bench/picture.py
+	$(BIN)python bench/screenshot.py
 
 messages: dev
 	@test -n "$(CODE)" || { echo "Choose a language, for example: make messages CODE=de"; exit 1; }

@@ -1,7 +1,7 @@
-"""Texts to search: LoCoMo's conversations through the hub's own append, and any number of made-up entries.
+"""Test texts: LoCoMo's conversations, and any number of generated entries.
 
-Made-up texts are the same in every run: words by Zipf's law, the commonest of them English function words, messages
-of 5 to 120 words, sessions of 50 entries that take turns over a thousand workspaces, the first of which has a third.
+Generated texts are the same in every run: words by Zipf's law with English function words as the most common ones,
+messages of 5 to 120 words, and sessions of 50 entries spread over a thousand workspaces, a third in the first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from memoryhub.lib.search.tokenizing import STOP
 QUESTIONS = Path(__file__).resolve().parent.parent.parent / "shared" / "bench" / "locomo_dev.json"
 START = datetime(2025, 1, 6, 8, tzinfo=UTC)
 WORKSPACES = 1_000
-GIANT = 3  # one session in so many is the first workspace's
+GIANT = 3  # one in this many sessions belongs to the first workspace
 PER_SESSION = 50
 AUTHORS = ("Ada", "Grace", "Edsger", "Barbara", "assistant", "Niklaus")
 COMMONEST = (
@@ -34,7 +34,7 @@ CODAS = "n r l s t nd ck m"
 
 @dataclass(frozen=True)
 class Turn:
-    """One made-up entry: its place, and what was said."""
+    """A generated entry."""
 
     workspace: int  # from 1
     session: int  # from 1
@@ -45,7 +45,7 @@ class Turn:
 
 
 def vocabulary(size: int) -> list[str]:
-    """Return distinct words, the commonest first: function words, then made-up ones."""
+    """Return distinct words, most common first: function words, then generated ones."""
     own = random.Random(1)
     first = COMMONEST.split()
     words = dict.fromkeys([*first, *(word for word in sorted(STOP - set(first)) if len(word) > 1)])
@@ -58,7 +58,7 @@ def vocabulary(size: int) -> list[str]:
 
 
 class Writer:
-    """Writes texts one after the other, always the same."""
+    """Generates the same sequence of texts in every run."""
 
     def __init__(self, seed: int = 7, *, vocabulary_size: int = 50_000) -> None:
         self.words = vocabulary(vocabulary_size)
@@ -68,7 +68,7 @@ class Writer:
         self._random = np.random.default_rng(seed)
 
     def texts(self, count: int, *, usual: float = 18, least: int = 5, most: int = 120) -> list[str]:
-        """Return texts whose lengths in words are spread log-normally round ``usual``."""
+        """Return texts with log-normally distributed lengths in words, around ``usual``."""
         lengths = np.clip(self._random.lognormal(np.log(usual), 0.8, count), least, most).astype(int)
         places = np.searchsorted(self._cumulated, self._random.random(int(lengths.sum())))
         words = self._array[np.minimum(places, len(self.words) - 1)].tolist()
@@ -81,7 +81,7 @@ class Writer:
 
 
 def turns(writer: Writer, *, seed: int = 3) -> Iterator[list[Turn]]:
-    """Yield sessions of made-up entries without end."""
+    """Yield sessions of generated entries, endlessly."""
     own = random.Random(seed)
     session, at = 0, START
     while True:
@@ -98,7 +98,7 @@ def turns(writer: Writer, *, seed: int = 3) -> Iterator[list[Turn]]:
 
 
 def question_from(text: str, own: random.Random) -> str:
-    """Return 2 to 8 words of a text, one of them more than a function word."""
+    """Return 2 to 8 words of a text, at least one of which isn't a stop word."""
     words = text.rstrip(".").lower().split()
     telling = [word for word in words if word not in STOP]
     if not telling:
@@ -121,5 +121,5 @@ def text_of(entry: dict[str, Any]) -> str:
 
 
 def said(entry: dict[str, Any]) -> dict[str, str]:
-    """Return an entry of a conversation as the message that an agent appends."""
+    """Return a conversation's entry as a message to append."""
     return {"role": "user", "name": entry["author"], "content": text_of(entry), "timestamp": f"{entry['time']}+00:00"}

@@ -1,7 +1,9 @@
-"""How long each page takes to answer, beside its bare queries: captured as the page asks them, then run again alone.
+"""Compare the response time of every page with the time of its database queries alone.
 
-A hub of its own, in a home of its own, with 100,000 entries (or as many as the argument says) in one workspace and
-what else an agent keeps; asked in one process, without a network. Then the command palette, letter by letter.
+    python bench/pages.py [ENTRIES]
+
+It fills a hub of its own with 100,000 (or ENTRIES) entries and other rows, and requests the pages in one process
+without a network. Then it measures the command palette, letter by letter.
 """
 
 from __future__ import annotations
@@ -34,17 +36,17 @@ def main(entries: int) -> None:
         django.setup()
         prepare(entries)
         client = signed_in()
-        print(f"{entries:,} entries, SQLite; milliseconds, medians of {TIMES}: page, its queries alone, times those")
+        print(f"{entries:,} entries, SQLite; milliseconds, medians of {TIMES}: page, its queries alone, ratio")
         missed = [name for name, url in addresses() if not report(name, url, client)]
-        print(f"{len(missed)} pages take more than {MOST} times their queries: {', '.join(missed)}")
+        print(f"{len(missed)} pages take more than {MOST} times as long as their queries: {', '.join(missed)}")
         report_palette(client)
 
 
 def prepare(entries: int) -> None:
+    from bulk_rows import add_conversations, add_others, add_workspaces, update_statistics
     from corpus import Writer
     from django.core.management import call_command
     from django.utils import timezone
-    from filling import add_conversations, add_others, add_workspaces, settle
 
     from knowledge_app.services.documents.revisions import open_document, revise_document
     from sessions_app.models import Workspace
@@ -59,7 +61,7 @@ def prepare(entries: int) -> None:
     document = open_document(Workspace.objects.get(pk=1), "MEMORY.md")
     text = "# Pool\n\n" + "".join(f"- fact {n} of the pool: {text}\n" for n, text in enumerate(writer.texts(FACTS)))
     revise_document(document, text, base=None, reason="", by=By(Actor("person", "bench"), timezone.now()))
-    settle()
+    update_statistics()
 
 
 def signed_in() -> Any:
@@ -72,21 +74,21 @@ def signed_in() -> Any:
 
 
 def addresses() -> Iterator[tuple[str, str]]:
-    """Yield every page that this hub has something to show on."""
+    """Yield the name and URL of every page for which this hub has data."""
     from sessions_app.models import Workspace
     from tests.whole_site.test_authorisation import filled
     from tests.whole_site.test_login_required import routes
 
     workspace = Workspace.objects.get(pk=1)
     for name, pattern in routes():
-        with suppress(AttributeError):  # no row of the kind that the address names
+        with suppress(AttributeError):  # no row of the kind in the URL
             yield name, filled(name, pattern, workspace)
     yield "search for a common word", f"/w/{workspace.slug}/search/?q=harbour"
     yield "search for two words", f"/w/{workspace.slug}/search/?q=crane+rope"
 
 
 def report(name: str, url: str, client: Any) -> bool:
-    """Print one page's line, if the address is a page; tell whether it kept to twice its queries."""
+    """Print the figures of a page; return whether it took at most ``MOST`` times as long as its queries."""
     from django.db import connection
 
     asked: list[Query] = []
@@ -111,7 +113,7 @@ def report(name: str, url: str, client: Any) -> bool:
 
 
 def run(asked: list[Query]) -> None:
-    """Ask again what reads; what a page writes of its own (who has seen what) is left out."""
+    """Repeat the reading queries; leave out what a page writes (the access log)."""
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -131,15 +133,15 @@ def timed(work: Any) -> list[float]:
 
 
 def report_palette(client: Any) -> None:
-    beginnings = [text[:size] for text in TYPED for size in range(1, len(text) + 1)]
+    prefixes = [text[:size] for text in TYPED for size in range(1, len(text) + 1)]
     for place, words in (("one workspace", {"workspace": "agent-1"}), ("the whole hub", {})):
         taken = []
-        for text in beginnings:
+        for text in prefixes:
             began = time.perf_counter()
             client.get("/palette/", {"q": text} | words, headers={"HX-Request": "true"})
             taken.append((time.perf_counter() - began) * 1000)
         p50, p99 = median(taken), quantiles(taken, n=100)[-1]
-        print(f"  palette, {place}, {len(taken)} texts: p50 {p50:.1f} ms, p99 {p99:.1f} ms, most {max(taken):.1f} ms")
+        print(f"  palette, {place}, {len(taken)} texts: p50 {p50:.1f} ms, p99 {p99:.1f} ms, max {max(taken):.1f} ms")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""The goals of search in one run, with pass or MISS and the figures behind each. `make bench` prints them.
+"""Measure the goals of search, and print each with its figures and pass or MISS. `make bench` runs it.
 
-Quality needs LoCoMo's questions (CC BY-NC 4.0, for measuring only): pass the file with --questions, or have it at
-../shared/bench. PostgreSQL is measured where MEMORYHUB_BENCH_POSTGRES is the address of a database there whose role
-may create others: the run makes its own beside it, and drops them.
+Quality needs LoCoMo's questions (CC BY-NC 4.0, for measuring only): pass the file with --questions, or place it at
+../shared/bench. To measure PostgreSQL, set MEMORYHUB_BENCH_POSTGRES to the address of a database whose role may
+create others; the run creates its own databases and drops them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from corpus import QUESTIONS, conversations  # noqa: E402
-from lines import compare  # noqa: E402
-from report import Report  # noqa: E402
+from search_report import Report  # noqa: E402
 
 BENCH = Path(__file__).resolve().parent
 POSTGRES = os.environ.get("MEMORYHUB_BENCH_POSTGRES", "")
@@ -36,7 +35,7 @@ QUICK_MEASURED, COMPACTED = 2_000, 10_000
 
 
 class Places:
-    """Databases of the run's own: SQLite files in a folder, PostgreSQL databases beside the one that is named."""
+    """Creates the databases of a run: SQLite files in a folder, and PostgreSQL databases."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -70,7 +69,7 @@ def _execute(sql: str) -> None:
 
 
 def child(environment: dict[str, str], script: str, *arguments: object) -> Any:
-    """Run a part of the bench in a process of its own; return what it prints."""
+    """Run a script in another process; return the JSON that it prints."""
     command = [sys.executable, str(BENCH / script), *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -80,16 +79,16 @@ def child(environment: dict[str, str], script: str, *arguments: object) -> Any:
 
 
 def measure_quality(places: Places, vendors: list[str], path: Path, *extra: str) -> dict[str, Any]:
-    """Return scores by database: all conversations in one, and each in one of its own. Nothing of it is timed."""
+    """Return scores for each kind of database: all conversations in one, and each in a separate one. Not timed."""
     names = [one["id"] for one in conversations(path)]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         shared = {
-            vendor: pool.submit(child, places.environment(vendor, "shared"), "quality.py", path, *extra)
+            vendor: pool.submit(child, places.environment(vendor, "shared"), "search_quality.py", path, *extra)
             for vendor in vendors
         }
         own = {
             vendor: [
-                pool.submit(child, places.environment(vendor, name), "quality.py", path, "--only", name)
+                pool.submit(child, places.environment(vendor, name), "search_quality.py", path, "--only", name)
                 for name in names
             ]
             for vendor in vendors
@@ -123,12 +122,14 @@ def places_of_its_own() -> Iterator[Places]:
 
 def arguments() -> argparse.Namespace:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked.add_argument("sizes", type=int, nargs="*", default=[], help="entries; 10000 100000 1000000 by default")
+    asked.add_argument(
+        "sizes", type=int, nargs="*", default=[], help="numbers of entries (default: 10000 100000 1000000)"
+    )
     asked.add_argument("--quick", action="store_true", help="10,000 entries, and a smaller comparison of lines")
     asked.add_argument("--questions", type=Path, default=QUESTIONS)
     asked.add_argument("--queries", type=int, default=200)
-    asked.add_argument("--rows", type=int, default=120_000, help="that are inserted to measure ingest")
-    asked.add_argument("--json", type=Path, help="write all figures to this file too")
+    asked.add_argument("--rows", type=int, default=120_000, help="number of rows to insert for measuring ingest")
+    asked.add_argument("--json", type=Path, help="also write all figures to this file")
     options = asked.parse_args()
     options.sizes = sorted(options.sizes) or ([10_000] if options.quick else [10_000, 100_000, 1_000_000])
     if options.quick:
@@ -144,25 +145,28 @@ def main() -> int:
     report = Report(quick=options.quick)
     report.say(versions(vendors))
     if not POSTGRES:
-        report.say("PostgreSQL is left out: set MEMORYHUB_BENCH_POSTGRES to the address of a database there.")
+        report.say("PostgreSQL is skipped: set MEMORYHUB_BENCH_POSTGRES to the address of a database.")
     with places_of_its_own() as places:
         if options.questions.exists():
             extra = ["--without-recall"] if options.quick else []
             report.quality(measure_quality(places, vendors, options.questions, *extra))
         else:
-            report.say(f"\nQuality is left out: {options.questions} is not here. Pass the file with --questions.")
+            report.say(f"\nQuality is skipped: {options.questions} doesn't exist. Pass the file with --questions.")
         speed = {
             vendor: child(
-                places.environment(vendor, "speed"), "speed.py", *options.sizes, "--queries", options.queries
+                places.environment(vendor, "speed"), "search_speed.py", *options.sizes, "--queries", options.queries
             )
             for vendor in vendors
         }
         report.speed(speed)
         report.grip(speed)
-        report.ingest({v: child(places.environment(v, "writing"), "writing.py", options.rows) for v in vendors})
-        report.lines(compare(COMPACTED, QUICK_MEASURED if options.quick else COMPACTED))
+        report.ingest(
+            {v: child(places.environment(v, "writing"), "search_indexing.py", options.rows) for v in vendors}
+        )
+        measured = QUICK_MEASURED if options.quick else COMPACTED
+        report.lines(child(places.environment("SQLite", "compaction"), "compaction.py", COMPACTED, measured))
         report.hostile(speed)
-    report.say(f"\n{time.perf_counter() - began:.0f} s in all")
+    report.say(f"\n{time.perf_counter() - began:.0f} s in total")
     if options.json:
         options.json.write_text(json.dumps(report.figures, indent=1))
     return report.close()

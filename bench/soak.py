@@ -1,11 +1,11 @@
-"""Long runs against real processes: turns with tools, workers that are killed, an agent that edits its own memory.
+"""Soak tests with real processes: conversations with tools, killed workers, an agent that edits its own memory.
 
     python bench/soak.py turns [COUNT] | kills [ROUNDS] | writers | consolidators
-    python bench/soak.py agent [EDITS] | killed-syncs [ROUNDS]        (bench/sharing.py says what they count)
-    python bench/soak.py rest [APPENDS]                               (bench/soak_rest.py)
+    python bench/soak.py agent [EDITS] | killed-syncs [ROUNDS]        (see bench/soak_sync.py)
+    python bench/soak.py rest [APPENDS]                               (see bench/soak_rest.py)
 
-Each makes a hub of its own and ends with check_memory; exit status 1 when a promise is broken. DATABASE_URL names
-another database than a new SQLite file.
+Each test creates its own hub and ends with check_memory. The exit status is 1 if anything is wrong. Set DATABASE_URL
+to use another database than a new SQLite file.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from django.core.management import call_command  # noqa: E402
 from django.db import close_old_connections, connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from bench.player import playing  # noqa: E402
-from bench.sharing import agent, killed_syncs  # noqa: E402
+from bench.scripted_model import running_model  # noqa: E402
 from bench.soak_rest import rest  # noqa: E402
+from bench.soak_sync import agent, killed_syncs  # noqa: E402
 from knowledge_app.models import MemoryDocument  # noqa: E402
 from memoryhub.conversations.appending import record_entries  # noqa: E402
 from memoryhub.conversations.context import build_context  # noqa: E402
@@ -57,7 +57,7 @@ TEXT = "the label service scaled to four replicas before the carrier cut over an
 WORDS = TEXT.split()
 
 
-LIFE_SECONDS = (0.8, 3.0)  # of a worker that is killed: it starts in about one
+LIFE_SECONDS = (0.8, 3.0)  # until a worker is killed; it takes about one to start
 
 
 @contextmanager
@@ -93,13 +93,13 @@ def append(workspace: Workspace, key: str, rows: list[dict[str, Any]], idempoten
 
 
 def context_faults(session: Session, budget: int) -> list[str]:
-    """Return what is wrong with a context: over its budget, an orphan result, a call without its results."""
+    """Return the faults of a context: over budget, a result without its call, a call without its results."""
     built = build_context(session, max_messages=0)
     faults = [f"{built.tokens} tokens, {budget} allowed"] if built.tokens > budget else []
     open_calls: set[str] = set()
     for message in built.messages:
         if message["role"] == "tool":
-            faults += [] if message["tool_call_id"] in open_calls else ["an orphan result"]
+            faults += [] if message["tool_call_id"] in open_calls else ["a result without its call"]
             open_calls.discard(message["tool_call_id"])
         elif open_calls:
             faults.append("a call without all its results")
@@ -113,7 +113,7 @@ def ledger_faults(said: dict[str, list[str]]) -> list[str]:
     for key, contents in said.items():
         kept = list(Entry.objects.filter(session__key=key).order_by("position").values_list("content", flat=True))
         if kept != contents:
-            faults.append(f"{key}: {len(kept)} entries kept, {len(contents)} said, equal: {kept == contents}")
+            faults.append(f"{key}: {len(kept)} entries kept, {len(contents)} appended, equal: {kept == contents}")
     return faults
 
 
@@ -124,13 +124,13 @@ def wait_for_runs(seconds: float) -> None:
 
 
 def turns(count: int) -> list[str]:
-    """One agent, so many turns with tools, a worker that folds beside it; every tenth reply of the model is bad."""
+    """One agent appends turns with tools while a worker compresses; every tenth reply of the model is bad."""
     workspace = Workspace.objects.create(slug="soak", name="Soak", max_tokens=20_000)
     said: list[str] = []
     faults: list[str] = []
     largest = 0
     started = time.perf_counter()
-    with playing(delay_seconds=0.05, share_of_bad=0.1) as base_url, worker(base_url):
+    with running_model(delay_seconds=0.05, share_of_bad=0.1) as base_url, worker(base_url):
         for number in range(count):
             rows = turn(number)
             append(workspace, "cli:soak", rows)
@@ -138,7 +138,7 @@ def turns(count: int) -> list[str]:
             session = Session.objects.select_related("workspace").get(key="cli:soak")
             faults += context_faults(session, workspace.max_tokens)
             largest = max(largest, build_context(session, max_messages=0).tokens)
-            Run.objects.filter(status="queued").update(not_before=timezone.now())  # no minutes of back-off here
+            Run.objects.filter(status="queued").update(not_before=timezone.now())  # retry immediately
             for run in Run.objects.filter(status="parked"):
                 Run.objects.filter(pk=run.pk).update(status="queued", attempt_count=0)
         deadline = time.monotonic() + 60
@@ -149,19 +149,19 @@ def turns(count: int) -> list[str]:
     folded = session.total_tokens - session.active_tokens
     print(
         f"{count} turns, {session.entry_count} entries in {time.perf_counter() - started:.0f} s: {runs} compressions,"
-        f" {session.total_tokens:,} tokens said = {session.active_tokens:,} active + {folded:,} compressed into "
+        f" {session.total_tokens:,} tokens = {session.active_tokens:,} active + {folded:,} compressed into "
         f"{session.summary_tokens:,}; the largest context had {largest:,} of {workspace.max_tokens:,}"
     )
     return faults + ledger_faults({"cli:soak": said})
 
 
 def kills(rounds: int) -> list[str]:
-    """A worker killed at a random point of its work, again and again; another one goes on each time."""
+    """A worker is killed at random moments, and another one continues each time."""
     workspace = Workspace.objects.create(slug="soak", name="Soak", max_entries=20, recent_window=4)
     said: dict[str, list[str]] = {}
     faults: list[str] = []
     in_the_middle = 0
-    with playing(delay_seconds=0.1) as base_url:
+    with running_model(delay_seconds=0.1) as base_url:
         for number in range(rounds):
             for place in range(4):
                 key = f"cli:{place}"
@@ -180,18 +180,18 @@ def kills(rounds: int) -> list[str]:
     left = Run.objects.exclude(status="done").values_list("pk", "status", "error")
     faults += [f"run {run} is {status}: {error}" for run, status, error in left]
     done = Run.objects.filter(status="done").count()
-    print(f"{rounds} kills, {in_the_middle} of them in the middle of a run; {done} runs done in the end")
+    print(f"{rounds} kills, {in_the_middle} of them during a run; {done} runs finished")
     return faults + ledger_faults(said)
 
 
 def consolidators(sessions: int = 20, workers: int = 4) -> list[str]:
-    """So many sessions of one workspace due at once, so many workers, each reply with a fact of its own."""
+    """Several workers consolidate sessions of one workspace at once; each reply adds a different fact."""
     workspace = Workspace.objects.create(slug="soak", name="Soak", memory_window=20, auto_compress=False)
     for number in range(sessions):
         rows = [{"role": "user", "content": f"topic-{number:02} {prose(10)}"} for _ in range(30)]
         append(workspace, f"cli:{number}", rows)
     with ExitStack() as stack:
-        base_url = stack.enter_context(playing(delay_seconds=0.2))
+        base_url = stack.enter_context(running_model(delay_seconds=0.2))
         for _ in range(workers):
             stack.enter_context(worker(base_url))
         deadline = time.monotonic() + 120
@@ -212,7 +212,7 @@ def consolidators(sessions: int = 20, workers: int = 4) -> list[str]:
 
 
 def writers(count: int = 16, batches: int = 200) -> list[str]:
-    """So many writers at once on one session, half of them sending everything twice."""
+    """Concurrent writers append to one session; half of them send everything twice."""
     workspace = Workspace.objects.create(slug="soak", name="Soak", auto_compress=False)
     append(workspace, "cli:shared", [{"role": "user", "content": "start"}])
     errors: list[str] = []
@@ -225,7 +225,7 @@ def writers(count: int = 16, batches: int = 200) -> list[str]:
                 started = time.perf_counter()
                 try:
                     append(workspace, "cli:shared", rows, f"{number}-{batch}")
-                except Exception as error:  # noqa: BLE001  whatever reaches an agent counts
+                except Exception as error:  # noqa: BLE001  any exception counts
                     errors.append(repr(error))
                 waits.append(time.perf_counter() - started)
         connection.close()
@@ -265,8 +265,8 @@ def main() -> None:
     faults += [str(row) for row in check_memory().broken]
     close_old_connections()
     for fault in faults[:20]:
-        print(f"BROKEN {fault}")
-    print("all promises hold" if not faults else f"{len(faults)} faults")
+        print(f"FAULT {fault}")
+    print("all checks passed" if not faults else f"{len(faults)} faults")
     sys.exit(bool(faults))
 
 

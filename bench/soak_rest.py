@@ -1,9 +1,9 @@
-"""Sixteen agents append to one session over REST, through two web processes. A part of ``bench/soak.py``.
+"""Soak test in which sixteen agents append to one session over REST, through two web processes.
 
-Each client is a ledger: it keeps what was acknowledged, and every one of those entries has to be there exactly once,
-where the answer said. In the second round half of the clients send each call, hang up without reading the answer, and
-send it again under the same idempotency key; and one of the two processes is killed and started again in the middle,
-to which its clients come back by themselves.
+Each client records what was acknowledged; every one of these entries must exist exactly once, at the position in the
+response. In the second round, half of the clients send each call, hang up without reading the response, and send it
+again with the same idempotency key. One of the two processes is killed and restarted meanwhile, and its clients must
+recover. ``bench/soak.py`` runs it.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from sessions_app.services.audit import Actor, By
 ROOT = Path(__file__).resolve().parent.parent
 CLIENTS, BATCHES, BATCH = 16, 20, 100
 KEY = "api:shared"
-KILLED_AT = 0.4  # of the round's entries
+KILLED_AT = 0.4  # share of the round's entries
 BAD_LINE = re.compile(r"is locked|deadlock|Traceback|ERROR", re.IGNORECASE)
 
 
 @dataclass
 class Ledger:
-    """What the clients of one round saw, all of them together."""
+    """What all clients of one round saw."""
 
     acknowledged: dict[str, int] = field(default_factory=dict)  # content, position
     answers: list[float] = field(default_factory=list)  # seconds
-    calls: list[float] = field(default_factory=list)  # seconds of a whole append, its repetitions included
+    calls: list[float] = field(default_factory=list)  # seconds of an append, including retries
     hung_up: int = 0
     without_answer: int = 0
     faults: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Round:
 
 
 class Watching(httpx2.HTTPTransport):
-    """Notes each answer, and each call without one; sends all twice where it ``hangs_up``."""
+    """Records responses and calls without one; with ``hangs_up``, first sends each call and hangs up."""
 
     def __init__(self, ledger: Ledger, *, hangs_up: bool) -> None:
         super().__init__()
@@ -86,14 +86,14 @@ class Watching(httpx2.HTTPTransport):
             raise
         self.ledger.answers.append(time.perf_counter() - began)
         if response.status_code >= 400 or b"is locked" in text:
-            self.ledger.faults.append(f"answered {response.status_code} {text[:200].decode(errors='replace')}")
+            self.ledger.faults.append(f"response {response.status_code} {text[:200].decode(errors='replace')}")
         return response
 
 
 def send_and_hang_up(request: httpx2.Request, ledger: Ledger) -> None:
-    """Send a request to its last byte and close the connection, before, while or after the hub works on it."""
+    """Send a complete request and close the connection before, while or after the hub handles it."""
     caller = http.client.HTTPConnection(request.url.host, request.url.port, timeout=10)
-    with suppress(OSError):  # of the process that was killed
+    with suppress(OSError):  # the process may have been killed
         caller.request(request.method, request.url.path, request.content, dict(request.headers))
         ledger.hung_up += 1
         time.sleep(random.choice((0, 0.005, 0.05)))
@@ -101,7 +101,7 @@ def send_and_hang_up(request: httpx2.Request, ledger: Ledger) -> None:
 
 
 def rest(singles: int = 200) -> list[str]:
-    """Sixteen clients at once: single appends in peace, then with forced retries and a kill, then batches."""
+    """Run three rounds: single appends, single appends with forced retries and a kill, and batches."""
     workspace = Workspace.objects.create(slug="soak", name="Soak", auto_compress=False)
     now, person = timezone.now(), Actor("person", "soak")
     token = issue_token(workspace, "soak", ["append"], by=By(person, now), per_minute=60_000)[1]
@@ -117,8 +117,8 @@ def rest(singles: int = 200) -> list[str]:
         log.seek(0)
         faults += [f"in a log: {line.strip()}" for line in log if BAD_LINE.search(line)]
     expected = CLIENTS * sum(one.count * one.size for one in rounds)
-    print(f"{expected:,} entries on {connection.vendor}; load of the machine at the end {os.getloadavg()[0]:.1f}")
-    return faults + kept_otherwise(acknowledged, expected)
+    print(f"{expected:,} entries on {connection.vendor}; final load average {os.getloadavg()[0]:.1f}")
+    return faults + storage_faults(acknowledged, expected)
 
 
 @contextmanager
@@ -142,7 +142,7 @@ def start(port: int, log: IO[str]) -> Web:
 
 
 def append_all(webs: list[Web], one: Round, token: str, log: IO[str]) -> Ledger:
-    """Let all clients make their appends, half of them through each process; print the figures."""
+    """Run all clients, half of them through each process, and print the figures."""
     ledger = Ledger()
     began = time.perf_counter()
     with ThreadPoolExecutor(CLIENTS) as pool, killing(webs, ledger, one, log) if one.disturbed else nullcontext():
@@ -155,15 +155,15 @@ def append_all(webs: list[Web], one: Round, token: str, log: IO[str]) -> Ledger:
         spent = time.perf_counter() - began
     entries = len(ledger.acknowledged)
     print(
-        f"{one.name}: {CLIENTS} clients, {entries:,} entries by {one.size} in {spent:.1f} s,"
-        f" {entries / spent:,.0f}/s; an answer takes {shown(ledger.answers)}, an append {shown(ledger.calls)};"
-        f" {ledger.hung_up} hung up, {ledger.without_answer} without an answer"
+        f"{one.name}: {CLIENTS} clients, {entries:,} entries in batches of {one.size} in {spent:.1f} s,"
+        f" {entries / spent:,.0f}/s; a response takes {shown(ledger.answers)}, an append {shown(ledger.calls)};"
+        f" {ledger.hung_up} hung up, {ledger.without_answer} without a response"
     )
     return ledger
 
 
 def append_own(hub: MemoryHub, ledger: Ledger, one: Round, number: int) -> None:
-    """Make the appends of one client, and note where each entry was said to be."""
+    """Make the appends of one client, and record the acknowledged position of each entry."""
     with hub:
         for place in range(one.count):
             texts = [f"{one.name} {number}-{place}-{index}" for index in range(one.size)]
@@ -179,7 +179,7 @@ def append_own(hub: MemoryHub, ledger: Ledger, one: Round, number: int) -> None:
 
 @contextmanager
 def killing(webs: list[Web], ledger: Ledger, one: Round, log: IO[str]) -> Iterator[None]:
-    """Kill one of the processes while the clients are at it, and start it again at its address."""
+    """Kill one of the processes while the clients are running, and restart it at the same address."""
 
     def kill() -> None:
         while len(ledger.acknowledged) < KILLED_AT * CLIENTS * one.count * one.size:
@@ -188,7 +188,7 @@ def killing(webs: list[Web], ledger: Ledger, one: Round, log: IO[str]) -> Iterat
         webs[0].process.wait()
         began = time.perf_counter()
         webs[0] = start(int(webs[0].address.rpartition(":")[2]), log)
-        print(f"killed one of the two; it served again after {time.perf_counter() - began:.1f} s")
+        print(f"killed one of the two processes; restarted after {time.perf_counter() - began:.1f} s")
 
     killer = threading.Thread(target=kill)
     killer.start()
@@ -199,15 +199,15 @@ def killing(webs: list[Web], ledger: Ledger, one: Round, log: IO[str]) -> Iterat
 def shown(seconds: list[float]) -> str:
     ordered = sorted(seconds)
     middle, late = ordered[len(ordered) // 2], ordered[int(len(ordered) * 0.99)]
-    return f"{middle * 1000:.0f} ms (99th of 100: {late * 1000:.0f}, longest: {ordered[-1] * 1000:.0f})"
+    return f"{middle * 1000:.0f} ms (p99: {late * 1000:.0f}, longest: {ordered[-1] * 1000:.0f})"
 
 
-def kept_otherwise(acknowledged: dict[str, int], expected: int) -> list[str]:
-    """Return what the database holds other than was acknowledged: lost, doubled, elsewhere, gaps."""
+def storage_faults(acknowledged: dict[str, int], expected: int) -> list[str]:
+    """Return how the stored entries differ from the acknowledged ones: lost, duplicated, moved, gaps."""
     kept = list(Entry.objects.filter(session__key=KEY).order_by("position").values_list("position", "content"))
     faults = [] if len(acknowledged) == expected else [f"{len(acknowledged)} acknowledged, {expected} expected"]
     if [position for position, _ in kept] != list(range(expected)):
-        faults.append(f"{len(kept)} entries kept, {expected} expected; or their positions have gaps")
+        faults.append(f"{len(kept)} entries stored, {expected} expected, or gaps in their positions")
     if {content: position for position, content in kept} != acknowledged:
-        faults.append("entries are lost, doubled or stand elsewhere than was acknowledged")
+        faults.append("entries are lost, duplicated or at other positions than acknowledged")
     return faults

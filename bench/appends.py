@@ -1,4 +1,4 @@
-"""The hub's appends and contexts beside bare sqlite3 doing the same writes and reads, and the token estimate's error.
+"""Compare the hub's appends and contexts with plain sqlite3, and measure the error of the token estimate.
 
 Both write to SQLite files with the same tables, indexes, triggers and durability, one after the other in one run.
 """
@@ -89,7 +89,7 @@ def insert_like(database: sqlite3.Connection, table: str) -> Callable[[dict[str,
 
 
 def bare_appends(file: Path, session: int, rounds: int, size: int) -> float:
-    """Do by hand what an append does: lock, read the session, write entries, totals, days, and a record."""
+    """Do in plain SQL what an append does: lock, read the session, write entries, totals and an audit record."""
     with closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.executescript(PRAGMAS)
         entry = insert_like(database, "sessions_app_entry")
@@ -121,7 +121,7 @@ def bare_appends(file: Path, session: int, rounds: int, size: int) -> float:
 
 
 def bare_context(file: Path, session: int) -> int:
-    """Read by hand what the context of 500 messages is built from, and build the messages."""
+    """Read in plain SQL what a context of 500 messages needs, and build the messages."""
     with closing(sqlite3.connect(file)) as database:
         database.execute("SELECT * FROM sessions_app_session WHERE id = ?", [session]).fetchone()
         database.execute(
@@ -159,7 +159,7 @@ def median_ms(work: Callable[[], object], rounds: int = 15) -> float:
 def token_error() -> None:
     exact = counter_for("gpt-4o")
     if exact.method == "estimate":
-        print("\ntoken estimate: no encoder at hand (pip install toktok-rs), so its error is not measured")
+        print("\ntoken estimate: not measured, because no encoder is installed (pip install toktok-rs)")
         return
     print(f"\n{'token estimate':<20}{'exact':>8}{'estimate':>10}{'error':>8}   {exact.method}")
     for name, text in PROSE.items():
@@ -175,7 +175,7 @@ def main() -> None:
     connection.close()
     copy = HOME / "bare.sqlite3"
     shutil.copy(HOME / "memoryhub.sqlite3", copy)
-    print(f"{'entries/s':<28}{'bare sqlite3':>14}{'hub':>10}{'ratio':>8}")
+    print(f"{'entries/s':<28}{'plain sqlite3':>14}{'hub':>10}{'ratio':>8}")
     for name, rounds, size in (("append, single", SINGLES, 1), ("append, batches of 100", BATCHES, BATCH)):
         bare = bare_appends(copy, session.pk, rounds, size)
         hub = hub_appends(session, rounds, size, 1000)

@@ -1,6 +1,6 @@
-"""How fast searches are, on one database that grows: a child of ``bench/search.py``, which prints JSON.
+"""Measure the speed of searches on a growing database. ``bench/search.py`` runs it; it prints JSON.
 
-Every figure stands beside the bare cursor's of the same run: the same words, asked by hand-written SQL.
+Every figure is compared with a search for the same words in hand-written SQL (``raw_sql.py``).
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 if "MEMORYHUB_HOME" not in os.environ:
-    sys.exit("This writes into a hub: bench/search.py starts it with one of its own.")
+    sys.exit("This script writes to the hub's database. Run bench/search.py, which creates a hub for it.")
 os.environ["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
 
 import django  # noqa: E402
 
 django.setup()
 
-from bare import bare_join, bare_scoped  # noqa: E402
+from bulk_rows import add_others, add_sessions, add_turns, add_workspaces, update_statistics  # noqa: E402
 from corpus import WORKSPACES, Turn, Writer, question_from, turns  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import connection  # noqa: E402
-from filling import add_others, add_sessions, add_turns, add_workspaces, settle  # noqa: E402
-from hostile import hostile_texts  # noqa: E402
-from stages import Stages, captured_ranks  # noqa: E402
+from hostile_queries import hostile_texts  # noqa: E402
+from raw_sql import bare_join, bare_scoped  # noqa: E402
+from search_stages import Stages, captured_ranks  # noqa: E402
 
 from memoryhub.lib.search import matching  # noqa: E402
 from memoryhub.lib.search.query import Query, parse  # noqa: E402
@@ -50,9 +50,9 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH = 50_000
 LIMIT = 20
 TRIES = 3
-SLOW = 200  # milliseconds from which a question is asked three times, and the middle one counts
-KEPT = 20_000  # of the texts, from which questions are taken
-Asked = tuple[int | None, Query]  # of which workspace, and what
+SLOW = 200  # milliseconds; slower queries are run three times, and the median counts
+KEPT = 20_000  # texts from which questions are made
+Asked = tuple[int | None, Query]  # workspace (None: all) and query
 
 
 def milliseconds(work: Callable[[], object]) -> float:
@@ -62,7 +62,7 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 
 def spread_of(times: Sequence[float]) -> dict[str, float]:
-    """Return the median, the 95th percentile and the longest."""
+    """Return the median, the 95th percentile and the maximum."""
     ordered = sorted(times)
     return {
         "p50": ordered[len(ordered) // 2],
@@ -72,7 +72,7 @@ def spread_of(times: Sequence[float]) -> dict[str, float]:
 
 
 class Filler:
-    """Lets the database grow, and keeps a sample of what was said."""
+    """Adds entries to the database, and keeps a sample of their texts."""
 
     def __init__(self) -> None:
         self.writer = Writer()
@@ -96,10 +96,10 @@ class Filler:
             self.seconds += time.perf_counter() - began
             print(f"{connection.vendor}: {self.count:,} entries in {self.seconds:.0f} s", file=sys.stderr)
         add_others(self.writer, self.count)
-        settle()
+        update_statistics()
 
     def _keep(self, batch: list[list[Turn]]) -> None:
-        """Keep one turn a session, and of those a sample."""
+        """Add one turn of each session to the sample."""
         for session in batch:
             turn = session[self._own.randrange(len(session))]
             if len(self.kept) < KEPT:
@@ -108,7 +108,7 @@ class Filler:
                 self.kept[self._own.randrange(KEPT)] = (turn.workspace, turn.text)
 
     def questions(self, count: int, *, giant: bool) -> list[tuple[int, Query]]:
-        """Return questions with their workspace; ``giant``: of the one with a third of all, else of all others."""
+        """Return questions with their workspace: the biggest one (``giant``), or any of the others."""
         own = random.Random(11)
         texts = [kept for kept in self.kept if (kept[0] == 1) == giant]
         asked = ((workspace, question_from(text, own)) for workspace, text in own.choices(texts, k=2 * count))
@@ -116,7 +116,7 @@ class Filler:
 
 
 def measure_searches(asked: Sequence[Asked]) -> dict[str, Any]:
-    """Time the bare cursor, the JOIN, the candidate query and the pages, question by question, side by side."""
+    """Time raw SQL, the JOIN, the candidate query and the pages for each question."""
     rows = [time_question(workspace, query) for workspace, query in asked]
     found: dict[str, Any] = {name: spread_of([row[name] for row in rows]) for name in rows[0]}
     for name, kinds in (("parts", ["entry"]), ("parts, all kinds", [])):
@@ -128,7 +128,7 @@ def measure_searches(asked: Sequence[Asked]) -> dict[str, Any]:
 
 
 def time_question(workspace: int | None, query: Query) -> dict[str, float]:
-    """Return what each way of asking one question takes: the best of three, after one that reads pages in."""
+    """Return the time of each way to search: the best of three, after one to warm up."""
     scope = scope_of(workspace)
     fitting = fit(ENTRY, scope, query)
     if fitting is None:
@@ -157,7 +157,7 @@ def page(scope: Scope, query: Query, kinds: Sequence[str]) -> list[Any]:
 
 
 def measure_hostile(filler: Filler) -> dict[str, Any]:
-    """Ask 200 expensive questions of one workspace, of the biggest, and of the whole hub."""
+    """Run 200 expensive queries in one workspace, in the biggest, and in the whole hub."""
     texts = hostile_texts(filler.writer.words)
     found: dict[str, Any] = {}
     for name, workspace in (("one workspace", 2), ("the biggest workspace", 1), ("the whole hub", None)):
@@ -169,14 +169,14 @@ def measure_hostile(filler: Filler) -> dict[str, Any]:
 
 
 def time_hostile(text: str, scope: Scope, errors: list[str]) -> float:
-    """Return what a question takes, read, searched and loaded; what reaches a person instead goes to ``errors``."""
+    """Return the time to parse, search and load a query; add exceptions to ``errors``."""
 
     def ask() -> None:
         try:
             query = parse(text, now=NOW, prefix=True)
             rows = page(scope, query, []) if query.asked else newest(scope, query, limit=LIMIT)[0]
             [str(row) for row in rows]
-        except Exception as error:  # noqa: BLE001  whatever reaches a person counts
+        except Exception as error:  # noqa: BLE001  any exception counts
             errors.append(f"{text[:60]!r}: {error!r}")
 
     first = milliseconds(ask)
@@ -184,7 +184,7 @@ def time_hostile(text: str, scope: Scope, errors: list[str]) -> float:
 
 
 def measure_grip(filler: Filler) -> dict[str, Any]:
-    """Time Grip's way: read all lines, and score each; over all entries there are, as a file of lines."""
+    """Time Grip's search, which reads and scores all lines, over a file of all entries."""
     with connection.cursor() as cursor, tempfile.NamedTemporaryFile("w+", suffix=".md", encoding="utf-8") as file:
         cursor.execute("SELECT content FROM sessions_app_entry ORDER BY id")
         while rows := cursor.fetchmany(10_000):
@@ -201,7 +201,7 @@ def _scan(file: Path, text: str) -> object:
 
 
 def _scan_as_grip(file: Path, text: str) -> object:
-    """Score as Grip's formula says: each line cut into words, counted, weighed by how many lines have each."""
+    """Score lines by Grip's formula: term frequency times inverse line frequency."""
     lines = file.read_text(encoding="utf-8").splitlines()
     words = tokens_of(text)
     counted = [Counter(tokens_of(line)) for line in lines]
@@ -217,7 +217,7 @@ def _scan_as_grip(file: Path, text: str) -> object:
 
 
 def measure(filler: Filler, options: argparse.Namespace) -> dict[str, Any]:
-    """Return all figures at the size that the database has now."""
+    """Return all figures at the database's present size."""
     few = max(20, options.queries // 5)
     ordinary = filler.questions(options.queries, giant=False)
     biggest = filler.questions(few, giant=True)

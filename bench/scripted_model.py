@@ -1,4 +1,4 @@
-"""A scripted model on loopback that speaks OpenAI's protocol: what benches and soak runs fold with."""
+"""A scripted model on loopback with OpenAI's API, for benchmarks and soak tests."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ BAD = ["I'm sorry, I can't help with that.", "", "TODO", "word " * 200_000]
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answer with a summary of the wanted size; now and then with a bad one, or not at all."""
+    """Answers with a summary of the requested size; sometimes with a bad one, an error, or not at all."""
 
     protocol_version = "HTTP/1.1"
     delay_seconds = 0.0
     share_of_bad = 0.0
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the name is the base class's
-        """Say nothing."""
+        """Log nothing."""
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -66,18 +66,18 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: whoever asked may have been killed."""
+        """Log nothing: the client may have been killed."""
 
 
 def summary(messages: list[dict[str, str]]) -> str:
-    """Return a text of about the size that the request asks for."""
+    """Return a text of about the requested size."""
     found = re.search(r"about (\d+) tokens", messages[0]["content"])
     size = int(found.group(1)) * 3 if found else 200
     return " ".join(random.choice(WORDS) for _ in range(max(20, size // 5)))
 
 
 def saved_memory(asked: str) -> dict[str, Any]:
-    """Call save_memory: the memory as it stands in the request, with a fact of the conversation's own."""
+    """Return a save_memory call: the memory of the request with one fact about the conversation added."""
     mark = asked.split("\n")[1]
     memory = asked.split(f"{mark}\n")[1].removesuffix("\n")
     topic = re.search(r"topic-\S+", asked.partition("The conversation:")[2])
@@ -94,10 +94,10 @@ def saved_memory(asked: str) -> dict[str, Any]:
 
 
 @contextmanager
-def playing(*, delay_seconds: float = 0.0, share_of_bad: float = 0.0) -> Iterator[str]:
-    """Serve for the length of the block; yield the base address."""
+def running_model(*, delay_seconds: float = 0.0, share_of_bad: float = 0.0) -> Iterator[str]:
+    """Serve the model during the block; yield its base URL."""
     behaviour = {"delay_seconds": delay_seconds, "share_of_bad": share_of_bad}
-    server = Server(("127.0.0.1", 0), type("Player", (Handler,), behaviour))
+    server = Server(("127.0.0.1", 0), type("ScriptedHandler", (Handler,), behaviour))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/v1"

@@ -1,12 +1,12 @@
-"""An agent that edits a memory file: a random line of its own every 50 ms, half by truncate-write, half by rename.
-It pauses after every 20 edits, as agents do, so that the hub comes to write too, and goes on in the middle of that.
+"""A simulated agent that edits a memory file: one random line of its own every 50 ms.
 
-    python bench/editor.py FILE LEDGER EDITS [--rename-only]
+    python bench/simulated_agent.py FILE LEDGER EDITS [--rename-only]
 
-Every edit puts a new token into one line. The ledger says of each what became of it by the agent's own hand: a token
-that the agent saw in the file and replaced with a newer one is ``replaced``. All others are ``owed``: they have to be
-in the file, in a revision or in a held change afterwards, whoever took them out of the file. What the agent writes is
-made of what it read a moment before, as agents do.
+Half of the writes truncate the file, half rename a new one into place. Like a real agent, it writes what it read a
+moment before, and rests after every 20 edits, which gives the hub a chance to write.
+
+Each edit puts a new token into one line. The ledger counts a token as ``replaced`` if the agent itself saw it in the
+file and overwrote it. All others are ``owed``: at the end each must be in the file, a revision or a held change.
 """
 
 from __future__ import annotations

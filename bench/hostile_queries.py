@@ -1,4 +1,4 @@
-"""Two hundred questions that no person asks: stop words, signs, operators, the commonest words, short and long."""
+"""Two hundred hostile queries: stop words, punctuation, operators, very common words, very short and long ones."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ FIELDS = [
 
 
 def hostile_texts(words: Sequence[str], count: int = 200) -> list[str]:
-    """Return ``count`` texts; ``words``: of the texts that are searched, the commonest first."""
+    """Return ``count`` queries. ``words`` are those of the searched texts, most common first."""
     own = random.Random(17)
     telling = [word for word in words if word not in STOP]
     stop = [word for word in words if word in STOP]

@@ -1,8 +1,8 @@
-"""How well searches find, on one database: a child of ``bench/search.py``, which prints JSON.
+"""Measure how well search finds answers on one database. ``bench/search.py`` runs it; it prints JSON.
 
-LoCoMo's turns are appended as entries, a conversation a workspace, and its questions are asked as people ask them.
-The same turns as observations give the semantic graph its words, and recall something to find. Scores are counted as
-../shared/bench/eval_retrieval.py counts them.
+LoCoMo's turns are appended as entries, one conversation in each workspace, and its questions are asked as queries.
+The same turns are added as observations, for the semantic graph and for recall. Scores are computed like those of
+../shared/bench/eval_retrieval.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sessions_app.services.audit import By
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 if "MEMORYHUB_HOME" not in os.environ:
-    sys.exit("This writes into a hub: bench/search.py starts it with one of its own.")
+    sys.exit("This script writes to the hub's database. Run bench/search.py, which creates a hub for it.")
 os.environ["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
 
 import django  # noqa: E402
@@ -34,7 +34,7 @@ from corpus import conversations, said, text_of  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.utils import timezone  # noqa: E402
-from embedding import serving, word_vectors  # noqa: E402
+from lsa_embeddings import serving, word_vectors  # noqa: E402
 
 from knowledge_app.models import Observation  # noqa: E402
 from memoryhub.graph.embedding_run import request_embedding  # noqa: E402
@@ -57,7 +57,7 @@ Ranker = Callable[[str], list[str]]
 
 
 def load(conversation: dict[str, Any]) -> tuple[Workspace, dict[int, str]]:
-    """Append a conversation; return its workspace, and the turn that each entry is."""
+    """Append a conversation; return its workspace, and the id of each entry's turn."""
     workspace = Workspace.objects.create(slug=conversation["id"], name=conversation["id"], auto_compress=False)
     names: dict[int, str] = {}
     for part in conversation["sessions"]:
@@ -89,7 +89,7 @@ def build_graph(workspace: Workspace) -> None:
 
 
 def searching(workspace: Workspace, names: dict[int, str], kinds: Sequence[str]) -> Ranker:
-    """Return a function that ranks a question's turns; what is no turn takes its place in the list."""
+    """Return a function that ranks turns for a question; other rows keep their place in the list."""
 
     def ranked(text: str) -> list[str]:
         query = parse(text, now=NOW)
@@ -118,7 +118,7 @@ def score(ranked: list[str], gold: list[str]) -> dict[str, float]:
 
 
 class Scores:
-    """What each way of asking came to: by name, main and adversarial questions apart."""
+    """The scores of each search mode, with main and adversarial questions separate."""
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, list[dict[str, float]]]] = {}
@@ -134,7 +134,7 @@ class Scores:
         self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
 
     def sums(self) -> dict[str, Any]:
-        """Return sums, which several databases' add up to one figure."""
+        """Return sums, so that the results of several databases can be added."""
         return {
             name: {
                 part: {"n": len(rows)} | {key: sum(row[key] for row in rows) for key in ("recall", "ndcg", "mrr")}
@@ -148,7 +148,7 @@ class Scores:
 def main() -> None:
     asked = argparse.ArgumentParser()
     asked.add_argument("path", type=Path)
-    asked.add_argument("--only", default="", help="the id of one conversation; then entries alone are asked for")
+    asked.add_argument("--only", default="", help="the id of a conversation; only entries are searched then")
     asked.add_argument("--without-recall", action="store_true")
     options = asked.parse_args()
     call_command("migrate", verbosity=0)

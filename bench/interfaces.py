@@ -1,7 +1,9 @@
-"""What the doors add to a call: REST and MCP beside the bare functions behind them, as ratios in one run.
+"""Compare calls over REST and MCP with direct calls of the functions behind them.
 
-A hub of its own is started on a free port, in a home of its own, with 100,000 entries (or as many as the argument
-says) and 2,000 observations in one workspace; it is ended afterwards. One client, one call after the other.
+    python bench/interfaces.py [ENTRIES]
+
+It starts a hub of its own on a free port, with one workspace of 100,000 (or ENTRIES) entries and 2,000 observations.
+A single client makes one call after another.
 """
 
 from __future__ import annotations
@@ -38,14 +40,16 @@ def main(entries: int) -> None:
             bare = {name: timed(work, CALLS[name]) for name, work in functions(token).items()}
             rest = {name: timed(work, CALLS[name]) for name, work in calls(address, token).items()}
             mcp = asyncio.run(tools(f"{address}/mcp", token))
-    print(f"{entries:,} entries, SQLite; milliseconds a call: median (99th of 100), times the bare median")
+    print(
+        f"{entries:,} entries, SQLite; milliseconds for each call: median (99th percentile), ratio to the direct call"
+    )
     for name, taken in bare.items():
         shown = [figures(taken), f"REST {figures(rest[name])} {ratio(rest[name], taken)}"]
         shown += [f"MCP {figures(mcp[name])} {ratio(mcp[name], taken)}"] if name in mcp else []
         print(f"  {name:<11} {'   '.join(shown)}")
     for name, size in (("append 1", 1), ("append 100", BATCH)):
-        by_rest, by_itself = size / median(rest[name]), size / median(bare[name])
-        print(f"  entries a second, {name}: REST {by_rest:,.0f}, bare {by_itself:,.0f}")
+        by_rest, directly = size / median(rest[name]), size / median(bare[name])
+        print(f"  entries per second, {name}: REST {by_rest:,.0f}, direct {directly:,.0f}")
 
 
 @contextmanager
@@ -64,14 +68,14 @@ def hub() -> Iterator[str]:
 
 
 def prepare(entries: int) -> str:
-    """Fill a workspace; return a token for it."""
+    """Fill a workspace and return a token for it."""
     import django
 
     django.setup()
+    from bulk_rows import add_conversations, add_workspaces, update_statistics
     from corpus import Writer
     from django.db import connection
     from django.utils import timezone
-    from filling import add_conversations, add_workspaces, settle
 
     from knowledge_app.models import Observation
     from knowledge_app.services.rows.key_values import write_value
@@ -95,12 +99,12 @@ def prepare(entries: int) -> str:
     talk = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(writer.texts(TALK))]
     record_entries(workspace, "cli:talk", read_batch(talk, now=by.at), by=by)
     write_value(workspace, "theme", "dark", by=by)
-    settle()
+    update_statistics()
     return issue_token(workspace, "bench", list(SCOPES), by=by, per_minute=60_000)[1]
 
 
 def functions(token: str) -> dict[str, Work]:
-    """Return the bare calls, each by its number: what REST and MCP call once they have parsed and checked."""
+    """Return the direct calls: the functions that REST and MCP call once a request is parsed and authenticated."""
     from django.utils import timezone
 
     from memoryhub.agents.operations import conversations, knowledge, queries
@@ -119,7 +123,7 @@ def functions(token: str) -> dict[str, Work]:
 
 
 def calls(address: str, token: str) -> dict[str, Work]:
-    """Return the same by REST, through the Python client."""
+    """Return the same calls over REST, through the Python client."""
     from memoryhub.client import MemoryHub
 
     hub = MemoryHub(address, token, timeout=60)
@@ -148,7 +152,7 @@ def timed(work: Work, times: int) -> list[float]:
 
 
 async def tools(address: str, token: str) -> dict[str, list[float]]:
-    """Return what calls of tools took, through the SDK's client."""
+    """Return the times of MCP tool calls, through the SDK's client."""
     import httpx2
     from mcp import Client
     from mcp.client.streamable_http import streamable_http_client

@@ -1,10 +1,9 @@
-"""A memory file that an agent and the hub edit at once. Parts of ``bench/soak.py``, which prepares the hub.
+"""Soak tests in which an agent and the hub edit the same memory file. ``bench/soak.py`` runs them.
 
-What is counted: of every edit of the agent, whether its token is in the file, in a revision or in a held change at
-the end, unless the agent itself saw it in the file and replaced it (``bench/editor.py`` keeps that ledger). So an
-edit is lost only where the hub took it out of the file without keeping it. What the agent's whole-file writes take
-out of the hub's lines isn't lost either way: each save of the hub is a revision. How many of those are in the file at
-the end is printed, since a person expects a correction to stick.
+At the end, the token of every edit by the agent must be in the file, in a revision or in a held change, unless the
+agent itself saw it and overwrote it (``bench/simulated_agent.py`` keeps that ledger). Text of the hub that the agent
+overwrites isn't lost, because each save in the hub is a revision. The number of the hub's last saves that are still
+in the file is printed too.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ PERSON, SYNC = Actor("person", "soak"), Actor("sync", "soak")
 
 
 def agent(edits: int = 2_400) -> list[str]:
-    """An agent edits MEMORY.md every 50 ms, the hub saves every 100 ms, and the two are kept in step all the time."""
+    """An agent edits MEMORY.md every 50 ms and the hub saves it every 100 ms, with constant syncing."""
     workspace, file = shared_file()
     stopping = threading.Event()
     counts: Counter[str] = Counter()
-    keeper = threading.Thread(target=keep_in_step, args=(workspace, stopping, counts))
+    keeper = threading.Thread(target=sync_repeatedly, args=(workspace, stopping, counts))
     keeper.start()
     ledger = file.parent.parent / "ledger.json"
     with editing(file, ledger, edits) as editor:
@@ -64,7 +63,7 @@ def agent(edits: int = 2_400) -> list[str]:
 
 
 def killed_syncs(rounds: int = 50) -> list[str]:
-    """A process that syncs is killed at a random moment, again and again, while agent and hub go on editing."""
+    """A syncing process is killed at random moments while the agent and the hub continue to edit."""
     workspace, file = shared_file()
     ledger = file.parent.parent / "ledger.json"
     counts: Counter[str] = Counter()
@@ -74,12 +73,12 @@ def killed_syncs(rounds: int = 50) -> list[str]:
             connection.close()
             child = os.fork()
             if child == 0:
-                keep_in_step(workspace, threading.Event(), Counter())
+                sync_repeatedly(workspace, threading.Event(), Counter())
             ends_at = time.monotonic() + random.uniform(0.1, 1.2)
             while time.monotonic() < ends_at:
                 save_in_hub(counts["saves"], counts)
                 decide(counts)
-                faults += [] if file.read_text().endswith("END\n") else ["MEMORY.md is no full version"]
+                faults += [] if file.read_text().endswith("END\n") else ["MEMORY.md is incomplete"]
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             counts["killed"] += 1
@@ -96,7 +95,7 @@ def killed_syncs(rounds: int = 50) -> list[str]:
 
 
 def shared_file() -> tuple[Workspace, Path]:
-    """Return a workspace that is written back, and its MEMORY.md: lines of the agent's and of the hub's in turn."""
+    """Return a workspace with write-back on, and its MEMORY.md, which has lines of the agent and of the hub."""
     settings.MEMORYHUB_QUIET_SECONDS = 0.02  # an agent that writes every 50 ms is never quiet for a second
     file = Path(tempfile.mkdtemp(prefix="memoryhub-agent-")) / "memory" / "MEMORY.md"
     file.parent.mkdir()
@@ -109,7 +108,14 @@ def shared_file() -> tuple[Workspace, Path]:
 
 @contextmanager
 def editing(file: Path, ledger: Path, edits: int, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, str(ROOT / "bench" / "editor.py"), str(file), str(ledger), str(edits), *options]
+    command = [
+        sys.executable,
+        str(ROOT / "bench" / "simulated_agent.py"),
+        str(file),
+        str(ledger),
+        str(edits),
+        *options,
+    ]
     child = subprocess.Popen(command)
     try:
         yield child
@@ -118,7 +124,7 @@ def editing(file: Path, ledger: Path, edits: int, *options: str) -> Iterator[sub
         child.wait()
 
 
-def keep_in_step(workspace: Workspace, stopping: threading.Event, counts: Counter[str]) -> None:
+def sync_repeatedly(workspace: Workspace, stopping: threading.Event, counts: Counter[str]) -> None:
     while not stopping.is_set():
         try:
             result = sync_workspace(workspace, by=By(SYNC, timezone.now()), wait=False)
@@ -146,12 +152,12 @@ def save_in_hub(number: int, counts: Counter[str]) -> None:
 
 
 def decide(counts: Counter[str]) -> None:
-    """Decide on held changes as a person might: the file's text once, the hub's the next time."""
+    """Approve and reject held changes in turn."""
     for change in HeldChange.objects.filter(status=HeldChange.Status.PENDING).order_by("id"):
         counts["held"] += 1
         try:
-            settle = approve if counts["held"] % 2 else reject
-            settle(change, by=By(PERSON, timezone.now()))
+            resolve = approve if counts["held"] % 2 else reject
+            resolve(change, by=By(PERSON, timezone.now()))
         except MemoryHubError:
             with suppress(MemoryHubError):
                 reject(change, by=By(PERSON, timezone.now()))
@@ -162,18 +168,18 @@ def leftovers(file: Path) -> list[str]:
 
 
 def faults_of_sharing(file: Path, ledger: Path, counts: Counter[str]) -> list[str]:
-    told = json.loads(ledger.read_text())
+    edited = json.loads(ledger.read_text())
     texts = [file.read_text()]
     texts += MemoryRevision.objects.values_list("content", flat=True)
     texts += HeldChange.objects.values_list("proposed", flat=True)
     known = set(re.findall(r"a\d{6}-\d+", "\n".join(texts)))
-    lost = [token for token in told["owed"] if token not in known]
+    lost = [token for token in edited["owed"] if token not in known]
     empty = sum(not text.strip() for text in texts)
     in_hub = sum(f"h{counts['saves'] - back:06}" in texts[0] for back in range(1, 41))
     print(
-        f"{told['edits']} edits of the agent ({told['replaced']} replaced by itself, {len(told['owed'])} owed), "
-        f"{dict(counts)}; {len(texts) - 1} texts kept; {in_hub} of the last 40 saves of the hub are in the file"
+        f"{edited['edits']} edits by the agent ({edited['replaced']} overwritten by it, {len(edited['owed'])} owed), "
+        f"{dict(counts)}; {len(texts) - 1} texts kept; {in_hub} of the hub's last 40 saves are in the file"
     )
     faults = [f"lost: {token}" for token in lost] + [f"{empty} empty texts"] * bool(empty)
-    faults += [f"the agent read {told['torn']} texts that were not whole"] * bool(told["torn"])
+    faults += [f"the agent read {edited['torn']} incomplete texts"] * bool(edited["torn"])
     return faults + [f"left over: {name}" for name in leftovers(file)]

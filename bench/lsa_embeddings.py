@@ -1,6 +1,6 @@
-"""Embeddings without a model: latent semantic analysis of the texts themselves, served on loopback.
+"""Embeddings without a model: latent semantic analysis of the texts, served on loopback.
 
-Real nearness of words, enough to build a semantic graph with and to see what it does to a search.
+They reflect real similarity of words, which is enough to build a semantic graph and measure its effect on search.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DIMENSIONS = 100
 
 
 def word_vectors(texts: list[str]) -> dict[str, np.ndarray]:
-    """Return a unit vector for each keyword: the leading directions of the words' occurrences in the texts."""
+    """Return a unit vector for each keyword, from the leading singular vectors of the term-document matrix."""
     keywords = [keywords_of(text) for text in texts]
     places = {word: place for place, word in enumerate(sorted({word for words in keywords for word in words}))}
     counts = np.zeros((len(places), len(texts)), dtype=np.float32)
@@ -29,7 +29,7 @@ def word_vectors(texts: list[str]) -> dict[str, np.ndarray]:
             counts[places[word], column] += 1
     idf = np.log((1 + len(texts)) / (1 + (counts > 0).sum(axis=1)))
     weighed = counts * idf[:, None]
-    _, right = np.linalg.eigh(weighed.T @ weighed)  # ascending; quicker than the whole decomposition
+    _, right = np.linalg.eigh(weighed.T @ weighed)  # ascending; faster than a full SVD
     vectors = weighed @ right[:, : -DIMENSIONS - 1 : -1]
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     vectors = vectors / np.where(lengths == 0, 1, lengths)
@@ -38,7 +38,7 @@ def word_vectors(texts: list[str]) -> dict[str, np.ndarray]:
 
 @contextmanager
 def serving(vectors: dict[str, np.ndarray]) -> Iterator[str]:
-    """Serve embeddings on loopback in OpenAI's shape; a word that was never seen stands apart from all others."""
+    """Serve embeddings on loopback in OpenAI's format; an unknown word gets a vector unlike all others."""
     apart = np.zeros(DIMENSIONS, dtype=np.float32)
     apart[-1] = 1.0
 
@@ -46,7 +46,7 @@ def serving(vectors: dict[str, np.ndarray]) -> Iterator[str]:
         protocol_version = "HTTP/1.1"
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the name is the base class's
-            """Say nothing."""
+            """Log nothing."""
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -1,4 +1,4 @@
-"""Where the time of a search goes: the parts of ``memoryhub.search.ranking``, each without what it calls."""
+"""Measure how long each part of ``memoryhub.search.ranking`` takes, without the functions that it calls."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from unittest.mock import patch
 from memoryhub.search import ranking
 
 PARTS = {
-    "fitting_kinds": "filters",
-    "_count": "counting",
+    "count_words": "filters and counting",
     "_expansions": "graph",
     "_best": "candidates",
     "load_candidates": "loading candidates",
@@ -26,7 +25,7 @@ PARTS = {
 
 
 class Stages(AbstractContextManager["Stages"]):
-    """Measures the parts of the searches of a block."""
+    """A context manager that measures the parts of the searches in its block."""
 
     def __init__(self) -> None:
         self._spent: defaultdict[str, float] = defaultdict(float)
@@ -64,7 +63,7 @@ class Stages(AbstractContextManager["Stages"]):
 
 
 def captured_ranks(search: Callable[[], object]) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
-    """Return what a search gave to ``rank``, with the neighbours that were loaded as they came."""
+    """Return the arguments with which a search called ``rank``, including the loaded neighbours."""
     calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     rank = ranking.rank
 

@@ -1,10 +1,10 @@
-"""nanobot itself against a followed folder, with a scripted model on loopback.
+"""Test two-way sync with the real nanobot and a scripted model on loopback.
 
-    python bench/nanobot.py PYTHON_WITH_NANOBOT        (an environment with nanobot-ai 0.1.4.post6)
+    python bench/nanobot_sync.py PYTHON_WITH_NANOBOT        (an environment with nanobot-ai 0.1.4.post6)
 
-Tries what a person would: a turn of the agent shows up in the hub; an edit of MEMORY.md in the hub is in nanobot's
-next prompt; and when the agent saves a memory made of the text from before an edit, both are in the file. Prints how
-long each took, and ends with exit status 1 where one of them didn't happen.
+It checks that a turn of the agent appears in the hub; that an edit of MEMORY.md in the hub is in nanobot's next
+prompt; and that when the agent saves a memory based on the text from before an edit, the file has both changes. It
+prints how long each step took; the exit status is 1 if any of them failed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ MEMORY = "# Long-term Memory\n\n- likes tea\n- works at the harbour\n- has a boa
 
 
 class Model(BaseHTTPRequestHandler):
-    """Answers every question with the next line of the script; remembers the prompts."""
+    """Answers each request with the next reply of the script, and records the prompts."""
 
     prompts: list[dict[str, Any]] = []
     script: list[Callable[[], dict[str, Any]]] = []
@@ -85,13 +85,13 @@ def main() -> None:
     Workspace.objects.filter(pk=workspace.pk).update(write_back=True)
     follower = subprocess.Popen([sys.executable, "manage.py", "sync", "nanobot", "--watch"], cwd=ROOT)
     try:
-        time.sleep(5)  # until it follows
+        time.sleep(5)  # until it watches the folder
         faults = [*turn_shows_up(python, agent), *edit_reaches_prompt(python, agent), *both_at_once(python, agent)]
     finally:
         follower.terminate()
         follower.wait(20)
         server.shutdown()
-    print("all of it happened" if not faults else f"FAILED: {'; '.join(faults)}")
+    print("all steps passed" if not faults else f"FAILED: {'; '.join(faults)}")
     sys.exit(bool(faults))
 
 
@@ -137,7 +137,7 @@ def edit(old: str, new: str) -> None:
 def turn_shows_up(python: str, agent: Path) -> list[str]:
     say(python, agent, "the tide turns at noon")
     return wait_for(
-        "a turn is in the hub, after nanobot ended",
+        "a turn is in the hub after nanobot ended",
         lambda: Entry.objects.filter(content__contains="the tide turns at noon").exists(),
     )
 
@@ -153,13 +153,16 @@ def edit_reaches_prompt(python: str, agent: Path) -> list[str]:
 
 
 def both_at_once(python: str, agent: Path) -> list[str]:
-    """The agent writes a memory that it made before a person's edit reached the file."""
+    """The agent saves a text based on the file from before a person's edit."""
     file = agent / "workspace" / "memory" / "MEMORY.md"
     made_before = file.read_text() + "- learnt by the agent\n"
 
     def late_write() -> dict[str, Any]:
         edit("- has a boat", "- has two boats, corrected by a person")
-        wait_for("a second edit is in the file, while the agent thinks", lambda: "two boats" in file.read_text())
+        wait_for(
+            "a second edit is in the file while the agent waits for its model",
+            lambda: "two boats" in file.read_text(),
+        )
         arguments = json.dumps({"path": str(file), "content": made_before})
         function = {"name": "write_file", "arguments": arguments}
         call = {"index": 0, "id": "c1", "type": "function", "function": function}
@@ -168,7 +171,7 @@ def both_at_once(python: str, agent: Path) -> list[str]:
     Model.script = [late_write]
     say(python, agent, "remember this")
     return wait_for(
-        "both are in the file, after nanobot ended",
+        "both are in the file after nanobot ended",
         lambda: all(words in file.read_text() for words in ("two boats", "likes coffee", "learnt by the agent")),
     )
 

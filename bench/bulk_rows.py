@@ -1,4 +1,4 @@
-"""Putting many made-up rows into a database by the fastest way that keeps its indexes and constraints."""
+"""Fill a database with many generated rows, as fast as its indexes and constraints allow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memoryhub.lib.search.index_maintenance import bulk_indexing
 from sessions_app.models import Entry, Session, Workspace
 
 ENTRIES = Entry._meta.db_table
-OTHERS = 50  # one row of each other kind for so many entries
+OTHERS = 50  # entries for each row of another kind
 VARIED = ("workspace_id", "session_id", "position", "name", "content", "token_count", "occurred_at")
 
 
@@ -45,7 +45,7 @@ def add_sessions(batch: Iterable[Sequence[Turn]]) -> None:
 
 
 def add_turns(batch: Iterable[Sequence[Turn]]) -> None:
-    """Insert entries with one statement over plain values, and index them together."""
+    """Insert entries with one statement, and index them together."""
     rows = (
         (one.workspace, one.session, one.position, one.author, one.text, len(one.text) // 4, one.at)
         for session in batch
@@ -56,7 +56,7 @@ def add_turns(batch: Iterable[Sequence[Turn]]) -> None:
 
 
 def add_conversations(writer: Writer, entries: int) -> None:
-    """Fill the first workspace with so many entries of one author, 50 to a session."""
+    """Add entries by one author to the first workspace, 50 to a session."""
     for first in range(0, entries, 5_000):
         texts = iter(writer.texts(min(5_000, entries - first)))
         numbers = range(first // 50 + 1, (min(first + 5_000, entries) - 1) // 50 + 2)
@@ -69,7 +69,7 @@ def add_conversations(writer: Writer, entries: int) -> None:
 
 
 def insert_plain(rows: Iterator[tuple[Any, ...]]) -> None:
-    """Insert entries given by what varies between them: see ``VARIED``."""
+    """Insert entries from tuples of the columns in ``VARIED``; other columns have constant values."""
     fixed = {field.column: field.get_db_prep_save(field.value_from_object(Entry()), connection) for field in _fixed()}
     fixed |= {"kind": "message", "role": "user", "source_hash": "0" * 64}
     columns = ", ".join(f'"{name}"' for name in (*fixed, *VARIED))
@@ -98,7 +98,7 @@ def _stamp(at: datetime) -> str:
 
 
 def add_others(writer: Writer, entries: int) -> None:
-    """Add what else an agent keeps until there is one of each kind for every 50 entries."""
+    """Add observations, knowledge and history until there is one of each for every 50 entries."""
     made: dict[type[Model], Any] = {
         Observation: lambda n, text: Observation(uid=f"o{n}", category="finding", content=text, occurred_at=START),
         KnowledgeEntry: lambda n, text: KnowledgeEntry(
@@ -118,8 +118,8 @@ def add_others(writer: Writer, entries: int) -> None:
             model._default_manager.bulk_create(rows, batch_size=500)
 
 
-def settle() -> None:
-    """Let the database learn what it holds, as it does by itself in time; nothing is packed."""
+def update_statistics() -> None:
+    """Update the database's statistics, as it would do itself in time."""
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,4 +1,4 @@
-"""How fast many entries are stored and indexed on a database: a child of ``bench/search.py``, which prints JSON."""
+"""Measure how fast many entries are stored and indexed. ``bench/search.py`` runs it; it prints JSON."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 if "MEMORYHUB_HOME" not in os.environ:
-    sys.exit("This writes into a hub: bench/search.py starts it with one of its own.")
+    sys.exit("This script writes to the hub's database. Run bench/search.py, which creates a hub for it.")
 os.environ["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
 
 import django  # noqa: E402
 
 django.setup()
 
+from bulk_rows import ENTRIES, add_sessions, add_workspaces, insert_plain, update_statistics  # noqa: E402
 from corpus import START, Turn, Writer  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
-from filling import ENTRIES, add_sessions, add_workspaces, insert_plain, settle  # noqa: E402
 
 from memoryhub.lib.search.index_maintenance import bulk_indexing  # noqa: E402
 from sessions_app.models import Entry  # noqa: E402
@@ -92,7 +92,7 @@ def main() -> None:
                 for place, text in enumerate(texts)
             ]
             add_sessions([turns])
-            settle()
+            update_statistics()
             began = time.perf_counter()
             with indexing():
                 insert(turns)

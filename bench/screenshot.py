@@ -1,4 +1,4 @@
-"""Make the picture of the README from the demo: a hub of its own, its first page in Chromium. `make picture`."""
+"""Take the README's screenshot: the demo's home page in Chromium. `make picture` runs it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def take(link: str) -> None:
         page.fill("[name=password1]", PASSWORD)
         page.fill("[name=password2]", PASSWORD)
         page.click("main button[type=submit]")
-        page.wait_for_selector("text=Secret", timeout=60_000)  # once the worker has looked through the memory
+        page.wait_for_selector("text=Secret", timeout=60_000)  # once the worker has scanned the memory
         PICTURE.parent.mkdir(exist_ok=True)
         page.screenshot(path=PICTURE)
         browser.close()

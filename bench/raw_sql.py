@@ -1,4 +1,4 @@
-"""Searches of entries by hand-written SQL through the driver's own cursor: what the hub's are measured against."""
+"""Searches in hand-written SQL through the driver's own cursor, as the baseline for the hub's searches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RANKED = """
 
 
 def bare_scoped(query: Query, workspace: int | None, total: int) -> list[Any]:
-    """Return the best entries of a workspace (of all where None) by the word for it that stands in the index."""
+    """Return the best entries of a workspace (None: all), restricted by the workspace token in the index."""
     if connection.vendor == "sqlite":
         scope = "" if workspace is None else f' AND scope : "zw{workspace}"'
         sql = f"SELECT rowid FROM {FTS} WHERE {FTS} MATCH ? {BEST}"
@@ -36,7 +36,7 @@ def bare_scoped(query: Query, workspace: int | None, total: int) -> list[Any]:
 
 
 def bare_join(query: Query, workspace: int, total: int) -> list[Any]:
-    """Return the same by the table's column for the workspace, which the index doesn't know."""
+    """Return the same, restricted by joining the table and comparing its workspace column."""
     if connection.vendor == "sqlite":
         sql = (
             f"SELECT e.id FROM {FTS} JOIN sessions_app_entry e ON e.id = {FTS}.rowid "

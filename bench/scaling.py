@@ -1,4 +1,4 @@
-"""Side-by-side figures of one run: big against small, never against another day. `make bench` prints them."""
+"""Compare imports and pages of a small workspace with those of a big one in the same run."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ TEXT = "the label service scaled to four replicas before the carrier cut over an
 WORDS = TEXT.split()
 ROUNDS = 15
 DAYS = 240
-GOAL = 1.5  # a big page takes at most so many times as long as a small one
+GOAL = 1.5  # the longest that a page may take with a big workspace, relative to a small one
 
 
 def write_session(folder: Path, key: str, count: int) -> None:
-    """Write one session whose entries spread over the same months, however many there are."""
+    """Write a session whose entries are spread over the same months, whatever their number."""
     step = timedelta(days=DAYS) / count
     lines = [{"_type": "metadata", "key": key, "metadata": {}, "last_consolidated": count // 2}]
     for place in range(count):
@@ -103,9 +103,9 @@ def main() -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"import of {entries:,} entries in 5,001 sessions: {entries / first:,.0f} entries/s; "
-        f"again, nothing new: {entries / again:,.0f} entries/s; peak memory {peak:.0f} MB"
+        f"imported again: {entries / again:,.0f} entries/s; peak memory {peak:.0f} MB"
     )
-    print(f"check_memory over all of it: {timed(check_memory):.1f} s\n")
+    print(f"check_memory: {timed(check_memory):.1f} s\n")
 
     client = Client()
     client.force_login(User.objects.create_superuser("bench"))

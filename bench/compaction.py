@@ -1,22 +1,37 @@
-"""Compaction: the hub's join of near-duplicate lines beside Grip's comparison of each line with each other."""
+"""Compare the hub's search for near-duplicate lines with Grip's comparison of every pair of lines.
+
+``bench/search.py`` runs it; it prints JSON.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import random
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
-from corpus import Writer
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+os.environ["DJANGO_SETTINGS_MODULE"] = "memoryhub.settings"
 
-from memoryhub.lib.search.tokenizing import STOP
-from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
-from memoryhub.search.grip_scoring import tokens_of
+import django  # noqa: E402
 
-COPIES = 0.3  # of the lines, each nearly as one before it
+django.setup()
+
+from corpus import Writer  # noqa: E402
+
+from memoryhub.lib.search.tokenizing import STOP  # noqa: E402
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs  # noqa: E402
+from memoryhub.search.grip_scoring import tokens_of  # noqa: E402
+
+COPIES = 0.3  # share of lines that nearly repeat an earlier one
 
 
 def made_lines(count: int) -> list[str]:
-    """Return lines without numbers and negations, as both sides cut them into the same words."""
+    """Return lines without numbers and negations, so that both sides tokenise them alike."""
     writer, own = Writer(seed=23), random.Random(29)
     lines: list[str] = []
     others = [word for word in writer.words[500:5_000] if len(word) > 2]
@@ -30,7 +45,7 @@ def made_lines(count: int) -> list[str]:
 
 
 def kept_by_all_pairs(lines: list[str], threshold: float) -> list[int]:
-    """Return the lines that stay, each compared with each: Jaccard's likeness, the first of a group stays."""
+    """Return the lines to keep after comparing every pair by Jaccard similarity: the first of each group."""
     sets = [set(tokens_of(line)) for line in lines]
     gone: set[int] = set()
     for place, one in enumerate(sets):
@@ -52,7 +67,7 @@ def kept_by_join(lines: list[str], threshold: float) -> list[int]:
 
 
 def compare(count: int, measured: int) -> dict[str, Any]:
-    """Return seconds of both ways at ``count`` lines; all pairs of ``measured`` lines, made more by the square."""
+    """Time both ways with ``count`` lines; all pairs are measured with ``measured`` lines and extrapolated."""
     lines = made_lines(count)
     began = time.perf_counter()
     kept_by_join(lines, DEFAULT_THRESHOLD)
@@ -69,3 +84,7 @@ def compare(count: int, measured: int) -> dict[str, Any]:
         "kept": len(kept),
         "same": kept == kept_by_join(part, DEFAULT_THRESHOLD),
     }
+
+
+if __name__ == "__main__":
+    print(json.dumps(compare(int(sys.argv[1]), int(sys.argv[2]))))

@@ -1,9 +1,9 @@
-"""The API against its own description, for as long as one likes: every answer to every scope, right and wrong calls.
+"""Test the REST API against its OpenAPI description, with valid and invalid calls and tokens of every scope.
 
-    python bench/contract.py [SECONDS]        for each scope, and for a token that has them all (default 60)
+    python bench/api_contract.py [SECONDS]        for each scope and for a token with all scopes (default: 60)
 
-A hub of its own is started; exit status 1 where an answer is a 5xx, or none that the description names. The tests do
-the same with a few examples of each call.
+It starts a hub of its own. The exit status is 1 if any response is a 5xx or isn't described. The test suite does the
+same with a few examples of each call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from doors import ROOT, hub
+from interfaces import ROOT, hub
 
 from sessions_app.services.audit import By
 
@@ -26,13 +26,15 @@ def main(seconds: int) -> int:
         os.environ |= {"MEMORYHUB_HOME": home, "DATABASE_URL": "", "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
         sys.path.insert(0, str(ROOT))
         with hub() as address:
-            failed = [name for name, token in tokens().items() if not fits(address, token, seconds, home)]
-    print(f"failed for {', '.join(failed)}" if failed else "every answer is as described")
+            failed = [
+                name for name, token in tokens().items() if not matches_description(address, token, seconds, home)
+            ]
+    print(f"failed for {', '.join(failed)}" if failed else "all responses match the description")
     return int(bool(failed))
 
 
 def tokens() -> dict[str, str]:
-    """Return a token of each scope and one of all, for a workspace with a session and a document."""
+    """Create a workspace with a session and a document; return a token for each scope and one with all scopes."""
     import django
 
     django.setup()
@@ -55,7 +57,7 @@ def tokens() -> dict[str, str]:
     return made
 
 
-def fits(address: str, token: str, seconds: int, folder: str) -> bool:
+def matches_description(address: str, token: str, seconds: int, folder: str) -> bool:
     command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(SETTINGS), "run"]
     command += [f"{address}/api/v1/openapi.json", "-H", f"Authorization: Bearer {token}"]
     command += ["--max-time", str(seconds), "--continue-on-failure", "--warnings", "off"]
