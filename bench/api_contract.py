@@ -16,8 +16,6 @@ from pathlib import Path
 
 from interfaces import ROOT, hub
 
-from sessions_app.services.audit import By
-
 SETTINGS = Path(__file__).resolve().parent / "schemathesis.toml"
 
 
@@ -43,7 +41,7 @@ def tokens() -> dict[str, str]:
     from memoryhub.agents.operations import conversations, memory
     from memoryhub.agents.tokens import SCOPES, authenticate, issue_token
     from sessions_app.models import Workspace
-    from sessions_app.services.audit import Actor
+    from sessions_app.services.audit import Actor, By
 
     by = By(Actor("person", "bench"), timezone.now())
     workspace = Workspace.objects.create(slug="contract", name="Contract")

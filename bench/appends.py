@@ -18,8 +18,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sessions_app.services.audit import By
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 HOME = Path(tempfile.mkdtemp(prefix="memoryhub-bench-"))
@@ -39,7 +37,7 @@ from memoryhub.conversations.context import build_context  # noqa: E402
 from memoryhub.lib.layouts.records import EntryRecord  # noqa: E402
 from memoryhub.lib.tokens import count_tokens, counter_for  # noqa: E402
 from sessions_app.models import Session, Workspace  # noqa: E402
-from sessions_app.services.audit import Actor  # noqa: E402
+from sessions_app.services.audit import Actor, By  # noqa: E402
 from sessions_app.services.entries import append  # noqa: E402
 from sessions_app.services.lifecycle import open_session  # noqa: E402
 from sessions_app.services.parsing import read_batch  # noqa: E402

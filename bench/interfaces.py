@@ -21,8 +21,6 @@ from itertools import count
 from pathlib import Path
 from statistics import median, quantiles
 
-from sessions_app.services.audit import By
-
 ROOT = Path(__file__).resolve().parent.parent
 OBSERVATIONS, TALK, BATCH = 2_000, 200, 100
 CALLS = {"append 1": 300, "append 100": 60, "context": 300, "recall": 300, "search": 100, "value": 300}
@@ -83,7 +81,7 @@ def prepare(entries: int) -> str:
     from memoryhub.conversations.appending import record_entries
     from memoryhub.lib.search.index_maintenance import bulk_indexing
     from sessions_app.models import Workspace
-    from sessions_app.services.audit import Actor
+    from sessions_app.services.audit import Actor, By
     from sessions_app.services.parsing import read_batch
 
     add_workspaces(1)

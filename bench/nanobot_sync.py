@@ -21,8 +21,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from sessions_app.services.audit import By
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 HOME = tempfile.mkdtemp(prefix="memoryhub-nanobot-")
@@ -40,7 +38,7 @@ from knowledge_app.models import MemoryDocument  # noqa: E402
 from knowledge_app.services.documents.editing import save_text  # noqa: E402
 from memoryhub.sync.importing import import_workspace  # noqa: E402
 from sessions_app.models import Entry, Workspace  # noqa: E402
-from sessions_app.services.audit import Actor  # noqa: E402
+from sessions_app.services.audit import Actor, By  # noqa: E402
 
 PERSON = Actor("person", "bench")
 PATIENCE_SECONDS = 20.0

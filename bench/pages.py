@@ -18,8 +18,6 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from sessions_app.services.audit import By
-
 ROOT = Path(__file__).resolve().parent.parent
 TIMES, MOST = 7, 2.0
 FACTS = 300
@@ -50,7 +48,7 @@ def prepare(entries: int) -> None:
 
     from knowledge_app.services.documents.revisions import open_document, revise_document
     from sessions_app.models import Workspace
-    from sessions_app.services.audit import Actor
+    from sessions_app.services.audit import Actor, By
 
     call_command("migrate", verbosity=0)
     call_command("collectstatic", interactive=False, verbosity=0)

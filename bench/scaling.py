@@ -14,8 +14,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from sessions_app.services.audit import By
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 HOME = tempfile.mkdtemp(prefix="memoryhub-bench-")
@@ -36,7 +34,7 @@ from django.test import Client  # noqa: E402
 from memoryhub.integrity import check_memory  # noqa: E402
 from memoryhub.sync.importing import import_workspace  # noqa: E402
 from sessions_app.models import Session  # noqa: E402
-from sessions_app.services.audit import Actor  # noqa: E402
+from sessions_app.services.audit import Actor, By  # noqa: E402
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
 TEXT = "the label service scaled to four replicas before the carrier cut over and nobody noticed the queue"

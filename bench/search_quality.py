@@ -18,8 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sessions_app.services.audit import By
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 if "MEMORYHUB_HOME" not in os.environ:
@@ -44,7 +42,7 @@ from memoryhub.search.filters import Scope  # noqa: E402
 from memoryhub.search.ranking import find  # noqa: E402
 from memoryhub.search.recall import recall  # noqa: E402
 from sessions_app.models import Entry, Workspace  # noqa: E402
-from sessions_app.services.audit import Actor  # noqa: E402
+from sessions_app.services.audit import Actor, By  # noqa: E402
 from sessions_app.services.entries import append  # noqa: E402
 from sessions_app.services.lifecycle import open_session  # noqa: E402
 from sessions_app.services.parsing import read_batch  # noqa: E402

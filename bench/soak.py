@@ -23,8 +23,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sessions_app.services.audit import By
-
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 os.environ["MEMORYHUB_HOME"] = tempfile.mkdtemp(prefix="memoryhub-soak-")
@@ -47,7 +45,7 @@ from memoryhub.conversations.appending import record_entries  # noqa: E402
 from memoryhub.conversations.context import build_context  # noqa: E402
 from memoryhub.integrity import check_memory  # noqa: E402
 from sessions_app.models import Entry, Run, Session, Workspace  # noqa: E402
-from sessions_app.services.audit import Actor  # noqa: E402
+from sessions_app.services.audit import Actor, By  # noqa: E402
 from sessions_app.services.compression import is_due  # noqa: E402
 from sessions_app.services.parsing import read_batch  # noqa: E402
 from sessions_app.services.runs import free_stuck_runs  # noqa: E402
