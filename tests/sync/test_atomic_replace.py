@@ -164,6 +164,62 @@ def test_a_copy_stays_where_its_bytes_could_not_be_kept(file):
     assert settle(file)[1] == [b"before"]
 
 
+def test_what_a_killed_process_was_about_to_write_is_no_copy_of_the_agent_s(file):
+    (file.parent / ".MEMORY.md.memoryhub-new-0a1b2c3d").write_bytes(b"half a te")
+    (file.parent / ".MEMORY.md.memoryhub-old-0a1b2c3d").symlink_to(file)
+
+    assert settle(file) == (0, [])
+    assert os.listdir(file.parent) == ["MEMORY.md"]
+    assert file.read_bytes() == b"before"
+
+
+def test_a_copy_that_an_agent_still_writes_to_stays_and_is_handed_over_again(file):
+    kept: list[bytes] = []
+    replace(file, b"after", b"before")
+
+    def keep_and_write(content: bytes) -> None:
+        kept.append(content)
+        if len(kept) == 1:
+            with next(file.parent.glob(".*old*")).open("ab") as copy:
+                copy.write(b" and more")
+
+    with Folder(file.parent.parent) as folder:
+        left = [settle_copies(folder, "memory/MEMORY.md", keep_and_write, quiet=0, wait=True) for _ in range(2)]
+
+    assert left == [1, 0]
+    assert kept == [b"before", b"before and more"]
+
+
+def test_a_copy_is_handed_over_though_its_bytes_were_read_before(file):
+    replace(file, b"after", b"before")
+    kept: list[bytes] = []
+
+    with Folder(file.parent.parent) as folder:
+        (name,) = private_names(folder, "memory/MEMORY.md")
+        folder.skip_unchanged({f"memory/{name}": folder.stamp(f"memory/{name}")})
+        assert settle_copies(folder, "memory/MEMORY.md", kept.append, quiet=0, wait=True) == 0
+
+    assert kept == [b"before"]
+
+
+def test_a_copy_that_is_not_quiet_is_waited_for_where_there_is_time(file, monkeypatch):
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    replace(file, b"after", b"before")
+
+    assert settle(file, quiet=60, wait=True) == (0, [b"before"])
+    assert len(waits) == 1
+    assert 0 < waits[0] < 60
+
+
+def test_a_system_that_exchanges_no_names_loses_nothing(file, monkeypatch):
+    monkeypatch.setattr("ctypes.CDLL", lambda *_args, **_options: object())
+
+    assert replace(file, b"after", b"before").verdict == "written"
+    assert file.read_bytes() == b"after"
+    assert settle(file) == (0, [b"before"])
+
+
 @pytest.mark.parametrize(
     ("like", "bytes_"),
     [
