@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memoryhub.lib.layouts.detect import UnknownLayout, detect
+from memoryhub.lib.layouts.documents import document_bytes, document_of, split_history
+from memoryhub.lib.layouts.records import Found
+from memoryhub.lib.safe_folder import Folder
+
+
+def look(place: Path, wanted: str = "auto", **files: str) -> Found:
+    place.mkdir(exist_ok=True)
+    for name, content in files.items():
+        file = place / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    with Folder(place) as folder:
+        return detect(folder, wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "layout", "version"),
+    [
+        ("sessions/a.jsonl", "", "nanobot", "0.1"),
+        ("memory/MEMORY.md", "", "nanobot", "0.1"),
+        ("memory/HISTORY.md", "", "nanobot", "0.1"),
+        ("memory/history.jsonl", "", "nanobot", "0.3"),
+        (".nanobot/workspace-id", "", "nanobot", "0.3"),
+        ("memory/knowledge.json", "{}", "grip", "1"),
+        ("state/semantic_cache.json", "{}", "grip", "1"),
+        ("sessions/a.json", '{"messages": []}', "grip", "1"),
+        ("kv.json", "{}", "grid", ""),
+        ("semantic_graph.json", "{}", "grid", ""),
+        ("a.json", '{"entries": [], "sessionId": "s"}', "agterm", ""),
+    ],
+)
+def test_one_file_shows_whose_memory_it_is(tmp_path, name, content, layout, version):
+    found = look(tmp_path, **{name: content})
+
+    assert (found.layout, found.version) == (layout, version)
+
+
+@pytest.mark.parametrize("content", ['{"entries": []}', '{"sessionId": "s"}', "[]", "{"])
+def test_other_json_is_nobody_s_memory(tmp_path, content):
+    with pytest.raises(UnknownLayout):
+        look(tmp_path, **{"a.json": content})
+
+
+@pytest.mark.parametrize("layout", ["nanobot", "grip", "grid", "agterm"])
+def test_a_layout_that_is_named_is_taken_for_granted(tmp_path, layout):
+    assert look(tmp_path, layout).layout == layout
+
+
+def test_an_agent_s_home_is_read_in_its_workspace_unless_it_has_a_memory_of_its_own(tmp_path):
+    home = look(tmp_path / "home", **{"workspace/memory/MEMORY.md": ""})
+    own = look(tmp_path / "own", **{"workspace/notes.md": "", "memory/MEMORY.md": ""})
+
+    assert (home.workspace, own.workspace) == ("workspace", "")
+
+
+@pytest.mark.parametrize(
+    ("number", "settings"), [("1", 1), ("100000", 100_000), ("0", None), ("100001", None), ('"9"', None)]
+)
+def test_a_setting_out_of_range_is_left_out(tmp_path, number, settings):
+    config = f'{{"agents": {{"defaults": {{"memoryWindow": {number}}}}}}}'
+
+    found = look(tmp_path, **{"memory/MEMORY.md": "", "config.json": config})
+
+    assert found.settings.get("memory_window") == settings
+
+
+@pytest.mark.parametrize(
+    ("raw", "is_kept"),
+    [(b"- caf\xc3\xa9\n", False), (b"- a\r\n", True), (b"\xef\xbb\xbf- a\n", True), (b"- caf\xe9\n", True)],
+)
+def test_the_bytes_of_a_document_are_kept_where_its_text_is_not_them(raw, is_kept):
+    (record,) = document_of("memory/MEMORY.md", raw, None).items
+
+    assert record.name == "MEMORY.md"
+    assert record.raw == (raw if is_kept else None)
+
+
+def test_history_is_cut_at_dates_and_at_lines_of_spaces():
+    text = "[2026-01-01] one\nmore of it\n[2026-01-02] two\n   \r\nundated\n\n"
+
+    assert split_history(text) == ["[2026-01-01] one\nmore of it", "[2026-01-02] two", "undated"]
+
+
+@pytest.mark.parametrize(("like", "end"), [(b"a\r\nb\n", b"\n"), (b"a\r\nb\r\nc\n", b"\r\n"), (b"a", b"\n")])
+def test_lines_end_as_most_of_the_file_s_do(like, end):
+    assert document_bytes("x\ny\n", like) == b"x" + end + b"y" + end
