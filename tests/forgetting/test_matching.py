@@ -1,6 +1,7 @@
 import pytest
 
 from memoryhub.forgetting.matching import Redaction, digest_of, find_digests, find_exactly, find_phrases, phrase_of
+from memoryhub.lib.layouts.records import EntryRecord, FileRead
 
 KEY = b"k" * 32
 
@@ -74,6 +75,35 @@ def test_json_is_redacted_in_keys_and_values():
     assert redaction.mentions(value)
     assert redaction.value(value) == {"[forgotten]": ["see [forgotten]", 1, None, {"x": True}]}
     assert not redaction.mentions({"x": [1, "Annabel"]})
+
+
+def test_several_phrases_are_taken_out_where_they_touch_and_where_they_overlap():
+    find = find_phrases([phrase_of(text) for text in ("Anna Weber", "Weber AG", "Bo Lind")])
+
+    assert find("Anna Weber AG, Bo Lind") == [(0, 13), (15, 22)]
+    assert Redaction(words=find).text("Anna Weber AG, Bo Lind and Bo") == "[forgotten], [forgotten] and Bo"
+
+
+@pytest.mark.parametrize("find", [find_phrases([]), find_phrases([()]), find_digests([], KEY)])
+def test_nothing_to_forget_leaves_everything(find):
+    assert Redaction(words=find, lines=find).text("- Anna\n\n") == "- Anna\n\n"
+
+
+def test_records_are_redacted_in_what_they_hold_and_else_stay_the_same():
+    redaction = Redaction(words=find_phrases([("anna",)]))
+    entry = EntryRecord(kind="message", role="user", content="ask Anna", source_hash="h", extra={"by": ["Anna", 1]})
+    file = FileRead("Anna.jsonl", "session", None, [entry])
+
+    (redacted,) = redaction.record(file).items
+
+    assert (redacted.content, redacted.extra) == ("ask [forgotten]", {"by": ["[forgotten]", 1]})
+    assert redaction.record(redacted) is redacted
+
+
+def test_names_of_fields_stay_where_a_program_needs_them():
+    redaction = Redaction(words=find_phrases([("anna",)]))
+
+    assert redaction.value({"anna": ("Anna", 1)}, keys=False) == {"anna": ("[forgotten]", 1)}
 
 
 def test_a_digest_depends_on_its_key():
