@@ -22,12 +22,12 @@ from memoryhub.agents.tokens import SCOPES, Caller, authenticate, require, shown
 from memoryhub.api.problems import expected, problem
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.validation import NO_NUMBER, TWICE, BadJSON, clean_text, decode_json
+from memoryhub.lib.validation import DUPLICATE_KEY, KEPT_AS_TEXT, BadJSON, clean_text, decode_json
 from memoryhub.models import IdempotentCall
 
 SAFE_METHODS = ("GET", "HEAD")
 MAX_KEY = 200
-NO_NUMBERS = frozenset(f"{name}{NO_NUMBER}" for name in ("NaN", "Infinity", "-Infinity"))
+NO_NUMBERS = frozenset(f"{name}{KEPT_AS_TEXT}" for name in ("NaN", "Infinity", "-Infinity"))
 BUSY_SECONDS = 5  # after which to try again where the database is busy
 View = Callable[..., HttpResponse]
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class GateParser(Parser):
         except UnicodeDecodeError as error:
             raise BadJSON(f"The body is not UTF-8: byte {error.start + 1}.") from error
         decoded = decode_json(text)
-        if TWICE in decoded.repairs:
+        if DUPLICATE_KEY in decoded.repairs:
             raise BadJSON("The body names a key twice.")
         if any(repair in NO_NUMBERS for repair in decoded.repairs):
             raise BadJSON("The body holds NaN or Infinity, which JSON doesn't have.")

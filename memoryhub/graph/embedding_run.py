@@ -41,7 +41,7 @@ from memoryhub.graph.row_vectors import (
     waiting_rows,
 )
 from memoryhub.lib import db_retry
-from memoryhub.lib.embeddings import Embedded, EmbeddingSettings, embed, provider_error
+from memoryhub.lib.embeddings import EmbeddingBatch, EmbeddingSettings, embed, provider_error
 from memoryhub.lib.llm import ModelNotSet, ModelRefused
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Run, Workspace
@@ -233,8 +233,8 @@ class _Work:
 
     def embed_all(self) -> bool:
         """Embed batch by batch; False where the day's tokens don't suffice and another run is to go on."""
-        while batch := list(self._waiting()[: self.settings.at_once]):
-            size = self.settings.at_once
+        while batch := list(self._waiting()[: self.settings.batch_size]):
+            size = self.settings.batch_size
             done, left = self.embedded // size, self._waiting().count()
             if not self._may_ask([term.text for term in batch]):
                 return False
@@ -261,7 +261,7 @@ class _Work:
         db_retry.write(lambda: sweep_vectors(self.workspace.pk))
         waiting = self._waiting_rows()
         while waiting and Workspace.objects.filter(pk=self.workspace.pk, dense_search=True).exists():
-            size, fingerprint = self.settings.at_once, self.fingerprint
+            size, fingerprint = self.settings.batch_size, self.fingerprint
             batch = rows_for(self.workspace.pk, waiting[:size])
             waiting = waiting[size:]
             if not batch:
@@ -315,7 +315,7 @@ class _Work:
             self.workspace, Run.Kind.EMBEDDING, options=options, by=By(UPKEEP, now), not_before=midnight_after(now)
         )
 
-    def _ask(self, texts: Sequence[str]) -> Embedded:
+    def _ask(self, texts: Sequence[str]) -> EmbeddingBatch:
         """Ask for the embeddings of some texts; the next replies must be as long as these."""
         answer = embed(self.settings, texts)
         size = answer.rows.shape[1]

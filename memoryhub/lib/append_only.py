@@ -1,7 +1,7 @@
-"""Database triggers that make rows append-only, the same on SQLite and PostgreSQL.
+"""Database triggers that make tables append-only on SQLite and PostgreSQL.
 
-An update of a protected column, or a delete, is refused unless a row stands in the guard table: whoever lawfully
-removes rows puts one there and takes it away inside the same transaction, so that nobody else ever sees it.
+Deleting a row or updating a protected column fails unless the guard table contains a row. Code that may remove rows
+inserts one and deletes it in the same transaction, so that other connections never see it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GUARD_TABLE = "sessions_app_mutationguard"
 
 @dataclass(frozen=True)
 class Protection:
-    """Which columns of a table may still change (``free``), and whether an open guard lifts the rest."""
+    """A table to protect. ``free``: columns that may change. ``guarded``: whether the guard table lifts it."""
 
     table: str
     free: tuple[str, ...] = ()
@@ -34,15 +34,15 @@ def _columns(connection: BaseDatabaseWrapper, protection: Protection) -> list[st
     with connection.cursor() as cursor:
         described = connection.introspection.get_table_description(cursor, protection.table)
         if connection.vendor == "postgresql":
-            cursor.execute(generated, [protection.table])  # those have no value yet where a trigger looks
-            derived = {name for (name,) in cursor.fetchall()}
+            cursor.execute(generated, [protection.table])  # these have no value yet in a BEFORE trigger
+            generated_columns = {name for (name,) in cursor.fetchall()}
         else:
-            derived = set()
-    return [column.name for column in described if column.name not in derived.union(protection.free)]
+            generated_columns = set()
+    return [column.name for column in described if column.name not in generated_columns.union(protection.free)]
 
 
 def install_sql(connection: BaseDatabaseWrapper, protection: Protection) -> list[str]:
-    """Return the statements that protect a table as it stands now: call it after its columns are settled."""
+    """Return the SQL statements that protect a table's current columns."""
     table = protection.table
     no_update, no_delete = trigger_names(table)
     open_guard = f"EXISTS (SELECT 1 FROM {GUARD_TABLE})" if protection.guarded else "FALSE"
@@ -71,7 +71,7 @@ def install_sql(connection: BaseDatabaseWrapper, protection: Protection) -> list
 
 
 def remove_sql(connection: BaseDatabaseWrapper, protection: Protection) -> list[str]:
-    """Return the statements that take a table's protection away."""
+    """Return the SQL statements that remove a table's protection."""
     names = trigger_names(protection.table)
     if connection.vendor == "sqlite":
         return [f"DROP TRIGGER IF EXISTS {name}" for name in names]
@@ -93,11 +93,10 @@ def installed_triggers(connection: BaseDatabaseWrapper) -> set[str]:
 
 
 class Protect(Operation):
-    """Migration operation: make a table append-only, with the columns that it has by now.
+    """Migration operation that makes a table's current columns append-only.
 
-    On SQLite altering a table remakes it and drops its triggers without a word, and a new column is unprotected on
-    either database: put ``Protect`` after every change of such a table. ``check_memory`` and a test look that the
-    triggers stand.
+    Repeat it after every change to such a table: SQLite drops the triggers when it recreates an altered table, and
+    new columns are unprotected on both databases. ``check_memory`` and a test check that the triggers exist.
     """
 
     reversible = True
@@ -111,7 +110,7 @@ class Protect(Operation):
         return self.__class__.__name__, [], {"table": table, "free": free, "guarded": guarded}
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        """Triggers are no part of the models' state."""
+        """Do nothing: triggers aren't part of the model state."""
 
     def database_forwards(
         self,

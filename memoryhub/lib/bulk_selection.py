@@ -1,4 +1,4 @@
-"""Rows chosen on a list: what can be done with them, and which a form chose. One door for all lists."""
+"""Bulk actions on the rows selected in a list."""
 
 from __future__ import annotations
 
@@ -16,28 +16,26 @@ from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.validation import clean_text
 
 Words = str | Promise
-MAX_BOXES = 10_000  # rows that a person may choose one by one, over several pages
+MAX_BOXES = 10_000  # rows selected one by one, on all pages together
 MAX_TEXT = 500  # characters of a reason, or of tags
 
 
 class SelectionChanged(MemoryHubError):
-    """Rows came or went since the page was made."""
+    """The number of matching rows changed since the page was rendered."""
 
     code = "selection_changed"
 
 
 class TooManyBoxes(MemoryHubError):
-    """More rows were chosen one by one than a form may name."""
-
     code = "too_many_boxes"
 
 
 @dataclass(frozen=True)
 class Action:
-    """A button of the bar under a list: the form's ``action``, and what it asks for before it is sent.
+    """A button below a list, sent as the form's ``action``.
 
-    ``asks``: "" for nothing, else "text" or "date", whose field is called ``label``. ``choices``: values and words to
-    choose one of; it is sent as ``name:value``. ``is_rare``: it stands under More. ``url``: where it is sent instead.
+    ``asks``: the type of an additional input ("text", "date" or "" for none), with its ``label``. ``choices``:
+    (value, label) pairs of a menu, sent as ``name:value``. ``url``: the form's target, if not the list's own.
     """
 
     name: str
@@ -51,22 +49,22 @@ class Action:
 
 
 def submitted_rows(request: HttpRequest) -> list[str]:
-    """Return what the boxes of a form say: those of its page, then those kept from other pages.
+    """Return the values of the form's checkboxes: those of its page, then those from other pages.
 
     Raises TooManyBoxes.
     """
     kept = request.POST.get("kept", "")
-    sent = list(dict.fromkeys([*request.POST.getlist("row"), *(kept.split(",") if kept else [])]))
-    if len(sent) > MAX_BOXES:
-        words = gettext("Choose at most %(most)s rows one by one, or all that match.")
-        raise TooManyBoxes(words % {"most": f"{MAX_BOXES:,}"})
-    return sent
+    rows = list(dict.fromkeys([*request.POST.getlist("row"), *(kept.split(",") if kept else [])]))
+    if len(rows) > MAX_BOXES:
+        message = gettext("Select at most %(most)s rows, or all that match.")
+        raise TooManyBoxes(message % {"most": f"{MAX_BOXES:,}"})
+    return rows
 
 
 def selected_keys(request: HttpRequest, matching: QuerySet[Any]) -> list[int]:
-    """Return the primary keys that a form chose: its checkboxes, or all rows that match the page's filters.
+    """Return the primary keys of the selected rows: those of the checkboxes, or all of ``matching``.
 
-    Raises SelectionChanged where the number of those isn't the one that the page showed, and TooManyBoxes.
+    Raises TooManyBoxes, and SelectionChanged if the number of matching rows isn't the one that the page showed.
     """
     if not request.POST.get("all"):
         return parse_ints(submitted_rows(request))
@@ -76,17 +74,17 @@ def selected_keys(request: HttpRequest, matching: QuerySet[Any]) -> list[int]:
 
 
 def check_count(count: int, expected: int | None) -> None:
-    """Raise SelectionChanged where another number of rows match than a page showed."""
+    """Raise SelectionChanged if the number of matching rows isn't the one that the page showed."""
     if count != expected:
-        words = ngettext(
-            "%(count)s row matches now, not %(expected)s: look again before you change them.",
-            "%(count)s rows match now, not %(expected)s: look again before you change them.",
+        message = ngettext(
+            "%(count)s row matches now instead of %(expected)s. Review the list and try again.",
+            "%(count)s rows match now instead of %(expected)s. Review the list and try again.",
             count,
         )
-        raise SelectionChanged(words % {"count": f"{count:,}", "expected": f"{expected or 0:,}"})
+        raise SelectionChanged(message % {"count": f"{count:,}", "expected": f"{expected or 0:,}"})
 
 
 def action_value(request: HttpRequest, action: str) -> str:
-    """Return what was typed for an action: the field of its own, or one that all actions of the form share."""
+    """Return the text entered for an action, in its own input or in the one that all actions of the form share."""
     own = request.POST.get(f"{action}-value", "")
     return clean_text(own or request.POST.get("text", "")).strip()[:MAX_TEXT]

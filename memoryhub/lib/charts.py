@@ -1,7 +1,7 @@
-"""Numbers into SVG geometry.
+"""Compute the SVG geometry of charts.
 
-Every length is a percentage (0-100) of the plot, with y growing downwards as SVG has it. Percentages let a chart
-stretch with the page while its text keeps its size, and need neither a script nor a style attribute.
+Every length is a percentage (0-100) of the plot, with y growing downwards as in SVG. Percentages let a chart scale
+with the page while its text keeps its size, without scripts or style attributes.
 """
 
 import math
@@ -17,17 +17,17 @@ MAX_BAR_WIDTH = 5.0
 MIN_SEGMENT_WIDTH = 0.4
 MAX_DATE_LABELS = 5
 
-# Unit and how many of it make one bar; the first that fits into MAX_SLOTS is taken. Dates are what agents wrote,
-# so a span may be thousands of years.
+# Unit and number of units per bar; the first that needs at most MAX_SLOTS bars is used. Agents' files can contain any
+# date, so a range may be thousands of years.
 STEPS = (
     ("day", 1), ("week", 1), ("month", 1), ("month", 3), ("year", 1), ("year", 10), ("year", 100), ("year", 1000),
 )  # fmt: skip
-UNITS = (gettext_noop("Day"), gettext_noop("Week"), gettext_noop("Month"), gettext_noop("Year"))  # as pages show them
+UNITS = (gettext_noop("Day"), gettext_noop("Week"), gettext_noop("Month"), gettext_noop("Year"))  # for translation
 
 
 @dataclass(frozen=True, slots=True)
 class DayTokens:
-    """Tokens of one day: still in the context, and folded away under a summary."""
+    """Tokens of one day: active ones, and those replaced by a summary (folded)."""
 
     day: date
     active: int
@@ -50,7 +50,7 @@ class Rect:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar: `slot` is the full-height column to hover, `label` the whole date in words."""
+    """One bar. ``slot``: the full-height column to hover over. ``label``: the date or date range."""
 
     label: str
     active: int
@@ -62,7 +62,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """Stacked bars; `unit` is day, week, month or year. No bars means nothing to draw."""
+    """A stacked bar chart. ``unit``: day, week, month or year. Without data it has no bars."""
 
     unit: str
     bars: tuple[Bar, ...]
@@ -76,7 +76,7 @@ class BarChart:
 
 @dataclass(frozen=True, slots=True)
 class AreaChart:
-    """A line and the area under it as path data for a 0 0 100 100 view box, and the points for a table."""
+    """A line and the area under it as SVG path data for the view box "0 0 100 100", and the points as data."""
 
     line: str
     area: str
@@ -96,7 +96,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Proportion:
-    """Parts of a whole, left to right; `whole` is their sum, `ratio` original tokens per token in the context."""
+    """Parts of a whole, from left to right. ``whole``: their sum. ``ratio``: original tokens per context token."""
 
     parts: tuple[Part, ...]
     original: int
@@ -106,7 +106,7 @@ class Proportion:
 
 @dataclass(frozen=True, slots=True)
 class EntryRange:
-    """Entries `first` to `last` (positions, inclusive) in one state: folded, consolidated, live or dropped."""
+    """Entries ``first`` to ``last`` (positions, inclusive). ``kind``: folded, consolidated, live or dropped."""
 
     kind: str
     first: int
@@ -117,7 +117,7 @@ class EntryRange:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A line between entries, drawn before `position`: the pointer or the start of an epoch."""
+    """A line drawn before the entry at ``position``: the pointer or the start of an epoch."""
 
     kind: str
     position: int
@@ -148,10 +148,7 @@ class Minimap:
 
 
 def round_ticks(highest: float, intervals: int = 4) -> list[int]:
-    """Whole numbers from 0 to at least `highest`, evenly spaced by 1, 2 or 5 times a power of ten.
-
-    At most `intervals` + 1 of them; [0, 1] when there is nothing to measure.
-    """
+    """Return at most ``intervals`` + 1 axis values from 0 to at least ``highest``, 1, 2 or 5 × 10ⁿ apart."""
     rough = max(highest, 1) / intervals
     power = 10 ** math.floor(math.log10(rough))
     step = max(1, next(int(power * factor) for factor in (1, 2, 5, 10) if power * factor >= rough))
@@ -159,16 +156,16 @@ def round_ticks(highest: float, intervals: int = 4) -> list[int]:
 
 
 def stacked_bars(days: Iterable[DayTokens]) -> BarChart:
-    """Bars per day, or per the smallest longer unit that keeps them at or below 62.
+    """Return a bar per day, or per the smallest longer unit that needs at most 62 bars.
 
-    Days may come in any order and more than once; days without entries leave a gap. Counts are tokens, not negative.
+    Days may be in any order and repeated; days without entries leave a gap.
     """
-    known = list(days)
-    if not known:
+    items = list(days)
+    if not items:
         return BarChart("day", (), (), ())
-    unit, size = _step_for(min(item.day for item in known), max(item.day for item in known))
+    unit, size = _step_for(min(item.day for item in items), max(item.day for item in items))
     sums: dict[int, tuple[int, int]] = {}
-    for item in known:
+    for item in items:
         key = _bucket(item.day, unit, size)
         active, folded = sums.get(key, (0, 0))
         sums[key] = (active + item.active, folded + item.folded)
@@ -180,46 +177,45 @@ def stacked_bars(days: Iterable[DayTokens]) -> BarChart:
         for key in sorted(sums)
     )
     x_ticks = tuple(
-        Tick(_fine((key - first + 0.5) * slot_width), _short_date(_bucket_start(key, unit, size), unit))
-        for key in _spread(first, last)
+        Tick(_rounded((key - first + 0.5) * slot_width), _short_date(_bucket_start(key, unit, size), unit))
+        for key in _evenly_spaced(first, last)
     )
     return BarChart(unit, bars, _y_ticks(values), x_ticks)
 
 
 def growth(points: Iterable[tuple[date, int]]) -> AreaChart:
-    """A running total over time, one point per day; values are not negative.
+    """Return a chart of non-negative values over time, one point per day.
 
-    The last value given for a day counts. A single day is drawn as a level line.
+    If a day is repeated, its last value is used. A single day is drawn as a horizontal line.
     """
-    known = sorted(dict(points).items())
-    if not known:
+    by_day = sorted(dict(points).items())
+    if not by_day:
         return AreaChart("", "", (), (), ())
-    start, end = known[0][0], known[-1][0]
+    start, end = by_day[0][0], by_day[-1][0]
     span = (end - start).days
-    values = round_ticks(max(value for _, value in known))
-    spots = [
-        (_fine(100 * (day - start).days / span) if span else 0.0, _fine(100 - 100 * value / values[-1]))
-        for day, value in known
+    values = round_ticks(max(value for _, value in by_day))
+    coordinates = [
+        (_rounded(100 * (day - start).days / span) if span else 0.0, _rounded(100 - 100 * value / values[-1]))
+        for day, value in by_day
     ]
     if not span:
-        spots.append((100.0, spots[0][1]))
-    line = "M" + " L".join(f"{x:g},{y:g}" for x, y in spots)
+        coordinates.append((100.0, coordinates[0][1]))
+    line = "M" + " L".join(f"{x:g},{y:g}" for x, y in coordinates)
     unit = _step_for(start, end)[0]
     x_ticks = tuple(
         Tick(
-            _fine(100 * (ordinal - start.toordinal()) / span) if span else 0.0,
+            _rounded(100 * (ordinal - start.toordinal()) / span) if span else 0.0,
             _short_date(date.fromordinal(ordinal), unit),
         )
-        for ordinal in _spread(start.toordinal(), end.toordinal())
+        for ordinal in _evenly_spaced(start.toordinal(), end.toordinal())
     )
-    return AreaChart(line, f"{line} V100 H0 Z", tuple(known), _y_ticks(values), x_ticks)
+    return AreaChart(line, f"{line} V100 H0 Z", tuple(by_day), _y_ticks(values), x_ticks)
 
 
 def proportion(*, original: int, active: int, summary: int) -> Proportion:
-    """What became of `original` tokens: still active, standing in a summary, saved.
+    """Return how ``original`` tokens divide into active, in summaries and saved; parts of 0 are left out.
 
-    `active` and `summary` make up the context. When summaries outgrow what they replaced nothing is saved and
-    the whole is longer than the original. Parts of 0 are left out.
+    If the summaries are longer than what they replaced, nothing is saved and ``whole`` exceeds ``original``.
     """
     saved = max(0, original - active - summary)
     whole = active + summary + saved
@@ -232,42 +228,42 @@ def proportion(*, original: int, active: int, summary: int) -> Proportion:
     ):
         if value:
             width = 100 * value / whole
-            parts.append(Part(key, label, value, _fine(x), _fine(width)))
+            parts.append(Part(key, label, value, _rounded(x), _rounded(width)))
             x += width
     context = active + summary
     return Proportion(tuple(parts), original, whole, original / context if context else None)
 
 
-def minimap(stretches: Sequence[EntryRange], marks: Sequence[Mark] = (), *, length: int) -> Minimap:
-    """A session of `length` entries from its first (0) to its last (100).
+def minimap(ranges: Sequence[EntryRange], marks: Sequence[Mark] = (), *, length: int) -> Minimap:
+    """Return a strip that shows a session of ``length`` entries.
 
-    Short stretches keep a width that can be seen and hit, so neighbours may overlap by a hair; later ones win.
-    Raises ValueError when a stretch or mark lies outside the session.
+    Short ranges get a minimum width and may overlap the next one slightly. Raises ValueError if a range or mark is
+    outside the session.
     """
-    for stretch in stretches:
-        if not 0 <= stretch.first <= stretch.last < length:
-            raise ValueError(f"stretch {stretch.first}-{stretch.last} is outside a session of {length}")
+    for entry_range in ranges:
+        if not 0 <= entry_range.first <= entry_range.last < length:
+            raise ValueError(f"range {entry_range.first}-{entry_range.last} is outside a session of {length}")
     for mark in marks:
         if not 0 <= mark.position <= length:
             raise ValueError(f"mark at {mark.position} is outside a session of {length}")
     return Minimap(
-        tuple(_segment(stretch, length) for stretch in stretches),
-        tuple(MinimapMark(mark.kind, mark.label, _fine(_share(mark.position, length))) for mark in marks),
+        tuple(_segment(entry_range, length) for entry_range in ranges),
+        tuple(MinimapMark(mark.kind, mark.label, _rounded(_percentage(mark.position, length))) for mark in marks),
         length,
     )
 
 
-def _segment(stretch: EntryRange, length: int) -> Segment:
-    width = max(MIN_SEGMENT_WIDTH, _share(stretch.last - stretch.first + 1, length))
-    start = min(_share(stretch.first, length), 100 - width)
-    return Segment(stretch.kind, stretch.label, stretch.href, _fine(start), _fine(width))
+def _segment(entry_range: EntryRange, length: int) -> Segment:
+    width = max(MIN_SEGMENT_WIDTH, _percentage(entry_range.last - entry_range.first + 1, length))
+    start = min(_percentage(entry_range.first, length), 100 - width)
+    return Segment(entry_range.kind, entry_range.label, entry_range.href, _rounded(start), _rounded(width))
 
 
-def _share(part: int, whole: int) -> float:
+def _percentage(part: int, whole: int) -> float:
     return 100 * part / whole if whole else 0.0
 
 
-def _fine(value: float) -> float:
+def _rounded(value: float) -> float:
     return round(value, 3)
 
 
@@ -279,14 +275,16 @@ def _bar(label: str, active: int, folded: int, x: float, slot_width: float, top:
         label,
         active,
         folded,
-        slot=Rect(_fine(x), 0.0, _fine(slot_width), 100.0),
-        active_rect=Rect(_fine(left), _fine(100 - active_height), _fine(width), _fine(active_height)),
-        folded_rect=Rect(_fine(left), _fine(100 - active_height - folded_height), _fine(width), _fine(folded_height)),
+        slot=Rect(_rounded(x), 0.0, _rounded(slot_width), 100.0),
+        active_rect=Rect(_rounded(left), _rounded(100 - active_height), _rounded(width), _rounded(active_height)),
+        folded_rect=Rect(
+            _rounded(left), _rounded(100 - active_height - folded_height), _rounded(width), _rounded(folded_height)
+        ),
     )
 
 
 def _y_ticks(values: list[int]) -> tuple[Tick, ...]:
-    return tuple(Tick(_fine(100 - 100 * value / values[-1]), _short_number(value)) for value in values)
+    return tuple(Tick(_rounded(100 - 100 * value / values[-1]), _short_number(value)) for value in values)
 
 
 def _short_number(value: int) -> str:
@@ -296,8 +294,8 @@ def _short_number(value: int) -> str:
     return str(value)
 
 
-def _spread(first: int, last: int) -> list[int]:
-    """Up to MAX_DATE_LABELS whole numbers from first to last, both included, about evenly apart."""
+def _evenly_spaced(first: int, last: int) -> list[int]:
+    """Return up to MAX_DATE_LABELS integers from ``first`` to ``last``, about evenly spaced."""
     gaps = min(MAX_DATE_LABELS - 1, last - first)
     return [first + round((last - first) * n / gaps) for n in range(gaps + 1)] if gaps else [first]
 
@@ -306,7 +304,7 @@ def _step_for(first: date, last: date) -> tuple[str, int]:
     for unit, size in STEPS:
         if _bucket(last, unit, size) - _bucket(first, unit, size) < MAX_SLOTS:
             return unit, size
-    raise AssertionError("a calendar of 9999 years fits into the last step")
+    raise AssertionError("9999 years fit into the last step")
 
 
 def _bucket(day: date, unit: str, size: int) -> int:

@@ -1,4 +1,4 @@
-"""Days that people choose, as moments in their zone."""
+"""Parse dates from forms and convert them to datetimes in the current time zone."""
 
 from __future__ import annotations
 
@@ -10,33 +10,31 @@ from django.utils.translation import gettext as _
 
 from memoryhub.lib.errors import MemoryHubError
 
-EARLIEST, LATEST = date(1970, 1, 1), date(2999, 12, 31)  # whatever the zone, databases can hold them
+EARLIEST, LATEST = date(1970, 1, 1), date(2999, 12, 31)  # storable in any time zone
 
 
 class UnreadableDay(MemoryHubError):
-    """What was typed is no day of the calendar."""
-
     code = "unreadable_day"
 
 
 def parse_day(text: str) -> str:
-    """Return a typed day as ISO text, "" for none. Raises UnreadableDay."""
+    """Return a date from a form as ISO text, or "" if it is empty. Raises UnreadableDay."""
     try:
-        found = parse_date(text) if text else None
-    except ValueError:  # the 31st of February
-        found = None
-    if text and found is None:
-        raise UnreadableDay(_("Give the date as a day."))
-    return found.isoformat() if found else ""
+        day = parse_date(text) if text else None
+    except ValueError:  # 31 February
+        day = None
+    if text and day is None:
+        raise UnreadableDay(_("Enter a valid date."))
+    return day.isoformat() if day else ""
 
 
 def start_of_day(day: date) -> datetime:
-    """Return the first moment of a day in the current zone."""
+    """Return the first moment of a day in the current time zone."""
     return _moment(day, time.min)
 
 
 def end_of_day(day: date) -> datetime:
-    """Return the last moment of a day in the current zone."""
+    """Return the last moment of a day in the current time zone."""
     return _moment(day, time.max)
 
 

@@ -1,4 +1,4 @@
-"""Files that a page hands out."""
+"""Responses that download a file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ BYTES = "application/octet-stream"
 
 
 def download(text: str | bytes, name: str) -> HttpResponse:
-    """Return a text as a file that no browser runs as a page."""
+    """Return an attachment that browsers don't render or execute."""
     return HttpResponse(text, content_type=BYTES, headers=_headers(name))
 
 
 def streaming_download(parts: Iterable[str], name: str) -> StreamingHttpResponse:
-    """Return a text that comes in parts as a file that no browser runs as a page."""
+    """Return a streamed attachment that browsers don't render or execute."""
     return StreamingHttpResponse(parts, content_type=BYTES, headers=_headers(name))
 
 
@@ -26,7 +26,7 @@ def _headers(name: str) -> dict[str, str]:
 
 
 def markdown_response(text: str, name: str, *, is_shown: bool = False) -> HttpResponse:
-    """Return Markdown as a file; with ``is_shown`` as plain text in the browser, for copying from there."""
+    """Return Markdown as an attachment, or with ``is_shown`` as plain text to copy from the browser."""
     if is_shown:
         return HttpResponse(
             text, content_type="text/plain; charset=utf-8", headers={"Content-Security-Policy": "sandbox"}
@@ -37,5 +37,5 @@ def markdown_response(text: str, name: str, *, is_shown: bool = False) -> HttpRe
 
 
 def safe_name(text: str) -> str:
-    """Return text as the stem of a file's name: letters, digits, points and dashes, 100 characters at most."""
+    """Return text as a file name without extension: letters, digits, dots, dashes; at most 100 characters."""
     return "".join(letter if letter.isalnum() or letter in "-." else "_" for letter in text)[:100].lstrip(".") or "_"

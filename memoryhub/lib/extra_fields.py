@@ -15,9 +15,9 @@ Fields = list[tuple[str, str]]
 
 
 def extra_fields(row: HasExtra) -> Fields:
-    """Return what the agent's file said of a row beyond the fields that the hub knows, as (name, JSON text).
+    """Return the fields of the agent's file that the hub has no column for, as (name, JSON text) pairs.
 
-    Pairs, since a template that asks a dict for ``items`` gets its field of that name.
+    Not a dict: in a template, ``extra.items`` would look up a field named "items".
     """
     return [(name, json_text(value)) for name, value in row.extra.items()] if isinstance(row.extra, dict) else []
 

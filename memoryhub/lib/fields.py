@@ -1,4 +1,4 @@
-"""A model field for JSON that must come back as it went in."""
+"""A model field for JSON that is returned exactly as it was stored."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from django.db import models
 
 
 class JSONTextField(models.TextField[Any, Any]):
-    """JSON kept as its text, so that both databases return equal values in their own key order.
+    """JSON stored as text.
 
-    PostgreSQL's jsonb reorders keys and normalises numbers, and refuses what SQLite takes. Nothing here is queried
-    inside the database, so text loses nothing.
+    PostgreSQL's jsonb reorders keys, normalises numbers and rejects values that SQLite accepts. Text keeps them on
+    both databases; the hub never queries inside such a column.
     """
 
-    _pyi_private_set_type: Any  # what django-stubs reads: any JSON value goes in and comes out
+    _pyi_private_set_type: Any  # for django-stubs: any JSON value
     _pyi_private_get_type: Any
 
     def get_prep_value(self, value: Any) -> str:

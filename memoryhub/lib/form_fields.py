@@ -12,7 +12,7 @@ def search_field(label: StrOrPromise) -> forms.CharField:
 
 
 class LinesField(forms.CharField):
-    """A text of lines, whose ends are as they are stored: a browser sends others."""
+    """A textarea whose line endings are normalised to ``\\n``; browsers send ``\\r\\n``."""
 
     widget = forms.Textarea
 
@@ -21,7 +21,7 @@ class LinesField(forms.CharField):
 
 
 class TagsField(forms.CharField):
-    """Tags between commas, as a list."""
+    """A list of tags, entered as comma-separated text."""
 
     def prepare_value(self, value: Any) -> Any:
         return ", ".join(value) if isinstance(value, list) else value
@@ -31,7 +31,7 @@ class TagsField(forms.CharField):
 
 
 class StoredSelect(forms.Select):
-    """A choice among stored names, which are no words of the page; the empty one is."""
+    """A select whose options, except for the empty one, are stored names that browsers mustn't translate."""
 
     def create_option(self, name: str, value: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
         option = super().create_option(name, value, *args, **kwargs)

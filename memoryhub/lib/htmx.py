@@ -1,4 +1,4 @@
-"""Full pages and fragments from one template."""
+"""Render full pages and fragments from the same template."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from django_htmx.middleware import HtmxDetails
 def render_page(
     request: HttpRequest, template: str, context: dict[str, Any], *, fragment: str = "", status: int = 200
 ) -> HttpResponse:
-    """Render a page, or only its named fragment for a plain htmx request.
+    """Render a page, or only ``fragment`` of it for an htmx request.
 
-    Boosted and history-restoring requests get the whole page. The view names the fragment, never the request.
+    Boosted and history-restore requests get the full page.
     """
     htmx: HtmxDetails | None = getattr(request, "htmx", None)
     wants_fragment = bool(fragment and htmx and not htmx.boosted and not htmx.history_restore_request)

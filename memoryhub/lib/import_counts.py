@@ -1,4 +1,4 @@
-"""What taking records into the hub came to."""
+"""Counts of an import."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memoryhub.lib.layouts.records import Problem
 
 @dataclass
 class ImportCounts:
-    """Counts by kind (entries, sessions, history, …) and the problems on the way."""
+    """Numbers of added, updated and unchanged rows by kind (entries, sessions, history, …), and the problems."""
 
     added: Counter[str] = field(default_factory=Counter)
     updated: Counter[str] = field(default_factory=Counter)

@@ -32,13 +32,13 @@ PRESETS = {  # short names for MEMORYHUB_LLM_BASE_URL
     "llamacpp": "http://127.0.0.1:8080/v1",
     "vllm": "http://127.0.0.1:8000/v1",
 }
-NO_KEY = "none"  # what servers without keys get; the SDK wants one
+NO_KEY = "none"  # for servers without keys: the SDK requires one
 MAX_ERROR_CHARS = 300
 _TOO_LONG = re.compile(r"context.{0,20}(length|window|size)|too many tokens|maximum.{0,20}tokens", re.IGNORECASE)
 
 
 class ModelError(MemoryHubError):
-    """The model gave nothing usable. ``is_transient``: the same request may do better later."""
+    """The model gave no usable reply. ``is_transient``: the same request may succeed later."""
 
     code = "model_error"
     is_transient = True
@@ -50,36 +50,36 @@ class ModelNotSet(ModelError):
 
 
 class ModelUnavailable(ModelError):
-    """No answer: not reached, too slow, overloaded, or broken."""
+    """The server is unreachable, too slow, overloaded or broken."""
 
     code = "model_unavailable"
 
 
 class ModelRefused(ModelError):
-    """The server said no: a wrong key, an unknown model, a request that it doesn't take."""
+    """The server rejected the request, for example because of a wrong key or an unknown model."""
 
     code = "model_refused"
     is_transient = False
 
 
 class PromptTooLong(ModelError):
-    """The request is longer than the model reads: ask with less."""
+    """The request exceeds the model's context length."""
 
     code = "prompt_too_long"
 
 
 class BadReply(ModelError):
-    """An answer that is not what was asked for."""
+    """The reply doesn't have the expected format."""
 
     code = "bad_reply"
 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """Where to ask and whom. ``timeout_seconds`` is for one question, its repetitions included.
+    """A model and how to reach it.
 
-    ``allowed``: hosts ("name:port") inside this machine or network that may be asked. ``key_setting``: what the key
-    is called where someone could put it right.
+    ``timeout_seconds``: for one request, including retries. ``allowed``: private hosts ("name:port") that may be
+    contacted. ``key_setting``: the name of the setting with the API key, for error messages.
     """
 
     base_url: str
@@ -93,7 +93,7 @@ class ModelSettings:
 
 @dataclass(frozen=True)
 class Reply:
-    """A text and what it cost; token counts are the server's, 0 where it gives none."""
+    """The model's text, with the server's token counts (0 if it reports none)."""
 
     text: str
     model: str
@@ -103,7 +103,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class ToolReply:
-    """The arguments of the one tool that was to be called, as the server gave them, and what they cost."""
+    """The arguments of the tool call as the server returned them, with its token counts."""
 
     arguments: Any
     model: str
@@ -112,17 +112,16 @@ class ToolReply:
 
 
 def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: int) -> Reply:
-    """Return the model's text for chat messages.
+    """Return the model's reply to chat messages, retrying ``settings.retries`` times.
 
-    Tries again as often as the settings say when the server is not reached or overloaded. Raises ModelNotSet,
-    ModelUnavailable, ModelRefused, PromptTooLong, BadReply; AddressRefused for an address that is out of bounds.
+    Raises ModelNotSet, ModelUnavailable, ModelRefused, PromptTooLong, BadReply, AddressRefused.
     """
     message, usage = _read(_post(settings, messages, max_tokens, {}), ("stop",))
     text = message.get("content")
     if not isinstance(text, str) or not text.strip():
-        raise BadReply("The reply holds no text.")
+        raise BadReply("The reply contains no text.")
     if settings.api_key and settings.api_key in text:
-        raise BadReply("The reply repeats the key that it was asked with.")
+        raise BadReply("The reply contains the API key.")
     return Reply(
         text.strip(), settings.model, usage_count(usage, "prompt_tokens"), usage_count(usage, "completion_tokens")
     )
@@ -131,9 +130,10 @@ def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: 
 def ask_tool(
     settings: ModelSettings, messages: list[dict[str, str]], tool: dict[str, Any], *, max_tokens: int
 ) -> ToolReply:
-    """Return the arguments with which the model calls ``tool``, an OpenAI function: text, or what servers make of it.
+    """Return the arguments with which the model calls ``tool``, an OpenAI function definition.
 
-    Raises what ``ask`` raises; BadReply where the model answers in words or calls another tool.
+    Arguments are JSON text, or a dict from servers that decode it. Raises what ``ask`` raises, and BadReply if the
+    model doesn't call the tool.
     """
     name = tool["function"]["name"]
     tool_options = {"tools": [tool], "tool_choice": {"type": "function", "function": {"name": name}}}
@@ -142,13 +142,13 @@ def ask_tool(
     )
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
-        raise BadReply(f"The model answered in words instead of calling {name}.")
+        raise BadReply(f"The model replied with text instead of calling {name}.")
     function = calls[0].get("function") if isinstance(calls[0], dict) else None
     if not isinstance(function, dict) or function.get("name") != name:
-        raise BadReply(f"The model called another tool than {name}.")
+        raise BadReply(f"The model called a tool other than {name}.")
     arguments = function.get("arguments")
     if settings.api_key and settings.api_key in str(arguments):
-        raise BadReply("The reply repeats the key that it was asked with.")
+        raise BadReply("The reply contains the API key.")
     return ToolReply(
         arguments, settings.model, usage_count(usage, "prompt_tokens"), usage_count(usage, "completion_tokens")
     )
@@ -159,7 +159,7 @@ def _post(
 ) -> bytes:
     if not settings.model or not settings.base_url:
         raise ModelNotSet(
-            "No model is set: set MEMORYHUB_LLM_MODEL and, where it isn't OpenAI, MEMORYHUB_LLM_BASE_URL."
+            "No model is configured. Set MEMORYHUB_LLM_MODEL and, unless you use OpenAI, MEMORYHUB_LLM_BASE_URL."
         )
     host, _ = split_url(settings.base_url)
     limit = "max_completion_tokens" if host == "api.openai.com" else "max_tokens"
@@ -174,10 +174,10 @@ def _post(
 
 @contextmanager
 def open_model_client(settings: ModelSettings) -> Iterator[openai.OpenAI]:
-    """Open a client for one question, its repetitions included.
+    """Open a client for one request, including retries.
 
-    What goes wrong inside the block is raised in words and without the key: ModelUnavailable, ModelRefused,
-    PromptTooLong, BadReply; AddressRefused for an address that is out of bounds.
+    Errors inside the block are raised as ModelUnavailable, ModelRefused, PromptTooLong, BadReply or AddressRefused,
+    with the API key removed from their messages.
     """
     openai = load_sdk()
     with (
@@ -193,16 +193,15 @@ def open_model_client(settings: ModelSettings) -> Iterator[openai.OpenAI]:
         try:
             yield client
         except (openai.OpenAIError, MemoryHubError) as error:
-            _explain(error, settings)
+            _translate_error(error, settings)
 
 
 def load_sdk() -> ModuleType:
-    """Import the openai package and return it: half of the time that a command would otherwise take to start."""
+    """Return the openai package, imported only when needed: it would double a command's start-up time."""
     return import_module("openai")
 
 
-def _explain(error: Exception, settings: ModelSettings) -> NoReturn:
-    """Raise what went wrong in words, without the key."""
+def _translate_error(error: Exception, settings: ModelSettings) -> NoReturn:
     openai = load_sdk()
     cause = _own_cause(error)
     if isinstance(cause, AddressRefused):
@@ -210,39 +209,39 @@ def _explain(error: Exception, settings: ModelSettings) -> NoReturn:
     if isinstance(cause, BodyTooLarge):
         raise BadReply(cause.message) from error
     if isinstance(error, openai.APITimeoutError) or isinstance(cause, DeadlinePassed):
-        raise ModelUnavailable(f"The model did not answer within {settings.timeout_seconds:.0f} seconds.") from error
+        raise ModelUnavailable(f"The model did not reply within {settings.timeout_seconds:.0f} seconds.") from error
     if isinstance(error, openai.APIStatusError):
-        _explain_status(error, _masked(error.response.text, settings.api_key), settings.key_setting)
+        _translate_status(error, _masked(error.response.text, settings.api_key), settings.key_setting)
     if isinstance(error, openai.APIConnectionError):
-        what = _masked(str(error.__cause__ or error), settings.api_key)
-        raise ModelUnavailable(f"The model's server can't be reached: {what}") from error
-    raise ModelUnavailable(f"The model can't be asked: {_masked(str(error), settings.api_key)}") from error
+        reason = _masked(str(error.__cause__ or error), settings.api_key)
+        raise ModelUnavailable(f"The model's server can't be reached: {reason}") from error
+    raise ModelUnavailable(f"The request to the model failed: {_masked(str(error), settings.api_key)}") from error
 
 
 def _own_cause(error: BaseException) -> MemoryHubError | None:
-    """Return the error of the hub's own transport that the SDK wrapped in one of its."""
-    seen: BaseException | None = error
-    while seen is not None and not isinstance(seen, MemoryHubError):
-        seen = seen.__cause__ or seen.__context__
-    return seen
+    """Return the MemoryHubError of our transport that the SDK wrapped in one of its own errors, if any."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, MemoryHubError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
 
 
-def _explain_status(error: openai.APIStatusError, text: str, key_setting: str) -> NoReturn:
+def _translate_status(error: openai.APIStatusError, text: str, key_setting: str) -> NoReturn:
     status = error.status_code
     if status in (400, 413, 422) and _TOO_LONG.search(text):
-        raise PromptTooLong(f"The request is longer than the model reads: {text}") from error
+        raise PromptTooLong(f"The request exceeds the model's context length: {text}") from error
     if status == 429 and "quota" in text:
         raise ModelRefused(f"The provider's quota is used up: {text}") from error
     if status in (408, 409, 425, 429) or status >= 500:
-        raise ModelUnavailable(f"The model's server answered {status}: {text}") from error
+        raise ModelUnavailable(f"The model's server returned {status}: {text}") from error
     if 300 <= status < 400:
-        raise ModelRefused(f"The model's server answered {status}, a redirect, which is not followed.") from error
+        raise ModelRefused(f"The model's server returned {status}. Redirects are not followed.") from error
     hints = {
-        401: f"Is {key_setting} right?",
-        403: "May this key use the model?",
-        404: "Is the model's name right?",
+        401: f"Check {key_setting}.",
+        403: "Check whether this key may use the model.",
+        404: "Check the model's name.",
     }
-    raise ModelRefused(f"The model's server answered {status}: {text} {hints.get(status, '')}".strip()) from error
+    raise ModelRefused(f"The model's server returned {status}: {text} {hints.get(status, '')}".strip()) from error
 
 
 def _masked(text: str, key: str) -> str:
@@ -253,28 +252,31 @@ def _masked(text: str, key: str) -> str:
 
 
 def _read(body: bytes, reasons: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the message of a chat completion, and its usage. Raises BadReply unless one choice ended by itself."""
+    """Return the message and the usage of a chat completion.
+
+    Raises BadReply unless its first choice has one of the given finish reasons.
+    """
     value = read_json(body)
     choices = value.get("choices") if isinstance(value, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise BadReply("The reply holds no choice.")
+        raise BadReply("The reply contains no choices.")
     reason = choices[0].get("finish_reason")
     if reason not in reasons:
-        words = {"length": "it was cut at its length limit", "content_filter": "a filter stopped it"}
-        raise BadReply(f"The reply is not whole: {words.get(str(reason), f'it ended with {reason!r}')}.")
+        causes = {"length": "it reached its length limit", "content_filter": "a content filter stopped it"}
+        raise BadReply(f"The reply is incomplete: {causes.get(str(reason), f'it ended with {reason!r}')}.")
     message, usage = choices[0].get("message"), value.get("usage")
     return message if isinstance(message, dict) else {}, usage if isinstance(usage, dict) else {}
 
 
 def read_json(body: bytes) -> Any:
-    """Return the JSON value of a reply. Raises BadReply where it is none."""
+    """Return the JSON value of a reply. Raises BadReply if it isn't valid JSON."""
     try:
         return decode_json(body.decode()).value
     except (BadJSON, UnicodeDecodeError) as error:
-        raise BadReply("The reply is not JSON: is a proxy answering in the model's place?") from error
+        raise BadReply("The reply is not JSON. It may come from a proxy instead of the model.") from error
 
 
 def usage_count(usage: dict[str, Any], name: str) -> int:
-    """Return a number of tokens that a server tells; 0 for what is none."""
+    """Return a token count from the server's usage; 0 if it is missing or invalid."""
     value = usage.get(name)
     return value if type(value) is int and 0 <= value < 2**31 else 0

@@ -1,4 +1,4 @@
-"""Paging by key: every page costs the same, and rows added meanwhile never shift it."""
+"""Keyset pagination: each page costs the same, and new rows don't shift the others."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from django.utils.dateparse import parse_datetime
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.validation import clean_text
 
-NOT_OF_THIS_LIST = "This cursor is none of this list's: begin without one."
+WRONG_CURSOR = "This cursor belongs to another list. Start again without a cursor."
 RowT = TypeVar("RowT", bound=Model)
-OF_ANOTHER_TYPE = (ValueError, TypeError, OverflowError, ValidationError)  # a cursor's value than its column
+INVALID_VALUE = (ValueError, TypeError, OverflowError, ValidationError)  # a value that doesn't fit its column
 
 
 class BadCursor(MemoryHubError):
-    """A cursor that doesn't belong to the list that is asked for."""
+    """A cursor that can't be decoded or belongs to another list."""
 
     code = "bad_cursor"
 
 
 @dataclass(frozen=True)
 class Page(Generic[RowT]):
-    """A stretch of rows and the addresses of its neighbours ("" where there is none)."""
+    """One page of rows, with the URLs of its neighbours ("" if there is none)."""
 
     rows: list[RowT]
     first_url: str = ""
@@ -42,10 +42,10 @@ class Page(Generic[RowT]):
 
 
 def keyset_page(queryset: QuerySet[RowT], *, order: Sequence[str], params: QueryDict, size: int = 50) -> Page[RowT]:
-    """Return one page of a queryset, found through the request's ``after`` or ``before`` cursor.
+    """Return the page of a queryset that ``after``, ``before`` or ``page=last`` in ``params`` selects.
 
-    ``order``: field names, "-" for descending, the last of them unique and none of them null. A cursor that can't be
-    read, or that names another order, means the first page. Cost: one query of ``size + 1`` rows.
+    ``order``: names of fields that are never null, "-" for descending; the last one must be unique. An invalid
+    cursor returns the first page. Runs one query for ``size + 1`` rows.
     """
     after, before = _decode(params.get("after", ""), order), _decode(params.get("before", ""), order)
     to_end = params.get("page") == "last"
@@ -54,24 +54,24 @@ def keyset_page(queryset: QuerySet[RowT], *, order: Sequence[str], params: Query
     cursor = before or after
     try:
         rows = rows.filter(_beyond(order, cursor, backwards=backwards)) if cursor and not to_end else rows
-        found = list(rows[: size + 1])
-    except OF_ANOTHER_TYPE:
+        page = list(rows[: size + 1])
+    except INVALID_VALUE:
         if not cursor:
             raise
         return keyset_page(queryset, order=order, params=QueryDict(), size=size)
-    has_more = len(found) > size
-    found = found[:size]
+    has_more = len(page) > size
+    page = page[:size]
     if backwards:
-        found.reverse()
+        page.reverse()
     has_previous = has_more if backwards else bool(after)
     has_next = bool(before) if backwards else has_more
-    if not found:
-        return Page(found, first_url=_url(params) if cursor else "")
+    if not page:
+        return Page(page, first_url=_url(params) if cursor else "")
     return Page(
-        found,
+        page,
         first_url=_url(params) if has_previous else "",
-        previous_url=_url(params, before=_encode(found[0], order)) if has_previous else "",
-        next_url=_url(params, after=_encode(found[-1], order)) if has_next else "",
+        previous_url=_url(params, before=_encode(page[0], order)) if has_previous else "",
+        next_url=_url(params, after=_encode(page[-1], order)) if has_next else "",
         last_url=_url(params, page="last") if has_next else "",
     )
 
@@ -79,32 +79,32 @@ def keyset_page(queryset: QuerySet[RowT], *, order: Sequence[str], params: Query
 def rows_after(
     queryset: QuerySet[RowT], *, order: Sequence[str], cursor: str, size: int
 ) -> tuple[list[RowT], str | None]:
-    """Return up to ``size`` rows that follow a cursor ("" for the first), and the next cursor, None at the end.
+    """Return up to ``size`` rows after a cursor ("" for the start), and the next cursor or None at the end.
 
-    ``order`` as for ``keyset_page``. Raises BadCursor for one that was not given for this order.
+    ``order`` is as for ``keyset_page``. Raises BadCursor.
     """
     rows = queryset.order_by(*order)
     values = _decode(cursor, order) if cursor else []
     if values is None:
-        raise BadCursor(NOT_OF_THIS_LIST)
+        raise BadCursor(WRONG_CURSOR)
     try:
         rows = rows.filter(_beyond(order, values, backwards=False)) if values else rows
-        found = list(rows[: size + 1])
-    except OF_ANOTHER_TYPE as error:
+        page = list(rows[: size + 1])
+    except INVALID_VALUE as error:
         if not cursor:
             raise
-        raise BadCursor(NOT_OF_THIS_LIST) from error
-    return found[:size], _encode(found[size - 1], order) if len(found) > size else None
+        raise BadCursor(WRONG_CURSOR) from error
+    return page[:size], _encode(page[size - 1], order) if len(page) > size else None
 
 
 def parse_int(text: str | None, *, digits: int = 18) -> int | None:
-    """Return a whole number that an address or form names; None for anything else. 18 digits fit into a key."""
+    """Parse a non-negative integer from a URL or form; None if invalid. 18 digits fit a primary key."""
     text = text or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None
 
 
 def parse_ints(texts: Iterable[str]) -> list[int]:
-    """Return the whole numbers among some texts of a form."""
+    """Return the valid integers among form values."""
     return [number for text in texts if (number := parse_int(text)) is not None]
 
 
@@ -113,7 +113,7 @@ def _flip(order: Sequence[str]) -> list[str]:
 
 
 def _beyond(order: Sequence[str], values: Sequence[Any], *, backwards: bool) -> Q:
-    """Return the condition of all rows past a key: (a, b) > (x, y) spelt out for mixed directions."""
+    """Return the condition for rows past a key: (a, b) > (x, y), spelled out because directions may differ."""
     condition, same = Q(), Q()
     for name, value in zip(order, values, strict=True):
         field = name.removeprefix("-")
@@ -128,7 +128,7 @@ def _encode(row: Model, order: Sequence[str]) -> str:
 
 
 def encode_cursor(values: Sequence[Any]) -> str:
-    """Return a key as the cursor of an address: texts, numbers and times."""
+    """Encode strings, numbers, dates and datetimes as a URL-safe cursor."""
     plain = [{"at": value.isoformat()} if isinstance(value, date | datetime) else value for value in values]
     return base64.urlsafe_b64encode(json.dumps(plain).encode()).decode().rstrip("=")
 
@@ -138,10 +138,10 @@ def _decode(cursor: str, order: Sequence[str]) -> list[Any] | None:
 
 
 def decode_cursor(cursor: str, count: int) -> list[Any] | None:
-    """Return the ``count`` values of a cursor, or None for anything that isn't one."""
+    """Decode a cursor of ``count`` values; None if it is invalid."""
     try:
         values = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (ValueError, RecursionError):  # also of bytes that are no base64, and of brackets without end
+    except (ValueError, RecursionError):  # also invalid base64 and deeply nested JSON
         return None
     if not isinstance(values, list) or len(values) != count:
         return None
@@ -153,12 +153,12 @@ def _moment(value: dict[str, Any]) -> datetime | None:
     try:
         moment = parse_datetime(str(value.get("at", "")))
         return moment.astimezone(UTC) if moment and moment.tzinfo else moment
-    except (ValueError, OverflowError):  # the 31st of February; before the first year, in UTC
+    except (ValueError, OverflowError):  # 31 February, or a date before year 1 in UTC
         return None
 
 
 def _is_storable(value: object) -> bool:
-    """Tell whether both databases take a value to compare with."""
+    """Return whether both databases can compare a column with this value."""
     if isinstance(value, str):
         return clean_text(value) == value
     if isinstance(value, float):

@@ -1,7 +1,7 @@
-"""The one gate through which foreign text and JSON enter: hostile values are settled here, not in the database.
+"""Decode and sanitise untrusted text and JSON.
 
-What the databases disagree about (NUL, half surrogates, NaN, huge integers) becomes visible text, and each such
-repair is named. Limits keep a hostile value from costing time or memory.
+Values that SQLite and PostgreSQL don't store alike (NUL, lone surrogates, NaN, huge integers) are replaced with
+visible text, and each repair is reported. Size and depth limits guard against hostile input.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from memoryhub.lib.errors import MemoryHubError
 
 MAX_DEPTH = 64
 BRIEF_CHARS = 80
-MAX_SAFE_DIGITS = 18  # every integer of up to 18 digits fits in 64 bits
-ESCAPED = "an unstorable character is kept as its escape"
-TWICE = "a key appears twice; the last value is kept"
-NO_NUMBER = " is kept as text"  # after NaN and the infinities
+MAX_SAFE_DIGITS = 18  # any integer of 18 digits fits in 64 bits
+ESCAPED = "an unstorable character is replaced by its escape sequence"
+DUPLICATE_KEY = "a key appears twice; the last value is kept"
+KEPT_AS_TEXT = " is kept as text"  # after NaN or an infinity
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class BadJSON(MemoryHubError):
-    """Text that is not the JSON it should be; ``line`` and ``column`` count from 1."""
+    """Invalid JSON. ``line`` and ``column`` count from 1."""
 
     code = "bad_json"
 
@@ -34,8 +34,8 @@ class BadJSON(MemoryHubError):
         self.column = column
 
 
-class _Hooks:
-    """What the JSON parser asks about single values; each repair is noted as it happens."""
+class _ParserHooks:
+    """Hooks of ``json.loads`` that make values storable and record each repair."""
 
     def __init__(self) -> None:
         self.repairs: list[str] = []
@@ -54,36 +54,36 @@ class _Hooks:
         return digits
 
     def constant(self, name: str) -> str:
-        self.repairs.append(f"{name}{NO_NUMBER}")
+        self.repairs.append(f"{name}{KEPT_AS_TEXT}")
         return name
 
     def unique_keys(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) < len(pairs):
-            self.repairs.append(TWICE)
+            self.repairs.append(DUPLICATE_KEY)
         return result
 
 
 @dataclass(frozen=True)
 class Decoded:
-    """A JSON value and the repairs that storing it takes, in words."""
+    """A JSON value, and descriptions of the repairs that made it storable."""
 
     value: Any
     repairs: list[str] = field(default_factory=list)
 
 
 def clean_text(text: str) -> str:
-    """Return the text with NUL and half surrogates as visible escapes such as ``\\u0000``."""
-    return _UNSTORABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    """Return text with NUL and lone surrogates as visible escapes such as ``\\u0000``."""
+    return _UNSTORABLE.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
 def decode_json(text: str) -> Decoded:
     """Parse JSON and make every value storable on both databases.
 
-    NaN, Infinity and integers beyond 18 digits become text; NUL and half surrogates become escapes; of a
-    repeated key the last value counts. Each is named in ``repairs``. Raises BadJSON, also for nesting beyond 64.
+    NaN, Infinity and integers of more than 18 digits become text; NUL and lone surrogates become escapes; of a
+    repeated key, the last value is kept. Raises BadJSON, also for more than 64 levels of nesting.
     """
-    hooks = _Hooks()
+    hooks = _ParserHooks()
     try:
         value = json.loads(
             text,
@@ -121,20 +121,20 @@ def _storable(value: Any, repairs: list[str], depth: int) -> Any:
 
 
 def canonical_json(value: Any) -> str:
-    """Return the JSON text that equal values share: sorted keys, no spaces, characters as they are."""
+    """Return compact JSON with sorted keys, the same for equal values."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
 def json_text(value: Any) -> str:
-    """Return readable JSON text with the keys in their own order, for showing and for keeping."""
+    """Return readable JSON with the keys in their original order."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def decode_utf8(raw: bytes) -> tuple[str, str | None]:
-    """Decode a text file: ``(text, repair)`` with repair None for clean UTF-8.
+    """Decode a text file and return ``(text, repair)``, with repair None for clean UTF-8.
 
-    A byte order mark is dropped. Bytes that are not UTF-8 are read as Windows-1252, the usual other writer,
-    and where even that has no character as a visible ``\\xNN``; the repair says so.
+    A byte order mark is dropped. A file that isn't UTF-8 is decoded as Windows-1252, with undefined bytes as
+    ``\\xNN``.
     """
     try:
         text, repair = raw.decode("utf-8"), None
@@ -150,6 +150,6 @@ def decode_utf8(raw: bytes) -> tuple[str, str | None]:
 
 
 def brief(value: Any) -> str:
-    """Return a value as a report quotes it: its JSON, cut at 80 characters."""
+    """Return a value as JSON, cut at 80 characters, to quote it in a report."""
     text = value if isinstance(value, str) else json_text(value)
     return text if len(text) <= BRIEF_CHARS else f"{text[:BRIEF_CHARS]}…"

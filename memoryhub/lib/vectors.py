@@ -1,4 +1,4 @@
-"""Embeddings as bytes: little-endian float32."""
+"""Store embeddings as little-endian float32 bytes, and compare them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Sequence
 
 
 def pack(values: Sequence[float]) -> bytes:
-    """Return (n,) numbers as 4n bytes. Raises OverflowError for one beyond float32."""
+    """Return n numbers as 4n bytes. Raises OverflowError for a number too large for float32."""
     return struct.pack(f"<{len(values)}f", *values)
 
 
 def unpack(data: bytes) -> list[float]:
-    """Return the numbers of ``pack``, each as the shortest decimal that float32 can't tell from it."""
+    """Return the numbers that ``pack`` stored, each as the shortest decimal that rounds to the same float32."""
     return [_shortest(value) for value in struct.unpack(f"<{len(data) // 4}f", data)]
 
 
 def cosine(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the cosine of two vectors of one length; 0 where either is all zeros."""
-    lengths = math.sqrt(sum(x * x for x in one)) * math.sqrt(sum(x * x for x in other))
-    return sum(x * y for x, y in zip(one, other, strict=True)) / lengths if lengths else 0.0
+    """Return the cosine similarity of two vectors of the same length; 0 if either is all zeros."""
+    norms = math.sqrt(sum(x * x for x in one)) * math.sqrt(sum(x * x for x in other))
+    return sum(x * y for x, y in zip(one, other, strict=True)) / norms if norms else 0.0
 
 
 def _shortest(value: float) -> float:

@@ -481,10 +481,10 @@ def test_a_provider_without_embeddings_is_never_asked(workspace, settings):
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "anthropic"
     observe(workspace, *TEXTS)
 
-    with pytest.raises(ModelRefused, match="use voyage"):
+    with pytest.raises(ModelRefused, match="Use voyage"):
         request_embedding(workspace, by=By(PERSON, NOW))
     assert request_if_due(workspace, NOW) is None
-    assert "use voyage" in outlook(workspace).refusal
+    assert "Use voyage" in outlook(workspace).refusal
 
 
 def test_a_run_that_waited_while_embeddings_were_switched_off_does_nothing(workspace, embedder):

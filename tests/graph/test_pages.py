@@ -104,7 +104,7 @@ def test_a_provider_without_embeddings_is_told_on_the_page(workspace, editor, se
 
     page = editor.get(url("terms"))
 
-    assert "use voyage" in text_of(page)
+    assert "Use voyage" in text_of(page)
     assert 'action="/w/atlas/terms/embed/"' not in text_of(page)
     assert editor.post(url("rebuild-terms")).status_code == 422
 

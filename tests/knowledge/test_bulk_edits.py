@@ -91,7 +91,7 @@ def test_archived_sessions_leave_the_list_and_come_back(workspace, editor, sessi
 def test_all_that_match_are_the_sessions_of_the_filter_and_are_counted_again(editor, sessions):
     address = url("edit-sessions") + "?channel=cli"
 
-    assert "2 rows match now, not 3" in act(editor, address, action="archive", all="1", expected="3")
+    assert "2 rows match now instead of 3" in act(editor, address, action="archive", all="1", expected="3")
     assert keys(editor) == {session.key for session in sessions}
     act(editor, address, action="archive", all="1", expected="2")
     assert keys(editor) == {"telegram:three"}
@@ -170,7 +170,7 @@ def test_deleting_asks_for_the_number_and_counts_again(operator, sessions):
     assert operator.post(address, chosen | {"typed": "3", "shown": "2"}).status_code == 422
     open_at(Workspace.objects.get(), "cli:late")
     html = act(operator, address, typed="2", shown="2", **chosen)
-    assert "3 rows match now, not 2" in html
+    assert "3 rows match now instead of 2" in html
     assert Session.objects.count() == 4
 
     act(operator, address, typed="3", shown="3", all="1", expected="3", text="old")
@@ -213,7 +213,7 @@ def test_facts_are_pinned_and_dated_and_that_is_undone(editor, document):
     assert list(Fact.objects.order_by("line").values_list("pinned", flat=True)) == [True, True, False]
     undo(editor)
     assert Fact.objects.filter(review_by__isnull=False).count() == 0
-    assert "Give the date as a day." in act(editor, address, facts, action="review", **{"review-value": "soon"})
+    assert "Enter a valid date." in act(editor, address, facts, action="review", **{"review-value": "soon"})
 
 
 def test_facts_get_a_category_in_the_text_and_live_on(workspace, document):

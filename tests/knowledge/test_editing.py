@@ -84,7 +84,7 @@ def test_all_that_fit_are_taken_if_there_are_as_many_as_was_said(workspace, edit
     refused = editor.post(
         url("edit-knowledge") + "?q=tea", {"all": 1, "expected": 2, "action": "tag", "text": "drinks"}, follow=True
     )
-    assert "3 rows match now, not 2" in refused.content.decode()
+    assert "3 rows match now instead of 2" in refused.content.decode()
     editor.post(url("edit-knowledge") + "?q=tea", {"all": 1, "expected": 3, "action": "tag", "text": "drinks, hot"})
 
     assert [entry.tags for entry in KnowledgeEntry.objects.order_by("id")] == [["drinks", "hot"]] * 3 + [[]]

@@ -78,20 +78,29 @@ def test_a_server_may_leave_the_index_out(httpserver):
         (reply(), "0 embeddings for 2"),
         (reply([1, 0]), "1 embeddings for 2"),
         (reply([1, 0], [0, 1], [1, 1]), "3 embeddings for 2"),
-        ({"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]}, "not in order"),
-        ({"data": [{"index": 0, "embedding": [1]}, {"index": 2, "embedding": [1]}]}, "not in order"),
-        ({"data": [{"index": 0, "embedding": [1]}, {"index": True, "embedding": [1]}]}, "not in order"),
-        ({"data": [[1, 0], [0, 1]]}, "is none"),
-        (reply("AACAPwAAAAA=", [0, 1]), "is none"),
-        (reply([1, 0], [0, 1, 0]), "2, 3 numbers long"),
-        (reply([], []), "numbers long"),
-        (reply([1, "x"], [0, 1]), "no number"),
-        (reply([1, None], [0, 1]), "no number"),
-        (reply([1, True], [0, 1]), "no number"),
-        (reply([1, float("nan")], [0, 1]), "no number"),
-        (reply([1, float("inf")], [0, 1]), "no number"),
-        (reply([1e308, 1e308], [0, 1]), "not finite"),
-        (reply([0, 0], [0, 1]), "all zero"),
+        (
+            {"data": [{"index": 0, "embedding": [1]}, {"index": 0, "embedding": [1]}]},
+            "no embedding or an invalid index",
+        ),
+        (
+            {"data": [{"index": 0, "embedding": [1]}, {"index": 2, "embedding": [1]}]},
+            "no embedding or an invalid index",
+        ),
+        (
+            {"data": [{"index": 0, "embedding": [1]}, {"index": True, "embedding": [1]}]},
+            "no embedding or an invalid index",
+        ),
+        ({"data": [[1, 0], [0, 1]]}, "no embedding or an invalid index"),
+        (reply("AACAPwAAAAA=", [0, 1]), "no embedding or an invalid index"),
+        (reply([1, 0], [0, 1, 0]), "2, 3 dimensions instead"),
+        (reply([], []), "have 0 dimensions"),
+        (reply([1, "x"], [0, 1]), "not numbers"),
+        (reply([1, None], [0, 1]), "not numbers"),
+        (reply([1, True], [0, 1]), "not numbers"),
+        (reply([1, float("nan")], [0, 1]), "not numbers"),
+        (reply([1, float("inf")], [0, 1]), "not numbers"),
+        (reply([1e308, 1e308], [0, 1]), "zero or not finite"),
+        (reply([0, 0], [0, 1]), "zero or not finite"),
     ],
 )
 def test_a_reply_of_another_shape_is_refused(httpserver, body, words):
@@ -104,7 +113,7 @@ def test_a_reply_of_another_shape_is_refused(httpserver, body, words):
 def test_embeddings_shorter_than_the_models_are_refused(httpserver):
     httpserver.expect_request(PATH).respond_with_json(reply([1, 0]))
 
-    with pytest.raises(BadReply, match="2 numbers long instead of 1536"):
+    with pytest.raises(BadReply, match="2 dimensions instead of 1536"):
         embed(settings_for(httpserver, dimensions=1536), ["a"])
 
 
@@ -133,7 +142,12 @@ def test_a_wrong_key_names_the_setting_of_the_key(httpserver):
 
 @pytest.mark.parametrize(
     ("provider", "words"),
-    [("anthropic", "use voyage"), ("openrouter", "chat"), ("groq", "chat"), ("nobody", "no embedding provider")],
+    [
+        ("anthropic", "Use voyage"),
+        ("openrouter", "openrouter doesn't"),
+        ("groq", "groq doesn't"),
+        ("nobody", "no embedding provider"),
+    ],
 )
 def test_a_provider_without_embeddings_is_refused_in_a_sentence(httpserver, provider, words):
     with pytest.raises(ModelRefused, match=words):
@@ -166,5 +180,5 @@ def test_the_table_knows_each_models_length():
 
 
 def test_long_embeddings_come_in_smaller_requests():
-    assert EmbeddingSettings("u", "m", dimensions=1536).at_once == 64
-    assert EmbeddingSettings("u", "m", dimensions=3072).at_once == 32
+    assert EmbeddingSettings("u", "m", dimensions=1536).batch_size == 64
+    assert EmbeddingSettings("u", "m", dimensions=3072).batch_size == 32

@@ -65,9 +65,9 @@ def test_a_reply_comes_with_its_cost(httpserver, settings):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({"error": "later"}, "no choice"),
-        ({"choices": []}, "no choice"),
-        ({"choices": ["x"]}, "no choice"),
+        ({"error": "later"}, "no choices"),
+        ({"choices": []}, "no choices"),
+        ({"choices": ["x"]}, "no choices"),
         (completion(""), "no text"),
         (completion("  \n"), "no text"),
         (completion(None), "no text"),
@@ -78,8 +78,8 @@ def test_a_reply_comes_with_its_cost(httpserver, settings):
         (completion(finish_reason="content_filter"), "filter"),
         (completion(None, finish_reason="tool_calls"), "tool_calls"),
         (completion(finish_reason=None), "None"),
-        ([1, 2], "no choice"),
-        ("just text", "no choice"),
+        ([1, 2], "no choices"),
+        ("just text", "no choices"),
     ],
 )
 def test_a_reply_of_another_shape_is_refused(httpserver, settings, body, words):
@@ -130,7 +130,7 @@ def test_too_long_a_request_is_told_apart(httpserver, settings):
 def test_a_redirect_is_not_followed(httpserver, settings):
     httpserver.expect_request(PATH).respond_with_data("", status=302, headers={"Location": "/elsewhere"})
 
-    with pytest.raises(ModelRefused, match="redirect"):
+    with pytest.raises(ModelRefused, match="Redirects are not followed"):
         ask(settings, MESSAGES, max_tokens=50)
     assert [request.path for request, _ in httpserver.log] == [PATH]
 

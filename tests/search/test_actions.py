@@ -113,7 +113,7 @@ def test_a_selection_that_changed_meanwhile_is_refused(workspace, editor):
 
     html = act(editor, workspace, action="withdraw", all="1", expected="1")
 
-    assert "2 rows match now, not 1" in html
+    assert "2 rows match now instead of 1" in html
     assert not workspace.knowledge_entries.filter(withdrawn_at__isnull=False).exists()
 
 

@@ -183,7 +183,7 @@ def _day(text: str) -> str:
     try:
         return parse_date(text).isoformat() if text else ""  # type: ignore[union-attr]
     except (ValueError, AttributeError) as error:
-        raise service.BadKnowledge(_("Give the date as a day.")) from error
+        raise service.BadKnowledge(_("Enter a valid date.")) from error
 
 
 def new_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
