@@ -161,6 +161,7 @@ def whole(run: View) -> View:
 def _once(call: Sent, run: Callable[[], HttpResponse]) -> HttpResponse:
     """Run in one transaction, undone where the answer is an error; with a key, keep the answer or give the kept."""
 
+    @db_retry.retried
     @transaction.atomic
     def write() -> HttpResponse:
         known = _known(call)
@@ -174,9 +175,9 @@ def _once(call: Sent, run: Callable[[], HttpResponse]) -> HttpResponse:
         return response
 
     try:
-        return db_retry.write(write)
+        return write()
     except IntegrityError:  # a call at the very same moment was first, with the same key or of the same row
-        return db_retry.write(write)
+        return write()
 
 
 def _known(call: Sent) -> HttpResponse | None:

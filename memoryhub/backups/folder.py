@@ -194,8 +194,9 @@ def _fault_of(file: Path) -> str:
         return error.message
 
 
+@db_retry.retried
 def _note(by: By, verb: str, name: str, words: str, **values: Any) -> None:
-    db_retry.write(lambda: record(by, f"backup.{verb}", "backup", name[:64], words, **values))
+    record(by, f"backup.{verb}", "backup", name[:64], words, **values)
 
 
 def keep_backups(stopping: Event) -> None:

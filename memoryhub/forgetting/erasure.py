@@ -32,6 +32,7 @@ from memoryhub.forgetting.matching import (
 )
 from memoryhub.forgetting.rules import Affected, Rules, walk
 from memoryhub.graph.row_vectors import sweep_vectors
+from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.text.facts import fact_lines
 from sessions_app.models import DeletedSession, Entry, Run, Session, Workspace
@@ -101,6 +102,7 @@ def plan_forget(workspace: Workspace, wish: Wish) -> Preview:
     return preview
 
 
+@db_retry.retried
 @transaction.atomic
 def apply_forget(workspace: Workspace, wish: Wish, *, expected: int, reason: str, by: By) -> Forgotten:
     """Forget, in one transaction; return the tombstone, which is the receipt. It can't be undone.

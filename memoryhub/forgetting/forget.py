@@ -14,7 +14,6 @@ from knowledge_app.models import Forgotten
 from memoryhub.forgetting.erasure import ImportRules, Wish, apply_forget, import_rules
 from memoryhub.forgetting.matching import MARK
 from memoryhub.jobs.downloads import discard_downloads
-from memoryhub.lib import db_retry
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
     DocumentRecord,
@@ -46,7 +45,7 @@ def forget(workspace: Workspace, wish: Wish, *, expected: int, reason: str, by: 
 
     Raises NothingToForget, ForgetChanged.
     """
-    receipt = db_retry.write(lambda: apply_forget(workspace, wish, expected=expected, reason=reason, by=by))
+    receipt = apply_forget(workspace, wish, expected=expected, reason=reason, by=by)
     discard_downloads(workspace, by.at)
     return receipt, vacuum()
 

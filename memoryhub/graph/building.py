@@ -17,6 +17,7 @@ from django.db.models import Count, Max, Q, QuerySet
 from knowledge_app.models import KnowledgeEntry, Observation, SemanticGraph, Term, TermRelation
 from memoryhub.graph.keywords import keywords_of
 from memoryhub.graph.nearest import Rows, Space, unit_rows
+from memoryhub.lib import db_retry
 from sessions_app.models import Run, Workspace
 from sessions_app.services.runs import hold_lease
 
@@ -34,6 +35,7 @@ class Embeddings:
     fingerprint: str
 
 
+@db_retry.retried
 def make_terms(workspace: Workspace, now: datetime) -> int:
     """Make a term, without an embedding yet, of each keyword of a living text that is none; return how many."""
     known = set(Term.objects.filter(workspace=workspace).values_list("text", flat=True))
@@ -110,6 +112,7 @@ def _blocked(relations: QuerySet[TermRelation]) -> set[tuple[int, int]]:
     return pinned | removed | {(other, term) for term, other in removed}
 
 
+@db_retry.retried
 @transaction.atomic
 def store_batch(run: Run, batch: Embeddings, space: Space, changed: Collection[int]) -> None:
     """Write one batch's embeddings, and the neighbours of every term whose list they changed: one transaction.

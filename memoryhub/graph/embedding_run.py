@@ -214,10 +214,10 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         return
     run.options["seen"] = _seen(workspace, settings)
     renew_lease(run, stage=gettext_noop("reading the texts"))
-    db_retry.write(lambda: make_terms(workspace, now()))
+    make_terms(workspace, now())
     work = _Work(run, workspace, settings, now)
     if work.embed_all() and work.embed_rows():
-        db_retry.write(work.finish)
+        work.finish()
 
 
 class _Work:
@@ -258,7 +258,7 @@ class _Work:
         """
         if not self.workspace.dense_search:
             return True
-        db_retry.write(lambda: sweep_vectors(self.workspace.pk))
+        sweep_vectors(self.workspace.pk)
         waiting = self._waiting_rows()
         while waiting and Workspace.objects.filter(pk=self.workspace.pk, dense_search=True).exists():
             size, fingerprint = self.settings.batch_size, self.fingerprint
@@ -277,7 +277,7 @@ class _Work:
             )
             answer = self._ask([row.text for row in batch])
             made = RowEmbeddings(batch, answer.rows, self.fingerprint)
-            db_retry.write(lambda made=made: store_vectors(self.run, made))  # type: ignore[misc]
+            store_vectors(self.run, made)
             self.rows += len(batch)
             if self.fingerprint != fingerprint:
                 waiting = self._waiting_rows()
@@ -303,9 +303,10 @@ class _Work:
             return True
         if self.run.options.get("once"):
             raise BudgetSpent("Not all of it: today's tokens are used up. Raise the budget in the settings.")
-        db_retry.write(self._go_on_tomorrow)
+        self._go_on_tomorrow()
         return False
 
+    @db_retry.retried
     @transaction.atomic
     def _go_on_tomorrow(self) -> None:
         now = self.now()
@@ -337,10 +338,10 @@ class _Work:
             self.run.options["after"] = max(self.run.options.get("after", 0), keys[-1])
         changed = self.space.place(keys, answer.rows)
         made = Embeddings(keys, answer.rows, self.fingerprint)
-        space = self.space
-        db_retry.write(lambda: store_batch(self.run, made, space, changed))
+        store_batch(self.run, made, self.space, changed)
         self.embedded += len(batch)
 
+    @db_retry.retried
     @transaction.atomic
     def finish(self) -> None:
         """Say what made the graph and close the run."""

@@ -44,17 +44,14 @@ def find_term(workspace: Workspace, text: str) -> Term:
     return terms.get(text) or terms[text.lower()]
 
 
+@db_retry.retried
+@transaction.atomic
 def decide(one: Term, other: Term, action: str, *, by: By) -> None:
     """Pin or unpin the relation of two terms, remove it or bring it back: both ways.
 
     Pinning relates two that weren't. What was pinned and removed is pinned again when it is brought back. Raises
     RelationNotFitting for one and the same term, and for a relation that isn't there.
     """
-    db_retry.write(lambda: _decide(one, other, action, by))
-
-
-@transaction.atomic
-def _decide(one: Term, other: Term, action: str, by: By) -> None:
     values, event, words = ACTIONS[action]
     if one.workspace_id != other.workspace_id or one.pk == other.pk:
         raise RelationNotFitting(gettext("A term is related to other terms only."))

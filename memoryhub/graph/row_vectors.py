@@ -17,6 +17,7 @@ from django.db.models.functions import Length, Substr
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, Observation, RowVector
 from memoryhub.graph.building import CHUNK
 from memoryhub.graph.nearest import Rows
+from memoryhub.lib import db_retry
 from memoryhub.lib.secrets import looks_secret
 from sessions_app.models import Entry, Run, Summary, Workspace
 from sessions_app.services.runs import hold_lease
@@ -142,6 +143,7 @@ def rows_for(workspace_id: int, keys: Sequence[tuple[str, int]]) -> list[RowText
     return [found[key] for key in keys if key in found and found[key].text]
 
 
+@db_retry.retried
 def sweep_vectors(workspace_id: int) -> int:
     """Remove the vectors whose row is gone, withdrawn, not among the newest or says something else; count them."""
     gone: list[int] = []
@@ -170,6 +172,7 @@ def newest_vector() -> int:
     return RowVector.objects.aggregate(last=Max("pk"))["last"] or 0
 
 
+@db_retry.retried
 @transaction.atomic
 def store_vectors(run: Run, batch: RowEmbeddings) -> None:
     """Write one batch's embeddings in the place of earlier ones, with what the run has cost. Raises LeaseLost."""

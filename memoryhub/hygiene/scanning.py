@@ -74,9 +74,10 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     kept.add(pairs)
     is_cut = is_cut or len(compared) >= MAX_COMPARED
     renew_lease(run, stage=gettext_noop("writing"), steps_done=done, steps_total=max(total, done))
-    db_retry.write(lambda: _commit(run, kept, row_count, done - row_count, is_cut=is_cut, now=now()))
+    _commit(run, kept, row_count, done - row_count, is_cut=is_cut, now=now())
 
 
+@db_retry.retried
 @transaction.atomic
 def _commit(run: Run, kept: Kept, row_count: int, message_count: int, *, is_cut: bool, now: datetime) -> None:
     hold_lease(run)

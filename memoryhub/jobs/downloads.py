@@ -48,10 +48,11 @@ def remove_file(job: Job) -> None:
     (_folder() / f"job-{job.pk}.out").unlink(missing_ok=True)
 
 
+@db_retry.retried
 def record_fetch(job: Job, *, by: By) -> None:
     """Write the audit record of a file that was taken out of the hub."""
     text = f"The file of export {job.pk} was downloaded"
-    db_retry.write(lambda: record(by, "job.downloaded", "job", job.pk, text, workspace=job.workspace))
+    record(by, "job.downloaded", "job", job.pk, text, workspace=job.workspace)
 
 
 def remove_old_downloads(now: datetime) -> int:

@@ -71,8 +71,9 @@ class Progress:
         if self.is_stopping():
             raise JobStopped("The worker ends.")
 
+    @db_retry.retried
     def _write(self, values: dict[str, Any]) -> tuple[bool, bool]:
-        is_held = bool(db_retry.write(lambda: held_job(self.job).update(**values)))
+        is_held = bool(held_job(self.job).update(**values))
         return is_held, held_job(self.job).exclude(cancel_asked_at=None).exists()
 
 

@@ -51,16 +51,13 @@ class Interrupted(MemoryHubError):
     code = "interrupted"
 
 
+@db_retry.retried
+@transaction.atomic
 def request_job(kind: str, workspace: Workspace | None, options: dict[str, Any], *, by: By) -> tuple[Job, bool]:
     """Return the job that does this and whether it is new: one that waits or goes on already is not asked for twice.
 
     ``workspace`` None: of the whole hub. ``options``: see ``job_work``.
     """
-    return db_retry.write(lambda: _request(kind, workspace, options, by))
-
-
-@transaction.atomic
-def _request(kind: str, workspace: Workspace | None, options: dict[str, Any], by: By) -> tuple[Job, bool]:
     if connection.vendor == "postgresql":  # SQLite has one writer at a time as it is
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ASKING])
@@ -78,25 +75,22 @@ def _wishes(job: Job) -> dict[str, Any]:
     return {name: value for name, value in job.options.items() if name != "taken_up"}
 
 
+@db_retry.retried
+@transaction.atomic
 def cancel_job(job: Job, *, by: By) -> Job:
     """Cancel a job: one that waits at once, one that runs as soon as its work looks up. Raises JobNotFitting."""
-    return db_retry.write(lambda: _cancel(job.pk, by))
-
-
-@transaction.atomic
-def _cancel(pk: int, by: By) -> Job:
-    job = Job.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk).first()
-    if job is None or job.status not in LIVE:
+    locked = Job.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=job.pk).first()
+    if locked is None or locked.status not in LIVE:
         raise JobNotFitting(gettext("It is over already: there is nothing to cancel."))
-    if job.cancel_asked_at:
-        return job
-    job.cancel_asked_at = by.at
-    if job.status == Job.Status.QUEUED:
-        job.status, job.finished_at = Job.Status.CANCELLED, by.at
-    job.save(update_fields=["cancel_asked_at", "status", "finished_at"])
-    _cancel_run_at_hand(job, by)
-    _tell(job, by, "cancelled", "was cancelled")
-    return job
+    if locked.cancel_asked_at:
+        return locked
+    locked.cancel_asked_at = by.at
+    if locked.status == Job.Status.QUEUED:
+        locked.status, locked.finished_at = Job.Status.CANCELLED, by.at
+    locked.save(update_fields=["cancel_asked_at", "status", "finished_at"])
+    _cancel_run_at_hand(locked, by)
+    _tell(locked, by, "cancelled", "was cancelled")
+    return locked
 
 
 def _cancel_run_at_hand(job: Job, by: By) -> None:
@@ -121,7 +115,7 @@ def execute_job(
 
     ``is_stopping``: asked at each step; a worker that ends gives the job back.
     """
-    job = db_retry.write(lambda: _claim(pk, clock()))
+    job = _claim(pk, clock())
     if job is None:
         return None
     with at_work(f"job-{pk}"), _heartbeat(job, clock), writing_aside() as aside:
@@ -151,6 +145,7 @@ def _carry_out(job: Job, progress: Progress, clock: Callable[[], datetime]) -> N
     progress.aside(lambda: _end_as(job, values, clock()))
 
 
+@db_retry.retried
 def _claim(pk: int, now: datetime) -> Job | None:
     values = {"status": Job.Status.RUNNING, "started_at": now, "heartbeat_at": now, "stage": "", "steps_done": 0}
     if not Job.objects.filter(pk=pk, status=Job.Status.QUEUED).update(**values):
@@ -188,19 +183,16 @@ def _end_as(job: Job, values: dict[str, Any], now: datetime) -> None:
         remove_file(job)
 
 
+@db_retry.retried
+@transaction.atomic
 def _end(rows: QuerySet[Job], job: Job, values: dict[str, Any], now: datetime) -> bool:
+    if not rows.update(**values, finished_at=now, stage=""):
+        return False
     status = values["status"]
     words = {Job.Status.DONE: "is done", Job.Status.FAILED: "failed"}.get(status, "ended where it was")
     verb = "failed" if status == Job.Status.FAILED else "finished"
-
-    @transaction.atomic
-    def end() -> bool:
-        if not rows.update(**values, finished_at=now, stage=""):
-            return False
-        _tell(job, By(WORKER, now), verb, words, status=status, error=values.get("error_code", ""))
-        return True
-
-    return db_retry.write(end)
+    _tell(job, By(WORKER, now), verb, words, status=status, error=values.get("error_code", ""))
+    return True
 
 
 def resume_jobs(now: datetime) -> list[Job]:
@@ -208,7 +200,7 @@ def resume_jobs(now: datetime) -> list[Job]:
     gone = [job for job in Job.objects.filter(status=Job.Status.RUNNING) if _is_interrupted(job, now)]
     if gone:
         free_stuck_runs(now)
-    return [job for job in gone if db_retry.write(lambda job=job: _resume(job, now))]  # type: ignore[misc]
+    return [job for job in gone if _resume(job, now)]
 
 
 def _is_interrupted(job: Job, now: datetime) -> bool:
@@ -218,6 +210,7 @@ def _is_interrupted(job: Job, now: datetime) -> bool:
     return job.heartbeat_at is None or now - job.heartbeat_at > STALE
 
 
+@db_retry.retried
 @transaction.atomic
 def _resume(job: Job, now: datetime) -> bool:
     times = job.options.get("taken_up", 0) + 1

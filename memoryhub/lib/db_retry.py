@@ -8,11 +8,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 from django.db import DatabaseError, OperationalError, connection, transaction
 
 logger = logging.getLogger(__name__)
+P = ParamSpec("P")
 T = TypeVar("T")
 ATTEMPTS = 6
 FIRST_PAUSE = 0.05  # seconds, doubled each time, with jitter
@@ -20,23 +22,28 @@ _one_writer = threading.RLock()
 LONGEST_WAIT = 2.0  # seconds that a reader waits for another writer
 
 
-def write(work: Callable[[], T]) -> T:
-    """Return what ``work``, one whole transaction, returns; run it again up to five times after a lock error.
+def retried(work: Callable[P, T]) -> Callable[P, T]:
+    """Run a function that is one whole transaction again, up to five times, after a lock error.
 
-    Inside a transaction it runs once: only the outermost may begin anew. Raises the last OperationalError.
+    Inside a transaction it runs once: only the outermost may begin again. Raises the last OperationalError.
     """
-    if connection.in_atomic_block:
-        return work()
-    for attempt in range(ATTEMPTS - 1):
-        try:
-            with _turn():
-                return work()
-        except OperationalError as error:
-            if not is_passing(error):
-                raise
-            time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311  jitter, no secret
-    with _turn():
-        return work()
+
+    @wraps(work)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        if connection.in_atomic_block:
+            return work(*args, **kwargs)
+        for attempt in range(ATTEMPTS - 1):
+            try:
+                with _turn():
+                    return work(*args, **kwargs)
+            except OperationalError as error:
+                if not is_passing(error):
+                    raise
+                time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311  jitter, no secret
+        with _turn():
+            return work(*args, **kwargs)
+
+    return run
 
 
 def _turn() -> AbstractContextManager[object]:

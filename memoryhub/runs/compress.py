@@ -86,17 +86,18 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     if run.options.get("hold"):
         _hold(run, plan, text, method, now())
     else:
-        db_retry.write(lambda: _commit(run, plan, text, method, now()))
+        _commit(run, plan, text, method, now())
 
 
+@db_retry.retried
+@transaction.atomic
 def _commit(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
-    with transaction.atomic():
-        apply_summary(run, plan, text, method=method, now=now)
-        if run.options.get("clear_after"):
-            session = lock_session(plan.session.pk)
-            if session.next_position > plan.last_position + 1:
-                raise PlanStale("New entries came while the session was archived: nothing was cleared.")
-            restart_session(session, by=By(Actor("run", f"run {run.pk}"), now))
+    apply_summary(run, plan, text, method=method, now=now)
+    if run.options.get("clear_after"):
+        session = lock_session(plan.session.pk)
+        if session.next_position > plan.last_position + 1:
+            raise PlanStale("New entries came while the session was archived: nothing was cleared.")
+        restart_session(session, by=By(Actor("run", f"run {run.pk}"), now))
 
 
 def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:

@@ -20,7 +20,6 @@ from knowledge_app.services.documents.consolidation import (
 )
 from knowledge_app.services.documents.replies import read_facts, read_save_memory
 from knowledge_app.services.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY
-from memoryhub.lib import db_retry
 from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, ask, ask_tool
 from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.tokens import count_tokens
@@ -56,7 +55,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         _nothing_due(run, plan, now())
         return
     if run.options.get("method") == "heuristic":
-        _commit(run, plan, archived(plan, run.options.get("note", "")), now)
+        apply_proposal(run, plan, archived(plan, run.options.get("note", "")), now=now())
         return
     model = chosen_model(session.workspace)
     messages, mark = messages_for(plan)
@@ -69,11 +68,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         run.options["entries"] = max(1, len(plan.entries) // 2)
         raise
     renew_lease(run, stage=gettext_noop("writing"))
-    _commit(run, plan, proposal, now)
-
-
-def _commit(run: Run, plan: Plan, proposal: Proposal, now: Callable[[], datetime]) -> None:
-    db_retry.write(lambda: apply_proposal(run, plan, proposal, now=now()))
+    apply_proposal(run, plan, proposal, now=now())
 
 
 def archived(plan: Plan, note: str) -> Proposal:

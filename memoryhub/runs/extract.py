@@ -111,7 +111,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         record_cost(run, messages, reply, reply.text)
         said += [Said(kind, text, output.source) for kind, text in read_observations(reply.text, mark=mark)]
     renew_lease(run, stage=gettext_noop("writing"))
-    db_retry.write(lambda: _commit(run, said, now()))
+    _commit(run, said, now())
 
 
 def _outputs_of(run: Run) -> list[Output]:
@@ -132,6 +132,7 @@ def messages_for(output: Output) -> tuple[list[dict[str, str]], str]:
     return [{"role": "system", "content": rules}, {"role": "user", "content": asked}], mark
 
 
+@db_retry.retried
 @transaction.atomic
 def _commit(run: Run, said: list[Said], now: datetime) -> None:
     safe = [one for one in said if len(one.content) <= MAX_CHARS and _is_safe(one.content)]

@@ -51,7 +51,7 @@ def import_rows(table: str, rows: Table, *, source: str, zone: tzinfo, by: By, d
     if dry_run:
         return judge_table(table, rows, zone=zone, now=by.at)
     try:
-        return db_retry.write(lambda: _take(table, rows, source, zone, by))
+        return _take(table, rows, source, zone, by)
     except IntegrityError as error:
         words = gettext("Rows of this table were added meanwhile. Upload it again to see what is left.")
         raise UnfitTable(words) from error
@@ -68,6 +68,7 @@ def _check_columns(table: str, headers: list[str]) -> None:
         )
 
 
+@db_retry.retried
 @transaction.atomic
 def _take(table: str, rows: Table, source: str, zone: tzinfo, by: By) -> Judged:
     judged = judge_table(table, rows, zone=zone, now=by.at, lock=True)

@@ -48,14 +48,11 @@ def request_import(*, path: str, user: User, name: str = "", layout: str = "auto
     )
 
 
+@db_retry.retried
+@transaction.atomic
 def cancel_import(report: ImportReport, *, by: By) -> None:
     """Cancel an import: one that waits at once, one that goes on after the file at hand. Raises ImportIsOver."""
-    db_retry.write(lambda: _cancel(report.pk, by))
-
-
-@transaction.atomic
-def _cancel(pk: int, by: By) -> None:
-    report = ImportReport.objects.select_for_update(of=("self",)).select_related("workspace").get(pk=pk)
+    report = ImportReport.objects.select_for_update(of=("self",)).select_related("workspace").get(pk=report.pk)
     if report.status not in LIVE:
         raise ImportIsOver(gettext("The import is over already: there is nothing to cancel."))
     if report.cancel_asked_at:

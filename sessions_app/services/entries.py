@@ -49,6 +49,8 @@ class Appended:
     is_repeat: bool = False
 
 
+@db_retry.retried
+@transaction.atomic
 def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempotency_key: str = "") -> Appended:
     """Append a batch to a session's current epoch: all of it or nothing, durable once this returns.
 
@@ -57,14 +59,10 @@ def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempote
     """
     if len(idempotency_key) > MAX_KEY_LENGTH:
         raise KeyReused(f"An idempotency key has at most {MAX_KEY_LENGTH} characters.")
-    return db_retry.write(lambda: _append(session.pk, records, by, idempotency_key))
-
-
-@transaction.atomic
-def _append(pk: int, records: Sequence[EntryRecord], by: By, key: str) -> Appended:
-    session = lock_session(pk)
-    body_hash = batch_hash(records) if key else ""
-    known = AppendReceipt.objects.filter(session=session, idempotency_key=key).first() if key else None
+    session = lock_session(session.pk)
+    body_hash = batch_hash(records) if idempotency_key else ""
+    receipts = AppendReceipt.objects.filter(session=session, idempotency_key=idempotency_key)
+    known = receipts.first() if idempotency_key else None
     if known:
         if known.body_hash != body_hash:
             raise KeyReused("This idempotency key was used for other entries. Send a new key with these.")
@@ -72,10 +70,10 @@ def _append(pk: int, records: Sequence[EntryRecord], by: By, key: str) -> Append
     first = session.next_position
     entries = write_entries(session, records, epoch=session.epoch, first_position=first, now=by.at)
     add_entries(session, entries, now=by.at)
-    if key:
+    if idempotency_key:
         AppendReceipt.objects.create(
             session=session,
-            idempotency_key=key,
+            idempotency_key=idempotency_key,
             body_hash=body_hash,
             epoch=session.epoch,
             first_position=first,

@@ -60,11 +60,12 @@ def open_session(workspace: Workspace, key: str, *, by: By, title: str = "") -> 
     if known:
         return known, False
     try:
-        return db_retry.write(lambda: _create(workspace, key, title, by)), True
+        return _create(workspace, key, title, by), True
     except IntegrityError:  # someone else opened it at this very moment
         return Session.objects.select_related("workspace").get(workspace=workspace, key=key), False
 
 
+@db_retry.retried
 @transaction.atomic
 def _create(workspace: Workspace, key: str, title: str, by: By) -> Session:
     channel, colon, _ = key.partition(":")
@@ -89,23 +90,20 @@ def rename_session(session: Session, title: str, *, by: By) -> None:
     _tell(locked, by, "session.renamed", "renamed")
 
 
+@db_retry.retried
+@transaction.atomic
 def clear_session(session: Session, *, by: By) -> Session:
     """Begin a session anew: the next entry opens an epoch, all earlier ones stay readable.
 
     Raises SessionBusy while a run is at work on it: its result belongs to what is about to be closed.
     """
-
-    @transaction.atomic
-    def clear() -> Session:
-        locked = lock_session(session.pk)
-        running = Run.objects.filter(session=locked, status=Run.Status.RUNNING).first()
-        if running:
-            words = gettext("Run %(number)s is at work on this session: wait for it, or cancel it first.")
-            raise SessionBusy(words % {"number": running.pk})
-        restart_session(locked, by=by)
-        return locked
-
-    return db_retry.write(clear)
+    locked = lock_session(session.pk)
+    running = Run.objects.filter(session=locked, status=Run.Status.RUNNING).first()
+    if running:
+        words = gettext("Run %(number)s is at work on this session: wait for it, or cancel it first.")
+        raise SessionBusy(words % {"number": running.pk})
+    restart_session(locked, by=by)
+    return locked
 
 
 def restart_session(session: Session, *, by: By) -> None:
@@ -146,6 +144,7 @@ def _keep_summary_text(session: Session, now: datetime) -> None:
     )
 
 
+@db_retry.retried
 def delete_session(session: Session, *, confirmation: str, reason: str, by: By) -> DeletedSession:
     """Remove a session with its entries and summaries, for ever; a tombstone tells of it. Runs keep their numbers.
 
@@ -154,12 +153,8 @@ def delete_session(session: Session, *, confirmation: str, reason: str, by: By) 
     """
     if confirmation != session.key:
         raise NotConfirmed(gettext("That is not the session's key: type it exactly to delete the session."))
-    return db_retry.write(lambda: _delete(session.pk, reason, by))
-
-
-def _delete(pk: int, reason: str, by: By) -> DeletedSession:
-    with open_guard(f"session {pk} is deleted"):
-        session = lock_session(pk)
+    with open_guard(f"session {session.pk} is deleted"):
+        session = lock_session(session.pk)
         entries = Entry.objects.filter(session=session)
         digest = hashlib.sha256()
         for source_hash in entries.order_by("epoch", "position").values_list("source_hash", flat=True).iterator():

@@ -60,14 +60,11 @@ def this_worker() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{_BIRTH}"
 
 
+@db_retry.retried
+@transaction.atomic
 def request_run(session: Session, kind: str, *, options: dict[str, Any], by: By) -> tuple[Run, bool]:
     """Return the queued run of this kind and whether it is new; wishes for one that waits already are added to it."""
-    return db_retry.write(lambda: _request(session.pk, kind, options, by))
-
-
-@transaction.atomic
-def _request(pk: int, kind: str, options: dict[str, Any], by: By) -> tuple[Run, bool]:
-    session = lock_session(pk)
+    session = lock_session(session.pk)
     waiting = Run.objects.filter(session=session, kind=kind, status=Run.Status.QUEUED).first()
     if waiting:
         waiting.options |= options
@@ -91,11 +88,12 @@ def _request(pk: int, kind: str, options: dict[str, Any], by: By) -> tuple[Run, 
 def claim_run(pk: int, *, owner: str, now: datetime) -> Run | None:
     """Take a queued run whose time has come; None where it has not, or its session has another one running."""
     try:
-        return db_retry.write(lambda: _claim(pk, owner, now))
+        return _claim(pk, owner, now)
     except IntegrityError:  # another run of the session started at this very moment
         return None
 
 
+@db_retry.retried
 @transaction.atomic
 def _claim(pk: int, owner: str, now: datetime) -> Run | None:
     run = (
@@ -116,13 +114,14 @@ def _claim(pk: int, owner: str, now: datetime) -> Run | None:
     return run
 
 
+@db_retry.retried
 def renew_lease(run: Run, *, stage: str = "", steps_done: int = 0, steps_total: int = 0) -> None:
     """Push the lease on by the database's clock, and say how far the run is. Raises LeaseLost."""
     lease = timedelta(seconds=settings.MEMORYHUB_LLM_TIMEOUT_SECONDS) + LEASE_MARGIN
     values: dict[str, Any] = {"lease_expires_at": Now() + lease}
     if stage:
         values |= {"stage": stage, "steps_done": steps_done, "steps_total": steps_total}
-    if not db_retry.write(lambda: _mine(run).update(**values)):
+    if not _mine(run).update(**values):
         raise LeaseLost(gettext("The run was cancelled or taken over."))
 
 
@@ -153,17 +152,14 @@ def finish_run(run: Run, *, status: str, now: datetime, proposal: dict[str, Any]
     _tell(held, By(WORKER, now), "run.finished", words, tokens=held.total_tokens)
 
 
+@db_retry.retried
+@transaction.atomic
 def fail_run(run: Run, error: MemoryHubError, *, now: datetime, is_transient: bool) -> None:
     """Note a failed attempt: try again later, or park the run with its reason. What it cost is kept.
 
     A run asked for at a command's prompt isn't tried again: whoever asked sees the error. Does nothing when the
     lease was lost: whoever has it now decides.
     """
-    db_retry.write(lambda: _fail(run, error, now, is_transient))
-
-
-@transaction.atomic
-def _fail(run: Run, error: MemoryHubError, now: datetime, is_transient: bool) -> None:  # noqa: FBT001  private
     held = _mine(run).select_for_update().first()
     if held is None:
         return
@@ -253,25 +249,23 @@ def dismiss_run(run: Run, *, note: str, by: By) -> Run:
     )
 
 
+@db_retry.retried
+@transaction.atomic
 def _move(run: Run, states: Iterable[str], by: By, action: str, words: str, **values: Any) -> Run:
-    @transaction.atomic
-    def move() -> Run:
-        found = Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).first()
-        if found is None or found.status not in states:
-            state = found.status if found else pgettext("state of a run", "gone")
-            raise RunNotFitting(str(UNFIT[action]) % {"number": run.pk, "state": state})
-        nothing_held = {"stage": "", "lease_owner": "", "lease_expires_at": None}
-        for name, value in (nothing_held | values).items():
-            setattr(found, name, value)
-        try:
-            with transaction.atomic():
-                found.save()
-        except IntegrityError as error:
-            raise RunNotFitting(gettext("Another run of this session waits already: look at that one.")) from error
-        _tell(found, by, action, words)
-        return found
-
-    return db_retry.write(move)
+    found = Run.objects.select_for_update(of=("self",)).filter(pk=run.pk).first()
+    if found is None or found.status not in states:
+        state = found.status if found else pgettext("state of a run", "gone")
+        raise RunNotFitting(str(UNFIT[action]) % {"number": run.pk, "state": state})
+    nothing_held = {"stage": "", "lease_owner": "", "lease_expires_at": None}
+    for name, value in (nothing_held | values).items():
+        setattr(found, name, value)
+    try:
+        with transaction.atomic():
+            found.save()
+    except IntegrityError as error:
+        raise RunNotFitting(gettext("Another run of this session waits already: look at that one.")) from error
+    _tell(found, by, action, words)
+    return found
 
 
 def free_stuck_runs(now: datetime) -> list[Run]:
@@ -279,7 +273,7 @@ def free_stuck_runs(now: datetime) -> list[Run]:
 
     A run that outlived many workers is parked instead: it may be what kills them.
     """
-    return [run for run in _stuck() if db_retry.write(lambda run=run: _free(run, now))]  # type: ignore[misc]
+    return [run for run in _stuck() if _free(run, now)]
 
 
 def _stuck() -> list[Run]:
@@ -304,6 +298,7 @@ def _is_gone(owner: str) -> bool:
     return False
 
 
+@db_retry.retried
 @transaction.atomic
 def _free(run: Run, now: datetime) -> bool:
     held = _mine(run).select_for_update().first()

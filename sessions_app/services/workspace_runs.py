@@ -12,6 +12,8 @@ from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record
 
 
+@db_retry.retried
+@transaction.atomic
 def request_workspace_run(
     workspace: Workspace, kind: str, *, options: dict[str, Any], by: By, not_before: datetime | None = None
 ) -> tuple[Run, bool]:
@@ -19,12 +21,8 @@ def request_workspace_run(
 
     ``not_before``: when it may start, by default now; one that waits starts at the earlier of its times.
     """
-    return db_retry.write(lambda: _request(workspace.pk, kind, options, by, not_before or by.at))
-
-
-@transaction.atomic
-def _request(pk: int, kind: str, options: dict[str, Any], by: By, not_before: datetime) -> tuple[Run, bool]:
-    workspace = Workspace.objects.select_for_update().get(pk=pk)  # so that two who ask at once get one run
+    not_before = not_before or by.at
+    workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)  # so that two who ask at once get one run
     waiting = Run.objects.filter(workspace=workspace, session=None, kind=kind, status=Run.Status.QUEUED).first()
     if waiting:
         waiting.options |= options

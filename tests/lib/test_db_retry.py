@@ -7,7 +7,7 @@ import pytest
 from django.db import DatabaseError, OperationalError, connection
 
 from memoryhub.lib import db_retry
-from memoryhub.lib.db_retry import ATTEMPTS, is_passing, try_write, waiting_at_most, write
+from memoryhub.lib.db_retry import ATTEMPTS, is_passing, retried, try_write, waiting_at_most
 from sessions_app.models import Workspace
 
 LOCKED = OperationalError("database is locked")
@@ -36,7 +36,7 @@ def failing(times: int, error: Exception = LOCKED) -> tuple[Callable[[], str], l
 def test_a_write_is_run_again_until_the_lock_is_gone(times):
     work, attempts = failing(times)
 
-    assert write(work) == "done"
+    assert retried(work)() == "done"
     assert len(attempts) == times + 1
 
 
@@ -45,7 +45,7 @@ def test_a_lock_that_stays_is_an_error_in_the_end():
     work, attempts = failing(ATTEMPTS)
 
     with pytest.raises(OperationalError):
-        write(work)
+        retried(work)()
     assert len(attempts) == ATTEMPTS
 
 
@@ -54,7 +54,7 @@ def test_a_fault_is_not_tried_again():
     work, attempts = failing(1, OperationalError("no such table"))
 
     with pytest.raises(OperationalError):
-        write(work)
+        retried(work)()
     assert len(attempts) == 1
 
 
@@ -63,7 +63,7 @@ def test_a_part_of_a_transaction_is_not_run_again_by_itself():
     work, attempts = failing(1)
 
     with pytest.raises(OperationalError):
-        write(work)
+        retried(work)()
     assert len(attempts) == 1
 
 

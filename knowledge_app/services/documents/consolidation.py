@@ -19,6 +19,7 @@ from django.utils.translation import gettext
 from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.history import append_history
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
+from memoryhub.lib import db_retry
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.text.change_guard import additions_only, flags_of
@@ -110,6 +111,7 @@ def plan_consolidation(session: Session, *, archive_all: bool = False, limit: in
     return Plan(session, document, document.head if document else None, entries[:end])
 
 
+@db_retry.retried
 @transaction.atomic
 def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, approved: bool = False) -> Run:
     """Commit a proposal: revision, facts with their origins, history, pointer, run and audit, all of it or nothing.

@@ -79,19 +79,16 @@ def append_history(
     )
 
 
+@db_retry.retried
+@transaction.atomic
 def add_note(workspace: Workspace, text: str, *, by: By, session_key: str = "") -> HistoryEntry:
     """Append what a person or an agent wants remembered as having happened; return the entry."""
-
-    @transaction.atomic
-    def write() -> HistoryEntry:
-        Workspace.objects.select_for_update().get(pk=workspace.pk)  # two notes take turns
-        noted = HistoryRecord(content=clean_text(text), source_hash="", occurred_at=by.at, session_key=session_key)
-        append_history(workspace, [noted], now=by.at)
-        words = "A note was added to the history"
-        record(by, "history.noted", "workspace", workspace.pk, words, workspace=workspace)
-        return HistoryEntry.objects.select_related("session").filter(workspace=workspace).latest("position")
-
-    return db_retry.write(write)
+    Workspace.objects.select_for_update().get(pk=workspace.pk)  # two notes take turns
+    noted = HistoryRecord(content=clean_text(text), source_hash="", occurred_at=by.at, session_key=session_key)
+    append_history(workspace, [noted], now=by.at)
+    words = "A note was added to the history"
+    record(by, "history.noted", "workspace", workspace.pk, words, workspace=workspace)
+    return HistoryEntry.objects.select_related("session").filter(workspace=workspace).latest("position")
 
 
 def _kept(workspace: Workspace) -> list[tuple[int, str, bool]]:

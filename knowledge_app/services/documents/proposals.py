@@ -43,6 +43,7 @@ class Written:
     held: HeldChange | None = None
 
 
+@db_retry.retried
 def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By, reason: str) -> Written:
     """Make an agent's text the document's head, or hold it where a run's change would be held.
 
@@ -50,9 +51,7 @@ def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By,
     isn't the head any more (nothing is merged behind an agent's back), TextTooLong.
     """
     text = _cleaned(text)
-
-    @transaction.atomic
-    def write() -> Written:
+    with transaction.atomic():
         locked = _locked(document)
         head = locked.head
         if (head.number if head else 0) != base_number:
@@ -67,18 +66,15 @@ def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By,
             return Written(held=_hold(locked, head, text, flags, by, "; ".join(flags)))
         return Written(revision=revise_document(locked, text, base=head, by=by, reason=reason))
 
-    return db_retry.write(write)
 
-
+@db_retry.retried
 def propose_text(document: MemoryDocument, text: str, *, base_number: int | None, by: By, reason: str) -> HeldChange:
     """Put a text into the review inbox, made from a revision (by default the head); a person decides.
 
     The same text is put there once. Raises NoSuchRevision, NothingProposed, TextTooLong.
     """
     text = _cleaned(text)
-
-    @transaction.atomic
-    def write() -> HeldChange:
+    with transaction.atomic():
         locked = _locked(document)
         base = locked.head
         if base_number is not None and base_number != (base.number if base else 0):
@@ -90,8 +86,6 @@ def propose_text(document: MemoryDocument, text: str, *, base_number: int | None
             raise NothingProposed(f"{locked.name} says just that already.")
         flags = ["proposed by an agent", *judge(locked, before, text)]
         return _hold(locked, base, text, flags, by, reason)
-
-    return db_retry.write(write)
 
 
 def _cleaned(text: str) -> str:

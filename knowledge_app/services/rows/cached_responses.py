@@ -47,6 +47,7 @@ def is_expired(row: CachedResponse, workspace: Workspace, now: datetime) -> bool
     return row.created_at is None or now - row.created_at >= lifetime
 
 
+@db_retry.retried
 def look_up(workspace: Workspace, message: str, model: str, *, now: datetime) -> str | None:
     """Return the response to a message, None where there is none that may still be used. Hits and misses count.
 
@@ -54,9 +55,7 @@ def look_up(workspace: Workspace, message: str, model: str, *, now: datetime) ->
     """
     if not workspace.cache_enabled:
         return None
-
-    @transaction.atomic
-    def look() -> str | None:
+    with transaction.atomic():
         rows = CachedResponse.objects.select_for_update().filter(workspace=workspace)
         row = rows.filter(key=cache_key(message, model)).first()
         found = row is not None and not is_expired(row, workspace, now)
@@ -73,16 +72,13 @@ def look_up(workspace: Workspace, message: str, model: str, *, now: datetime) ->
         row.save(update_fields=["hit_count", "accessed_at", "extra"])
         return row.response
 
-    return db_retry.write(look)
 
-
+@db_retry.retried
 def keep(workspace: Workspace, message: str, model: str, response: str, *, now: datetime) -> CachedResponse | None:
     """Keep a response; the least recently used go where the workspace wants fewer. None where the cache is off."""
     if not workspace.cache_enabled:
         return None
-
-    @transaction.atomic
-    def write() -> CachedResponse:
+    with transaction.atomic():
         values = {
             "model": clean_text(model)[:200],
             "response": clean_text(response),
@@ -96,8 +92,6 @@ def keep(workspace: Workspace, message: str, model: str, response: str, *, now: 
         )
         _evict(workspace)
         return row
-
-    return db_retry.write(write)
 
 
 def _evict(workspace: Workspace) -> None:

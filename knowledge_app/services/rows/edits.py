@@ -166,8 +166,8 @@ def carry_out_edit(run: Run, *, now: datetime) -> None:
     seen = total - sum(len(unit) for unit in left)
     for batch in _batches(left, STEP_ROWS if has_steps(run.options) else BATCH_ROWS):
         seen += sum(len(unit) for unit in batch)
-        db_retry.write(lambda batch=batch, seen=seen: _change_batch(run, batch, seen, total, now))  # type: ignore[misc]
-    db_retry.write(lambda: _finish(run, total, now))
+        _change_batch(run, batch, seen, total, now)
+    _finish(run, total, now)
 
 
 def _batches(units: Iterable[list[int]], rows: int) -> Iterator[list[list[int]]]:
@@ -183,6 +183,7 @@ def _batches(units: Iterable[list[int]], rows: int) -> Iterator[list[list[int]]]
         yield batch
 
 
+@db_retry.retried
 @transaction.atomic
 def _change_batch(run: Run, units: list[list[int]], seen: int, total: int, now: datetime) -> None:
     hold_lease(run)
@@ -365,6 +366,7 @@ def _typed(table: Table, values: Values) -> Values:
     return {name: fields[name].to_python(value) for name, value in values.items()}
 
 
+@db_retry.retried
 @transaction.atomic
 def _finish(run: Run, total: int, now: datetime) -> None:
     changed = EditedRow.objects.filter(run=run).count()

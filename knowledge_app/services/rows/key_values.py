@@ -57,15 +57,14 @@ def with_text(rows: QuerySet[KeyValue], text: str, *, in_values: bool = True) ->
     return rows.filter(Q(key__icontains=text) | in_value)
 
 
+@db_retry.retried
 def write_value(workspace: Workspace, key: str, value: str, *, by: By) -> KeyValue:
     """Set the value of a key (grid's memory_write); a withdrawn key is back. The same value changes nothing.
 
     Raises BadKeyValue.
     """
     key, value = checked(key, value)
-
-    @transaction.atomic
-    def write() -> KeyValue:
+    with transaction.atomic():
         Workspace.objects.select_for_update().get(pk=workspace.pk)  # two first writes of a key take turns
         row = KeyValue.objects.select_for_update().filter(workspace=workspace, key=key).first()
         if row is None:
@@ -74,8 +73,6 @@ def write_value(workspace: Workspace, key: str, value: str, *, by: By) -> KeyVal
             change_value(row, value, by=by)
             row.refresh_from_db()
         return row
-
-    return db_retry.write(write)
 
 
 def checked(key: str, value: str) -> tuple[str, str]:

@@ -73,6 +73,7 @@ class Group:
     similarity: float
 
 
+@db_retry.retried
 def add_knowledge(
     workspace: Workspace, content: str, *, category: str, source: str = "", tags: Sequence[str] = (), by: By
 ) -> Added:
@@ -84,9 +85,7 @@ def add_knowledge(
     was_unknown = category not in CATEGORIES
     chosen = DEFAULT_CATEGORY if was_unknown else category
     text, clean = clean_content(content), clean_tags(tags)
-
-    @transaction.atomic
-    def write() -> Added:
+    with transaction.atomic():
         Workspace.objects.select_for_update().get(pk=workspace.pk)  # two adds of one content take turns
         same = KnowledgeEntry.objects.filter(workspace=workspace, identity=content_id(chosen, text))
         known = same.order_by(F("withdrawn_at").asc(nulls_first=True), "id").first()
@@ -105,8 +104,6 @@ def add_knowledge(
             updated_at=by.at,
         )
         return Added(_create(entry, by), is_new=True, was_unknown=was_unknown)
-
-    return db_retry.write(write)
 
 
 def clean_content(content: str) -> str:

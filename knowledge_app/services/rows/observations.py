@@ -55,6 +55,7 @@ class Stored:
     offered: list[Confirmation]
 
 
+@db_retry.retried
 def store(
     workspace: Workspace, said: Sequence[Said], *, by: By, run: Run | None = None, even_if_known: bool = False
 ) -> Stored:
@@ -63,9 +64,7 @@ def store(
     ``even_if_known``: a person said that it is another thing. Raises BadObservation, and then stores nothing.
     """
     checked = [_checked(one) for one in said]
-
-    @transaction.atomic
-    def write() -> Stored:
+    with transaction.atomic():
         Workspace.objects.select_for_update().get(pk=workspace.pk)  # two that say the same take turns
         fresh, near = _sorted_out(workspace, checked, even_if_known=even_if_known)
         offered = [
@@ -85,8 +84,6 @@ def store(
         added = _create(workspace, fresh, run, by)
         _tell(workspace, added, offered, by)
         return Stored(added, offered)
-
-    return db_retry.write(write)
 
 
 def _checked(one: Said) -> Said:

@@ -31,27 +31,24 @@ class NoSuchState(MemoryHubError):
     code = "no_such_state"
 
 
+@db_retry.retried
+@transaction.atomic
 def restore_row(row: Curated, state: int, *, known: int | None = None, by: By) -> Run:
     """Give a row the text and fields of an earlier state, to the letter, and take it back in if it is withdrawn.
 
     ``state``: that state's number. ``known``: the number of the latest state that was shown to whoever asks, if any
     was. Raises RowChanged where the row got another since, NoSuchState, and KnowledgeExists.
     """
-
-    @transaction.atomic
-    def write() -> Run:
-        Workspace.objects.select_for_update().get(pk=row.workspace_id)  # nobody forgets what is being brought back
-        rows: Any = type(row)._default_manager.select_related("workspace").select_for_update(of=("self",))
-        locked = rows.filter(pk=row.pk).first()
-        latest = row.history.order_by("-history_id").values_list("history_id", flat=True).first()
-        if locked is None or (known is not None and known != latest):
-            raise RowChanged(gettext("Someone changed this meanwhile: look at it as it is now, then restore it."))
-        old = row.history.filter(history_id=state).first()
-        if old is None:
-            raise NoSuchState(gettext("This earlier state is not kept any more."))
-        return _restore(locked, old, by)
-
-    return db_retry.write(write)
+    Workspace.objects.select_for_update().get(pk=row.workspace_id)  # nobody forgets what is being brought back
+    rows: Any = type(row)._default_manager.select_related("workspace").select_for_update(of=("self",))
+    locked = rows.filter(pk=row.pk).first()
+    latest = row.history.order_by("-history_id").values_list("history_id", flat=True).first()
+    if locked is None or (known is not None and known != latest):
+        raise RowChanged(gettext("Someone changed this meanwhile: look at it as it is now, then restore it."))
+    old = row.history.filter(history_id=state).first()
+    if old is None:
+        raise NoSuchState(gettext("This earlier state is not kept any more."))
+    return _restore(locked, old, by)
 
 
 def _restore(row: Curated, old: Any, by: By) -> Run:

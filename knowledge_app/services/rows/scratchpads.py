@@ -53,13 +53,10 @@ class NotScratch(MemoryHubError):
     code = "not_scratch"
 
 
+@db_retry.retried
+@transaction.atomic
 def end_run(workspace: Workspace, *, by: By) -> dict[str, int]:
     """Empty a scratchpad; return how many rows of each kind went. Raises NotScratch where memory is kept."""
-    return db_retry.write(lambda: _end(workspace, by))
-
-
-@transaction.atomic
-def _end(workspace: Workspace, by: By) -> dict[str, int]:
     if Workspace.objects.select_for_update().get(pk=workspace.pk).persist_memory:
         raise NotScratch(
             gettext("This workspace keeps its memory: only a scratchpad is emptied (setting: Keep memory).")
