@@ -5,6 +5,861 @@ from django.db import migrations, models
 
 import memoryhub.lib.fields
 from memoryhub.lib.append_only import Protect
+from memoryhub.lib.create_tables import CreateTables
+
+
+TABLES = [
+    migrations.CreateModel(
+        name="Workspace",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("slug", models.SlugField(max_length=64, unique=True)),
+            ("name", models.CharField(max_length=200)),
+            (
+                "layout",
+                models.CharField(
+                    choices=[
+                        ("nanobot", "nanobot"),
+                        ("grip", "Grip"),
+                        ("grid", "grid"),
+                        ("agterm", "AgTerm"),
+                        ("hub", "MemoryHub"),
+                    ],
+                    default="hub",
+                    max_length=16,
+                ),
+            ),
+            ("layout_version", models.CharField(blank=True, max_length=100)),
+            ("path", models.TextField(blank=True, help_text="The agent's folder, as the hub sees it.")),
+            ("unavailable_since", models.DateTimeField(blank=True, null=True)),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+            ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
+            ("memory_window", models.PositiveIntegerField(default=100)),
+            (
+                "consolidation_style",
+                models.CharField(
+                    choices=[("nanobot", "nanobot: rewrite MEMORY.md"), ("grip", "Grip: append facts")],
+                    default="nanobot",
+                    max_length=16,
+                ),
+            ),
+            ("auto_consolidate", models.BooleanField(default=True)),
+            ("max_tokens", models.PositiveIntegerField(default=50000)),
+            ("max_entries", models.PositiveIntegerField(default=100)),
+            ("recent_window", models.PositiveIntegerField(default=10)),
+            ("min_entries_to_compress", models.PositiveIntegerField(default=5)),
+            ("compression_ratio", models.FloatField(default=0.3)),
+            ("auto_compress", models.BooleanField(default=True)),
+            ("model", models.CharField(blank=True, max_length=200)),
+            ("model_base_url", models.CharField(blank=True, max_length=500)),
+            ("consolidation_model", models.CharField(blank=True, max_length=200)),
+            ("extraction_model", models.CharField(blank=True, max_length=200)),
+            ("auto_extract", models.BooleanField(default=False)),
+            ("embedding_provider", models.CharField(blank=True, max_length=32)),
+            ("embedding_model", models.CharField(blank=True, max_length=200)),
+            ("embedding_base_url", models.CharField(blank=True, max_length=500)),
+            ("dense_search", models.BooleanField(default=False)),
+            ("stale_days", models.PositiveIntegerField(default=180)),
+            ("cache_hit_count", models.PositiveBigIntegerField(default=0)),
+            ("cache_miss_count", models.PositiveBigIntegerField(default=0)),
+            ("is_followed", models.BooleanField(default=False)),
+            ("write_back", models.BooleanField(default=False)),
+            ("recency_decay", models.FloatField(default=0.0, help_text="Per hour; Grip's own rate is 0.001.")),
+            ("daily_token_budget", models.PositiveIntegerField(blank=True, null=True)),
+            ("persist_memory", models.BooleanField(default=True)),
+            ("cache_enabled", models.BooleanField(default=True)),
+            ("cache_ttl_seconds", models.PositiveIntegerField(default=3600)),
+            ("cache_max_entries", models.PositiveIntegerField(default=500)),
+        ],
+        options={
+            "constraints": [
+                models.CheckConstraint(
+                    condition=models.Q(("recent_window__lte", models.F("max_entries"))),
+                    name="workspace_recent_window_fits",
+                ),
+                models.CheckConstraint(
+                    condition=models.Q(("compression_ratio__gt", 0), ("compression_ratio__lt", 1)),
+                    name="workspace_ratio_is_a_share",
+                ),
+                models.CheckConstraint(
+                    condition=models.Q(("recency_decay__gte", 0)), name="workspace_decay_not_negative"
+                ),
+                models.CheckConstraint(
+                    condition=models.Q(
+                        ("write_back", False),
+                        models.Q(("layout__in", ("nanobot", "grip")), models.Q(("path", ""), _negated=True)),
+                        _connector="OR",
+                    ),
+                    name="workspace_written_back_fits",
+                ),
+                models.CheckConstraint(
+                    condition=models.Q(("is_followed", False), models.Q(("path", ""), _negated=True), _connector="OR"),
+                    name="workspace_followed_has_folder",
+                ),
+                models.UniqueConstraint(
+                    condition=models.Q(("path", ""), _negated=True), fields=("path",), name="workspace_one_per_folder"
+                ),
+            ],
+        },
+    ),
+    migrations.CreateModel(
+        name="Membership",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="memberships",
+                    to="sessions_app.workspace",
+                ),
+            ),
+            (
+                "user",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="memberships",
+                    to=settings.AUTH_USER_MODEL,
+                ),
+            ),
+            (
+                "role",
+                models.CharField(
+                    choices=[("operator", "Operator"), ("editor", "Editor"), ("viewer", "Viewer")], max_length=16
+                ),
+            ),
+        ],
+        options={
+            "constraints": [models.UniqueConstraint(fields=("workspace", "user"), name="membership_once")],
+        },
+    ),
+    migrations.CreateModel(
+        name="Session",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE, related_name="sessions", to="sessions_app.workspace"
+                ),
+            ),
+            ("key", models.CharField(max_length=512)),
+            ("channel", models.CharField(max_length=512)),
+            ("title", models.TextField(blank=True)),
+            ("summary_text", models.TextField(blank=True)),
+            ("epoch", models.PositiveIntegerField(default=0)),
+            ("last_consolidated", models.PositiveIntegerField(default=0)),
+            ("next_position", models.PositiveIntegerField(default=0)),
+            ("entry_count", models.PositiveIntegerField(default=0)),
+            ("active_entry_count", models.PositiveIntegerField(default=0)),
+            ("total_tokens", models.PositiveBigIntegerField(default=0)),
+            ("active_tokens", models.PositiveBigIntegerField(default=0)),
+            ("summary_tokens", models.PositiveBigIntegerField(default=0)),
+            ("is_visible_to_agent", models.BooleanField(default=True)),
+            ("note", models.TextField(blank=True)),
+            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("archived_at", models.DateTimeField(blank=True, null=True)),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+            ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
+        ],
+        options={
+            "indexes": [
+                models.Index(fields=["workspace", "-updated_at", "-id"], name="session_recent"),
+                models.Index(fields=["workspace", "-entry_count", "-id"], name="session_longest"),
+                models.Index(fields=["workspace", "-total_tokens", "-id"], name="session_heaviest"),
+                models.Index(fields=["workspace", "channel", "-updated_at", "-id"], name="session_by_channel"),
+                models.Index(fields=["workspace", "archived_at"], name="session_in_use"),
+            ],
+            "constraints": [
+                models.UniqueConstraint(fields=("workspace", "key"), name="session_key_once"),
+                models.CheckConstraint(
+                    condition=models.Q(("active_entry_count__lte", models.F("entry_count"))),
+                    name="session_active_within_all",
+                ),
+                models.CheckConstraint(
+                    condition=models.Q(("last_consolidated__lte", models.F("entry_count"))),
+                    name="session_pointer_in_range",
+                ),
+                models.CheckConstraint(
+                    condition=models.Q(("next_position__lte", models.F("entry_count"))),
+                    name="session_epoch_within_all",
+                ),
+            ],
+        },
+    ),
+    migrations.CreateModel(
+        name="Run",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE, related_name="runs", to="sessions_app.workspace"
+                ),
+            ),
+            (
+                "session",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="runs",
+                    to="sessions_app.session",
+                ),
+            ),
+            (
+                "kind",
+                models.CharField(
+                    choices=[
+                        ("consolidation", "Consolidation"),
+                        ("compression", "Compression"),
+                        ("compaction", "Compaction"),
+                        ("extraction", "Extraction"),
+                        ("embedding", "Embedding"),
+                        ("edit", "Edit"),
+                        ("scan", "Scan"),
+                    ],
+                    max_length=16,
+                ),
+            ),
+            (
+                "status",
+                models.CharField(
+                    choices=[
+                        ("queued", "Queued"),
+                        ("running", "Running"),
+                        ("done", "Done"),
+                        ("held", "Held"),
+                        ("failed", "Failed"),
+                        ("parked", "Parked"),
+                        ("cancelled", "Cancelled"),
+                        ("undone", "Undone"),
+                    ],
+                    default="queued",
+                    max_length=16,
+                ),
+            ),
+            ("origin", models.CharField(choices=[("hub", "Hub"), ("agent", "Agent")], default="hub", max_length=8)),
+            ("epoch", models.PositiveIntegerField(default=0)),
+            ("from_position", models.PositiveIntegerField(default=0)),
+            ("to_position", models.PositiveIntegerField(default=0)),
+            ("base_revision_number", models.PositiveIntegerField(blank=True, null=True)),
+            ("base_hash", models.CharField(blank=True, max_length=64)),
+            ("options", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("not_before", models.DateTimeField(default=django.utils.timezone.now)),
+            ("stage", models.CharField(blank=True, max_length=200)),
+            ("steps_done", models.PositiveIntegerField(default=0)),
+            ("steps_total", models.PositiveIntegerField(default=0)),
+            ("lease_owner", models.CharField(blank=True, max_length=100)),
+            ("lease_expires_at", models.DateTimeField(blank=True, null=True)),
+            ("fencing_number", models.PositiveBigIntegerField(default=0)),
+            ("attempt_count", models.PositiveIntegerField(default=0)),
+            ("model", models.CharField(blank=True, max_length=200)),
+            ("prompt_tokens", models.PositiveBigIntegerField(default=0)),
+            ("completion_tokens", models.PositiveBigIntegerField(default=0)),
+            ("cost", models.DecimalField(blank=True, decimal_places=6, max_digits=12, null=True)),
+            ("requested_by", models.CharField(blank=True, max_length=200)),
+            ("error_code", models.CharField(blank=True, max_length=64)),
+            ("error", models.TextField(blank=True)),
+            ("proposal", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+            ("started_at", models.DateTimeField(blank=True, null=True)),
+            ("finished_at", models.DateTimeField(blank=True, null=True)),
+        ],
+        options={
+            "indexes": [
+                models.Index(fields=["workspace", "-id"], name="run_latest"),
+                models.Index(fields=["session", "kind", "epoch", "from_position"], name="run_by_place"),
+                models.Index(
+                    condition=models.Q(("status__in", ("queued", "running"))),
+                    fields=["status", "not_before"],
+                    name="run_live",
+                ),
+            ],
+            "constraints": [
+                models.CheckConstraint(
+                    condition=models.Q(("from_position__lte", models.F("to_position"))), name="run_range_in_order"
+                ),
+                models.UniqueConstraint(
+                    condition=models.Q(("status", "running")), fields=("session",), name="run_one_running_per_session"
+                ),
+                models.UniqueConstraint(
+                    condition=models.Q(("status", "queued")),
+                    fields=("session", "kind"),
+                    name="run_one_queued_per_kind",
+                ),
+                models.UniqueConstraint(
+                    condition=models.Q(
+                        ("kind__in", ["embedding", "scan"]), ("session__isnull", True), ("status", "queued")
+                    ),
+                    fields=("workspace", "kind"),
+                    name="run_one_queued_per_workspace",
+                ),
+            ],
+        },
+    ),
+    migrations.CreateModel(
+        name="Summary",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE, related_name="summaries", to="sessions_app.workspace"
+                ),
+            ),
+            (
+                "session",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE, related_name="summaries", to="sessions_app.session"
+                ),
+            ),
+            (
+                "parent",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.SET_NULL,
+                    related_name="children",
+                    to="sessions_app.summary",
+                ),
+            ),
+            ("epoch", models.PositiveIntegerField(default=0)),
+            ("content", models.TextField()),
+            (
+                "method",
+                models.CharField(
+                    choices=[("llm", "by a model"), ("heuristic", "heuristic"), ("imported", "imported")],
+                    max_length=16,
+                ),
+            ),
+            ("model", models.CharField(blank=True, max_length=200)),
+            ("token_count", models.PositiveIntegerField()),
+            ("original_token_count", models.PositiveBigIntegerField()),
+            ("entry_count", models.PositiveIntegerField()),
+            ("first_position", models.PositiveIntegerField()),
+            ("last_position", models.PositiveIntegerField()),
+            ("starts_at", models.DateTimeField(blank=True, null=True)),
+            ("ends_at", models.DateTimeField(blank=True, null=True)),
+            ("source_id", models.CharField(blank=True, max_length=512)),
+            (
+                "run",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.SET_NULL,
+                    related_name="summaries",
+                    to="sessions_app.run",
+                ),
+            ),
+            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+        ],
+        options={
+            "verbose_name_plural": "summaries",
+            "indexes": [models.Index(fields=["session", "epoch", "first_position"], name="summary_by_place")],
+            "constraints": [
+                models.CheckConstraint(
+                    condition=models.Q(("first_position__lte", models.F("last_position"))),
+                    name="summary_range_in_order",
+                )
+            ],
+        },
+    ),
+    migrations.CreateModel(
+        name="Entry",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE, related_name="entries", to="sessions_app.workspace"
+                ),
+            ),
+            (
+                "session",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE, related_name="entries", to="sessions_app.session"
+                ),
+            ),
+            ("epoch", models.PositiveIntegerField(default=0)),
+            ("position", models.PositiveIntegerField()),
+            (
+                "kind",
+                models.CharField(
+                    choices=[
+                        ("message", "message"),
+                        ("tool_call", "tool call"),
+                        ("tool_result", "tool result"),
+                        ("context", "context"),
+                        ("summary", "summary"),
+                    ],
+                    max_length=16,
+                ),
+            ),
+            ("role", models.CharField(max_length=32)),
+            ("content", models.TextField(blank=True)),
+            ("name", models.TextField(blank=True)),
+            ("tool_call_id", models.CharField(blank=True, max_length=512)),
+            ("tool_calls", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
+            ("token_count", models.PositiveIntegerField()),
+            ("token_method", models.CharField(default="estimate", max_length=24)),
+            ("occurred_at", models.DateTimeField(blank=True, null=True)),
+            ("occurred_at_text", models.TextField(blank=True)),
+            ("source_id", models.CharField(blank=True, max_length=512)),
+            ("source_hash", models.CharField(max_length=64)),
+            ("source_fields", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
+            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            (
+                "summary",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.PROTECT,
+                    related_name="entries",
+                    to="sessions_app.summary",
+                ),
+            ),
+            ("recorded_at", models.DateTimeField(default=django.utils.timezone.now)),
+        ],
+        options={
+            "verbose_name_plural": "entries",
+            "indexes": [
+                models.Index(fields=["workspace", "-id"], name="entry_latest"),
+                models.Index(fields=["workspace", "occurred_at"], name="entry_by_time"),
+                models.Index(
+                    condition=models.Q(("tool_call_id", ""), _negated=True),
+                    fields=["session", "tool_call_id"],
+                    name="entry_tool_result",
+                ),
+            ],
+            "constraints": [
+                models.UniqueConstraint(fields=("session", "epoch", "position"), name="entry_position_once"),
+                models.CheckConstraint(
+                    condition=models.Q(("kind__in", ["message", "tool_call", "tool_result", "context", "summary"])),
+                    name="entry_kind_known",
+                ),
+            ],
+        },
+    ),
+    migrations.CreateModel(
+        name="AppendReceipt",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "session",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="append_receipts",
+                    to="sessions_app.session",
+                ),
+            ),
+            ("idempotency_key", models.CharField(max_length=200)),
+            ("body_hash", models.CharField(max_length=64)),
+            ("epoch", models.PositiveIntegerField()),
+            ("first_position", models.PositiveIntegerField()),
+            ("entry_count", models.PositiveIntegerField()),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+        ],
+        options={
+            "constraints": [
+                models.UniqueConstraint(fields=("session", "idempotency_key"), name="append_receipt_key_once")
+            ],
+        },
+    ),
+    migrations.CreateModel(
+        name="DeletedSession",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="deleted_sessions",
+                    to="sessions_app.workspace",
+                ),
+            ),
+            ("key", models.CharField(max_length=512)),
+            ("is_forgotten", models.BooleanField(default=False)),
+            ("entry_count", models.PositiveIntegerField()),
+            ("summary_count", models.PositiveIntegerField()),
+            ("total_tokens", models.PositiveBigIntegerField()),
+            ("content_hash", models.CharField(max_length=64)),
+            ("deleted_by", models.CharField(max_length=200)),
+            ("reason", models.TextField(blank=True)),
+            ("deleted_at", models.DateTimeField(default=django.utils.timezone.now)),
+        ],
+        options={
+            "constraints": [models.UniqueConstraint(fields=("workspace", "key"), name="deleted_session_key_once")],
+        },
+    ),
+    migrations.CreateModel(
+        name="DailyTotal",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="daily_totals",
+                    to="sessions_app.workspace",
+                ),
+            ),
+            (
+                "session",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="daily_totals",
+                    to="sessions_app.session",
+                ),
+            ),
+            ("day", models.DateField()),
+            (
+                "kind",
+                models.CharField(
+                    choices=[
+                        ("message", "message"),
+                        ("tool_call", "tool call"),
+                        ("tool_result", "tool result"),
+                        ("context", "context"),
+                        ("summary", "summary"),
+                    ],
+                    max_length=16,
+                ),
+            ),
+            ("entry_count", models.PositiveIntegerField()),
+            ("token_count", models.PositiveBigIntegerField()),
+            ("active_token_count", models.PositiveBigIntegerField()),
+        ],
+        options={
+            "constraints": [
+                models.UniqueConstraint(
+                    condition=models.Q(("session__isnull", False)),
+                    fields=("session", "day", "kind"),
+                    name="daily_session_once",
+                ),
+                models.UniqueConstraint(
+                    condition=models.Q(("session__isnull", True)),
+                    fields=("workspace", "day", "kind"),
+                    name="daily_workspace_once",
+                ),
+                models.CheckConstraint(
+                    condition=models.Q(("active_token_count__lte", models.F("token_count"))),
+                    name="daily_active_within_all",
+                ),
+            ],
+        },
+    ),
+    migrations.CreateModel(
+        name="AuditRecord",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.ForeignKey(
+                    db_constraint=False,
+                    null=True,
+                    on_delete=django.db.models.deletion.DO_NOTHING,
+                    related_name="audit_records",
+                    to="sessions_app.workspace",
+                ),
+            ),
+            (
+                "actor_kind",
+                models.CharField(
+                    choices=[
+                        ("person", "Person"),
+                        ("agent", "Agent"),
+                        ("run", "Run"),
+                        ("sync", "Sync"),
+                        ("command", "Command"),
+                    ],
+                    max_length=16,
+                ),
+            ),
+            ("actor_name", models.CharField(max_length=200)),
+            (
+                "session",
+                models.ForeignKey(
+                    db_constraint=False,
+                    null=True,
+                    on_delete=django.db.models.deletion.DO_NOTHING,
+                    related_name="+",
+                    to="sessions_app.session",
+                ),
+            ),
+            ("action", models.CharField(max_length=64)),
+            ("object_kind", models.CharField(max_length=32)),
+            ("object_id", models.CharField(max_length=64)),
+            ("text", models.TextField()),
+            ("before_hash", models.CharField(blank=True, max_length=64)),
+            ("after_hash", models.CharField(blank=True, max_length=64)),
+            ("detail", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("at", models.DateTimeField(default=django.utils.timezone.now)),
+        ],
+        options={
+            "indexes": [
+                models.Index(fields=["workspace", "-id"], name="audit_latest"),
+                models.Index(
+                    condition=models.Q(("session__isnull", False)), fields=["session", "-id"], name="audit_of_session"
+                ),
+                models.Index(fields=["object_kind", "object_id"], name="audit_of_object"),
+            ],
+        },
+    ),
+    migrations.CreateModel(
+        name="MutationGuard",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("reason", models.TextField()),
+            ("opened_at", models.DateTimeField(default=django.utils.timezone.now)),
+        ],
+    ),
+    migrations.CreateModel(
+        name="IndexGuard",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            ("indexed_table", models.CharField(max_length=64)),
+            ("last_id", models.BigIntegerField(default=0)),
+        ],
+    ),
+    migrations.CreateModel(
+        name="SourceFile",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="source_files",
+                    to="sessions_app.workspace",
+                ),
+            ),
+            ("path", models.TextField()),
+            ("path_hash", models.CharField(max_length=64)),
+            ("kind", models.CharField(max_length=16)),
+            (
+                "status",
+                models.CharField(
+                    choices=[
+                        ("read", "read"),
+                        ("problems", "read with problems"),
+                        ("held", "held"),
+                        ("rejected", "not readable"),
+                        ("missing", "missing"),
+                    ],
+                    max_length=16,
+                ),
+            ),
+            (
+                "session",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="source_files",
+                    to="sessions_app.session",
+                ),
+            ),
+            ("epoch", models.PositiveIntegerField(default=0)),
+            ("size", models.PositiveBigIntegerField(default=0)),
+            ("mtime_ns", models.BigIntegerField(default=0)),
+            ("content_hash", models.CharField(blank=True, max_length=64)),
+            ("stamp", models.CharField(blank=True, max_length=100)),
+            ("note", models.TextField(blank=True)),
+            ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("first_seen_at", models.DateTimeField(default=django.utils.timezone.now)),
+            ("last_seen_at", models.DateTimeField(default=django.utils.timezone.now)),
+        ],
+        options={
+            "constraints": [models.UniqueConstraint(fields=("workspace", "path_hash"), name="source_file_once")],
+        },
+    ),
+    migrations.CreateModel(
+        name="ImportReport",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="import_reports",
+                    to="sessions_app.workspace",
+                ),
+            ),
+            (
+                "requested_by",
+                models.ForeignKey(
+                    blank=True,
+                    null=True,
+                    on_delete=django.db.models.deletion.SET_NULL,
+                    related_name="+",
+                    to=settings.AUTH_USER_MODEL,
+                ),
+            ),
+            ("path", models.TextField()),
+            ("name", models.CharField(blank=True, max_length=200)),
+            ("wanted_layout", models.CharField(default="auto", max_length=16)),
+            ("layout", models.CharField(blank=True, max_length=16)),
+            ("layout_version", models.CharField(blank=True, max_length=100)),
+            (
+                "status",
+                models.CharField(
+                    choices=[
+                        ("queued", "Queued"),
+                        ("running", "Running"),
+                        ("done", "Done"),
+                        ("failed", "Failed"),
+                        ("cancelled", "Cancelled"),
+                    ],
+                    default="queued",
+                    max_length=16,
+                ),
+            ),
+            ("file_count", models.PositiveIntegerField(default=0)),
+            ("files_done", models.PositiveIntegerField(default=0)),
+            ("added", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("updated", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("unchanged", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("problem_count", models.PositiveIntegerField(default=0)),
+            ("error_code", models.CharField(blank=True, max_length=64)),
+            ("error", models.TextField(blank=True)),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+            ("started_at", models.DateTimeField(blank=True, null=True)),
+            ("cancel_asked_at", models.DateTimeField(blank=True, null=True)),
+            ("finished_at", models.DateTimeField(blank=True, null=True)),
+        ],
+        options={
+            "indexes": [models.Index(fields=["workspace", "-id"], name="import_latest")],
+        },
+    ),
+    migrations.CreateModel(
+        name="ImportProblem",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "report",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE,
+                    related_name="problems",
+                    to="sessions_app.importreport",
+                ),
+            ),
+            ("file", models.TextField()),
+            ("line", models.PositiveIntegerField(blank=True, null=True)),
+            ("what", models.TextField()),
+            ("action", models.TextField()),
+            ("outcome", models.CharField(max_length=16)),
+            ("raw", models.BinaryField(default=b"")),
+        ],
+    ),
+    migrations.CreateModel(
+        name="SyncState",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.OneToOneField(
+                    on_delete=django.db.models.deletion.CASCADE, related_name="sync_state", to="sessions_app.workspace"
+                ),
+            ),
+            ("requested_at", models.DateTimeField(blank=True, null=True)),
+            ("started_at", models.DateTimeField(blank=True, null=True)),
+            ("succeeded_at", models.DateTimeField(blank=True, null=True)),
+            ("changed_at", models.DateTimeField(blank=True, null=True)),
+            ("failed_at", models.DateTimeField(blank=True, null=True)),
+            ("error_code", models.CharField(blank=True, max_length=64)),
+            ("error", models.TextField(blank=True)),
+            ("lag_seconds", models.FloatField(blank=True, null=True)),
+            ("counts", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("unwritten", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
+            ("knowledge_mark", models.CharField(blank=True, max_length=100)),
+        ],
+        options={
+            "constraints": [
+                models.CheckConstraint(
+                    condition=models.Q(("lag_seconds", None), ("lag_seconds__gte", 0), _connector="OR"),
+                    name="sync_lag_not_negative",
+                ),
+                models.CheckConstraint(
+                    condition=models.Q(
+                        ("failed_at", None), models.Q(("error_code", ""), _negated=True), _connector="OR"
+                    ),
+                    name="sync_failure_has_a_code",
+                ),
+            ],
+        },
+    ),
+    migrations.CreateModel(
+        name="Webhook",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "workspace",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE, related_name="webhooks", to="sessions_app.workspace"
+                ),
+            ),
+            ("url", models.CharField(max_length=500)),
+            ("actions", memoryhub.lib.fields.JSONTextField(default=list)),
+            ("salt", models.CharField(max_length=64)),
+            ("is_enabled", models.BooleanField(default=True)),
+            ("created_by", models.CharField(max_length=200)),
+            ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+        ],
+        options={
+            "constraints": [models.UniqueConstraint(fields=("workspace", "url"), name="webhook_url_once")],
+        },
+    ),
+    migrations.CreateModel(
+        name="WebhookDelivery",
+        fields=[
+            ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+            (
+                "webhook",
+                models.ForeignKey(
+                    on_delete=django.db.models.deletion.CASCADE, related_name="deliveries", to="sessions_app.webhook"
+                ),
+            ),
+            (
+                "record",
+                models.ForeignKey(
+                    db_constraint=False,
+                    on_delete=django.db.models.deletion.DO_NOTHING,
+                    related_name="+",
+                    to="sessions_app.auditrecord",
+                ),
+            ),
+            (
+                "status",
+                models.CharField(
+                    choices=[("waiting", "Waiting"), ("sent", "Sent"), ("failed", "Failed")],
+                    default="waiting",
+                    max_length=16,
+                ),
+            ),
+            ("attempt_count", models.PositiveIntegerField(default=0)),
+            ("next_attempt_at", models.DateTimeField(default=django.utils.timezone.now)),
+            ("response_status", models.PositiveIntegerField(blank=True, null=True)),
+            ("error", models.TextField(blank=True)),
+            ("sent_at", models.DateTimeField(blank=True, null=True)),
+        ],
+        options={
+            "verbose_name_plural": "webhook deliveries",
+            "indexes": [
+                models.Index(
+                    condition=models.Q(("status", "waiting")), fields=["next_attempt_at"], name="webhook_delivery_due"
+                ),
+                models.Index(fields=["webhook", "-id"], name="webhook_delivery_latest"),
+            ],
+            "constraints": [models.UniqueConstraint(fields=("webhook", "record"), name="webhook_delivery_once")],
+        },
+    ),
+]
 
 
 class Migration(migrations.Migration):
@@ -29,885 +884,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        migrations.CreateModel(
-            name="Workspace",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("slug", models.SlugField(max_length=64, unique=True)),
-                ("name", models.CharField(max_length=200)),
-                (
-                    "layout",
-                    models.CharField(
-                        choices=[
-                            ("nanobot", "nanobot"),
-                            ("grip", "Grip"),
-                            ("grid", "grid"),
-                            ("agterm", "AgTerm"),
-                            ("hub", "MemoryHub"),
-                        ],
-                        default="hub",
-                        max_length=16,
-                    ),
-                ),
-                ("layout_version", models.CharField(blank=True, max_length=100)),
-                ("path", models.TextField(blank=True, help_text="The agent's folder, as the hub sees it.")),
-                ("unavailable_since", models.DateTimeField(blank=True, null=True)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("memory_window", models.PositiveIntegerField(default=100)),
-                (
-                    "consolidation_style",
-                    models.CharField(
-                        choices=[("nanobot", "nanobot: rewrite MEMORY.md"), ("grip", "Grip: append facts")],
-                        default="nanobot",
-                        max_length=16,
-                    ),
-                ),
-                ("auto_consolidate", models.BooleanField(default=True)),
-                ("max_tokens", models.PositiveIntegerField(default=50000)),
-                ("max_entries", models.PositiveIntegerField(default=100)),
-                ("recent_window", models.PositiveIntegerField(default=10)),
-                ("min_entries_to_compress", models.PositiveIntegerField(default=5)),
-                ("compression_ratio", models.FloatField(default=0.3)),
-                ("auto_compress", models.BooleanField(default=True)),
-                ("model", models.CharField(blank=True, max_length=200)),
-                ("model_base_url", models.CharField(blank=True, max_length=500)),
-                ("consolidation_model", models.CharField(blank=True, max_length=200)),
-                ("extraction_model", models.CharField(blank=True, max_length=200)),
-                ("auto_extract", models.BooleanField(default=False)),
-                ("embedding_provider", models.CharField(blank=True, max_length=32)),
-                ("embedding_model", models.CharField(blank=True, max_length=200)),
-                ("embedding_base_url", models.CharField(blank=True, max_length=500)),
-                ("dense_search", models.BooleanField(default=False)),
-                ("stale_days", models.PositiveIntegerField(default=180)),
-                ("cache_hit_count", models.PositiveBigIntegerField(default=0)),
-                ("cache_miss_count", models.PositiveBigIntegerField(default=0)),
-                ("is_followed", models.BooleanField(default=False)),
-                ("write_back", models.BooleanField(default=False)),
-                ("recency_decay", models.FloatField(default=0.0, help_text="Per hour; Grip's own rate is 0.001.")),
-                ("daily_token_budget", models.PositiveIntegerField(blank=True, null=True)),
-                ("persist_memory", models.BooleanField(default=True)),
-                ("cache_enabled", models.BooleanField(default=True)),
-                ("cache_ttl_seconds", models.PositiveIntegerField(default=3600)),
-                ("cache_max_entries", models.PositiveIntegerField(default=500)),
-            ],
-            options={
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("recent_window__lte", models.F("max_entries"))),
-                        name="workspace_recent_window_fits",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("compression_ratio__gt", 0), ("compression_ratio__lt", 1)),
-                        name="workspace_ratio_is_a_share",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("recency_decay__gte", 0)), name="workspace_decay_not_negative"
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("write_back", False),
-                            models.Q(("layout__in", ("nanobot", "grip")), models.Q(("path", ""), _negated=True)),
-                            _connector="OR",
-                        ),
-                        name="workspace_written_back_fits",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("is_followed", False), models.Q(("path", ""), _negated=True), _connector="OR"
-                        ),
-                        name="workspace_followed_has_folder",
-                    ),
-                    models.UniqueConstraint(
-                        condition=models.Q(("path", ""), _negated=True),
-                        fields=("path",),
-                        name="workspace_one_per_folder",
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Membership",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="memberships",
-                        to="sessions_app.workspace",
-                    ),
-                ),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="memberships",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "role",
-                    models.CharField(
-                        choices=[("operator", "Operator"), ("editor", "Editor"), ("viewer", "Viewer")], max_length=16
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [models.UniqueConstraint(fields=("workspace", "user"), name="membership_once")],
-            },
-        ),
-        migrations.CreateModel(
-            name="Session",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="sessions",
-                        to="sessions_app.workspace",
-                    ),
-                ),
-                ("key", models.CharField(max_length=512)),
-                ("channel", models.CharField(max_length=512)),
-                ("title", models.TextField(blank=True)),
-                ("summary_text", models.TextField(blank=True)),
-                ("epoch", models.PositiveIntegerField(default=0)),
-                ("last_consolidated", models.PositiveIntegerField(default=0)),
-                ("next_position", models.PositiveIntegerField(default=0)),
-                ("entry_count", models.PositiveIntegerField(default=0)),
-                ("active_entry_count", models.PositiveIntegerField(default=0)),
-                ("total_tokens", models.PositiveBigIntegerField(default=0)),
-                ("active_tokens", models.PositiveBigIntegerField(default=0)),
-                ("summary_tokens", models.PositiveBigIntegerField(default=0)),
-                ("is_visible_to_agent", models.BooleanField(default=True)),
-                ("note", models.TextField(blank=True)),
-                ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                ("archived_at", models.DateTimeField(blank=True, null=True)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("updated_at", models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-            options={
-                "indexes": [
-                    models.Index(fields=["workspace", "-updated_at", "-id"], name="session_recent"),
-                    models.Index(fields=["workspace", "-entry_count", "-id"], name="session_longest"),
-                    models.Index(fields=["workspace", "-total_tokens", "-id"], name="session_heaviest"),
-                    models.Index(fields=["workspace", "channel", "-updated_at", "-id"], name="session_by_channel"),
-                    models.Index(fields=["workspace", "archived_at"], name="session_in_use"),
-                ],
-                "constraints": [
-                    models.UniqueConstraint(fields=("workspace", "key"), name="session_key_once"),
-                    models.CheckConstraint(
-                        condition=models.Q(("active_entry_count__lte", models.F("entry_count"))),
-                        name="session_active_within_all",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("last_consolidated__lte", models.F("entry_count"))),
-                        name="session_pointer_in_range",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("next_position__lte", models.F("entry_count"))),
-                        name="session_epoch_within_all",
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Run",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="runs", to="sessions_app.workspace"
-                    ),
-                ),
-                (
-                    "session",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="runs",
-                        to="sessions_app.session",
-                    ),
-                ),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("consolidation", "Consolidation"),
-                            ("compression", "Compression"),
-                            ("compaction", "Compaction"),
-                            ("extraction", "Extraction"),
-                            ("embedding", "Embedding"),
-                            ("edit", "Edit"),
-                            ("scan", "Scan"),
-                        ],
-                        max_length=16,
-                    ),
-                ),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("queued", "Queued"),
-                            ("running", "Running"),
-                            ("done", "Done"),
-                            ("held", "Held"),
-                            ("failed", "Failed"),
-                            ("parked", "Parked"),
-                            ("cancelled", "Cancelled"),
-                            ("undone", "Undone"),
-                        ],
-                        default="queued",
-                        max_length=16,
-                    ),
-                ),
-                (
-                    "origin",
-                    models.CharField(choices=[("hub", "Hub"), ("agent", "Agent")], default="hub", max_length=8),
-                ),
-                ("epoch", models.PositiveIntegerField(default=0)),
-                ("from_position", models.PositiveIntegerField(default=0)),
-                ("to_position", models.PositiveIntegerField(default=0)),
-                ("base_revision_number", models.PositiveIntegerField(blank=True, null=True)),
-                ("base_hash", models.CharField(blank=True, max_length=64)),
-                ("options", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                ("not_before", models.DateTimeField(default=django.utils.timezone.now)),
-                ("stage", models.CharField(blank=True, max_length=200)),
-                ("steps_done", models.PositiveIntegerField(default=0)),
-                ("steps_total", models.PositiveIntegerField(default=0)),
-                ("lease_owner", models.CharField(blank=True, max_length=100)),
-                ("lease_expires_at", models.DateTimeField(blank=True, null=True)),
-                ("fencing_number", models.PositiveBigIntegerField(default=0)),
-                ("attempt_count", models.PositiveIntegerField(default=0)),
-                ("model", models.CharField(blank=True, max_length=200)),
-                ("prompt_tokens", models.PositiveBigIntegerField(default=0)),
-                ("completion_tokens", models.PositiveBigIntegerField(default=0)),
-                ("cost", models.DecimalField(blank=True, decimal_places=6, max_digits=12, null=True)),
-                ("requested_by", models.CharField(blank=True, max_length=200)),
-                ("error_code", models.CharField(blank=True, max_length=64)),
-                ("error", models.TextField(blank=True)),
-                ("proposal", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("started_at", models.DateTimeField(blank=True, null=True)),
-                ("finished_at", models.DateTimeField(blank=True, null=True)),
-            ],
-            options={
-                "indexes": [
-                    models.Index(fields=["workspace", "-id"], name="run_latest"),
-                    models.Index(fields=["session", "kind", "epoch", "from_position"], name="run_by_place"),
-                    models.Index(
-                        condition=models.Q(("status__in", ("queued", "running"))),
-                        fields=["status", "not_before"],
-                        name="run_live",
-                    ),
-                ],
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("from_position__lte", models.F("to_position"))), name="run_range_in_order"
-                    ),
-                    models.UniqueConstraint(
-                        condition=models.Q(("status", "running")),
-                        fields=("session",),
-                        name="run_one_running_per_session",
-                    ),
-                    models.UniqueConstraint(
-                        condition=models.Q(("status", "queued")),
-                        fields=("session", "kind"),
-                        name="run_one_queued_per_kind",
-                    ),
-                    models.UniqueConstraint(
-                        condition=models.Q(
-                            ("kind__in", ["embedding", "scan"]), ("session__isnull", True), ("status", "queued")
-                        ),
-                        fields=("workspace", "kind"),
-                        name="run_one_queued_per_workspace",
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Summary",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="summaries",
-                        to="sessions_app.workspace",
-                    ),
-                ),
-                (
-                    "session",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="summaries",
-                        to="sessions_app.session",
-                    ),
-                ),
-                (
-                    "parent",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="children",
-                        to="sessions_app.summary",
-                    ),
-                ),
-                ("epoch", models.PositiveIntegerField(default=0)),
-                ("content", models.TextField()),
-                (
-                    "method",
-                    models.CharField(
-                        choices=[("llm", "by a model"), ("heuristic", "heuristic"), ("imported", "imported")],
-                        max_length=16,
-                    ),
-                ),
-                ("model", models.CharField(blank=True, max_length=200)),
-                ("token_count", models.PositiveIntegerField()),
-                ("original_token_count", models.PositiveBigIntegerField()),
-                ("entry_count", models.PositiveIntegerField()),
-                ("first_position", models.PositiveIntegerField()),
-                ("last_position", models.PositiveIntegerField()),
-                ("starts_at", models.DateTimeField(blank=True, null=True)),
-                ("ends_at", models.DateTimeField(blank=True, null=True)),
-                ("source_id", models.CharField(blank=True, max_length=512)),
-                (
-                    "run",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="summaries",
-                        to="sessions_app.run",
-                    ),
-                ),
-                ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-            options={
-                "verbose_name_plural": "summaries",
-                "indexes": [models.Index(fields=["session", "epoch", "first_position"], name="summary_by_place")],
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("first_position__lte", models.F("last_position"))),
-                        name="summary_range_in_order",
-                    )
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Entry",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="entries",
-                        to="sessions_app.workspace",
-                    ),
-                ),
-                (
-                    "session",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="entries", to="sessions_app.session"
-                    ),
-                ),
-                ("epoch", models.PositiveIntegerField(default=0)),
-                ("position", models.PositiveIntegerField()),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("message", "message"),
-                            ("tool_call", "tool call"),
-                            ("tool_result", "tool result"),
-                            ("context", "context"),
-                            ("summary", "summary"),
-                        ],
-                        max_length=16,
-                    ),
-                ),
-                ("role", models.CharField(max_length=32)),
-                ("content", models.TextField(blank=True)),
-                ("name", models.TextField(blank=True)),
-                ("tool_call_id", models.CharField(blank=True, max_length=512)),
-                ("tool_calls", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
-                ("token_count", models.PositiveIntegerField()),
-                ("token_method", models.CharField(default="estimate", max_length=24)),
-                ("occurred_at", models.DateTimeField(blank=True, null=True)),
-                ("occurred_at_text", models.TextField(blank=True)),
-                ("source_id", models.CharField(blank=True, max_length=512)),
-                ("source_hash", models.CharField(max_length=64)),
-                ("source_fields", memoryhub.lib.fields.JSONTextField(blank=True, default=list)),
-                ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                (
-                    "summary",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="entries",
-                        to="sessions_app.summary",
-                    ),
-                ),
-                ("recorded_at", models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-            options={
-                "verbose_name_plural": "entries",
-                "indexes": [
-                    models.Index(fields=["workspace", "-id"], name="entry_latest"),
-                    models.Index(fields=["workspace", "occurred_at"], name="entry_by_time"),
-                    models.Index(
-                        condition=models.Q(("tool_call_id", ""), _negated=True),
-                        fields=["session", "tool_call_id"],
-                        name="entry_tool_result",
-                    ),
-                ],
-                "constraints": [
-                    models.UniqueConstraint(fields=("session", "epoch", "position"), name="entry_position_once"),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("kind__in", ["message", "tool_call", "tool_result", "context", "summary"])
-                        ),
-                        name="entry_kind_known",
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="AppendReceipt",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "session",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="append_receipts",
-                        to="sessions_app.session",
-                    ),
-                ),
-                ("idempotency_key", models.CharField(max_length=200)),
-                ("body_hash", models.CharField(max_length=64)),
-                ("epoch", models.PositiveIntegerField()),
-                ("first_position", models.PositiveIntegerField()),
-                ("entry_count", models.PositiveIntegerField()),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(fields=("session", "idempotency_key"), name="append_receipt_key_once")
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="DeletedSession",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="deleted_sessions",
-                        to="sessions_app.workspace",
-                    ),
-                ),
-                ("key", models.CharField(max_length=512)),
-                ("is_forgotten", models.BooleanField(default=False)),
-                ("entry_count", models.PositiveIntegerField()),
-                ("summary_count", models.PositiveIntegerField()),
-                ("total_tokens", models.PositiveBigIntegerField()),
-                ("content_hash", models.CharField(max_length=64)),
-                ("deleted_by", models.CharField(max_length=200)),
-                ("reason", models.TextField(blank=True)),
-                ("deleted_at", models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-            options={
-                "constraints": [models.UniqueConstraint(fields=("workspace", "key"), name="deleted_session_key_once")],
-            },
-        ),
-        migrations.CreateModel(
-            name="DailyTotal",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="daily_totals",
-                        to="sessions_app.workspace",
-                    ),
-                ),
-                (
-                    "session",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="daily_totals",
-                        to="sessions_app.session",
-                    ),
-                ),
-                ("day", models.DateField()),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("message", "message"),
-                            ("tool_call", "tool call"),
-                            ("tool_result", "tool result"),
-                            ("context", "context"),
-                            ("summary", "summary"),
-                        ],
-                        max_length=16,
-                    ),
-                ),
-                ("entry_count", models.PositiveIntegerField()),
-                ("token_count", models.PositiveBigIntegerField()),
-                ("active_token_count", models.PositiveBigIntegerField()),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        condition=models.Q(("session__isnull", False)),
-                        fields=("session", "day", "kind"),
-                        name="daily_session_once",
-                    ),
-                    models.UniqueConstraint(
-                        condition=models.Q(("session__isnull", True)),
-                        fields=("workspace", "day", "kind"),
-                        name="daily_workspace_once",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("active_token_count__lte", models.F("token_count"))),
-                        name="daily_active_within_all",
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="AuditRecord",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        null=True,
-                        on_delete=django.db.models.deletion.DO_NOTHING,
-                        related_name="audit_records",
-                        to="sessions_app.workspace",
-                    ),
-                ),
-                (
-                    "actor_kind",
-                    models.CharField(
-                        choices=[
-                            ("person", "Person"),
-                            ("agent", "Agent"),
-                            ("run", "Run"),
-                            ("sync", "Sync"),
-                            ("command", "Command"),
-                        ],
-                        max_length=16,
-                    ),
-                ),
-                ("actor_name", models.CharField(max_length=200)),
-                (
-                    "session",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        null=True,
-                        on_delete=django.db.models.deletion.DO_NOTHING,
-                        related_name="+",
-                        to="sessions_app.session",
-                    ),
-                ),
-                ("action", models.CharField(max_length=64)),
-                ("object_kind", models.CharField(max_length=32)),
-                ("object_id", models.CharField(max_length=64)),
-                ("text", models.TextField()),
-                ("before_hash", models.CharField(blank=True, max_length=64)),
-                ("after_hash", models.CharField(blank=True, max_length=64)),
-                ("detail", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                ("at", models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-            options={
-                "indexes": [
-                    models.Index(fields=["workspace", "-id"], name="audit_latest"),
-                    models.Index(
-                        condition=models.Q(("session__isnull", False)),
-                        fields=["session", "-id"],
-                        name="audit_of_session",
-                    ),
-                    models.Index(fields=["object_kind", "object_id"], name="audit_of_object"),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="MutationGuard",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("reason", models.TextField()),
-                ("opened_at", models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-        ),
-        migrations.CreateModel(
-            name="IndexGuard",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("indexed_table", models.CharField(max_length=64)),
-                ("last_id", models.BigIntegerField(default=0)),
-            ],
-        ),
-        migrations.CreateModel(
-            name="SourceFile",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="source_files",
-                        to="sessions_app.workspace",
-                    ),
-                ),
-                ("path", models.TextField()),
-                ("path_hash", models.CharField(max_length=64)),
-                ("kind", models.CharField(max_length=16)),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("read", "read"),
-                            ("problems", "read with problems"),
-                            ("held", "held"),
-                            ("rejected", "not readable"),
-                            ("missing", "missing"),
-                        ],
-                        max_length=16,
-                    ),
-                ),
-                (
-                    "session",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="source_files",
-                        to="sessions_app.session",
-                    ),
-                ),
-                ("epoch", models.PositiveIntegerField(default=0)),
-                ("size", models.PositiveBigIntegerField(default=0)),
-                ("mtime_ns", models.BigIntegerField(default=0)),
-                ("content_hash", models.CharField(blank=True, max_length=64)),
-                ("stamp", models.CharField(blank=True, max_length=100)),
-                ("note", models.TextField(blank=True)),
-                ("extra", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                ("first_seen_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("last_seen_at", models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-            options={
-                "constraints": [models.UniqueConstraint(fields=("workspace", "path_hash"), name="source_file_once")],
-            },
-        ),
-        migrations.CreateModel(
-            name="ImportReport",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="import_reports",
-                        to="sessions_app.workspace",
-                    ),
-                ),
-                (
-                    "requested_by",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                ("path", models.TextField()),
-                ("name", models.CharField(blank=True, max_length=200)),
-                ("wanted_layout", models.CharField(default="auto", max_length=16)),
-                ("layout", models.CharField(blank=True, max_length=16)),
-                ("layout_version", models.CharField(blank=True, max_length=100)),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("queued", "Queued"),
-                            ("running", "Running"),
-                            ("done", "Done"),
-                            ("failed", "Failed"),
-                            ("cancelled", "Cancelled"),
-                        ],
-                        default="queued",
-                        max_length=16,
-                    ),
-                ),
-                ("file_count", models.PositiveIntegerField(default=0)),
-                ("files_done", models.PositiveIntegerField(default=0)),
-                ("added", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                ("updated", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                ("unchanged", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                ("problem_count", models.PositiveIntegerField(default=0)),
-                ("error_code", models.CharField(blank=True, max_length=64)),
-                ("error", models.TextField(blank=True)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("started_at", models.DateTimeField(blank=True, null=True)),
-                ("cancel_asked_at", models.DateTimeField(blank=True, null=True)),
-                ("finished_at", models.DateTimeField(blank=True, null=True)),
-            ],
-            options={
-                "indexes": [models.Index(fields=["workspace", "-id"], name="import_latest")],
-            },
-        ),
-        migrations.CreateModel(
-            name="ImportProblem",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "report",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="problems",
-                        to="sessions_app.importreport",
-                    ),
-                ),
-                ("file", models.TextField()),
-                ("line", models.PositiveIntegerField(blank=True, null=True)),
-                ("what", models.TextField()),
-                ("action", models.TextField()),
-                ("outcome", models.CharField(max_length=16)),
-                ("raw", models.BinaryField(default=b"")),
-            ],
-        ),
-        migrations.CreateModel(
-            name="SyncState",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="sync_state",
-                        to="sessions_app.workspace",
-                    ),
-                ),
-                ("requested_at", models.DateTimeField(blank=True, null=True)),
-                ("started_at", models.DateTimeField(blank=True, null=True)),
-                ("succeeded_at", models.DateTimeField(blank=True, null=True)),
-                ("changed_at", models.DateTimeField(blank=True, null=True)),
-                ("failed_at", models.DateTimeField(blank=True, null=True)),
-                ("error_code", models.CharField(blank=True, max_length=64)),
-                ("error", models.TextField(blank=True)),
-                ("lag_seconds", models.FloatField(blank=True, null=True)),
-                ("counts", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                ("unwritten", memoryhub.lib.fields.JSONTextField(blank=True, default=dict)),
-                ("knowledge_mark", models.CharField(blank=True, max_length=100)),
-            ],
-            options={
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("lag_seconds", None), ("lag_seconds__gte", 0), _connector="OR"),
-                        name="sync_lag_not_negative",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("failed_at", None), models.Q(("error_code", ""), _negated=True), _connector="OR"
-                        ),
-                        name="sync_failure_has_a_code",
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Webhook",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "workspace",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="webhooks",
-                        to="sessions_app.workspace",
-                    ),
-                ),
-                ("url", models.CharField(max_length=500)),
-                ("actions", memoryhub.lib.fields.JSONTextField(default=list)),
-                ("salt", models.CharField(max_length=64)),
-                ("is_enabled", models.BooleanField(default=True)),
-                ("created_by", models.CharField(max_length=200)),
-                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
-            ],
-            options={
-                "constraints": [models.UniqueConstraint(fields=("workspace", "url"), name="webhook_url_once")],
-            },
-        ),
-        migrations.CreateModel(
-            name="WebhookDelivery",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "webhook",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="deliveries",
-                        to="sessions_app.webhook",
-                    ),
-                ),
-                (
-                    "record",
-                    models.ForeignKey(
-                        db_constraint=False,
-                        on_delete=django.db.models.deletion.DO_NOTHING,
-                        related_name="+",
-                        to="sessions_app.auditrecord",
-                    ),
-                ),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[("waiting", "Waiting"), ("sent", "Sent"), ("failed", "Failed")],
-                        default="waiting",
-                        max_length=16,
-                    ),
-                ),
-                ("attempt_count", models.PositiveIntegerField(default=0)),
-                ("next_attempt_at", models.DateTimeField(default=django.utils.timezone.now)),
-                ("response_status", models.PositiveIntegerField(blank=True, null=True)),
-                ("error", models.TextField(blank=True)),
-                ("sent_at", models.DateTimeField(blank=True, null=True)),
-            ],
-            options={
-                "verbose_name_plural": "webhook deliveries",
-                "indexes": [
-                    models.Index(
-                        condition=models.Q(("status", "waiting")),
-                        fields=["next_attempt_at"],
-                        name="webhook_delivery_due",
-                    ),
-                    models.Index(fields=["webhook", "-id"], name="webhook_delivery_latest"),
-                ],
-                "constraints": [models.UniqueConstraint(fields=("webhook", "record"), name="webhook_delivery_once")],
-            },
-        ),
+        CreateTables(TABLES),
         Protect("sessions_app_entry", free=("summary_id",)),
         Protect("sessions_app_auditrecord"),
     ]
