@@ -1,6 +1,14 @@
 import pytest
 
-from memoryhub.forgetting.matching import Redaction, digest_of, find_digests, find_exactly, find_phrases, phrase_of
+from memoryhub.forgetting.matching import (
+    Digest,
+    Redaction,
+    digest_of,
+    find_digests,
+    find_exactly,
+    find_phrases,
+    phrase_of,
+)
 from memoryhub.lib.layouts.records import EntryRecord, FileRead
 
 KEY = b"k" * 32
@@ -104,6 +112,10 @@ def test_names_of_fields_stay_where_a_program_needs_them():
     redaction = Redaction(words=find_phrases([("anna",)]))
 
     assert redaction.value({"anna": ("Anna", 1)}, keys=False) == {"anna": ("[forgotten]", 1)}
+
+
+def test_what_an_older_hub_forgot_is_known_again():
+    assert digest_of(("anna", "weber"), KEY) == Digest(2, "fd6da099fdf1d8df87abc7290f30d749")
 
 
 def test_a_digest_depends_on_its_key():
