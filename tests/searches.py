@@ -8,7 +8,7 @@ from typing import Any
 
 from knowledge_app.models import HistoryEntry, KnowledgeEntry, Observation
 from memoryhub.lib.search.query import Query, parse
-from memoryhub.search import Found, Scope, find
+from memoryhub.search import Scope, SearchResults, find
 from memoryhub.search.listing import newest
 from memoryhub.search.ranking import RankOptions
 from memoryhub.search.results import text_of
@@ -50,10 +50,10 @@ def asked(text: str, *, match_all: bool = False, prefix: bool = False) -> Query:
 
 
 def search(
-    text: str, *workspaces: Workspace, kinds: Iterable[str] = (), wishes: RankOptions | None = None, **options: Any
-) -> Found:
+    text: str, *workspaces: Workspace, kinds: Iterable[str] = (), options: RankOptions | None = None, **parsing: Any
+) -> SearchResults:
     """Return what a query finds in some workspaces, in the whole hub where none is named."""
-    return find(scope_of(*workspaces), asked(text, **options), now=NOW, kinds=kinds, wishes=wishes, limit=200)
+    return find(scope_of(*workspaces), asked(text, **parsing), now=NOW, kinds=kinds, options=options, limit=200)
 
 
 def texts(text: str, *workspaces: Workspace, kinds: Iterable[str] = (), **options: Any) -> list[str]:

@@ -15,7 +15,7 @@ from memoryhub.lib.search.matching import SearchTooSlow, within
 from memoryhub.lib.search.query import parse
 from memoryhub.lib.search.tokenizing import fold
 from memoryhub.search.filters import Scope
-from memoryhub.search.ranking import Found, RankOptions, find
+from memoryhub.search.ranking import RankOptions, SearchResults, find
 from sessions_app.models import Session, Workspace
 
 MOST = 12  # rows in all
@@ -33,7 +33,7 @@ class Leads:
     workspaces: list[Workspace] = field(default_factory=list)
     sessions: list[Session] = field(default_factory=list)
     documents: list[MemoryDocument] = field(default_factory=list)
-    found: Found | None = None
+    found: SearchResults | None = None
 
 
 def leads(visible: QuerySet[Workspace], scope: Scope, text: str, *, now: datetime, zone: tzinfo) -> Leads:
@@ -50,7 +50,7 @@ def leads(visible: QuerySet[Workspace], scope: Scope, text: str, *, now: datetim
         _quickly(visible.filter(named).order_by("name", "pk")),
         _quickly(_sessions(scope, text.strip())),
         _quickly(_in(scope, MemoryDocument.objects.filter(name__icontains=text.strip())).order_by("name", "pk")),
-        find(scope, query, now=now, kinds=("memory", "knowledge"), wishes=PLAIN, limit=MOST_OF_A_KIND),
+        find(scope, query, now=now, kinds=("memory", "knowledge"), options=PLAIN, limit=MOST_OF_A_KIND),
     )
 
 

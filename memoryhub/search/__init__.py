@@ -1,7 +1,7 @@
-"""Search over everything an agent kept: one box, each kind of row with an index of its own, one list of results."""
+"""Search over everything in a workspace: one query, one index per kind of row, one ranked list."""
 
 from memoryhub.search.filters import Scope
 from memoryhub.search.kinds import KINDS
-from memoryhub.search.ranking import Found, Hit, RankOptions, find
+from memoryhub.search.ranking import Hit, RankOptions, SearchResults, find
 
-__all__ = ["KINDS", "Found", "Hit", "RankOptions", "Scope", "find"]
+__all__ = ["KINDS", "Hit", "RankOptions", "Scope", "SearchResults", "find"]

@@ -1,4 +1,4 @@
-"""Doing one thing with what a search found: to the rows of the kinds that it fits, and saying which it left out."""
+"""Bulk actions on search results. An action applies to some kinds; results of other kinds are skipped and counted."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
 
 Keys = Mapping[str, Sequence[int]]  # of rows, by kind
-FITS = {
+KINDS_BY_ACTION = {
     "move": ("knowledge", "observation"),
     "tag": ("knowledge",),
     "untag": ("knowledge",),
@@ -50,39 +50,40 @@ COUNTED = {
     "session": ngettext_lazy("%(count)s session", "%(count)s sessions", "n"),
     "cached": ngettext_lazy("%(count)s cached response", "%(count)s cached responses", "n"),
 }
-LOADED = 500  # rows at once for a file
+LOADED = 500  # rows per query in an export
 COLUMNS = ("kind", "id", "workspace", "session", "position", "occurred_at", "category", "tags", "source", "text")
 
 
 class WrongAction(MemoryHubError):
-    """What is to be done isn't said, or fits none of the rows chosen."""
+    """No action was chosen, or it applies to none of the selected rows."""
 
     code = "wrong_action"
 
 
 @dataclass
-class Done:
-    """What an action came to: the runs of its edits, each to be undone, and what it left out.
+class ActionResult:
+    """The runs that an action started (each can be undone) and what it skipped.
 
-    ``left``: a phrase for each kind that the action doesn't fit. ``behind``: entries that the category has already.
+    ``skipped``: a phrase for each kind that the action doesn't apply to. ``duplicates``: knowledge entries that stay
+    because the target category already has the same text.
     """
 
     runs: list[Run] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
-    behind: int = 0
+    skipped: list[str] = field(default_factory=list)
+    duplicates: int = 0
 
 
 def matching_keys(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str, list[int]]:
-    """Return the keys of all rows that fit a query, by kind."""
+    """Return the primary keys of all matches, by kind."""
     found = {
-        fitting.kind.name: list(fitting.matches().order_by("pk").values_list("pk", flat=True))
-        for fitting in filtered_kinds(scope, query, kinds)
+        filtered.kind.name: list(filtered.matches().order_by("pk").values_list("pk", flat=True))
+        for filtered in filtered_kinds(scope, query, kinds)
     }
     return {kind: pks for kind, pks in found.items() if pks}
 
 
 def keep_within(scope: Scope, keys: Keys) -> dict[str, list[int]]:
-    """Return of some keys those of rows that the scope holds, so that a foreign one is as good as none."""
+    """Drop keys of rows outside the scope, so that a foreign key is ignored like a missing one."""
     workspaces = None if scope.workspaces is None else list(scope.workspaces)
     found = {
         kind: list(KINDS[kind].rows(workspaces).filter(pk__in=pks).order_by("pk").values_list("pk", flat=True))
@@ -101,23 +102,23 @@ def act(
     reason: str = "",
     day: str = "",
     by: By,
-) -> Done:
-    """Do one thing with rows of a workspace; kinds that it doesn't fit are left out, and named in the answer.
+) -> ActionResult:
+    """Apply an action to rows of a workspace; kinds that it doesn't apply to are skipped.
 
-    ``action``: move (to ``category``), tag and untag (``tags``), pin, unpin, verify, review (by ``day``, ISO, "" for
-    none), withdraw (for a ``reason``), archive, unarchive, or remove (cached responses). Raises WrongAction,
-    NothingChosen, and what the edits themselves raise.
+    ``action``: move (to ``category``), tag or untag (``tags``), pin, unpin, verify, review (by ``day``, ISO, or ""
+    for none), withdraw (with a ``reason``), archive, unarchive, remove (cached responses). Raises WrongAction,
+    NothingChosen, and what the edits raise.
     """
-    if action not in FITS:
-        raise WrongAction(gettext("Choose what to do with them."))
+    if action not in KINDS_BY_ACTION:
+        raise WrongAction(gettext("Choose an action."))
     if not keys:
         raise NothingChosen(gettext("Choose at least one row."))
-    fitting = {kind: list(pks) for kind, pks in keys.items() if _fits(kind, action, category)}
-    done = Done(left=[_count(kind, len(pks)) for kind, pks in keys.items() if kind not in fitting])
-    if not fitting:
-        raise WrongAction(gettext("That can't be done with %(rows)s.") % {"rows": _listed(done.left)})
+    chosen = {kind: list(pks) for kind, pks in keys.items() if _applies(kind, action, category)}
+    done = ActionResult(skipped=[_count(kind, len(pks)) for kind, pks in keys.items() if kind not in chosen])
+    if not chosen:
+        raise WrongAction(gettext("That can't be done with %(rows)s.") % {"rows": _listed(done.skipped)})
     values = _values(action, tags, reason, day)
-    for kind, pks in fitting.items():
+    for kind, pks in chosen.items():
         if action == "move":
             _move(workspace, kind, pks, category, done, by)
         else:
@@ -137,17 +138,17 @@ def _values(action: str, tags: Sequence[str], reason: str, day: str) -> dict[str
     return {"add" if action == "tag" else "remove": clean}
 
 
-def _move(workspace: Workspace, kind: str, pks: list[int], category: str, done: Done, by: By) -> None:
+def _move(workspace: Workspace, kind: str, pks: list[int], category: str, done: ActionResult, by: By) -> None:
     if kind == "knowledge":
-        run, done.behind = knowledge.recategorise(workspace, pks, category, by=by)
+        run, done.duplicates = knowledge.recategorise(workspace, pks, category, by=by)
     else:
         values = {"category": category}
         run = edit_rows(workspace, KINDS[kind].edited_as, "assign", pks, values=values, by=by)
     done.runs.append(run)
 
 
-def _fits(kind: str, action: str, category: str) -> bool:
-    return kind in FITS[action] and (action != "move" or category in CATEGORIES[kind].values)
+def _applies(kind: str, action: str, category: str) -> bool:
+    return kind in KINDS_BY_ACTION[action] and (action != "move" or category in CATEGORIES[kind].values)
 
 
 def _count(kind: str, count: int) -> str:
@@ -160,28 +161,28 @@ def _listed(phrases: Sequence[str]) -> str:
     return gettext("%(first)s and %(last)s") % {"first": ", ".join(phrases[:-1]), "last": phrases[-1]}
 
 
-def words_left(done: Done) -> str:
-    """Return in words what an action left out and why, "" for nothing."""
-    said = []
-    if done.left:
-        said.append(gettext("Left out, since it doesn't fit them: %(rows)s.") % {"rows": _listed(done.left)})
-    if done.behind:
+def describe_skipped(done: ActionResult) -> str:
+    """Return a sentence for each group of rows that an action skipped, or ""."""
+    sentences = []
+    if done.skipped:
+        sentences.append(gettext("Left out, since it doesn't fit them: %(rows)s.") % {"rows": _listed(done.skipped)})
+    if done.duplicates:
         words = ngettext(
             "%(count)s stays: the category says that already.",
             "%(count)s stay: the category says that already.",
-            done.behind,
+            done.duplicates,
         )
-        said.append(words % {"count": f"{done.behind:,}"})
-    return " ".join(said)
+        sentences.append(words % {"count": f"{done.duplicates:,}"})
+    return " ".join(sentences)
 
 
 def as_json_lines(keys: Keys) -> str:
-    """Return rows as JSON Lines, one document a row; masked values stay masked."""
+    """Return rows as JSON Lines; secret values are masked."""
     return "".join(f"{json.dumps(document, ensure_ascii=False)}\n" for document in _documents(keys))
 
 
 def as_csv(keys: Keys) -> str:
-    """Return rows as a table with a heading; no cell is one that a spreadsheet would run."""
+    """Return rows as CSV with a header; cells that a spreadsheet would run as formulas are escaped."""
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS)
     writer.writeheader()

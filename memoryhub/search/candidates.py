@@ -1,4 +1,4 @@
-"""What the reranker is given of a kind's rows: their texts up to a bound, who, when and where."""
+"""Load rows as the reranker's candidates: text up to a limit, author, time and place."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from memoryhub.lib.text.facts import fact_lines
 from memoryhub.search.filters import FilteredKind
 from memoryhub.search.kinds import Kind
 
-SCORED_CHARS = 20_000  # of a text; the index holds more, and says which rows to look at
+SCORED_CHARS = 20_000  # of each text; the index covers more and selects the rows
 
 
 def load_candidates(kind: Kind, pks: Sequence[int]) -> list[Candidate]:
-    """Return rows of a kind as candidates, in the order of their keys; one query."""
+    """Return rows of a kind as candidates, in the given order; one query."""
     rows = kind.model._default_manager.filter(pk__in=pks)
     found = {one.pk: one for one in _candidates(kind, rows)}
     return [found[pk] for pk in pks if pk in found]
 
 
-def load_neighbours(fitting: FilteredKind, places: Iterable[Place]) -> list[Candidate]:
-    """Return the entries at some places that a query's filters leave, as candidates; two queries.
+def load_neighbours(filtered: FilteredKind, places: Iterable[Place]) -> list[Candidate]:
+    """Return the entries at the given places that pass the filters, as candidates; two queries.
 
-    Keys come first: beside a workspace's key SQLite would read all of that workspace.
+    Keys are fetched first: with a workspace condition in the same query, SQLite would scan the whole workspace.
     """
     by_epoch: dict[tuple[int, int], list[int]] = {}
     for session, epoch, position in places:
@@ -36,8 +36,8 @@ def load_neighbours(fitting: FilteredKind, places: Iterable[Place]) -> list[Cand
     condition = Q(pk__in=[])
     for (session, epoch), positions in by_epoch.items():
         condition |= Q(session=session, epoch=epoch, position__in=positions)
-    keys = list(fitting.kind.model._default_manager.filter(condition).values_list("pk", flat=True))
-    return list(_candidates(fitting.kind, fitting.rows.filter(pk__in=keys))) if keys else []
+    keys = list(filtered.kind.model._default_manager.filter(condition).values_list("pk", flat=True))
+    return list(_candidates(filtered.kind, filtered.rows.filter(pk__in=keys))) if keys else []
 
 
 def _candidates(kind: Kind, rows: Any) -> Iterable[Candidate]:
@@ -61,11 +61,11 @@ def _candidates(kind: Kind, rows: Any) -> Iterable[Candidate]:
 
 
 def prose_of(text: str) -> str:
-    """Return a document without its fact lines, which are a kind of their own."""
+    """Return a document without its fact lines, which are searched as a kind of their own."""
     facts = {line.line for line in fact_lines(text)}
     return "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in facts)
 
 
 def date_words(at: datetime | None) -> str:
-    """Return the words by which a day is found, as the indexes hold them."""
+    """Return a date in the words that the indexes contain, such as "3 May 2026 Sunday 2026-05-03"."""
     return f"{at.day} {at:%B %Y %A %Y-%m-%d}" if at else ""

@@ -1,4 +1,4 @@
-"""What may be offered for a search that is being typed: fields, their fixed values, and those that rows have."""
+"""Completions for a query being typed: fields, fixed values, and values from rows."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from memoryhub.search.filters import Scope
 from sessions_app.models import Entry, Session
 
 MOST = 10
-LOOKED_AT = 10_000  # of the latest entries; of other tables a fifth
+LOOKED_AT = 10_000  # newest entries to take values from; a fifth of that in other tables
 MILLISECONDS = 100
-MAX_VALUE = 200  # characters of a value that is offered
-Values = list[tuple[str, str]]  # a value, and what it is
+MAX_VALUE = 200  # characters
+Values = list[tuple[str, str]]  # value, description
 
 
 @dataclass(frozen=True)
 class Offer:
-    """One completion: what it is called and for, the query's text with it, and the place of the cursor after it."""
+    """A completion: its label and purpose, the query with it applied, and the cursor after it."""
 
     label: str
     purpose: str
@@ -36,10 +36,7 @@ class Offer:
 
 
 def offers(scope: Scope, text: str, cursor: int, *, now: datetime, zone: tzinfo) -> list[Offer]:
-    """Return what can be put in where somebody types, at most ten; values of rows come from the scope alone.
-
-    ``cursor``: in characters from the text's start.
-    """
+    """Return at most ten completions at the cursor (in characters); row values come from the scope only."""
     wanted = completion_at(text, cursor)
     if wanted.what == "name":
         found = [(name, purpose, name) for name, purpose in complete_names(wanted.prefix)]
@@ -60,7 +57,7 @@ def _offer(text: str, wanted: Wanted, label: str, purpose: str, inserted: str) -
 
 
 def _values(scope: Scope, wanted: Wanted) -> Values:
-    """Return values of a field that begin with what is typed, the commonest or latest first; none if that is slow."""
+    """Return values of a field with the typed prefix, commonest or latest first; none on a timeout."""
     look = LOOKUPS.get(wanted.field)
     if look is None:
         return []
@@ -95,7 +92,7 @@ def _latest(rows: QuerySet, scope: Scope, column: str, count: int) -> list[str]:
 
 
 def _of_entries(column: str, condition: Q) -> Callable[[Scope, str], Values]:
-    """Look a column up in the latest entries."""
+    """Return a lookup of a column in the newest entries."""
 
     def look(scope: Scope, prefix: str) -> Values:
         return _counted(_latest(Entry.objects.filter(condition), scope, column, LOOKED_AT), prefix)

@@ -1,5 +1,7 @@
-"""How many rows hold each word of a query, and with it what the query can mean: words that nothing holds as a whole
-are taken by their parts, the same way wherever a search counts, lists or ranks."""
+"""Count the rows that contain each term of a query, and split terms that no row contains.
+
+Every part of the search (counts, lists, ranking) goes through this, so that all of them read a query alike.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ MILLISECONDS = 100  # for counting alone
 
 
 class Clock:
-    """How many milliseconds a search may still take; never less than what a bounded query needs."""
+    """The time that a search has left, in milliseconds; at least what a bounded query needs."""
 
     def __init__(self, milliseconds: int) -> None:
         self._end = monotonic() + milliseconds / 1000
@@ -30,74 +32,74 @@ class Clock:
 
 
 @dataclass
-class Asked:
-    """A kind that is being searched: its rows, how many there are, and the number of them that hold each term.
+class KindQuery:
+    """A kind to search: its rows, their number, and how many of them contain each term.
 
-    ``is_partial``: counting took too long, and all rows are said to hold every term.
+    ``is_partial``: counting took too long, so every row is assumed to contain every term.
     """
 
-    fitting: FilteredKind
+    filtered: FilteredKind
     total: int
     counts: dict[Term, int]
     is_partial: bool = False
 
 
 @dataclass(frozen=True)
-class Counted:
-    """A query as it is searched, the kinds that are asked, and what is to be said of how it was read."""
+class CountedQuery:
+    """The query to run after splitting, its kinds, and notes for the user on how it was read."""
 
     query: Query
-    asked: list[Asked]
+    kinds: list[KindQuery]
     notes: list[str] = field(default_factory=list)
 
 
-def count_words(scope: Scope, query: Query, kinds: Iterable[str], clock: Clock) -> Counted:
-    """Count the rows of each kind that hold each word; what nothing holds as a whole is taken by its parts."""
-    fittings = [fitting for fitting in filtered_kinds(scope, query, kinds) if fitting.has_words]
-    asked = count_rows_with(fittings, query.asked, clock)
+def count_words(scope: Scope, query: Query, kinds: Iterable[str], clock: Clock) -> CountedQuery:
+    """Count the rows of each kind by term, after splitting terms that no row contains."""
+    filtered_list = [filtered for filtered in filtered_kinds(scope, query, kinds) if filtered.has_words]
+    asked = count_rows_by_term(filtered_list, query.asked, clock)
     unknown = [term for term in query.terms if len(_parts(term)) > 1 and not any(one.counts[term] for one in asked)]
     if not unknown or not asked:
-        return Counted(query, asked)
+        return CountedQuery(query, asked)
     terms = [part for term in query.terms for part in (_parts(term) if term in unknown else [term])]
     query = replace(query, terms=tuple(dict.fromkeys(terms))[:MAX_TERMS])
-    fittings = [replace(one.fitting, wanted=replace(one.fitting.wanted, terms=query.terms)) for one in asked]
+    filtered_list = [replace(one.filtered, wanted=replace(one.filtered.wanted, terms=query.terms)) for one in asked]
     names = ", ".join(f"“{' '.join(term.words)}”" for term in unknown)
-    note = gettext("Nothing holds %(words)s as a whole: the parts were searched.") % {"words": names}
-    return Counted(query, count_rows_with(fittings, query.asked, clock), [note])
+    note = gettext("No exact match for %(words)s: its parts were searched.") % {"words": names}
+    return CountedQuery(query, count_rows_by_term(filtered_list, query.asked, clock), [note])
 
 
 def as_searched(scope: Scope, query: Query, kinds: Iterable[str] = ()) -> Query:
-    """Return a query as ``finding.find`` searches it: with the parts of what nothing holds as a whole."""
+    """Return a query as ``ranking.find`` runs it: terms that no row contains are split."""
     if not any(len(_parts(term)) > 1 for term in query.terms):
         return query
     return count_words(scope, query, kinds, Clock(MILLISECONDS)).query
 
 
-def count_rows_with(fittings: Sequence[FilteredKind], terms: Sequence[Term], clock: Clock) -> list[Asked]:
-    """Count the rows of each kind that hold each term; where that takes too long, all rows are said to."""
+def count_rows_by_term(filtered_list: Sequence[FilteredKind], terms: Sequence[Term], clock: Clock) -> list[KindQuery]:
+    """Count the rows of each kind by term; on a timeout, every row is assumed to match."""
     try:
         with within(connection, clock.left(100)):
-            counted = count_terms(connection, [fitting.wanted for fitting in fittings], terms)
+            counted = count_terms(connection, [filtered.wanted for filtered in filtered_list], terms)
     except SearchTooSlow:
-        totals = [fitting.count_rows() for fitting in fittings]
-        pairs = zip(fittings, totals, strict=True)
-        return [Asked(fitting, total, dict.fromkeys(terms, total), is_partial=True) for fitting, total in pairs]
-    return [_asked(fitting, terms, found) for fitting, found in zip(fittings, counted, strict=True)]
+        totals = [filtered.count_rows() for filtered in filtered_list]
+        pairs = zip(filtered_list, totals, strict=True)
+        return [KindQuery(filtered, total, dict.fromkeys(terms, total), is_partial=True) for filtered, total in pairs]
+    return [_kind_query(filtered, terms, found) for filtered, found in zip(filtered_list, counted, strict=True)]
 
 
-def _asked(fitting: FilteredKind, terms: Sequence[Term], counted: Sequence[TermCount]) -> Asked:
+def _kind_query(filtered: FilteredKind, terms: Sequence[Term], counted: Sequence[TermCount]) -> KindQuery:
     if not any(count for count, _, _ in counted):
-        return Asked(fitting, 0, dict.fromkeys(terms, 0))
-    total = fitting.count_rows()
+        return KindQuery(filtered, 0, dict.fromkeys(terms, 0))
+    total = filtered.count_rows()
     first = last = 0
     if any(count >= COUNTED for count, _, _ in counted):
-        rows = fitting.indexed  # asked one by one: SQLite would read all rows for both
+        rows = filtered.indexed  # one query each: SQLite would scan the table for both at once
         first, last = rows.aggregate(key=Min("pk"))["key"], rows.aggregate(key=Max("pk"))["key"]
     known = [estimate(one, total=total, first=first, last=last) for one in counted]
-    return Asked(fitting, total, dict(zip(terms, known, strict=True)))
+    return KindQuery(filtered, total, dict(zip(terms, known, strict=True)))
 
 
 def _parts(term: Term) -> list[Term]:
-    """Return what a term is made of: its words, and the pairs of characters of those of a paired script."""
+    """Split a term into words, and words of unspaced scripts into character pairs."""
     written = [part for word in term.words for part in (pairs_of(word) if is_paired(word) else [word])]
     return [Term((part,)) for part in written if part not in STOP and len(part) > 1]

@@ -1,4 +1,4 @@
-"""Which rows of a kind a query asks for: its filters as a queryset, its words as what the kind's index is asked."""
+"""Translate a query into, for each kind of row, a filtered queryset and an index query."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from memoryhub.search.kinds import ENTRY_KINDS, KINDS, Kind
 from sessions_app.models import Session
 
 DATES = ("before", "after", "on")
-WINDOW = 10_000  # of the newest matches of a kind: what is counted, listed and told apart by facets
-MAX_SESSIONS = 200  # that one name may stand for
+WINDOW = 10_000  # newest matches of a kind that are counted, listed and faceted
+MAX_SESSIONS = 200  # that one session name may match
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The workspaces that are searched, by key; the whole hub where None, which only its operators may ask for."""
+    """The primary keys of the workspaces to search; None is the whole hub, for its operators only."""
 
     workspaces: tuple[int, ...] | None
 
     @property
     def only(self) -> int | None:
-        """Return the one workspace, if it is one."""
+        """Return the workspace if there is exactly one."""
         return self.workspaces[0] if self.workspaces is not None and len(self.workspaces) == 1 else None
 
 
 @dataclass(frozen=True)
 class FilteredKind:
-    """The rows of a kind that a query's filters leave, and what its index is asked for the words.
+    """The rows of one kind that pass a query's filters, and the index query for its words.
 
-    ``is_narrowed``: the filters say more than the index's own scope.
+    ``is_narrowed``: the filters exclude rows that the index's scope includes.
     """
 
     kind: Kind
@@ -47,7 +47,7 @@ class FilteredKind:
 
     @property
     def only(self) -> Sql | None:
-        """Return the filters as a condition on a row's key that a ranking query may take in."""
+        """Return the filters as an SQL condition on the row's key, for use in a ranking query."""
         if not self.is_narrowed:
             return None
         one = self.rows.filter(pk=RawSQL("e.id", ())).order_by().values("pk")
@@ -59,34 +59,34 @@ class FilteredKind:
         return bool(self.wanted.groups)
 
     def matches(self, *, window: int | None = None) -> QuerySet[Any]:
-        """Return all rows that fit, or those among the newest ``window`` that hold the words."""
+        """Return all matching rows, or those among the newest ``window``."""
         if not self.has_words:
             return self._without_excluded(window)
         limit = None if self.is_narrowed else window
         return self.rows.filter(pk__in=RawSQL(*ids_sql(connection, self.wanted, limit=limit)))
 
     def _without_excluded(self, window: int | None) -> QuerySet[Any]:
-        """Return the newest ``window`` rows without those that hold an excluded word."""
+        """Return the newest ``window`` rows that contain no excluded word."""
         newest = self.rows.order_by("-pk").values("pk")
         rows = self.rows.filter(pk__in=newest[:window]) if window else self.rows
         if not self.wanted.excluded:
             return rows
         without = Wanted(self.wanted.table, self.wanted.excluded, scope=self.wanted.scope)
-        if connection.vendor == "postgresql":  # which compares each row with each where it is told NOT IN
+        if connection.vendor == "postgresql":  # plans NOT IN as a nested loop
             return rows.filter(pk__in=RawSQL(*rest_sql(connection, without)))
         first = newest[window - 1 : window].first() if window else None
         return rows.exclude(pk__in=RawSQL(*ids_sql(connection, without, least=first["pk"] if first else 0)))
 
     @property
     def indexed(self) -> QuerySet[Any]:
-        """Return the rows that the index's scope of workspaces holds, or of documents, whatever the filters."""
+        """Return the rows in the index's scope (of workspaces or documents), ignoring the filters."""
         if "d" in self.wanted.scope:
             return self.kind.rows(None).filter(document__in=self.wanted.scope["d"])
         keys = self.wanted.scope.get("w")
         return self.kind.rows(None if keys is None else list(keys))
 
     def count_rows(self) -> int:
-        """Return how many rows the index's scope holds: what document frequencies are measured against."""
+        """Return the number of rows in the index's scope: the N of document frequencies."""
         if self.kind.name == "entry":
             sessions = Session.objects.all()
             if "w" in self.wanted.scope:
@@ -99,7 +99,7 @@ class FilteredKind:
 
 @dataclass
 class _Narrowing:
-    """Filters on their way into a queryset and an index's scope."""
+    """A queryset and an index scope under construction."""
 
     rows: QuerySet[Any]
     scope: dict[str, list[int]] = field(default_factory=dict)
@@ -111,25 +111,25 @@ class _Narrowing:
 
 
 def filtered_kinds(scope: Scope, query: Query, names: Iterable[str] = ()) -> list[FilteredKind]:
-    """Return, for every kind that a query may find, its rows and what its index is asked.
+    """Return a FilteredKind for each kind that a query can match.
 
-    ``names``: of kinds to keep to; all where empty. A kind that doesn't know a field asked for is left out.
+    ``names``: the kinds to search, all if empty. Kinds without a field that the query filters by are left out.
     """
     asked = [one for one in query.filters if one.field == "kind"]
     chosen = [name for name in KINDS if _may_be(name, asked) and (not names or name in set(names))]
-    found = (fit(KINDS[name], scope, query) for name in chosen)
-    return [fitting for fitting in found if fitting is not None]
+    found = (filter_kind(KINDS[name], scope, query) for name in chosen)
+    return [filtered for filtered in found if filtered is not None]
 
 
 def _may_be(name: str, asked: list[Filter]) -> bool:
-    """Tell whether rows of a kind may pass the ``kind:`` filters; a kind of entry stands for entries."""
+    """Tell whether rows of a kind can pass the ``kind:`` filters; an entry kind implies entries."""
     of_entries = (*ENTRY_KINDS, "entry") if name == "entry" else (name,)
     wanted = all(set(of_entries) & set(one.values) for one in asked if not one.is_excluded)
     return wanted and not any(name in one.values for one in asked if one.is_excluded)
 
 
-def fit(kind: Kind, scope: Scope, query: Query) -> FilteredKind | None:
-    """Return what a query asks of one kind, or None where the kind doesn't know a field that is asked for."""
+def filter_kind(kind: Kind, scope: Scope, query: Query) -> FilteredKind | None:
+    """Return the FilteredKind of one kind, or None if it lacks a field that the query filters by."""
     workspaces = None if scope.workspaces is None else list(scope.workspaces)
     narrowing = _Narrowing(kind.rows(workspaces))
     if workspaces is not None and kind.name != "document":
@@ -151,7 +151,7 @@ def fit(kind: Kind, scope: Scope, query: Query) -> FilteredKind | None:
 
 
 def _narrow(kind: Kind, narrowing: _Narrowing, one: Filter, workspaces: list[int] | None) -> bool:
-    """Take one filter in; False where no row of the kind can pass it."""
+    """Apply one filter; return False if no row of the kind can pass it."""
     if one.field == "kind":
         return _narrow_kind(kind, narrowing, one)
     if one.field == "session" and not one.is_excluded and "session" in kind.fields and kind.session:
@@ -176,7 +176,7 @@ def _narrow_kind(kind: Kind, narrowing: _Narrowing, one: Filter) -> bool:
 
 
 def _condition(kind: Kind, one: Filter) -> Q | None:
-    """Return a filter's condition on rows of a kind, None where the kind doesn't know the field."""
+    """Return a filter's condition on rows of a kind, or None if the kind lacks the field."""
     if one.field in DATES:
         return _between(kind, one) if kind.time else None
     if one.field == "has":
@@ -211,6 +211,6 @@ def _session_keys(names: Iterable[str], workspaces: list[int] | None) -> list[in
 
 
 def load(kind: Kind, pks: Iterable[int]) -> dict[int, Model]:
-    """Return rows of a kind by key, with what their pages need; one query."""
+    """Return rows of a kind by primary key, with related rows; one query."""
     rows = kind.model._default_manager.filter(pk__in=list(pks)).select_related(*kind.related)
     return {row.pk: row for row in rows}

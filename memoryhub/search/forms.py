@@ -9,7 +9,7 @@ from knowledge_app.models import KnowledgeEntry
 
 
 class SearchForm(forms.Form):
-    """What stands round the search box. ``memoryhub.search.views.search_params`` reads what it sends."""
+    """The options beside the search box; ``views.search_params`` parses them."""
 
     MATCHES = [("any", _("Any word")), ("all", _("All words"))]
     SORTS = [

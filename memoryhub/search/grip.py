@@ -27,11 +27,11 @@ MEMORY_LIMIT, HISTORY_LIMIT, KNOWLEDGE_LIMIT = 10, 20, 20  # Grip's defaults
 
 @dataclass(frozen=True)
 class GripHit:
-    """One line found. ``kind`` memory, history or knowledge.
+    """One matching line of ``kind`` memory, history or knowledge.
 
-    ``id``: of the history or knowledge entry; of memory the fact whose line it is (``is_fact``), else the document.
-    None for the heading of a history, which is no entry. ``line``: as Grip returns it. ``score``: None where Grip
-    gives none. ``position``: the line's number in MEMORY.md from 1, or the history entry's position.
+    ``id``: the history or knowledge entry; in memory, the fact on that line (``is_fact``), else the document. None
+    for the heading of a history. ``score``: None where Grip computes none. ``position``: the line number in MEMORY.md
+    from 1, or the history entry's position.
     """
 
     kind: str
@@ -46,7 +46,7 @@ class GripHit:
 
 @dataclass(frozen=True)
 class _Logged:
-    """A history entry as the lines of its file. ``pk`` None for the file's heading."""
+    """A history entry as written in its file; ``pk`` is None for the file's heading."""
 
     text: str
     pk: int | None = None
@@ -98,10 +98,10 @@ def _history_hit(line: str, score: float | None, entry: _Logged) -> GripHit:
 
 
 def _log(workspace: Workspace) -> list[_Logged]:
-    """Return what stands in HISTORY.md, in order, withdrawn entries marked.
+    """Return the lines of HISTORY.md in order, withdrawn entries marked.
 
-    An entry that a rotation cut in two is one row, and archived; what the file has of it is told from its size, as
-    is whether the heading is still there.
+    An entry that a rotation cut in two is one archived row; how much of it is in the file, and whether the heading
+    still is, follows from the file's size.
     """
     entries = list(_read_log(workspace, is_archived=False))
     sources = SourceFile.objects.filter(workspace=workspace, kind="history", path__endswith=LOG_NAME)
@@ -118,7 +118,7 @@ def _log(workspace: Workspace) -> list[_Logged]:
 
 
 def _read_log(workspace: Workspace, *, is_archived: bool) -> Iterator[_Logged]:
-    """Yield what is in the log in order; of what is archived the last entry alone."""
+    """Yield the entries of the log in order; if ``is_archived``, only the last archived one."""
     rows = HistoryEntry.objects.filter(workspace=workspace, is_archived=is_archived)
     names = ("pk", "position", "content", "occurred_at", "occurred_at_text", "session__key", "source", "withdrawn_at")
     ordered = rows.order_by("-position")[:1] if is_archived else rows.order_by("position")
@@ -132,8 +132,8 @@ def search_knowledge(
 ) -> list[GripHit]:
     """Return the knowledge that Grip's search returns, its content as the line; one query. Reads only.
 
-    An entry fits whose content, tags and source, joined by spaces, contain the query in any case; the most used
-    come first, then the newest, then the order in which they were added. No query finds all.
+    An entry matches if its content, tags and source, joined by spaces, contain the query, ignoring case. Most used
+    first, then newest, then in insertion order. An empty query matches all.
     """
     rows = KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None).order_by("pk")
     if category:
@@ -145,7 +145,7 @@ def search_knowledge(
 
 
 def _created(row: KnowledgeEntry) -> float:
-    """Return when an entry was made, in seconds; as the agent's file has it where that is finer than a column is."""
+    """Return the creation time in seconds, from the agent's file where that is more precise than the column."""
     written = row.extra.get("created_at")
     if isinstance(written, int | float):
         return float(written)

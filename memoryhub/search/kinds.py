@@ -1,4 +1,4 @@
-"""The kinds of rows that are searched: their tables, their words, and the filters that they know."""
+"""The kinds of rows that can be searched: their tables, text columns and filters."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Narrow = Callable[[str], Q]
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of rows: where they are, what of them is searched and shown, and what narrows them.
+    """One kind of row.
 
-    ``texts``: columns that are searched and shown; ``metas``: searched beside them. ``time``: the lookup of the time
-    by which rows are ordered and filtered. ``fields`` and ``traits``: filters by a value, and ``has:``. ``live``:
-    what is searched unless withdrawn rows are asked for. ``workspace``: the lookup of the workspace.
+    ``texts``: columns to search and show; ``metas``: further columns to search. ``time`` and ``workspace``: lookups
+    of the time to order by and of the workspace. ``fields``: filters by value; ``traits``: values of ``has:``.
+    ``live``: the condition on rows unless withdrawn ones are asked for.
     """
 
     name: str
@@ -51,15 +51,17 @@ class Kind:
     facets: Mapping[str, str] = field(default_factory=dict)
     workspace: str = "workspace"
     related: tuple[str, ...] = ()
-    hidden_by: Mapping[str, str] = field(default_factory=dict)  # columns that a flag keeps out, as the index does
-    edited_as: str = ""  # the table of the edits engine, of rows that people change here
+    hidden_by: Mapping[str, str] = field(
+        default_factory=dict
+    )  # columns that are hidden where a flag is set, as in the index
+    edited_as: str = ""  # the table's name in bulk edits
 
     @property
     def table(self) -> str:
         return self.model._meta.db_table
 
     def rows(self, workspaces: list[int] | None) -> QuerySet[Any]:
-        """Return the rows of some workspaces, of all where None."""
+        """Return the rows of the given workspaces, or of all if None."""
         found = self.model._default_manager.all()
         return found if workspaces is None else found.filter(**{f"{self.workspace}__in": workspaces})
 
@@ -73,7 +75,7 @@ def _holds(lookup: str) -> Narrow:
 
 
 def _session(prefix: str = "session__") -> Narrow:
-    """Sessions are named by their key, its part after the channel, or their title."""
+    """Match a session by its key, the part of the key after the channel, or its title."""
     return lambda value: (
         Q(**{f"{prefix}key__iexact": value})
         | Q(**{f"{prefix}key__iendswith": f":{value}"})

@@ -1,4 +1,4 @@
-"""What a search page needs beside the best results: all that fit, newest first; how many there are; and of what."""
+"""Matches newest first, their number, and facets."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from memoryhub.search.counts import Clock, as_searched
 from memoryhub.search.filters import WINDOW, FilteredKind, Scope, filtered_kinds, load
 
 MILLISECONDS = 300
-LISTING_MILLISECONDS = 200  # for the keys of all kinds together
+LISTING_MILLISECONDS = 200  # for the keys of all kinds
 SHOWN_VALUES = 12  # of a facet
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # where rows without a time stand
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)  # sort key of rows without a time
 FACETS = ("kind", "session", "channel", "author", "category", "role", "month")
 Cursor = tuple[datetime, str, int]
 
 
 @dataclass(frozen=True)
 class Listed:
-    """One row that fits, without a score: ``at`` is the time by which it is ordered."""
+    """One matching row, unscored, with the time that orders it."""
 
     kind: str
     pk: int
@@ -42,7 +42,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class ResultCounts:
-    """How many rows fit: exactly, or more than that where ``is_more``; by kind."""
+    """The number of matches, in all and by kind; ``is_more``: there are more than that."""
 
     count: int
     is_more: bool
@@ -51,7 +51,7 @@ class ResultCounts:
 
 @dataclass(frozen=True)
 class FacetValue:
-    """A value of a facet, how many of the matches have it, and what it is called."""
+    """A value of a facet and how many matches have it."""
 
     value: str
     count: int
@@ -61,26 +61,26 @@ class FacetValue:
 def newest(
     scope: Scope, query: Query, *, kinds: Iterable[str] = (), limit: int, after: Cursor | None = None
 ) -> tuple[list[Listed], bool]:
-    """Return the newest rows that fit, of all kinds in one list, from ``after`` on; and whether there are more.
+    """Return the newest matches of all kinds in one list, starting after ``after``, and whether there are more.
 
-    Rows without a time come last. Of each kind the 10,000 that were written last are looked at, and a kind
-    that the time doesn't suffice for is left out.
+    Rows without a time come last. Only the 10,000 newest rows of each kind are considered; a kind whose query times
+    out is left out.
     """
     clock = Clock(LISTING_MILLISECONDS)
     keys: list[Cursor] = []
     by_kind: dict[str, FilteredKind] = {}
-    for fitting in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
-        by_kind[fitting.kind.name] = fitting
+    for filtered in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
+        by_kind[filtered.kind.name] = filtered
         try:
             with within(connection, clock.left(LISTING_MILLISECONDS)):
-                keys += _newest_keys(fitting, limit + 1, after)
+                keys += _newest_keys(filtered, limit + 1, after)
         except SearchTooSlow:
             continue
     best = nsmallest(limit + 1, keys, key=_order)
     rows: dict[tuple[str, int], Model] = {}
-    for name, fitting in by_kind.items():
+    for name, filtered in by_kind.items():
         if pks := [pk for _, kind, pk in best[:limit] if kind == name]:
-            rows |= {(name, pk): row for pk, row in load(fitting.kind, pks).items()}
+            rows |= {(name, pk): row for pk, row in load(filtered.kind, pks).items()}
     found = [Listed(kind, pk, at, rows[kind, pk]) for at, kind, pk in best[:limit] if (kind, pk) in rows]
     return found, len(best) > limit
 
@@ -90,9 +90,9 @@ def _order(key: Cursor) -> tuple[float, str, int]:
     return -at.timestamp(), kind, -pk
 
 
-def _newest_keys(fitting: FilteredKind, count: int, after: Cursor | None) -> list[Cursor]:
-    time, name = fitting.kind.time, fitting.kind.name
-    rows = fitting.matches(window=WINDOW)
+def _newest_keys(filtered: FilteredKind, count: int, after: Cursor | None) -> list[Cursor]:
+    time, name = filtered.kind.time, filtered.kind.name
+    rows = filtered.matches(window=WINDOW)
     dated, undated = rows.filter(**{f"{time}__isnull": False}), rows.filter(**{f"{time}__isnull": True})
     if after:
         at, kind, pk = after
@@ -112,13 +112,13 @@ def _newest_keys(fitting: FilteredKind, count: int, after: Cursor | None) -> lis
 def count_matches(
     scope: Scope, query: Query, *, kinds: Iterable[str] = (), above: dict[str, int] | None = None
 ) -> ResultCounts:
-    """Count what fits, of each kind up to 10,000. ``above``: by kind, keys that only later rows have (new ones)."""
+    """Count matches, up to 10,000 of each kind. ``above``: by kind, count only rows with a greater key."""
     by_kind: dict[str, int] = {}
     is_more = False
-    for fitting in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
-        rows = fitting.matches()
+    for filtered in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
+        rows = filtered.matches()
         if above is not None:
-            rows = rows.filter(pk__gt=above.get(fitting.kind.name, 0))
+            rows = rows.filter(pk__gt=above.get(filtered.kind.name, 0))
         try:
             with within(connection, MILLISECONDS):
                 count = rows.order_by()[: WINDOW + 1].count()
@@ -126,20 +126,20 @@ def count_matches(
             count = WINDOW + 1
         is_more = is_more or count > WINDOW
         if count:
-            by_kind[fitting.kind.name] = min(count, WINDOW)
+            by_kind[filtered.kind.name] = min(count, WINDOW)
     return ResultCounts(sum(by_kind.values()), is_more, by_kind)
 
 
 def facets(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str, list[FacetValue]]:
-    """Return by facet the values that the matches have, the commonest first; months in order, the latest first.
+    """Return the values of each facet, commonest first (months: latest first).
 
-    Counts are of the 10,000 latest matches of each kind.
+    Counts cover the 10,000 newest matches of each kind.
     """
     counted: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
-    for fitting in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
+    for filtered in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
         try:
             with within(connection, MILLISECONDS):
-                _count_facets(fitting, counted)
+                _count_facets(filtered, counted)
         except SearchTooSlow:
             continue
     months = sorted(counted.pop("month").items(), reverse=True)
@@ -147,9 +147,9 @@ def facets(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str
     return {name: [FacetValue(value, count) for value, count in values] for name, values in found.items() if values}
 
 
-def _count_facets(fitting: FilteredKind, counted: dict[str, Counter[str]]) -> None:
-    kind = fitting.kind
-    rows = fitting.matches(window=WINDOW).order_by()
+def _count_facets(filtered: FilteredKind, counted: dict[str, Counter[str]]) -> None:
+    kind = filtered.kind
+    rows = filtered.matches(window=WINDOW).order_by()
     lookups = {**kind.facets, **({"kind": "kind"} if kind.name == "entry" else {})}
     for name, lookup in lookups.items():
         for value, count in rows.values_list(lookup).annotate(n=Count("pk")):

@@ -1,7 +1,7 @@
-"""The embedding of what somebody just asked for: at once or not at all. Who waits for it waits 400 ms at most.
+"""The embedding of a query, within 400 ms or not at all.
 
-Nothing is asked twice. A provider that fails or is too slow is left alone for a minute: it costs one search its time
-and others nothing. All of this is a process's own.
+Answers are cached per process. A provider that fails or times out isn't asked again for a minute, so that it slows
+down only one search.
 """
 
 from __future__ import annotations
@@ -19,43 +19,43 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.llm import load_sdk
 
 logger = logging.getLogger(__name__)
-MILLISECONDS = 400  # for an answer
-SILENT_SECONDS = 60.0  # after one that didn't come
-KEPT = 256  # answers, the latest used
-ASKERS = 4  # requests under way at once
+MILLISECONDS = 400  # to wait for an answer
+PAUSE_SECONDS = 60.0  # after a failure
+KEPT = 256  # answers, least recently used dropped first
+ASKERS = 4  # concurrent requests
 Wait = Callable[[], Rows | None]
 _asking = ThreadPoolExecutor(max_workers=ASKERS, thread_name_prefix="embedding")
 _lock = Lock()
 _answers: OrderedDict[tuple[str, ...], Rows] = OrderedDict()
-_silent: dict[tuple[str, ...], float] = {}
+_paused_until: dict[tuple[str, ...], float] = {}
 
 
-def begin(settings: EmbeddingSettings, text: str) -> Wait:
-    """Begin to ask for the embedding of a text; return a function that waits for it.
+def request(settings: EmbeddingSettings, text: str) -> Wait:
+    """Request the embedding of a text; return a function that waits for it.
 
-    That returns a (d,) row of length one, or None where none came in time; never raises.
+    The function returns a (d,) unit vector, or None if none arrived in time. It never raises.
     """
     known = _known(settings, text)
     if known is not None:
         return lambda: known
-    if is_silent(settings):
+    if is_paused(settings):
         return lambda: None
-    load_sdk()  # before the clock starts: the first search of a process pays for it
+    load_sdk()  # not counted against the time limit
     end = time.monotonic() + MILLISECONDS / 1000
     future = _asking.submit(_ask, settings, text)
     return lambda: _wait(future, settings, end)
 
 
-def is_silent(settings: EmbeddingSettings) -> bool:
-    """Tell whether a provider is left alone, since it failed within the last minute."""
-    return time.monotonic() < _silent.get(_place(settings), 0.0)
+def is_paused(settings: EmbeddingSettings) -> bool:
+    """Tell whether a provider failed within the last minute and isn't asked."""
+    return time.monotonic() < _paused_until.get(_place(settings), 0.0)
 
 
 def forget_all() -> None:
-    """Forget every answer and every failure that this process knows of."""
+    """Clear this process's answers and failures."""
     with _lock:
         _answers.clear()
-        _silent.clear()
+        _paused_until.clear()
 
 
 def _place(settings: EmbeddingSettings) -> tuple[str, ...]:
@@ -71,17 +71,17 @@ def _known(settings: EmbeddingSettings, text: str) -> Rows | None:
 
 
 def _ask(settings: EmbeddingSettings, text: str) -> Rows | None:
-    """Ask, in a thread of its own; an answer that comes too late is kept for the next search."""
+    """Ask the provider (in a thread); a late answer is cached for the next search."""
     quick = replace(settings, timeout_seconds=MILLISECONDS / 1000, retries=0)
     try:
         row: Rows = embed(quick, [text]).rows[0]
     except MemoryHubError as error:
         logger.warning("the embedding provider didn't answer a search: %s", error)
-        _leave_alone(settings)
+        _pause(settings)
         return None
-    except Exception:  # whatever it was must not end a search
+    except Exception:  # must not break the search
         logger.exception("asking the embedding provider failed")
-        _leave_alone(settings)
+        _pause(settings)
         return None
     with _lock:
         _answers[(*_place(settings), text)] = row
@@ -95,10 +95,10 @@ def _wait(future: Future[Rows | None], settings: EmbeddingSettings, end: float) 
         return future.result(timeout=max(0.0, end - time.monotonic()))
     except TimeoutError:
         future.cancel()
-        _leave_alone(settings)
+        _pause(settings)
         return None
 
 
-def _leave_alone(settings: EmbeddingSettings) -> None:
+def _pause(settings: EmbeddingSettings) -> None:
     with _lock:
-        _silent[_place(settings)] = time.monotonic() + SILENT_SECONDS
+        _paused_until[_place(settings)] = time.monotonic() + PAUSE_SECONDS

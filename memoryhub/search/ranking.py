@@ -1,8 +1,7 @@
-"""Finding: the rows of every kind that fit a query, ranked by one reranker on both databases, in one list.
+"""Search ranking: the rows of every kind that match a query, as one list, the same on both databases.
 
-Each kind's index gives at most 150 candidates; ``memoryhub.lib.search.rank`` scores them with the frequencies of what
-is searched; lists of several kinds are fused by reciprocal rank (search.md, design 4 and 5), and so is what is near
-in meaning (``dense``). Reads only.
+Each kind's index yields at most 150 candidates, which ``lib.search.rank`` scores with document frequencies from the
+searched scope. Lists of several kinds, and semantic matches, are merged by reciprocal rank fusion. Reads only.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ from memoryhub.lib.search.rank import Measure, Scored, rank
 from memoryhub.lib.search.tokenizing import runs_of
 from memoryhub.search import semantic
 from memoryhub.search.candidates import load_candidates, load_neighbours
-from memoryhub.search.counts import Asked, Clock, count_rows_with, count_words
+from memoryhub.search.counts import Clock, KindQuery, count_rows_by_term, count_words
 from memoryhub.search.filters import FilteredKind, Scope, load
 from sessions_app.models import Workspace
 
 LIMIT = 20
-MOST = 200  # results that are ranked; newest first goes on beyond
-MILLISECONDS = 130  # for all that a search asks of the database
-MAX_RANKED = 60_000  # rows that hold any of the words, beyond which the commonest are left to those that are found
+MOST = 200  # ranked results; listing newest first has no limit
+MILLISECONDS = 130  # of database time for one search
+MAX_RANKED = 60_000  # matching rows beyond which the commonest words no longer select candidates
 ALL_COVERED = 0.99
-STANDING: tuple[str, ...] = (  # what comes first of equals: what was curated, what was said, what is derived from it
+KIND_PRIORITY: tuple[str, ...] = (  # breaks ties: curated rows, then messages, then what is derived from them
     *("memory", "knowledge", "observation", "key_value", "entry"),
     *("history", "summary", "document", "session", "cached"),
 )
@@ -49,9 +48,10 @@ STANDING: tuple[str, ...] = (  # what comes first of equals: what was curated, w
 
 @dataclass(frozen=True)
 class RankOptions:
-    """How to search. ``recency``: off, floored, or Grip's own decay by ``decay`` an hour; ``graph``: look further.
+    """How to rank. ``recency``: off, floored, or Grip's decay of ``decay`` per hour.
 
-    ``dense``: compare meanings too, where the workspace does.
+    ``graph``: expand rare words with their neighbours in the semantic graph. ``dense``: add semantic matches where
+    the workspace enables them.
     """
 
     recency: str = "off"
@@ -62,7 +62,7 @@ class RankOptions:
 
 @dataclass(frozen=True)
 class Hit:
-    """One result. ``score``: higher is better; ``scored`` says how it came about, ``row`` is the row itself."""
+    """One result. ``score``: higher is better; ``scored`` explains it."""
 
     kind: str
     pk: int
@@ -76,11 +76,11 @@ class Hit:
 
 
 @dataclass
-class Found:
-    """What a search came to: results best first, the words that counted, and what is to be said of it.
+class SearchResults:
+    """Results, best first, with what explains them.
 
-    ``measures``: by kind, what each word is worth there; ``added``: for a word asked for, what the semantic graph
-    added with its weight. ``ranked``: how many results there are in all that could be paged through.
+    ``measures``: term weights by kind. ``added``: for each query word, the expansions with their weights. ``notes``:
+    sentences for the user. ``ranked``: how many results there are to page through.
     """
 
     hits: list[Hit]
@@ -98,45 +98,45 @@ def find(
     *,
     now: datetime,
     kinds: Iterable[str] = (),
-    wishes: RankOptions | None = None,
+    options: RankOptions | None = None,
     limit: int = LIMIT,
     after: tuple[float, str, int] | None = None,
-) -> Found:
-    """Return the results of a query, best first, from ``after`` (a hit's ``key``) on.
+) -> SearchResults:
+    """Return the results of a query, best first, starting after the hit whose ``key`` is ``after``.
 
-    At most 200 are ranked. A query without words finds nothing here: see ``listing``. Never waits longer than some
-    130 ms for the database; what that leaves out is said in ``notes``.
+    Ranks at most 200 results and spends about 130 ms in the database; ``notes`` says what that left out. A query
+    without words has no results here: see ``listing``.
     """
-    wishes = wishes or RankOptions()
-    question = semantic.ask(scope, query, now=now) if wishes.dense else None
+    options = options or RankOptions()
+    question = semantic.ask(scope, query, now=now) if options.dense else None
     clock = Clock(MILLISECONDS)
     counted = count_words(scope, query, kinds, clock)
-    query, asked = counted.query, counted.asked
-    fittings = [one.fitting for one in asked]
-    found = Found([], notes=list(counted.notes), is_partial=any(one.is_partial for one in asked))
-    if wishes.graph and scope.only is not None and not query.required:
+    query, asked = counted.query, counted.kinds
+    filtered_list = [one.filtered for one in asked]
+    found = SearchResults([], notes=list(counted.notes), is_partial=any(one.is_partial for one in asked))
+    if options.graph and scope.only is not None and not query.required:
         found.added = _expansions(scope.only, query, asked)
     lists: dict[str, list[Scored]] = {}
     for one in asked:
-        scored = _rank(one, query, found, wishes, now, clock)
+        scored = _rank(one, query, found, options, now, clock)
         if scored:
-            lists[one.fitting.kind.name] = scored
+            lists[one.filtered.kind.name] = scored
     if question:
-        _add_near(lists, question, fittings, query, found, _decay(wishes, now))
-    if len(lists) > 1 and "session" in lists:  # a session as such, only where its own words are asked for
+        _add_semantic_matches(lists, question, filtered_list, query, found, _decay(options, now))
+    if len(lists) > 1 and "session" in lists:  # a session itself, only if its own text has all the words
         lists["session"] = [one for one in lists["session"] if one.coverage > ALL_COVERED]
     ordered = _ordered(lists)
     if found.is_partial:
-        found.notes.append(gettext("The words are so common that not all rows were compared: add rarer ones."))
+        found.notes.append(gettext("These words are so common that some rows weren't compared. Add a rarer word."))
     found.ranked = len(ordered)
     left = [item for item in ordered if after is None or (-item[1], item[0], -item[2].pk) > after]
-    found.hits = _loaded(left[:limit], {one.fitting.kind.name: one.fitting for one in asked})
+    found.hits = _loaded(left[:limit], {one.filtered.kind.name: one.filtered for one in asked})
     found.has_more = len(left) > limit
     return found
 
 
-def _expansions(workspace: int, query: Query, asked: Sequence[Asked]) -> dict[str, list[tuple[str, float]]]:
-    """Return neighbours in the semantic graph of the words that the workspace hardly knows, each with its weight."""
+def _expansions(workspace: int, query: Query, asked: Sequence[KindQuery]) -> dict[str, list[tuple[str, float]]]:
+    """Return the weighted graph neighbours of query words that are rare in the workspace."""
     words = [term.words[0] for term in query.asked if len(term.words) == 1]
     frequency: Counter[str] = Counter()
     for one in asked:
@@ -147,9 +147,11 @@ def _expansions(workspace: int, query: Query, asked: Sequence[Asked]) -> dict[st
     return added
 
 
-def _rank(asked: Asked, query: Query, found: Found, wishes: RankOptions, now: datetime, clock: Clock) -> list[Scored]:
-    """Return what a kind has, scored, best first."""
-    fitting = asked.fitting
+def _rank(
+    asked: KindQuery, query: Query, found: SearchResults, options: RankOptions, now: datetime, clock: Clock
+) -> list[Scored]:
+    """Return the scored rows of one kind, best first."""
+    filtered = asked.filtered
     weights = dict.fromkeys(query.asked, 1.0)
     for near in found.added.values():
         for word, weight in near:
@@ -157,66 +159,66 @@ def _rank(asked: Asked, query: Query, found: Found, wishes: RankOptions, now: da
                 weights.setdefault(Term(words), weight)
     further = [term for term in weights if term not in asked.counts]
     if further:
-        [more] = count_rows_with([fitting], further, clock)
+        [more] = count_rows_by_term([filtered], further, clock)
         asked.counts |= more.counts
         found.is_partial = found.is_partial or more.is_partial
-        fitting = replace(fitting, wanted=replace(fitting.wanted, terms=(*fitting.wanted.terms, *further)))
+        filtered = replace(filtered, wanted=replace(filtered.wanted, terms=(*filtered.wanted.terms, *further)))
     terms = [Weighted(term.words, term.is_prefix, weight, asked.counts[term]) for term, weight in weights.items()]
     if not any(term.frequency for term in terms):
         return []
-    candidates = load_candidates(fitting.kind, _best(fitting, asked, found, clock))
-    is_entry = fitting.kind.name == "entry"
+    candidates = load_candidates(filtered.kind, _best(filtered, asked, found, clock))
+    is_entry = filtered.kind.name == "entry"
     ranking = rank(
         terms,
         candidates,
         asked.total,
-        load=(lambda places: load_neighbours(fitting, places)) if is_entry else None,
+        load=(lambda places: load_neighbours(filtered, places)) if is_entry else None,
         authors={one.author for one in candidates if one.author},
-        decay=_decay(wishes, now),
+        decay=_decay(options, now),
     )
-    found.measures[fitting.kind.name] = ranking.measure
-    rows = [one for one in ranking.rows if one.coverage] if fitting.kind.name == "document" else ranking.rows
+    found.measures[filtered.kind.name] = ranking.measure
+    rows = [one for one in ranking.rows if one.coverage] if filtered.kind.name == "document" else ranking.rows
     return rows[:MOST]
 
 
-def _add_near(
+def _add_semantic_matches(
     lists: dict[str, list[Scored]],
     question: semantic.Question,
-    fittings: Sequence[FilteredKind],
+    filtered_list: Sequence[FilteredKind],
     query: Query,
-    found: Found,
+    found: SearchResults,
     decay: Decay,
 ) -> None:
-    """Fuse what is near in meaning into the lists that words made."""
-    near = semantic.nearest(question, fittings, decay)
+    """Merge semantic matches into the lists of word matches."""
+    near = semantic.nearest(question, filtered_list, decay)
     found.notes += [near.note] if near.note else []
     for kind, rows in near.by_kind.items():
         lists[kind] = semantic.fused(lists.get(kind, []), rows)[:MOST]
         found.measures.setdefault(kind, semantic.measure_without_words(query))
 
 
-def _decay(wishes: RankOptions, now: datetime) -> Decay:
-    if wishes.recency == "floored":
+def _decay(options: RankOptions, now: datetime) -> Decay:
+    if options.recency == "floored":
         return Decay("floored", now)
-    return Decay("grip", now, wishes.decay) if wishes.recency == "grip" else OFF
+    return Decay("grip", now, options.decay) if options.recency == "grip" else OFF
 
 
-def _best(fitting: FilteredKind, asked: Asked, found: Found, clock: Clock) -> list[int]:
-    wanted = _affordable(fitting.wanted, asked.counts, found)
+def _best(filtered: FilteredKind, asked: KindQuery, found: SearchResults, clock: Clock) -> list[int]:
+    wanted = _affordable(filtered.wanted, asked.counts, found)
     try:
         with within(connection, clock.left(90)):
-            return best(connection, wanted, total=asked.total, only=fitting.only)
+            return best(connection, wanted, total=asked.total, only=filtered.only)
     except SearchTooSlow:
         found.is_partial = True
     try:
         with within(connection, clock.left(50)):
-            return list(fitting.matches(window=CANDIDATES).order_by("-pk").values_list("pk", flat=True)[:CANDIDATES])
+            return list(filtered.matches(window=CANDIDATES).order_by("-pk").values_list("pk", flat=True)[:CANDIDATES])
     except SearchTooSlow:
         return []
 
 
-def _affordable(wanted: Wanted, counts: Mapping[Term, int], found: Found) -> Wanted:
-    """Leave the commonest words out of choosing candidates where too many rows hold them."""
+def _affordable(wanted: Wanted, counts: Mapping[Term, int], found: SearchResults) -> Wanted:
+    """Drop the commonest words from candidate selection when too many rows contain them."""
     if wanted.required or sum(counts.get(term, 0) for term in wanted.terms) <= MAX_RANKED:
         return wanted
     kept: list[Term] = []
@@ -228,18 +230,20 @@ def _affordable(wanted: Wanted, counts: Mapping[Term, int], found: Found) -> Wan
         kept.append(term)
     left = [" ".join(term.words) for term in wanted.terms if term not in kept]
     if left:
-        found.notes.append(gettext("So common that they only help to rank: %(words)s.") % {"words": ", ".join(left)})
+        found.notes.append(
+            gettext("Too common to select results, used only to rank them: %(words)s.") % {"words": ", ".join(left)}
+        )
     return replace(wanted, terms=tuple(kept))
 
 
 def _ordered(lists: Mapping[str, list[Scored]]) -> list[tuple[str, float, Scored]]:
-    """Return the results of all kinds as one list: (kind, score, result); of one kind by its own scores."""
+    """Return the results of all kinds as one list of (kind, score, result), fused if there are several kinds."""
     if len(lists) == 1:
         return [(kind, one.score, one) for kind, scored in lists.items() for one in scored]
-    standing = {kind: 1 - 0.01 * place for place, kind in enumerate(STANDING)}  # where all else is the same
+    priority = {kind: 1 - 0.01 * place for place, kind in enumerate(KIND_PRIORITY)}
     fused = fuse(
         {
-            kind: [((kind, one.pk), one.score, standing[kind] * max(one.coverage, one.cosine)) for one in scored]
+            kind: [((kind, one.pk), one.score, priority[kind] * max(one.coverage, one.cosine)) for one in scored]
             for kind, scored in lists.items()
         }
     )
@@ -248,10 +252,10 @@ def _ordered(lists: Mapping[str, list[Scored]]) -> list[tuple[str, float, Scored
     return sorted(ordered, key=lambda item: (-item[1], item[0], -item[2].pk))[:MOST]
 
 
-def _loaded(items: Sequence[tuple[str, float, Scored]], fittings: Mapping[str, FilteredKind]) -> list[Hit]:
+def _loaded(items: Sequence[tuple[str, float, Scored]], filtered_list: Mapping[str, FilteredKind]) -> list[Hit]:
     rows: dict[tuple[str, int], Any] = {}
-    for kind, fitting in fittings.items():
+    for kind, filtered in filtered_list.items():
         pks = [one.pk for name, _, one in items if name == kind]
         if pks:
-            rows |= {(kind, pk): row for pk, row in load(fitting.kind, pks).items()}
+            rows |= {(kind, pk): row for pk, row in load(filtered.kind, pks).items()}
     return [Hit(kind, one.pk, score, one, rows[kind, one.pk]) for kind, score, one in items if (kind, one.pk) in rows]

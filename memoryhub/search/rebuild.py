@@ -1,4 +1,4 @@
-"""Making search indexes anew, one after another: each in one transaction, so that none is left half made."""
+"""Check and rebuild search indexes, each in one transaction."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from memoryhub.lib.search.operations import indexes
 def rebuild_indexes(
     tables: Collection[str] = (), *, only_check: bool = False, step: Step = nothing_told
 ) -> list[dict[str, Any]]:
-    """Compare indexes with their rows and make them anew; return of each what was wrong and whether it was rebuilt.
+    """Compare search indexes with their rows and rebuild them; return the faults of each index.
 
-    ``tables``: those to be made anew, all by default. ``step`` hears of rows, and may break it off between two.
+    ``tables``: the tables to rebuild, all by default. ``step`` receives progress in rows and may cancel between
+    tables.
     """
     chosen = [index for index in indexes(connection) if not tables or index.table in tables]
     names, sizes = index_names(), [_size(index) for index in chosen]
@@ -34,7 +35,7 @@ def rebuild_indexes(
 
 
 def _size(index: Index) -> int:
-    """Return how many rows an index has, and one more, so that an empty one is a step too."""
+    """Return the number of rows of an index, plus one so that an empty index counts as a step."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT count(*) FROM {connection.ops.quote_name(index.table)}")  # noqa: S608  our own names
         return int(cursor.fetchone()[0]) + 1

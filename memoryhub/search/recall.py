@@ -1,4 +1,4 @@
-"""Recall: what a workspace's observations say on a question, by kind (grid's memory_recall)."""
+"""Recall: the observations that best match a question, by category (grid's memory_recall)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Recalled:
 
 @dataclass(frozen=True)
 class Recall:
-    """What was found of each kind, best first; the words asked for; and those that the semantic graph added.
+    """Observations by category, best first; the query's words; and the words that the semantic graph added.
 
-    ``added``: for a word that was asked for, neighbours of it with how much each counts, 0 to 1.
+    ``added``: for each query word, its graph neighbours with weights from 0 to 1.
     """
 
     found: dict[str, list[Recalled]]
@@ -40,23 +40,23 @@ class Recall:
 
     @property
     def pairs(self) -> list[tuple[str, list[tuple[str, float]]]]:
-        """Return ``added`` as pairs, for templates: a word of a query may be named like a dict's own methods."""
+        """Return ``added`` as pairs: in a template, a word such as "items" would shadow the dict's method."""
         return list(self.added.items())
 
     @property
     def texts(self) -> dict[str, list[str]]:
-        """Return grid's answer: contents under findings, insights and lessons."""
+        """Return grid's response: texts under findings, insights and lessons."""
         return {f"{kind}s": [one.observation.content for one in rows] for kind, rows in self.found.items()}
 
 
 def recall(workspace: Workspace, query: str, *, now: datetime, limit: int = LIMIT) -> Recall:
-    """Return the observations that fit a query best, at most ``limit`` of each kind. Reads only, asks no model.
+    """Return the best matching observations, at most ``limit`` of each category. Reads only, calls no model.
 
-    A search (``memoryhub.search``) of the living observations, kind by kind; without words it finds nothing.
+    An empty query has no matches.
     """
     limit = max(0, min(limit, MOST))
     asked = parse(query, now=now)
-    asked = replace(asked, filters=())  # an agent asks in words
+    asked = replace(asked, filters=())  # agents send plain words: no field syntax
     recalled = Recall({}, [" ".join(term.words) for term in asked.asked])
     for category in Observation.Category:
         of_kind = replace(asked, filters=(Filter("category", (category.value,)),))
@@ -69,7 +69,7 @@ def recall(workspace: Workspace, query: str, *, now: datetime, limit: int = LIMI
 
 
 def log_recall(recalled: Recall, now: datetime) -> None:
-    """Count that an agent read what was recalled. Reading confirms nothing."""
+    """Count an agent's read of observations; a read doesn't confirm them."""
     pks = [one.observation.pk for rows in recalled.found.values() for one in rows]
     values = {"access_count": Least(F("access_count") + 1, MAX_COUNT), "accessed_at": now}
     db_retry.try_write(lambda: Observation.objects.filter(pk__in=pks).update(**values), "a recall")

@@ -1,4 +1,4 @@
-"""The answer to a search as a document: what the command prints, and what agents are given."""
+"""Search results as JSON, for the command, REST and MCP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memoryhub.search import grip as grip_search
 from memoryhub.search.filters import Scope
 from memoryhub.search.kinds import KINDS
 from memoryhub.search.listing import Listed, newest
-from memoryhub.search.ranking import Found, Hit, RankOptions, find
+from memoryhub.search.ranking import Hit, RankOptions, SearchResults, find
 from sessions_app.models import Entry, Workspace
 
 MOST = 200
@@ -23,7 +23,7 @@ MOST = 200
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, and how. ``recency``: off, floored, grip (by ``decay`` an hour), or newest (first)."""
+    """A search request. ``recency``: off, floored, grip (``decay`` per hour), or newest (sort by time)."""
 
     text: str
     kinds: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Question:
 
 
 def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = False) -> dict[str, Any]:
-    """Return the results of a question: ``results``, how the query was ``read``, and ``notes``."""
+    """Run a search; return ``results``, how the query was ``read``, and ``notes``."""
     query = parse(question.text, now=now, match_all=question.match_all)
     limit = max(0, min(question.limit, MOST))
     if question.recency == "newest" or not query.asked:
@@ -43,7 +43,7 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
         results = [_listed(one, query) for one in rows]
         return {"query": query.text, "read": describe(query), "notes": list(query.notes), "results": results}
     wishes = RankOptions(question.recency, question.decay, question.graph)
-    found = find(scope, query, now=now, kinds=question.kinds, wishes=wishes, limit=limit)
+    found = find(scope, query, now=now, kinds=question.kinds, options=wishes, limit=limit)
     document: dict[str, Any] = {
         "query": query.text,
         "read": describe(query),
@@ -58,7 +58,7 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
     return document
 
 
-def _result(hit: Hit, found: Found, *, explain: bool) -> dict[str, Any]:
+def _result(hit: Hit, found: SearchResults, *, explain: bool) -> dict[str, Any]:
     terms = found.measures[hit.kind].terms
     result = _document(hit.kind, hit.row, terms, score=round(hit.score, 6))
     if explain:
@@ -78,7 +78,7 @@ def _document(kind: str, row: Any, terms: Sequence[Weighted], *, score: float | 
 
 
 def row_document(kind: str, row: Any) -> dict[str, Any]:
-    """Return a row in JSON's types: what it says, never what is masked, and where and when it stands."""
+    """Return a row's text (secrets masked), place and time as JSON."""
     at = time_of(kind, row)
     session = row if kind == "session" else getattr(row, "session", None)
     return {
@@ -92,10 +92,10 @@ def row_document(kind: str, row: Any) -> dict[str, Any]:
     }
 
 
-def explanation(hit: Hit, found: Found) -> dict[str, Any]:
-    """Return how a score came about: terms and their rarity, neighbours, author, recency, what the graph added.
+def explanation(hit: Hit, found: SearchResults) -> dict[str, Any]:
+    """Return every factor of a score as JSON: terms with their IDF, neighbours, author, recency, graph expansions.
 
-    ``cosine``: how near the row is to the query in meaning; 0 where that was not compared, or not near.
+    ``cosine``: the similarity of embeddings; 0 where they weren't compared.
     """
     scored, measure = hit.scored, found.measures[hit.kind]
     added = {near: word for word, pairs in found.added.items() for near, _ in pairs}
@@ -122,7 +122,7 @@ def explanation(hit: Hit, found: Found) -> dict[str, Any]:
 
 
 def text_of(kind: str, row: Any) -> str:
-    """Return the text of a row that was searched, as it may be shown: never a value that is masked."""
+    """Return the searched text of a row, with secret values masked."""
     known = KINDS[kind]
     if kind == "entry":
         calls = [call.get("function", {}) for call in row.tool_calls if isinstance(call, dict)]
@@ -134,7 +134,7 @@ def text_of(kind: str, row: Any) -> str:
 
 
 def time_of(kind: str, row: Any) -> datetime | None:
-    """Return the time by which a row is ordered, as its kind has it."""
+    """Return the time by which rows of a kind are ordered."""
     found = row
     for name in KINDS[kind].time.split("__"):
         found = getattr(found, name)
@@ -149,7 +149,7 @@ def workspace_of(kind: str, row: Any) -> Workspace:
 def answer_as_grip(
     workspace: Workspace, query: str, *, mode: str, category: str, decay: float, now: datetime, limit: int
 ) -> dict[str, Any]:
-    """Return what Grip itself would find: its lines, in its order (``memoryhub.search.grip``)."""
+    """Return the lines that Grip's own search would find, in its order."""
     if mode == "grip-history":
         hits = grip_search.search_history(workspace, query, decay=decay, now=now, limit=limit)
     elif mode == "grip-memory":

@@ -1,4 +1,4 @@
-"""Searches that people come back to: saved ones, their own and shared, with what is new; and the last ones."""
+"""Saved searches (own and shared, with counts of new matches) and recent searches."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ KEPT_RECENT = 20  # of one person
 
 
 class SearchNotSaved(MemoryHubError):
-    """The search has no name, the name is taken, or there are too many."""
+    """The search has no name, or the user has too many saved searches."""
 
     code = "search_not_saved"
 
 
 def searches_for(user: User, workspace: Workspace | None) -> QuerySet[SavedSearch]:
-    """Return the saved searches that a person may use at a place: their own, and those shared in the workspace."""
+    """Return the saved searches that a user can open in a workspace (None: the hub): their own and shared ones."""
     condition = Q(user=user, workspace=workspace)
     if workspace is not None:
         condition |= Q(is_shared=True, workspace=workspace)
@@ -47,7 +47,7 @@ def save_search(
     is_shared: bool,
     now: datetime,
 ) -> SavedSearch:
-    """Save a search under a name, in the place of an earlier one of that name. Raises SearchNotSaved."""
+    """Save a search, replacing one of the same name. Raises SearchNotSaved."""
     clean = " ".join(name.split())[:100]
     if not clean:
         raise SearchNotSaved(gettext("Give the search a name."))
@@ -70,19 +70,19 @@ def save_search(
 
 
 def record_visit(saved: SavedSearch, now: datetime) -> None:
-    """Remember that its owner has seen what there is by now."""
+    """Mark all current matches of a saved search as seen by its owner."""
     SavedSearch.objects.filter(pk=saved.pk).update(seen=latest_keys(_scope(saved.workspace)), seen_at=now)
 
 
 def count_new(saved: SavedSearch, scope: Scope, now: datetime) -> ResultCounts:
-    """Count what fits a saved search and came after its owner last looked."""
+    """Count the matches that are new since the owner last opened a saved search."""
     query = parse(saved.query, now=now, match_all=saved.params.get("match") == "all")
     kinds = [kind for kind in KINDS if kind == saved.params.get("kind")]
     return count_matches(scope, query, kinds=kinds, above={kind: saved.seen.get(kind, 0) for kind in KINDS})
 
 
 def latest_keys(scope: Scope) -> dict[str, int]:
-    """Return by kind the highest key of the rows of a scope, 0 where there are none."""
+    """Return the highest primary key of each kind in a scope, or 0."""
     workspaces = None if scope.workspaces is None else list(scope.workspaces)
     return {name: kind.rows(workspaces).aggregate(last=Max("pk"))["last"] or 0 for name, kind in KINDS.items()}
 
@@ -93,7 +93,7 @@ def _scope(workspace: Workspace | None) -> Scope:
 
 @transaction.atomic
 def record_search(user: User, workspace: Workspace | None, query: str, now: datetime) -> None:
-    """Keep a query among the last 20 of a person; the same one moves up, and so does one that was typed on."""
+    """Add a query to the user's 20 recent searches; it replaces a repeat and a shorter version just typed."""
     text = query.strip()[:512]
     if not text:
         return
@@ -108,11 +108,11 @@ def record_search(user: User, workspace: Workspace | None, query: str, now: date
 
 
 def recent_searches(user: User, workspace: Workspace | None) -> list[str]:
-    """Return the last queries of a person at a place, the latest first."""
+    """Return the user's recent searches in a workspace (None: the hub), latest first."""
     rows = RecentSearch.objects.filter(user=user, workspace=workspace).order_by("-searched_at", "-id")
     return list(rows.values_list("query", flat=True))
 
 
 def clear_recent(user: User, workspace: Workspace | None) -> None:
-    """Forget the last queries of a person at a place."""
+    """Delete the user's recent searches in a workspace (None: the hub)."""
     RecentSearch.objects.filter(user=user, workspace=workspace).delete()

@@ -1,8 +1,7 @@
-"""The dense leg of a search: rows whose meaning is near that of the query, where a workspace asks for it.
+"""Semantic search: rows whose embedding is close to the query's, where a workspace enables it.
 
-Off unless the workspace's settings switch it on, for questions in words and nothing stricter. Whatever is missing or
-slow, the search has what its words found, and a note. Filters hold as they do for words; a vector counts only while
-its row is there and says what was embedded.
+Used only for plain-word queries. If anything is missing or slow, the search falls back to word matches and adds a
+note. Filters apply as they do to words; a vector counts only while its row still has the embedded text.
 """
 
 from __future__ import annotations
@@ -35,25 +34,22 @@ from sessions_app.models import Workspace
 from sessions_app.services.model_choice import embedding_settings_for
 from sessions_app.services.token_budget import budget_left
 
-LEAST = 0.3  # cosine from which a row is near at all
-MOST = 100  # rows of a kind
-LOOKED_AT = 2_000  # of a kind's nearest, where filters leave few of them
-MILLISECONDS = 120  # for reading vectors, and as long again for looking at their rows
+MIN_COSINE = 0.3  # minimum cosine
+MOST = 100  # results of each kind
+LOOKED_AT = 2_000  # nearest rows of a kind to check against the filters
+MILLISECONDS = 120  # to load vectors, and again to filter their rows
 CHUNK = 500
-NONE_YET = gettext_noop("No row has its embedding yet: words alone were compared.")
-UNANSWERED = gettext_noop("The embedding provider didn't answer in time: words alone were compared.")
-UNFIT = gettext_noop("The stored embeddings are another model's: words alone were compared until they are made anew.")
-SPENT = gettext_noop("Today's tokens are used up: words alone were compared.")
-SLOW = gettext_noop("Not all embeddings could be compared in time; the next search goes on with them.")
-Near = list[tuple[int, float]]  # keys with their cosines, the nearest first
+NONE_YET = gettext_noop("No embeddings yet: only words were compared.")
+UNANSWERED = gettext_noop("The embedding provider didn't answer in time: only words were compared.")
+UNFIT = gettext_noop("The stored embeddings are from another model: only words are compared until they are rebuilt.")
+SPENT = gettext_noop("Today's token budget is used up: only words were compared.")
+SLOW = gettext_noop("Some embeddings couldn't be compared in time; the next search continues.")
+Near = list[tuple[int, float]]  # (key, cosine), nearest first
 
 
 @dataclass(frozen=True)
 class Question:
-    """A query that is on its way to be compared by meaning: ``wait`` returns its embedding, or None.
-
-    ``note``: why it isn't compared at all, where it isn't.
-    """
+    """A query whose embedding was requested: ``wait`` returns it, or None. ``note``: why it wasn't requested."""
 
     workspace_id: int
     settings: EmbeddingSettings
@@ -63,18 +59,18 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Nearest:
-    """By kind the rows that are near, and what is to be said of the search."""
+class SemanticMatches:
+    """Semantic matches by kind, and a note for the user."""
 
     by_kind: dict[str, Near] = field(default_factory=dict)
     note: str = ""
 
 
 def ask(scope: Scope, query: Query, *, now: datetime) -> Question | None:
-    """Begin to ask for the embedding of a query's words; None where only words are to be compared.
+    """Request the embedding of a query's words; return None where semantic search doesn't apply.
 
-    That is unless one workspace is searched that wants meanings compared, by words of which none is required or half
-    typed, and that don't look like a secret. One query where that isn't wanted.
+    It applies to a single workspace that enables it, to words of which none is required or half typed, and that don't
+    look like a secret. Costs one database query where it doesn't apply.
     """
     if scope.only is None or query.required or not query.terms or any(term.is_prefix for term in query.terms):
         return None
@@ -88,64 +84,66 @@ def ask(scope: Scope, query: Query, *, now: datetime) -> Question | None:
         return Question(workspace.pk, settings, note=gettext(NONE_YET))
     if budget_left(workspace, now) == 0:
         return Question(workspace.pk, settings, note=gettext(SPENT))
-    return Question(workspace.pk, settings, query_embedding.begin(settings, text), versions)
+    return Question(workspace.pk, settings, query_embedding.request(settings, text), versions)
 
 
 def plain_words(query: Query) -> str:
-    """Return what a query asks in words, as it was typed: without its filters and what it excludes."""
+    """Return the words of a query as typed, without filters and excluded words."""
     pieces = pieces_of(query.text)
     return " ".join(piece.text for piece in pieces if not (piece.field or piece.is_excluded))
 
 
-def nearest(question: Question, fittings: Iterable[FilteredKind], decay: Decay) -> Nearest:
-    """Return the rows that fit a query's filters and are near to it in meaning, at most 100 of a kind.
+def nearest(question: Question, filtered_list: Iterable[FilteredKind], decay: Decay) -> SemanticMatches:
+    """Return the filtered rows that are closest to the query, at most 100 of each kind.
 
-    Waits for the embedding as long as ``query_embedding`` does, and some 240 ms for the database.
+    Waits for the embedding as long as ``query_embedding`` allows, and about 240 ms for the database.
     """
     if question.note:
-        return Nearest(note=question.note)
+        return SemanticMatches(note=question.note)
     asked = question.wait()
     if asked is None:
-        return Nearest(note=gettext(UNANSWERED))
+        return SemanticMatches(note=gettext(UNANSWERED))
     try:
         with within(connection, 2 * MILLISECONDS):
-            return _compared(question, asked, fittings, decay)
+            return _compared(question, asked, filtered_list, decay)
     except SearchTooSlow:
-        return Nearest(note=gettext(SLOW))
+        return SemanticMatches(note=gettext(SLOW))
 
 
-def _compared(question: Question, asked: Rows, fittings: Iterable[FilteredKind], decay: Decay) -> Nearest:
+def _compared(
+    question: Question, asked: Rows, filtered_list: Iterable[FilteredKind], decay: Decay
+) -> SemanticMatches:
     fingerprint = fingerprint_of(question.settings.provider, question.settings.model, len(asked))
     until = time.monotonic() + MILLISECONDS / 1000
     matrices = matrices_of(question.workspace_id, fingerprint, dict(question.versions), until=until)
     if not any(matrix.keys for matrix in matrices.values()):
-        return Nearest(note=gettext(UNFIT))
+        return SemanticMatches(note=gettext(UNFIT))
     found: dict[str, Near] = {}
-    for fitting in fittings:
-        matrix = matrices.get(fitting.kind.name)
-        near = _fitting(fitting, matrix, _near(matrix, asked), decay) if matrix else []
+    for filtered in filtered_list:
+        matrix = matrices.get(filtered.kind.name)
+        near = _still_matching(filtered, matrix, _near(matrix, asked), decay) if matrix else []
         if near:
-            found[fitting.kind.name] = near
-    return Nearest(found, "" if all(matrix.is_whole for matrix in matrices.values()) else gettext(SLOW))
+            found[filtered.kind.name] = near
+    return SemanticMatches(found, "" if all(matrix.is_whole for matrix in matrices.values()) else gettext(SLOW))
 
 
 def _near(matrix: Matrix, asked: Rows) -> list[tuple[int, float]]:
-    """Return the places of the vectors that are near, with their cosines, the nearest first."""
+    """Return the (index, cosine) of the nearest vectors, nearest first."""
     if matrix.rows is None:
         return []
     cosines = matrix.rows @ asked
-    places = np.flatnonzero(cosines >= LEAST)
+    places = np.flatnonzero(cosines >= MIN_COSINE)
     ordered = places[np.argsort(-cosines[places], kind="stable")][:LOOKED_AT]
     return [(place, min(1.0, float(cosines[place]))) for place in ordered.tolist()]
 
 
-def _fitting(fitting: FilteredKind, matrix: Matrix, near: Sequence[tuple[int, float]], decay: Decay) -> Near:
-    """Return those of the near rows that the filters leave and that still say what was embedded."""
-    rows = replace(fitting, wanted=replace(fitting.wanted, terms=())).matches()
+def _still_matching(filtered: FilteredKind, matrix: Matrix, near: Sequence[tuple[int, float]], decay: Decay) -> Near:
+    """Return the near rows that pass the filters and still have the embedded text."""
+    rows = replace(filtered, wanted=replace(filtered.wanted, terms=())).matches()
     found: list[tuple[float, int, float]] = []
     for start in range(0, len(near), CHUNK):
         chunk = {matrix.keys[place]: (matrix.hashes[place], cosine) for place, cosine in near[start : start + CHUNK]}
-        for pk, beginning, at in _texts(fitting, rows, list(chunk)):
+        for pk, beginning, at in _texts(filtered, rows, list(chunk)):
             known, cosine = chunk[pk]
             if hash_of(beginning) == known:
                 found.append((cosine * recency_factor(at, decay), pk, cosine))
@@ -154,8 +152,8 @@ def _fitting(fitting: FilteredKind, matrix: Matrix, near: Sequence[tuple[int, fl
     return [(pk, cosine) for _, pk, cosine in sorted(found, key=lambda item: (-item[0], -item[1]))[:MOST]]
 
 
-def _texts(fitting: FilteredKind, rows: Any, pks: Sequence[int]) -> Iterable[tuple[int, str, datetime | None]]:
-    kept = with_beginning(fitting.kind.name, rows.filter(pk__in=pks)).annotate(embedded_at=F(fitting.kind.time))
+def _texts(filtered: FilteredKind, rows: Any, pks: Sequence[int]) -> Iterable[tuple[int, str, datetime | None]]:
+    kept = with_beginning(filtered.kind.name, rows.filter(pk__in=pks)).annotate(embedded_at=F(filtered.kind.time))
     texts: Iterable[tuple[int, str, datetime | None]] = kept.order_by().values_list("pk", "beginning", "embedded_at")
     return texts
 

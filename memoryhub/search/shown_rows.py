@@ -8,7 +8,7 @@ from knowledge_app.models import MemoryRevision
 from sessions_app.models import Entry
 from sessions_app.services.access_log import Seen, seen_entries, seen_revision, seen_rows
 
-TABLES = {  # of the access log, by kind of result
+TABLES = {  # table names in the access log, by kind
     "summary": "summaries",
     "session": "sessions",
     "memory": "facts",
@@ -21,7 +21,7 @@ TABLES = {  # of the access log, by kind of result
 
 
 def seen_results(results: Sequence[dict[str, Any]]) -> list[Seen]:
-    """Return the rows that a search showed, for the access log."""
+    """Return search results as access log rows."""
     by_kind: defaultdict[str, list[int]] = defaultdict(list)
     for one in results:
         by_kind[one["kind"]].append(one["id"])

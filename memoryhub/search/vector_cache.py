@@ -1,7 +1,7 @@
-"""The embeddings of a workspace's rows as matrices in memory, read as far as the time of a search goes.
+"""A per-process cache of row embeddings as matrices.
 
-What one search has no time for the next one reads on. A process keeps some 256 MB of them; the workspaces that were
-searched longest ago go first.
+Loading is limited by the time of a search; the next search continues. At most about 256 MB are kept, least recently
+searched workspaces evicted first.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from memoryhub.graph.nearest import Rows
 from memoryhub.graph.row_vectors import MOST_ROWS, SOURCES
 
 MOST_BYTES = 256 * 2**20  # of all matrices of a process
-CHUNK = 500  # vectors of one query
-Version = tuple[int, int]  # the greatest key of a kind's vectors, and how many there are
+CHUNK = 500  # vectors per query
+Version = tuple[int, int]  # highest key and number of a kind's vectors
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Vectors of one kind: keys of the rows, hashes of what was embedded, and (n, d) rows of length one.
+    """Vectors of one kind: row keys, hashes of the embedded texts, and an (n, d) array of unit vectors.
 
-    ``first`` and ``last``: the keys of the oldest and newest vector that were read. ``is_whole``: nothing is left.
+    ``first`` and ``last``: keys of the oldest and newest vector loaded. ``is_whole``: all are loaded.
     """
 
     version: Version = (0, 0)
@@ -46,21 +46,21 @@ _kept: OrderedDict[tuple[int, str], Matrices] = OrderedDict()
 
 
 def forget_all() -> None:
-    """Forget every vector that this process has in memory."""
+    """Clear the cache."""
     with _lock:
         _kept.clear()
 
 
 def versions_of(workspace_id: int) -> dict[str, Version]:
-    """Return by kind what vectors a workspace has; one query."""
+    """Return the version of a workspace's vectors by kind; one query."""
     rows = RowVector.objects.filter(workspace=workspace_id).order_by()
     return {kind: (last, count) for kind, last, count in rows.values_list("kind").annotate(Max("pk"), Count("pk"))}
 
 
 def matrices_of(workspace_id: int, fingerprint: str, versions: dict[str, Version], *, until: float) -> Matrices:
-    """Return a workspace's vectors of one fingerprint by kind, the newest first, as far as they are read by a time.
+    """Return a workspace's vectors of one fingerprint by kind, newest first, as many as can be loaded in time.
 
-    ``until``: by ``time.monotonic``. Vectors that were read stay until their kind has lost any.
+    ``until``: a ``time.monotonic`` value. A kind's vectors stay cached until one of them is deleted.
     """
     known = _kept.get((workspace_id, fingerprint), {})
     found: Matrices = {}
@@ -83,7 +83,7 @@ def _size(matrices: Matrices) -> int:
 def _current(
     vectors: QuerySet[RowVector], known: Matrix | None, version: Version, fingerprint: str, *, room: int, until: float
 ) -> Matrix:
-    """Return a kind's matrix, with what came since and what earlier searches had no time for. ``room``: bytes."""
+    """Return a kind's matrix, extended by new vectors and by those not loaded yet. ``room``: in bytes."""
     if known and known.version == version and known.is_whole:
         return known
     length = int(fingerprint.rpartition("/")[2])
@@ -109,7 +109,7 @@ def _only_grew(vectors: QuerySet[RowVector], known: Matrix, version: Version) ->
 
 
 def _page(vectors: QuerySet[RowVector], pages: Sequence[Matrix], length: int, *, newer: bool) -> Matrix:
-    """Return the next vectors after those of some pages, or before them; ``is_whole``: there are no more."""
+    """Return the next page of vectors, newer or older than the given pages; ``is_whole``: there are no more."""
     if newer:
         rows = vectors.filter(pk__gt=max(page.last for page in pages)).order_by("pk")
     else:
@@ -117,13 +117,13 @@ def _page(vectors: QuerySet[RowVector], pages: Sequence[Matrix], length: int, *,
         rows = (vectors.filter(pk__lt=first) if first else vectors).order_by("-pk")
     found = list(rows[:CHUNK].values_list("pk", "object_id", "text_hash", "vector"))
     pks = [row[0] for row in found]
-    fitting = [row for row in found if len(row[3]) == 4 * length]
+    filtered = [row for row in found if len(row[3]) == 4 * length]
     return Matrix(
         first=min(pks, default=0),
         last=max(pks, default=0),
-        keys=tuple(row[1] for row in fitting),
-        hashes=tuple(row[2] for row in fitting),
-        rows=_stacked([row[3] for row in fitting], length),
+        keys=tuple(row[1] for row in filtered),
+        hashes=tuple(row[2] for row in filtered),
+        rows=_stacked([row[3] for row in filtered], length),
         is_whole=len(found) < CHUNK,
     )
 

@@ -159,7 +159,7 @@ def test_many_are_withdrawn_and_taken_back(workspace, editor):
 
     assert list_keys(workspace) == ["a", "b", "c"]
     response = editor.post(url("edit-key-values"), {"row": [1], "action": "explode"}, follow=True)
-    assert "Choose what to do" in response.content.decode()
+    assert "Choose an action" in response.content.decode()
 
 
 def test_a_viewer_changes_nothing_and_foreign_keys_are_not_there(workspace, viewer_client, editor):

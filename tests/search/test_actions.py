@@ -122,14 +122,14 @@ def test_more_than_can_be_counted_is_never_taken_as_a_whole(workspace, editor, m
     know(workspace, "heron")
     know(workspace, "another heron")
 
-    assert "narrow the search" in act(editor, workspace, action="withdraw", all="1", expected="2")
+    assert "Narrow the search" in act(editor, workspace, action="withdraw", all="1", expected="2")
 
 
 @pytest.mark.parametrize(
     ("rows", "values", "said"),
     [
         ([], {"action": "verify"}, "Choose at least one row."),
-        (["knowledge:0"], {"action": "explode"}, "Choose what to do"),
+        (["knowledge:0"], {"action": "explode"}, "Choose an action"),
         (["nonsense", "knowledge:x", "plant:1"], {"action": "verify"}, "Choose at least one row."),
     ],
 )

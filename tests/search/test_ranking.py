@@ -335,7 +335,7 @@ def test_a_word_that_is_hardly_known_is_helped_by_its_neighbour(workspace):
 
     assert [hit.row.content for hit in found.hits] == ["the car is red"]
     assert found.added == {"automobile": [("car", 0.45)]}
-    assert search("automobile", workspace, wishes=RankOptions(graph=False)).hits == []
+    assert search("automobile", workspace, options=RankOptions(graph=False)).hits == []
     assert search('"automobile"', workspace).hits == []
 
 
@@ -352,7 +352,7 @@ def test_newness_counts_only_where_it_is_asked_for(workspace):
     say(workspace, "tea of today", timestamp=NOW.isoformat())
 
     def first(recency: str) -> str:
-        return search("tea", workspace, wishes=RankOptions(recency)).hits[0].row.content
+        return search("tea", workspace, options=RankOptions(recency)).hits[0].row.content
 
     assert [first(recency) for recency in ("off", "floored", "grip")] == [
         "tea, tea and tea",

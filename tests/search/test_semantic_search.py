@@ -80,7 +80,7 @@ class TestWhatIsFound:
     def test_a_paraphrase_without_a_common_word_is_found_and_explained(self, dense_workspace, embedder):
         filled(dense_workspace, embedder)
 
-        found = search("quick courier", dense_workspace, wishes=WITHOUT_GRAPH)
+        found = search("quick courier", dense_workspace, options=WITHOUT_GRAPH)
 
         assert [hit.row.content for hit in found.hits] == [CARRIER]
         told = explanation(found.hits[0], found)
@@ -97,7 +97,7 @@ class TestWhatIsFound:
         dense_workspace.key_values.create(key="courier", value="five")
         embed(dense_workspace)
 
-        kinds = {hit.kind for hit in search("parcel", dense_workspace, wishes=WITHOUT_GRAPH).hits}
+        kinds = {hit.kind for hit in search("parcel", dense_workspace, options=WITHOUT_GRAPH).hits}
 
         assert kinds == {"entry", "knowledge", "observation", "history"}
         assert "five" not in " ".join(embedder.words)
@@ -108,7 +108,7 @@ class TestWhatIsFound:
         know(dense_workspace, "parcel zeppelin quartz umbrella yonder xylem walnut violet")
         embed(dense_workspace)
 
-        assert texts("parcel", dense_workspace, wishes=WITHOUT_GRAPH)[0] == "parcel"
+        assert texts("parcel", dense_workspace, options=WITHOUT_GRAPH)[0] == "parcel"
 
     def test_a_question_is_asked_once(self, dense_workspace, embedder):
         filled(dense_workspace, embedder)
@@ -151,15 +151,15 @@ class TestWhatIsFound:
         embed(dense_workspace)
 
         assert texts("quick courier", dense_workspace) == []
-        assert texts("quick courier", other, wishes=WITHOUT_GRAPH) == [CARRIER]
+        assert texts("quick courier", other, options=WITHOUT_GRAPH) == [CARRIER]
 
     def test_a_withdrawn_row_is_not_shown_and_comes_back_with_its_undoing(self, dense_workspace, embedder):
         filled(dense_workspace, embedder)
         KnowledgeEntry.objects.filter(content=CARRIER).update(withdrawn_at=NOW)
-        assert texts("quick courier", dense_workspace, wishes=WITHOUT_GRAPH) == []
+        assert texts("quick courier", dense_workspace, options=WITHOUT_GRAPH) == []
 
         KnowledgeEntry.objects.filter(content=CARRIER).update(withdrawn_at=None)
-        assert texts("quick courier", dense_workspace, wishes=WITHOUT_GRAPH) == [CARRIER]
+        assert texts("quick courier", dense_workspace, options=WITHOUT_GRAPH) == [CARRIER]
 
 
 class TestWhatIsStored:
@@ -168,13 +168,13 @@ class TestWhatIsStored:
         search("quick courier", dense_workspace)
         KnowledgeEntry.objects.filter(content=CARRIER).update(content="rye crumbs", updated_at=timezone.now())
         KnowledgeEntry.objects.filter(content=BAKER).update(content="speed parcel", updated_at=timezone.now())
-        assert texts("quick courier", dense_workspace, wishes=WITHOUT_GRAPH) == []
+        assert texts("quick courier", dense_workspace, options=WITHOUT_GRAPH) == []
 
         run = request_if_due(dense_workspace, timezone.now())
         assert run is not None
         execute(run.pk, now=timezone.now)
 
-        assert texts("quick courier", dense_workspace, wishes=WITHOUT_GRAPH) == ["speed parcel"]
+        assert texts("quick courier", dense_workspace, options=WITHOUT_GRAPH) == ["speed parcel"]
         assert RowVector.objects.count() == 2
 
     def test_only_new_texts_are_sent(self, dense_workspace, embedder):
@@ -322,7 +322,7 @@ class TestAProviderThatFails:
         monkeypatch.setattr(query_embedding.Future, "result", too_late)
         assert search("quick courier", dense_workspace).notes == [semantic.UNANSWERED]
 
-        assert texts("quick courier", dense_workspace, wishes=WITHOUT_GRAPH) == [CARRIER]
+        assert texts("quick courier", dense_workspace, options=WITHOUT_GRAPH) == [CARRIER]
 
 
 class TestVectorsInMemory:

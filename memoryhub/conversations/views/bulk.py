@@ -59,7 +59,7 @@ def _chosen(request: HttpRequest, workspace: Workspace) -> list[int]:
 def _edit(request: HttpRequest, workspace: Workspace) -> Run:
     action = request.POST.get("action", "")
     if action not in ACTIONS:
-        raise NothingChosen(_("Choose what to do with them."))
+        raise NothingChosen(_("Choose an action."))
     values = {"keep": workspace.memory_window} if action == "prune" else {}
     pks = _chosen(request, workspace)
     return edit_rows(workspace, "sessions", action, pks, values=values, by=by_person(request))

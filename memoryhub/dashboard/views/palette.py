@@ -17,9 +17,9 @@ from django.views.decorators.http import require_GET
 
 from memoryhub.dashboard.palette import MOST, Leads, is_meant, leads, shared_out
 from memoryhub.dashboard.palette_commands import Row, commands, pages
-from memoryhub.search.ranking import Found
+from memoryhub.search.ranking import SearchResults
 from memoryhub.search.views.rows import shown_hit
-from memoryhub.search.views.search_params import place_of
+from memoryhub.search.views.search_params import search_place
 from sessions_app.models import Workspace
 
 MAX_CHARS = 200
@@ -30,7 +30,7 @@ NOTE_CHARS = 90
 def palette(request: HttpRequest) -> HttpResponse:
     """The rows for what is typed (``q``), from the workspace and page at hand; all at once without a script."""
     text = request.GET.get("q", "").replace("\x00", " ")[:MAX_CHARS]
-    place = place_of(request, request.GET.get("workspace") or None)
+    place = search_place(request, request.GET.get("workspace") or None)
     here = request.GET.get("here", "")[:MAX_CHARS]
     zone = timezone.get_current_timezone()
     visible = Workspace.objects.visible_to(request.user)
@@ -75,7 +75,7 @@ def _row(name: str, one: Any, label: str, icon: str) -> Row:
     return Row(label, icon, reverse(name, args=[workspace.slug, one.pk]), workspace.name)
 
 
-def _hits(found: Found | None, kind: str) -> list[Row]:
+def _hits(found: SearchResults | None, kind: str) -> list[Row]:
     hits = [shown_hit(hit, found) for hit in found.hits if hit.kind == kind] if found else []
     return [
         Row("".join(text for text, _is_hit in one.pieces)[:NOTE_CHARS], one.kind.icon, one.url, one.title)

@@ -115,7 +115,7 @@ def _revise(request: HttpRequest, document: MemoryDocument, action: str, chosen:
         return recategorise_facts(document, chosen, text, by=by)
     if action == "remove":
         return withdraw_facts(document, chosen, by=by, reason=text)
-    raise NothingChosen(_("Choose what to do with them."))
+    raise NothingChosen(_("Choose an action."))
 
 
 def _tell(request: HttpRequest, document: MemoryDocument, revised: Revised, action: str) -> None:

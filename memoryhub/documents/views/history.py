@@ -88,7 +88,7 @@ def edit_history(request: HttpRequest, slug: str) -> HttpResponse:
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
     action = request.POST.get("action", "")
     if action not in ("archive", "unarchive"):
-        raise NothingChosen(_("Choose what to do with them."))
+        raise NothingChosen(_("Choose an action."))
     return edit_rows(workspace, "history", action, pks, by=by_person(request))
 
 

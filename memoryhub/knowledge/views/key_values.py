@@ -100,7 +100,7 @@ def edit_many(request: HttpRequest, slug: str) -> HttpResponse:
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
     action = request.POST.get("action", "")
     if action not in ("withdraw", "return"):
-        raise service.BadKeyValue(_("Choose what to do with them."))
+        raise service.BadKeyValue(_("Choose an action."))
     values = {"reason": action_value(request, action)}
     return edit_rows(workspace, "key_values", action, pks, values=values, by=by_person(request))
 

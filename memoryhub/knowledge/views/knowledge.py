@@ -162,7 +162,7 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> tuple[R
     elif action == "review":
         values = {"review_by": _day(request.POST.get("review_by", "") or text)}
     elif action not in ("withdraw", "return", "verify"):
-        raise service.BadKnowledge(_("Choose what to do with them."))
+        raise service.BadKnowledge(_("Choose an action."))
     return edit_rows(workspace, "knowledge", action, pks, values=values, by=by), ""
 
 

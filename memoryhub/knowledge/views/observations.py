@@ -130,7 +130,7 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
         reason = f"{values['reason']} (moved)" if values["reason"] else ""
         action, values = "assign", {"category": category}
     elif action not in ("withdraw", "return", "verify"):
-        raise BadObservation(_("Choose what to do with them."))
+        raise BadObservation(_("Choose an action."))
     return edit_rows(workspace, "observations", action, pks, values=values, reason=reason, by=by_person(request))
 
 

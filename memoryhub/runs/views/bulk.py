@@ -49,7 +49,7 @@ def edit_runs(request: HttpRequest, slug: str) -> HttpResponse:
     def edit() -> tuple[Run, str]:
         action = request.POST.get("action", "")
         if action not in ("retry", "dismiss", "cancel"):
-            raise NothingChosen(_("Choose what to do with them."))
+            raise NothingChosen(_("Choose an action."))
         pks = selected_keys(request, matching_runs(workspace, request.GET.get("state", "")))
         values = {"reason": action_value(request, action)}
         run = edit_rows(workspace, "runs", action, pks, values=values, by=by_person(request))

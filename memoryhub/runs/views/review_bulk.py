@@ -49,7 +49,7 @@ def decide_changes(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, error.message)
         return redirect(address)
     if decide is None or not keys:
-        messages.error(request, _("Choose at least one row.") if decide else _("Choose what to do with them."))
+        messages.error(request, _("Choose at least one row.") if decide else _("Choose an action."))
         return redirect(address)
     rows = HeldChange.objects.select_related(
         "workspace", "document", "base", "ours", "decided_by", "run", "run__session", "run__workspace"

@@ -1,4 +1,4 @@
-"""What a person does with what a search found: change it in one go, or take it along as a file."""
+"""Bulk edits and export of search results."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.pagination import parse_int
 from memoryhub.search import KINDS
 from memoryhub.search.actions import (
-    Done,
+    ActionResult,
     act,
     as_csv,
     as_json_lines,
+    describe_skipped,
     keep_within,
     matching_keys,
-    words_left,
 )
 from memoryhub.search.listing import count_matches
 from memoryhub.search.views.record_access import log_export
-from memoryhub.search.views.search_params import Asked, Place, asked_of, place_of
+from memoryhub.search.views.search_params import Place, SearchParams, parse_search_params, search_place
 
 EDITS = (
     Action("pin", gettext_lazy("Pin")),
@@ -49,10 +49,10 @@ EDITS = (
 
 @require_POST
 def edit_matches(request: HttpRequest, slug: str) -> HttpResponse:
-    """Do one thing with the results chosen, or with all that match; each edit can be undone."""
+    """Apply an action to the selected results or to all matches; each edit can be undone."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    place = place_of(request, slug)
-    asked = asked_of(request.GET, place)
+    place = search_place(request, slug)
+    asked = parse_search_params(request.GET, place)
     address = asked.but(place.url("search"))
     action, _colon, category = request.POST.get("action", "").partition(":")
     text = action_value(request, action)
@@ -70,32 +70,32 @@ def edit_matches(request: HttpRequest, slug: str) -> HttpResponse:
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(address)
-    _tell(request, done)
+    _show_messages(request, done)
     live = next((run for run in done.runs if run.is_live), None)
     return redirect("run", slug, live.pk) if live else redirect(address)
 
 
-def actions_of(place: Place, asked: Asked) -> list[Action]:
-    """Return what may be done with results: whoever sees them takes them along, an editor changes them."""
+def actions_of(place: Place, asked: SearchParams) -> list[Action]:
+    """Return the actions on results: export for viewers, edits as well for editors."""
     address = asked.address(place.url("export-matches"))
     files = [("jsonl", "JSON Lines"), ("csv", "CSV")]
     export = Action("export", gettext_lazy("Export"), choices=files, url=address, is_file=True)
     return [*EDITS, export] if place.may_edit else [export]
 
 
-def _tell(request: HttpRequest, done: Done) -> None:
-    """Say what was done, a message for each edit with its undo, and what was left out."""
+def _show_messages(request: HttpRequest, done: ActionResult) -> None:
+    """Show a message with Undo for each edit, and what was skipped."""
     for run in done.runs:
         tell(request, run)
-    if left := words_left(done):
+    if left := describe_skipped(done):
         messages.info(request, left)
 
 
 @require_POST
 def export_matches(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """Hand out the results chosen, or all that match, as JSON Lines or as a table."""
-    place = place_of(request, slug)
-    asked = asked_of(request.GET, place)
+    """Download the selected results or all matches as JSON Lines or CSV."""
+    place = search_place(request, slug)
+    asked = parse_search_params(request.GET, place)
     try:
         keys = _chosen(request, place, asked)
         if not keys:
@@ -111,10 +111,10 @@ def export_matches(request: HttpRequest, slug: str | None = None) -> HttpRespons
     return download(as_csv(keys) if wanted == "csv" else as_json_lines(keys), name)
 
 
-def _chosen(request: HttpRequest, place: Place, asked: Asked) -> dict[str, list[int]]:
-    """Return the keys of the rows that a form chose, by kind: its checkboxes, or all that match.
+def _chosen(request: HttpRequest, place: Place, asked: SearchParams) -> dict[str, list[int]]:
+    """Return the selected rows by kind: the checked ones, or all matches.
 
-    Raises SelectionChanged where the number of those isn't the one that the page showed.
+    Raises SelectionChanged if the number of matches differs from the one on the page.
     """
     if not request.POST.get("all"):
         return keep_within(place.scope, _boxes(submitted_rows(request)))
@@ -122,7 +122,7 @@ def _chosen(request: HttpRequest, place: Place, asked: Asked) -> dict[str, list[
     query = asked.query(timezone.now())
     tally = count_matches(place.scope, query, kinds=asked.kinds)
     if tally.is_more:
-        words = gettext("More than %(count)s rows match: narrow the search to take all of them.")
+        words = gettext("More than %(count)s rows match. Narrow the search to select all of them.")
         raise SelectionChanged(words % {"count": f"{tally.count:,}"})
     keys = matching_keys(place.scope, query, kinds=asked.kinds)
     check_count(sum(map(len, keys.values())), expected)
@@ -130,7 +130,7 @@ def _chosen(request: HttpRequest, place: Place, asked: Asked) -> dict[str, list[
 
 
 def _boxes(values: list[str]) -> dict[str, list[int]]:
-    """Return the rows of checkboxes, each "kind:number"."""
+    """Parse checkbox values ("kind:pk") into keys by kind."""
     keys: defaultdict[str, list[int]] = defaultdict(list)
     for value in values:
         kind, _, number = value.partition(":")

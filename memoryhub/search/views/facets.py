@@ -1,4 +1,4 @@
-"""Filters as a search page shows them: those that are set, to be taken away, and those that could be."""
+"""Filter chips and facets of the search page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memoryhub.lib.search.query import Filter, Query, with_filter, without_filte
 from memoryhub.search import KINDS
 from memoryhub.search.listing import FacetValue
 from memoryhub.search.views.rows import category_words
-from memoryhub.search.views.search_params import Asked
+from memoryhub.search.views.search_params import SearchParams
 from sessions_app.models import Entry
 
 LABELS: dict[str, Promise | str] = {
@@ -38,7 +38,7 @@ ROLES: dict[str, Promise | str] = {
 
 @dataclass(frozen=True)
 class Chip:
-    """A filter that is set, as it is typed, and the address of the same search without it."""
+    """An active filter as typed, and the URL of the search without it."""
 
     text: str
     url: str
@@ -46,7 +46,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class ShownValue:
-    """A value to narrow to; ``is_set``: the search asks for it, and the address takes it away."""
+    """A facet value; ``url`` adds it to the search, or removes it if it ``is_set``."""
 
     label: str
     count: int
@@ -54,8 +54,8 @@ class ShownValue:
     is_set: bool
 
 
-def filter_chips(asked: Asked, query: Query, url: str) -> list[Chip]:
-    """Return a chip for each value of each filter."""
+def filter_chips(asked: SearchParams, query: Query, url: str) -> list[Chip]:
+    """Return a chip for each value of each active filter."""
     return [
         Chip(
             f"{'-' if one.is_excluded else ''}{one.field}:{value}",
@@ -67,15 +67,15 @@ def filter_chips(asked: Asked, query: Query, url: str) -> list[Chip]:
 
 
 def shown_facets(
-    found: Mapping[str, Sequence[FacetValue]], asked: Asked, query: Query, url: str
+    found: Mapping[str, Sequence[FacetValue]], asked: SearchParams, query: Query, url: str
 ) -> list[tuple[Promise | str, list[ShownValue]]]:
-    """Return the facets with their values as links that narrow a search, or widen it again."""
+    """Return (label, values) for each facet; the values link to the search with and without them."""
     return [
         (LABELS[name], [_value(name, one, asked, query, url) for one in values]) for name, values in found.items()
     ]
 
 
-def _value(name: str, one: FacetValue, asked: Asked, query: Query, url: str) -> ShownValue:
+def _value(name: str, one: FacetValue, asked: SearchParams, query: Query, url: str) -> ShownValue:
     field = "on" if name == "month" else name
     is_set = any(_asks_for(known, field, one.value) for known in query.filters)
     changed = (without_filter if is_set else with_filter)(asked.q, field, one.value)

@@ -8,16 +8,16 @@ from django.views.decorators.http import require_GET
 from memoryhub.lib.downloads import markdown_response
 from memoryhub.lib.text import as_markdown
 from memoryhub.search.views.record_access import log_search_results
-from memoryhub.search.views.rows import Shown
+from memoryhub.search.views.rows import ResultRow
 from memoryhub.search.views.search import results_of
-from memoryhub.search.views.search_params import asked_of, place_of
+from memoryhub.search.views.search_params import parse_search_params, search_place
 
 
 @require_GET
 def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """The results that a page of the search shows, each with a link to where it stands."""
-    place = place_of(request, slug)
-    asked = asked_of(request.GET, place)
+    """Return a page of search results as Markdown, each with a link to its row."""
+    place = search_place(request, slug)
+    asked = parse_search_params(request.GET, place)
     with override("en"):  # as files are, whoever reads them
         results = results_of(place, asked, asked.query(timezone.now()), request.GET.get("after", ""))
         rows = [_passage(request, row) for row in results.rows]
@@ -27,7 +27,7 @@ def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     return markdown_response(text, name, is_shown="copy" in request.GET)
 
 
-def _passage(request: HttpRequest, row: Shown) -> as_markdown.Passage:
+def _passage(request: HttpRequest, row: ResultRow) -> as_markdown.Passage:
     at = [as_markdown.moment(row.at, timezone.get_current_timezone())] if row.at else []
     about = " · ".join([str(row.label), *([f"in {row.where}"] if row.where else []), *at])
     text = f"{'… ' * row.passage.has_before}{''.join(piece for piece, _ in row.pieces)}{' …' * row.passage.has_after}"

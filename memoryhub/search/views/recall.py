@@ -12,7 +12,7 @@ from sessions_app.services.access_log import seen_rows
 
 
 def recall(request: HttpRequest, slug: str) -> HttpResponse:
-    """What an agent would get for a question, by kind, with scores and the words that the graph added."""
+    """Preview what recall returns to an agent for a question, with scores and expansions."""
     workspace = get_workspace(request, slug)
     query = request.GET.get("q", "")
     limit = parse_int(request.GET.get("limit"), digits=3) or flow.LIMIT

@@ -1,4 +1,4 @@
-"""Writing down what a search showed or handed out, in the workspace of each row."""
+"""Access-log records of what a search showed or exported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sessions_app.models import Workspace
 
 
 def log_search_results(request: HttpRequest, place: Place, context: Mapping[str, Any]) -> None:
-    """Write down the rows that a page of results shows, Grip's lines among them."""
+    """Log the rows on a page of results, including Grip's lines."""
     shown: dict[Workspace, list[dict[str, Any]]] = {}
     for row in context["results"].rows if "results" in context else []:
         shown.setdefault(row.workspace, []).append({"kind": row.kind.name, "id": row.pk})
@@ -29,7 +29,7 @@ def log_search_results(request: HttpRequest, place: Place, context: Mapping[str,
 
 
 def _of_grip(hits: Sequence[GripHit]) -> list[dict[str, Any]]:
-    """Return the rows that Grip's lines are of; a line of a document that is no fact counts as the document."""
+    """Return the rows behind Grip's lines; a line that isn't a fact counts as its document."""
     lines = {hit.id for hit in hits if hit.id and hit.kind == "memory" and not hit.is_fact}
     heads = MemoryDocument.objects.filter(pk__in=lines, head__isnull=False).values_list("head", flat=True)
     rows = [hit for hit in hits if hit.id and (hit.is_fact or hit.kind != "memory")]
@@ -37,7 +37,7 @@ def _of_grip(hits: Sequence[GripHit]) -> list[dict[str, Any]]:
 
 
 def log_export(request: HttpRequest, keys: Mapping[str, Sequence[int]]) -> None:
-    """Write down rows that went out as a file; ``keys`` by kind, of one workspace or of several."""
+    """Log exported rows, by kind, in the workspace of each."""
     found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
     for kind, pks in keys.items():
         places = KINDS[kind].model._default_manager.filter(pk__in=pks).values_list("pk", KINDS[kind].workspace)

@@ -1,4 +1,4 @@
-"""Rows that a search found, as its page shows them: where they live, what of them is shown, and why they came up."""
+"""Search results as page rows: title, link, excerpt, badges, explanation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.search.grip import GripHit
 from memoryhub.search.kinds import KINDS, Kind
 from memoryhub.search.listing import Listed
-from memoryhub.search.ranking import Found, Hit
+from memoryhub.search.ranking import Hit, SearchResults
 from memoryhub.search.results import explanation, text_of, time_of, workspace_of
 from sessions_app.models import Workspace
 from sessions_app.services.transcript import PAGE_ENTRIES
@@ -46,8 +46,8 @@ CATEGORIES: dict[str, Promise | str] = {
 
 
 @dataclass(frozen=True)
-class Shown:
-    """One result. ``badges``: (text, tone). ``why``: how its score came about, None where there is none."""
+class ResultRow:
+    """One result. ``badges``: (text, tone). ``why``: the explanation of its score, if it has one."""
 
     kind: Kind
     label: str
@@ -65,12 +65,12 @@ class Shown:
 
     @property
     def key(self) -> str:
-        """Return what a form calls the row."""
+        """Return the row's checkbox value."""
         return f"{self.kind.name}:{self.pk}"
 
     @property
     def pieces(self) -> list[tuple[str, bool]]:
-        """Return the passage in pieces, (text, whether it is a hit), with what hides or turns text made visible."""
+        """Return the passage as (text, is_hit) pieces, with invisible characters shown."""
         return visible(self.passage.pieces)
 
     @property
@@ -79,11 +79,11 @@ class Shown:
 
 
 def visible(pieces: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
-    """Return pieces of text with what hides or turns text made visible."""
+    """Show invisible and bidirectional control characters in pieces of text."""
     return [(show_invisible(text), is_hit) for text, is_hit in pieces]
 
 
-def shown_hit(hit: Hit, found: Found) -> Shown:
+def shown_hit(hit: Hit, found: SearchResults) -> ResultRow:
     measure = found.measures[hit.kind]
     why = explanation(hit, found)
     why |= {"score": hit.score, "is_merged": len(found.measures) > 1, "near": _near(hit)}
@@ -91,19 +91,19 @@ def shown_hit(hit: Hit, found: Found) -> Shown:
     return _shown(hit.kind, hit.row, measure.terms, why)
 
 
-def shown_listed(one: Listed, terms: Sequence[Weighted]) -> Shown:
+def shown_listed(one: Listed, terms: Sequence[Weighted]) -> ResultRow:
     return _shown(one.kind, one.row, terms, None)
 
 
 def _near(hit: Hit) -> str:
-    """Return why a hit came up that holds no word by itself: "meaning" or "place" (what stands round it); else ""."""
+    """Return why a hit without any of the words was found: "meaning", "place" (its neighbours match), or ""."""
     if any(hit.scored.held.shares.values()):
         return ""
     return "place" if any(hit.scored.shares.values()) else "meaning"
 
 
 def _factors(why: dict[str, Any]) -> list[tuple[str, float]]:
-    """Return what multiplies the sum of the terms: (why, by how much)."""
+    """Return the factors of a score as (reason, factor)."""
     found = []
     if why["in_a_row"]:
         found.append((gettext("words stand together as in the query"), 1 + 0.15 * why["in_a_row"]))
@@ -114,11 +114,11 @@ def _factors(why: dict[str, Any]) -> list[tuple[str, float]]:
     return found
 
 
-def _shown(kind: str, row: Any, terms: Sequence[Weighted], why: dict[str, Any] | None) -> Shown:
+def _shown(kind: str, row: Any, terms: Sequence[Weighted], why: dict[str, Any] | None) -> ResultRow:
     workspace = workspace_of(kind, row)
     title, url = PLACES[kind](row, workspace.slug)
     where, where_url = _where(kind, row, workspace)
-    return Shown(
+    return ResultRow(
         kind=KINDS[kind],
         label=str(row.get_kind_display() if kind == "entry" else KINDS[kind].one),
         pk=row.pk,
@@ -136,7 +136,7 @@ def _shown(kind: str, row: Any, terms: Sequence[Weighted], why: dict[str, Any] |
 
 
 def _where(kind: str, row: Any, workspace: Workspace) -> tuple[str, str]:
-    """Return the session that a row belongs to, and its page."""
+    """Return the title and URL of a row's session, or empty strings."""
     session = getattr(row, "session", None) if KINDS[kind].session else None
     if session is None:
         return "", ""
@@ -156,7 +156,7 @@ def _badges(kind: str, row: Any) -> list[tuple[str, str]]:
 
 
 def category_words(category: str) -> str:
-    """Return a stored category in the reader's language; those that agents name themselves stay as they are."""
+    """Return a category in the user's language; categories that agents invented stay as they are."""
     return str(CATEGORIES.get(category, category.replace("_", " ")))
 
 
@@ -178,7 +178,7 @@ def _memory(row: Any, slug: str) -> tuple[str, str]:
 
 
 def fact_url(slug: str, document: int, pk: int, *, is_living: bool = True) -> str:
-    """Return where a memory line stands; of one that is gone the document that it was in."""
+    """Return the URL of a fact, or of its document if the fact was removed."""
     if not is_living:
         return reverse("documents:document", args=[slug, document])
     return f"{reverse('documents:facts', args=[slug, document])}#fact-{pk}"
@@ -194,7 +194,7 @@ def _history(row: Any, slug: str) -> tuple[str, str]:
 
 
 def history_url(slug: str, pk: int, position: int) -> str:
-    """Return the page of the history on which an entry comes first."""
+    """Return the URL of the history page that starts with an entry."""
     return f"{reverse('documents:history', args=[slug])}?after={encode_cursor([position + 1])}#history-{pk}"
 
 
@@ -218,7 +218,7 @@ PLACES: dict[str, Callable[[Any, str], tuple[str, str]]] = {
 
 @dataclass(frozen=True)
 class GripLine:
-    """A line that Grip's search returns: its text, Grip's score, and where the hub has it ("" where nowhere)."""
+    """A line that Grip's search returns, with Grip's score and the URL of its row ("" if it has none)."""
 
     kind: Kind
     line: str
@@ -229,7 +229,7 @@ class GripLine:
 
 
 def shown_grip(hit: GripHit, slug: str, documents: Mapping[int, int]) -> GripLine:
-    """Return a line of Grip's as a page shows it. ``documents``: of the facts among the hits, by key."""
+    """Return a Grip hit as a row. ``documents``: the document of each fact among the hits."""
     url = _grip_url(hit, slug, documents)
     return GripLine(KINDS[hit.kind], show_invisible(hit.line), hit.score, hit.occurred_at, _grip_label(hit), url)
 
@@ -243,7 +243,7 @@ def _grip_label(hit: GripHit) -> str:
 
 
 def _grip_url(hit: GripHit, slug: str, documents: Mapping[int, int]) -> str:
-    """Return where a line's row is; "" for the heading of a history, and for a fact that went meanwhile."""
+    """Return the URL of a line's row; "" for a history's heading and for a fact removed in the meantime."""
     if hit.id is None or (hit.is_fact and hit.id not in documents):
         return ""
     if hit.kind == "history":

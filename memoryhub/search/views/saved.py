@@ -1,4 +1,4 @@
-"""Searches that people come back to: saved under a name, alone or shared, and their last ones."""
+"""Saved and recent searches."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from memoryhub.search.saved import (
     save_search,
     searches_for,
 )
-from memoryhub.search.views.search_params import Asked, Place, asked_of, place_of
+from memoryhub.search.views.search_params import Place, SearchParams, parse_search_params, search_place
 
-COUNTED = 20  # saved searches of which new matches are counted at once
+COUNTED = 20  # saved searches whose new matches are counted
 
 
 @require_GET
 def saved_searches(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """One's own saved searches with what is new in them, and those that others share."""
-    place, user = place_of(request, slug), _user(request)
+    """List the user's saved searches with counts of new matches, and shared ones."""
+    place, user = search_place(request, slug), _user(request)
     rows = list(searches_for(user, place.workspace))
     own = [one for one in rows if one.user_id == user.pk]
     now = timezone.now()
@@ -60,9 +60,9 @@ def _row(place: Place, saved: SavedSearch, new: ResultCounts | None) -> dict[str
 
 @require_POST
 def save(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """Save the search of the address under a name."""
-    place = place_of(request, slug)
-    asked = asked_of(request.GET, place)
+    """Save the search in the query string under a name."""
+    place = search_place(request, slug)
+    asked = parse_search_params(request.GET, place)
     params = {name: value for name, value in asked.params.items() if name not in ("q", "part")}
     try:
         saved = save_search(
@@ -82,20 +82,20 @@ def save(request: HttpRequest, slug: str | None = None) -> HttpResponse:
 
 @require_GET
 def open_saved(request: HttpRequest, pk: int, slug: str | None = None) -> HttpResponse:
-    """Go to a saved search; for its owner, what is there by now is new no longer."""
-    place = place_of(request, slug)
+    """Open a saved search; for its owner, all current matches count as seen."""
+    place = search_place(request, slug)
     saved = get_object_or_404(searches_for(_user(request), place.workspace), pk=pk)
     if saved.user_id == request.user.pk:
         record_visit(saved, timezone.now())
     params = QueryDict(mutable=True)
     params.update({name: str(value) for name, value in saved.params.items()} | {"q": saved.query})
-    return redirect(asked_of(params, place).address(place.url("search")))
+    return redirect(parse_search_params(params, place).address(place.url("search")))
 
 
 @require_POST
 def delete(request: HttpRequest, pk: int, slug: str | None = None) -> HttpResponse:
-    """Delete one of one's own saved searches."""
-    place = place_of(request, slug)
+    """Delete one of the user's saved searches."""
+    place = search_place(request, slug)
     saved = get_object_or_404(_own(request, place), pk=pk)
     saved.delete()
     messages.success(request, gettext("“%(name)s” is deleted.") % {"name": saved.name})
@@ -108,17 +108,17 @@ def _own(request: HttpRequest, place: Place) -> QuerySet[SavedSearch]:
 
 @require_POST
 def note(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """Keep a search among the last ones: it was sent, or its results were rested on."""
-    place = place_of(request, slug)
-    asked = Asked(clean_text(request.POST.get("q", "")))
+    """Add a search to the user's recent searches."""
+    place = search_place(request, slug)
+    asked = SearchParams(clean_text(request.POST.get("q", "")))
     record_search(_user(request), place.workspace, asked.q, timezone.now())
     return HttpResponse(status=204)
 
 
 @require_POST
 def clear(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """Forget one's last searches."""
-    place = place_of(request, slug)
+    """Clear the user's recent searches."""
+    place = search_place(request, slug)
     clear_recent(_user(request), place.workspace)
     messages.success(request, gettext("Your recent searches are cleared."))
     return redirect(place.url("search"))

@@ -1,4 +1,4 @@
-"""The search page: one box over everything that was kept, its results, and what unfolds from them."""
+"""The search page and the fragments that it loads."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from memoryhub.search.saved import recent_searches, searches_for
 from memoryhub.search.views.actions import actions_of
 from memoryhub.search.views.facets import filter_chips, shown_facets
 from memoryhub.search.views.record_access import log_search_results
-from memoryhub.search.views.rows import GripLine, Shown, shown_grip, shown_hit, shown_listed, visible
-from memoryhub.search.views.search_params import Asked, Place, asked_of, form_of, place_of
+from memoryhub.search.views.rows import GripLine, ResultRow, shown_grip, shown_hit, shown_listed, visible
+from memoryhub.search.views.search_params import Place, SearchParams, parse_search_params, search_form, search_place
 from sessions_app.models import Entry, Workspace
 from sessions_app.services.access_log import seen_entries
 
@@ -42,23 +42,23 @@ PAGE_ROWS = 20
 AROUND = 3  # entries shown before and after one at first
 MOST_AROUND = 50
 AROUND_CHARS = 400
-EXAMPLES = [  # of the language: what to type, what it does, whether it is worth trying anywhere
-    ("deploy friday", _("Any of these words; rows with both, and with rare words, come first")),
-    ('"exact words"', _("The words as they stand")),
-    ("deploy -draft", _("Nothing with this word")),
-    ("deploy OR release", _("One of the two has to be there")),
-    ("kind:memory,knowledge", _("Only these kinds; nothing else typed lists them all")),
-    ("role:user after:7d", _("What people said in the last seven days")),
+EXAMPLES = [  # query, what it does
+    ("deploy friday", _("Any of these words; best matches first")),
+    ('"exact words"', _("This exact phrase")),
+    ("deploy -draft", _("Without this word")),
+    ("deploy OR release", _("At least one of the two")),
+    ("kind:memory,knowledge", _("Only these kinds; without other words, lists all of them")),
+    ("role:user after:7d", _("User messages of the last seven days")),
     ("before:2026-03 has:tool", _("Tool calls from before March 2026")),
-    ("What did we decide about backups?", _("A question is as good as words")),
+    ("What did we decide about backups?", _("You can also ask a question")),
 ]
 
 
 @dataclass
 class Results:
-    """What a page of results shows. ``ended``: the best are through, though more may fit."""
+    """A page of results. ``ended``: all ranked results were shown, though more may match."""
 
-    rows: list[Shown] = field(default_factory=list)
+    rows: list[ResultRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     added: list[tuple[str, list[tuple[str, float]]]] = field(default_factory=list)
     next_cursor: str = ""
@@ -68,9 +68,9 @@ class Results:
 
 @require_GET
 def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """The box, and what was found for it; for htmx the results alone, whose address the browser then shows."""
-    place = place_of(request, slug)
-    asked = asked_of(request.GET, place)
+    """Show the search page, or only its results for htmx."""
+    place = search_place(request, slug)
+    asked = parse_search_params(request.GET, place)
     now = timezone.now()
     context = _frame(place, asked)
     if asked.is_start:
@@ -79,26 +79,26 @@ def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
         context |= _as_grip(place.workspace, place, asked, now)
     else:
         context |= _found(request, place, asked, now)
-    if not (asked.is_part and getattr(request, "htmx", False)):  # while typing, they change with every letter
+    if not (asked.is_part and getattr(request, "htmx", False)):  # results while typing change with every letter
         log_search_results(request, place, context)
     response = render_page(request, "search/search.html", context, fragment="search-results")
     return _at_its_address(request, response, asked, place)
 
 
-def _at_its_address(request: HttpRequest, response: HttpResponse, asked: Asked, place: Place) -> HttpResponse:
-    """Have the browser show the address of a search: a new one for what was sent, the same while typing."""
+def _at_its_address(request: HttpRequest, response: HttpResponse, asked: SearchParams, place: Place) -> HttpResponse:
+    """Set the browser's URL: push it for a submitted search, replace it while typing."""
     if not getattr(request, "htmx", False):
         return response
     address = asked.but(place.url("search"))
     return replace_url(response, address) if asked.is_part else push_url(response, address)
 
 
-def _frame(place: Place, asked: Asked) -> dict[str, Any]:
+def _frame(place: Place, asked: SearchParams) -> dict[str, Any]:
     names = ("search", "note-search", "saved-searches", "save-search", "complete-search", "clear-recent")
     return {
         "workspace": place.workspace,
         "asked": asked,
-        "form": form_of(asked, place),
+        "form": search_form(asked, place),
         "urls": {name.replace("-", "_"): place.url(name) for name in names},
         "may_edit": place.may_edit,
         "noted": json.dumps({"q": asked.q}),
@@ -110,13 +110,13 @@ def _start(request: HttpRequest, place: Place) -> dict[str, Any]:
     recent = recent_searches(request.user, place.workspace)[:10]  # type: ignore[arg-type]
     saved = searches_for(request.user, place.workspace)[:20]  # type: ignore[arg-type]
     return {
-        "examples": [(Asked(text).address(url), text, meaning) for text, meaning in EXAMPLES],
-        "recent": [(Asked(text).address(url), text) for text in recent],
+        "examples": [(SearchParams(text).address(url), text, meaning) for text, meaning in EXAMPLES],
+        "recent": [(SearchParams(text).address(url), text) for text in recent],
         "saved": [(place.url("open-search", one.pk), one) for one in saved],
     }
 
 
-def _found(request: HttpRequest, place: Place, asked: Asked, now: datetime) -> dict[str, Any]:
+def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetime) -> dict[str, Any]:
     query = asked.query(now)
     cursor = request.GET.get("after", "")
     results = results_of(place, asked, query, cursor)
@@ -147,22 +147,24 @@ def _found(request: HttpRequest, place: Place, asked: Asked, now: datetime) -> d
     } | (_figures(place, asked, now) if wants_figures else {})
 
 
-def results_of(place: Place, asked: Asked, query: Query, cursor: str) -> Results:
-    """Return a page of results: the best, or the newest where that is asked for or nothing else is."""
+def results_of(place: Place, asked: SearchParams, query: Query, cursor: str) -> Results:
+    """Return a page of results, best first, or newest first if requested or if there are no words."""
     if asked.sort == "newest" or not query.asked:
         return _listed(place, asked, query, cursor)
     return _best(place, asked, query, cursor)
 
 
-def _best(place: Place, asked: Asked, query: Query, cursor: str) -> Results:
-    """Return the best results from a cursor on, which carries the time by which age was measured at first."""
+def _best(place: Place, asked: SearchParams, query: Query, cursor: str) -> Results:
+    """Return the best results after a cursor, which carries the time of the first page so that ages stay the same."""
     after, now = _best_cursor(cursor) or (None, timezone.now())
-    found = find(place.scope, query, now=now, kinds=asked.kinds, wishes=asked.wishes, limit=PAGE_ROWS, after=after)
+    found = find(
+        place.scope, query, now=now, kinds=asked.kinds, options=asked.rank_options, limit=PAGE_ROWS, after=after
+    )
     rows = [shown_hit(hit, found) for hit in found.hits]
     last = found.hits[-1] if found.hits and found.has_more else None
     notes = [
         *found.notes,
-        *([gettext("It took too long to look everywhere: some results may be missing.")] * found.is_partial),
+        *([gettext("The search took too long: some results may be missing.")] * found.is_partial),
     ]
     return Results(
         rows,
@@ -183,7 +185,7 @@ def _best_cursor(cursor: str) -> tuple[tuple[float, str, int], datetime] | None:
     return (-score, kind, -pk), now
 
 
-def _listed(place: Place, asked: Asked, query: Query, cursor: str) -> Results:
+def _listed(place: Place, asked: SearchParams, query: Query, cursor: str) -> Results:
     found, has_more = newest(place.scope, query, kinds=asked.kinds, limit=PAGE_ROWS, after=_newest_cursor(cursor))
     terms = [Weighted(term.words, term.is_prefix) for term in query.asked]
     rows = [shown_listed(one, terms) for one in found]
@@ -198,8 +200,8 @@ def _newest_cursor(cursor: str) -> Cursor | None:
     return (at, kind, pk) if isinstance(kind, str) and isinstance(pk, int) else None
 
 
-def _other_ways(place: Place, asked: Asked) -> list[tuple[str, str]]:
-    """Return where else to look where nothing was found: (what that is, its address)."""
+def _other_ways(place: Place, asked: SearchParams) -> list[tuple[str, str]]:
+    """Return wider searches to suggest when nothing was found: (label, URL)."""
     url = place.url("search")
     ways = []
     if asked.match == "all":
@@ -211,8 +213,8 @@ def _other_ways(place: Place, asked: Asked) -> list[tuple[str, str]]:
     return ways
 
 
-def _as_grip(workspace: Workspace, place: Place, asked: Asked, now: datetime) -> dict[str, Any]:
-    """Return the lines that Grip itself would return."""
+def _as_grip(workspace: Workspace, place: Place, asked: SearchParams, now: datetime) -> dict[str, Any]:
+    """Return the results of Grip's own search."""
     if asked.mode == "grip-history":
         hits = grip_search.search_history(workspace, asked.q, decay=asked.decay, now=now)
     elif asked.mode == "grip-memory":
@@ -233,25 +235,25 @@ def _as_grip(workspace: Workspace, place: Place, asked: Asked, now: datetime) ->
 
 @require_GET
 def count(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """How many rows fit: exactly, or that it is more than so many. Asked for after the results."""
-    place = place_of(request, slug)
-    asked = asked_of(request.GET, place)
+    """Return the number of matches (loaded after the results)."""
+    place = search_place(request, slug)
+    asked = parse_search_params(request.GET, place)
     tally = count_matches(place.scope, asked.query(timezone.now()), kinds=asked.kinds)
     return render_page(request, "search/count.html", {"tally": tally})
 
 
 @require_GET
 def narrowing(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """What the matches can be narrowed to: the values that they have, with how many have them."""
-    place = place_of(request, slug)
-    asked = asked_of(request.GET, place)
+    """Return the facets of the matches (loaded after the results)."""
+    place = search_place(request, slug)
+    asked = parse_search_params(request.GET, place)
     query = asked.query(timezone.now())
     found = facets(place.scope, query, kinds=asked.kinds)
     context = {"facets": shown_facets(found, asked, query, place.url("search"))}
     return render_page(request, "search/facets.html", context)
 
 
-def _figures(place: Place, asked: Asked, now: datetime) -> dict[str, Any]:
+def _figures(place: Place, asked: SearchParams, now: datetime) -> dict[str, Any]:
     query = asked.query(now)
     found = facets(place.scope, query, kinds=asked.kinds)
     return {
@@ -262,13 +264,13 @@ def _figures(place: Place, asked: Asked, now: datetime) -> dict[str, Any]:
 
 @require_GET
 def around(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The entries before and after one, to unfold below it; without htmx its place in the transcript."""
+    """Return the entries around one as a fragment; without htmx, redirect to the transcript."""
     workspace = get_workspace(request, slug)
     entry: Entry = get_object_or_404(Entry, workspace=workspace, pk=pk)
     if not getattr(request, "htmx", False):
         return redirect("sessions:entry", slug, pk)
     span = max(1, min(parse_int(request.GET.get("span"), digits=3) or AROUND, MOST_AROUND))
-    asked = Asked(request.GET.get("q", ""))
+    asked = SearchParams(request.GET.get("q", ""))
     terms = [Weighted(term.words, term.is_prefix) for term in asked.query(timezone.now()).asked]
     first, last = max(0, entry.position - span), entry.position + span
     found = Entry.objects.filter(
@@ -285,21 +287,21 @@ def around(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     context = {
         "workspace": workspace,
         "entry": entry,
-        "entries": [(one, _in_short(one, terms)) for one in entries if one.position <= last],
-        "more_url": Asked(asked.q).address(url, span=str(span + 5)) if has_more else "",
+        "entries": [(one, _excerpt(one, terms)) for one in entries if one.position <= last],
+        "more_url": SearchParams(asked.q).address(url, span=str(span + 5)) if has_more else "",
     }
     return render_page(request, "search/around.html", context)
 
 
-def _in_short(entry: Entry, terms: list[Weighted]) -> dict[str, Any]:
+def _excerpt(entry: Entry, terms: list[Weighted]) -> dict[str, Any]:
     found = passage(text_of("entry", entry), terms, length=AROUND_CHARS)
     return {"pieces": visible(found.pieces), "has_before": found.has_before, "has_after": found.has_after}
 
 
 @require_GET
 def complete(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """What can be put in where somebody types, as a list of options."""
-    place = place_of(request, slug)
+    """Return completions for the query being typed."""
+    place = search_place(request, slug)
     text = request.GET.get("q", "")
     cursor = parse_int(request.GET.get("cursor"), digits=4)
     found = offers(

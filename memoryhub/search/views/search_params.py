@@ -1,4 +1,4 @@
-"""Where somebody searches, and what they ask for: read from an address, and written as one."""
+"""Parse search parameters from a query string, and write them as one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from memoryhub.search.grip_scoring import DEFAULT_DECAY
 from memoryhub.search.ranking import RankOptions
 from sessions_app.models import Membership, Workspace
 
-MAX_CHARS = 2_000  # of a query that are taken in; the parser says that it reads 512 of them
+MAX_CHARS = 2_000  # of a query; the parser reads 512 of them and says so
 MAX_DECAY = 1_000.0
 MATCHES = dict(SearchForm.MATCHES)
 SORTS = dict(SearchForm.SORTS)
@@ -32,22 +32,22 @@ CATEGORIES = dict(SearchForm.CATEGORIES)
 
 @dataclass(frozen=True)
 class Place:
-    """What is searched from a page: one workspace, or (None) all that the person may see."""
+    """What a page searches: one workspace, or (None) all that the user can see."""
 
     workspace: Workspace | None
     scope: Scope
     may_edit: bool = False
 
     def url(self, name: str, *args: Any) -> str:
-        """Return the address of one of the search pages at this place."""
+        """Return the URL of a search page, of the workspace or of the hub."""
         if self.workspace is None:
             return reverse(f"hub-{name}", args=args)
         return reverse(name, args=[self.workspace.slug, *args])
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked for and how. ``is_part``: the last word may be half typed. ``graph``: look further by it."""
+class SearchParams:
+    """Search parameters. ``is_part``: the last word may be half typed. ``graph``: expand words by the graph."""
 
     q: str = ""
     kind: str = ""
@@ -61,7 +61,7 @@ class Asked:
 
     @property
     def is_start(self) -> bool:
-        """Tell whether nothing is asked for yet."""
+        """Tell whether the search is empty."""
         return not (self.q.strip() or self.kind)
 
     @property
@@ -73,13 +73,13 @@ class Asked:
         return (self.kind,) if self.kind else ()
 
     @property
-    def wishes(self) -> RankOptions:
+    def rank_options(self) -> RankOptions:
         recency = self.sort if self.sort in ("floored", "grip") else "off"
         return RankOptions(recency, self.decay, self.graph)
 
     @property
     def params(self) -> dict[str, str]:
-        """Return the parameters of an address that asks for just this; the usual values are left out."""
+        """Return the query string parameters; defaults are left out."""
         named = {
             "q": self.q.strip() if not self.is_part else self.q,
             "kind": self.kind,
@@ -98,17 +98,17 @@ class Asked:
         return parse(self.q, now=now, match_all=self.match == "all", prefix=self.is_part, zone=zone)
 
     def address(self, url: str, **further: str) -> str:
-        """Return an address that asks for this, with further parameters."""
+        """Return a URL with these and more parameters."""
         params = self.params | further
         return f"{url}?{urlencode(params)}" if params else url
 
     def but(self, url: str, **changes: Any) -> str:
-        """Return an address that asks for something else in part, from the first page on."""
+        """Return the URL of the first page of this search with changes."""
         return replace(self, is_part=False, **changes).address(url)
 
 
-def place_of(request: HttpRequest, slug: str | None) -> Place:
-    """Return what a person searches; 404 for a workspace that they may not see."""
+def search_place(request: HttpRequest, slug: str | None) -> Place:
+    """Return what a page searches; 404 for a workspace that the user can't see."""
     if slug is not None:
         workspace = get_workspace(request, slug)
         may_edit = has_role(request.user, workspace, Membership.Role.EDITOR)
@@ -119,10 +119,10 @@ def place_of(request: HttpRequest, slug: str | None) -> Place:
     return Place(None, Scope(tuple(visible.order_by("pk").values_list("pk", flat=True))))
 
 
-def asked_of(params: QueryDict, place: Place) -> Asked:
-    """Return what an address asks for; what it can't mean is read as the usual."""
+def parse_search_params(params: QueryDict, place: Place) -> SearchParams:
+    """Parse a query string; unknown values become the defaults."""
     mode = _known(params, "mode", MODES, "") if place.workspace else ""
-    return Asked(
+    return SearchParams(
         q=params.get("q", "").replace("\x00", " ")[:MAX_CHARS],
         kind=_known(params, "kind", KINDS, ""),
         match=_known(params, "match", MATCHES, "any"),
@@ -148,7 +148,7 @@ def _rate(text: str) -> float:
     return rate if math.isfinite(rate) and 0 <= rate <= MAX_DECAY else DEFAULT_DECAY
 
 
-def form_of(asked: Asked, place: Place) -> SearchForm:
+def search_form(asked: SearchParams, place: Place) -> SearchForm:
     kinds = [("", gettext("All")), *((kind.name, capfirst(str(kind.many))) for kind in KINDS.values())]
     values = {"kind": asked.kind, "match": asked.match, "sort": asked.sort, "mode": asked.mode}
     form = SearchForm(initial=values | {"category": asked.category, "decay": asked.decay_text}, kinds=kinds)
