@@ -139,6 +139,22 @@ def test_only_a_link_that_could_still_be_used_is_revoked_and_that_is_recorded(wo
         join_as_new(token, username="ed", password="calm", now=NOW)
 
 
+def test_a_used_link_is_not_revoked_any_more(workspace):
+    invitation, token = link({workspace: "viewer"})
+    join_as_new(token, username="ed", password="calm", now=NOW)
+
+    assert not revoke(invitation, by=BY)
+    assert not AuditRecord.objects.filter(action="person.invitation_revoked").exists()
+
+
+def test_a_workspace_without_a_chosen_role_is_not_in_the_link(workspace, other):
+    _, token = link({workspace: "viewer", other: ""})
+
+    join_as_new(token, username="ed", password="calm", now=NOW)
+
+    assert list(Membership.objects.values_list("workspace", "role")) == [(workspace.pk, "viewer")]
+
+
 def test_members_pages_list_links_into_their_workspace_alone(workspace, other):
     mine, _ = link({workspace: "viewer"})
     link({workspace: "viewer", other: "viewer"})

@@ -59,6 +59,42 @@ def test_a_folder_that_is_a_link_is_not_entered(tmp_path):
             folder.read_bytes("inner/os-release")
 
 
+def test_no_file_is_read_through_a_folder_that_is_a_link(tmp_path):
+    (tmp_path / "outside" / "deep").mkdir(parents=True)
+    (tmp_path / "outside" / "deep" / "secret").write_text("x")
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "agent" / "linked").symlink_to(tmp_path / "outside")
+
+    with Folder(tmp_path / "agent") as folder:
+        for path in ("linked/deep/secret", "linked/deep"):
+            assert not folder.exists(path)
+            assert folder.names(path) == []
+            with pytest.raises(UnreadableFile):
+                folder.read_bytes(path)
+
+
+def test_what_is_gone_after_a_folder_was_listed_is_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "here").write_text("x")
+    monkeypatch.setattr(Folder, "names", lambda _self, _path="": ["gone", "here"])
+
+    with Folder(tmp_path) as folder:
+        assert list(folder.files()) == ["here"]
+        assert folder.stamp("here")
+        assert folder.stamp("gone") == ""
+
+
+def test_reading_leaves_no_file_open(tmp_path):
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "c").write_text("x")
+    before = len(os.listdir("/dev/fd"))
+
+    with Folder(tmp_path) as folder:
+        assert list(folder.files()) == ["a/b/c"]
+        folder.read_bytes("a/b/c")
+
+    assert len(os.listdir("/dev/fd")) == before
+
+
 @pytest.mark.parametrize("path", ["../secret", "a/../../secret"])
 def test_a_path_cannot_climb(path, tmp_path):
     (tmp_path / "secret").write_text("x")
