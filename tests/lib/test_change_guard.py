@@ -146,6 +146,13 @@ def test_a_new_section_comes_with_its_heading_and_one_blank_line_on_each_side():
     assert text == old.replace("# Last", "# Tools\n\n- uses ruff\n\n# Last")
 
 
+def test_a_section_added_at_the_end_leaves_the_last_line_ended():
+    """Else the next line that somebody appends to the file would go on in the last fact."""
+    text = additions_only("# Team\n\n- a\n", "# Team\n\n- a\n\n# Tools\n\n- uses ruff\n")
+
+    assert text == "# Team\n\n- a\n\n# Tools\n\n- uses ruff\n"
+
+
 LINES = st.lists(st.sampled_from([*FACTS, "new a", "new b", "pool is 4", "pool is 5"]), unique=True, max_size=14)
 
 

@@ -146,6 +146,8 @@ def additions_only(before: str, after: str) -> str:
         result += lines[start:end]
         if tag in ("insert", "replace"):
             result += _with_headings(new_lines, range(j, j_end), born)
+    if lines[-1] == "" and result[-1] != "":  # the old text's last line ended: so does the new one's
+        result.append("")
     return "\n".join(result)
 
 
