@@ -1,4 +1,4 @@
-"""What of the past can't be told, part by part: said in words, never guessed."""
+"""What a snapshot can't show, and why, as sentences for each part of it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ EVERYTHING = ""
 
 @dataclass(frozen=True)
 class Gap:
-    """Something that the hub doesn't know of the past, in a sentence. ``part``: knowledge, sessions …; "" for all."""
+    """Something missing from a snapshot. ``part``: knowledge, sessions …; "" for all."""
 
     part: str
     text: str
 
 
 def gaps_of(workspace: Workspace, at: datetime) -> list[Gap]:
-    """Return what can't be told of a workspace at a moment. Eight queries."""
+    """Return what a snapshot of a workspace lacks. Eight queries."""
     found = [gap for look in (_forgotten, _sessions, _titles, _summaries) for gap in look(workspace, at)]
     return found + _states(workspace)
 
@@ -34,8 +34,8 @@ def gaps_of(workspace: Workspace, at: datetime) -> list[Gap]:
 def _forgotten(workspace: Workspace, at: datetime) -> list[Gap]:
     count = Forgotten.objects.filter(workspace=workspace, forgotten_at__gt=at).count()
     words = ngettext(
-        "Something was forgotten for ever since: it is missing here too, or stands as [forgotten].",
-        "%(count)s times something was forgotten for ever since: it is missing here too, or stands as [forgotten].",
+        "Something was erased since then. It is missing here too, or shown as [forgotten].",
+        "%(count)s erasures were made since then. What they removed is missing here too, or shown as [forgotten].",
         count,
     )
     return [Gap(EVERYTHING, words % {"count": count})] if count else []
@@ -47,15 +47,15 @@ def _sessions(workspace: Workspace, at: datetime) -> list[Gap]:
     gaps = []
     if deleted:
         words = ngettext(
-            "%(count)s session was deleted for ever since: what it held is not kept.",
-            "%(count)s sessions were deleted for ever since: what they held is not kept.",
+            "%(count)s session was deleted since then and can't be shown.",
+            "%(count)s sessions were deleted since then and can't be shown.",
             deleted,
         )
         gaps.append(Gap("sessions", words % {"count": deleted}))
     if undated:
         words = ngettext(
-            "%(count)s session came without an entry: when is not kept, and it is not shown.",
-            "%(count)s sessions came without an entry: when is not kept, and they are not shown.",
+            "%(count)s session was imported without entries. The time isn't known, so it isn't shown.",
+            "%(count)s sessions were imported without entries. The time isn't known, so they aren't shown.",
             undated,
         )
         gaps.append(Gap("sessions", words % {"count": undated}))
@@ -66,8 +66,8 @@ def _titles(workspace: Workspace, at: datetime) -> list[Gap]:
     renamed = AuditRecord.objects.filter(workspace=workspace, action="session.renamed", at__gt=at)
     count = renamed.values("session").distinct().count()
     words = ngettext(
-        "%(count)s session was given another title since: earlier titles are not kept.",
-        "%(count)s sessions were given other titles since: earlier titles are not kept.",
+        "%(count)s session was renamed since then. Earlier titles aren't kept.",
+        "%(count)s sessions were renamed since then. Earlier titles aren't kept.",
         count,
     )
     return [Gap("sessions", words % {"count": count})] if count else []
@@ -77,14 +77,14 @@ def _summaries(workspace: Workspace, _at: datetime) -> list[Gap]:
     if not Summary.objects.filter(workspace=workspace).exclude(source_id="").exists():
         return []
     words = gettext(
-        "When the hub learnt of summaries that came from a file is not kept: they are always shown, and what was "
-        "active in their sessions can't be told."
+        "The times at which summaries were imported aren't known: they are always shown, and the active entries of "
+        "their sessions can't be counted."
     )
     return [Gap("sessions", words)]
 
 
 def _states(workspace: Workspace) -> list[Gap]:
-    """Tell of rows whose first states are missing, from before states were kept."""
+    """Report rows from before states were stored, whose first states are missing."""
     tables: list[tuple[str, Any, Callable[[int], str]]] = [
         ("knowledge", KnowledgeEntry, _of_knowledge),
         ("observations", Observation, _of_observations),
@@ -101,23 +101,23 @@ def _states(workspace: Workspace) -> list[Gap]:
 
 def _of_knowledge(count: int) -> str:
     return ngettext(
-        "The first states of %(count)s entry are not kept: it may have been there before.",
-        "The first states of %(count)s entries are not kept: they may have been there before.",
+        "%(count)s entry has no stored creation: it may have existed earlier.",
+        "%(count)s entries have no stored creation: they may have existed earlier.",
         count,
     )
 
 
 def _of_observations(count: int) -> str:
     return ngettext(
-        "The first states of %(count)s observation are not kept: it may have been there before.",
-        "The first states of %(count)s observations are not kept: they may have been there before.",
+        "%(count)s observation has no stored creation: it may have existed earlier.",
+        "%(count)s observations have no stored creation: they may have existed earlier.",
         count,
     )
 
 
 def _of_key_values(count: int) -> str:
     return ngettext(
-        "The first states of %(count)s value are not kept: it may have been there before.",
-        "The first states of %(count)s values are not kept: they may have been there before.",
+        "%(count)s value has no stored creation: it may have existed earlier.",
+        "%(count)s values have no stored creation: they may have existed earlier.",
         count,
     )

@@ -1,4 +1,4 @@
-"""Which moment somebody means: a date, a time, "now", "7d" or "yesterday"; and how an address spells it."""
+"""Parse a moment ("2026-03-01", "7d", "yesterday") and format it for a URL."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ UNITS = {"min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(da
 JUST_BEFORE = timedelta(microseconds=1)
 
 
-class NoSuchTime(MemoryHubError):
-    """A moment that can't be read, or that has not come yet."""
+class InvalidMoment(MemoryHubError):
+    """The moment can't be parsed or is in the future."""
 
     code = "no_such_time"
 
 
-def read_when(text: str, *, zone: tzinfo, now: datetime) -> datetime:
-    """Return the moment that a text names, in UTC.
+def parse_moment(text: str, *, zone: tzinfo, now: datetime) -> datetime:
+    """Parse a moment; return it in UTC. Raises InvalidMoment.
 
-    "now", a date (its first moment; "today" is one), an ISO time, each in ``zone`` where it names none, "yesterday"
-    (24 hours ago), or so many minutes, hours, days or weeks back: "30min", "36h", "7d", "2w". Raises NoSuchTime.
+    Accepts "now", a date (its start; also "today"), an ISO time (in ``zone`` unless it names one), "yesterday" (24
+    hours ago), and "30min", "36h", "7d" or "2w" ago.
     """
     words = text.strip()
     named = {"now": "0min", "yesterday": "1d", "today": now.astimezone(zone).date().isoformat()}
     words = named.get(words.lower(), words)
-    back = _BACK.fullmatch(words)
+    ago = _BACK.fullmatch(words)
     try:
-        found = now - int(back[1]) * UNITS[back[2].lower()] if back else read_time(words, zone)
+        found = now - int(ago[1]) * UNITS[ago[2].lower()] if ago else read_time(words, zone)
     except OverflowError:
         found = None
     if found is None:
-        said = gettext("That is no time. Write for example 2026-03-01, 2026-03-01T14:30, 7d, yesterday or now.")
-        raise NoSuchTime(said)
+        message = gettext("Enter a time such as 2026-03-01, 2026-03-01T14:30, 7d, yesterday or now.")
+        raise InvalidMoment(message)
     if found > now:
-        raise NoSuchTime(gettext("That time has not come yet. Choose one that has passed."))
+        raise InvalidMoment(gettext("That time is in the future. Choose one in the past."))
     return found.astimezone(UTC)
 
 
-def in_address(at: datetime) -> str:
-    """Return a moment as an address has it: exact, in UTC, such as 2026-03-01T14:30:00Z."""
+def url_time(at: datetime) -> str:
+    """Format a moment for a URL: exact, in UTC, such as 2026-03-01T14:30:00Z."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def before_run(run: Run) -> datetime:
-    """Return the last moment before a run began; of one that never began, before it was asked for."""
+    """Return the moment just before a run started, or was requested if it never started."""
     return (run.started_at or run.created_at) - JUST_BEFORE
 
 
 def known_since(workspace: Workspace) -> datetime:
-    """Return from when on the hub has any memory of a workspace: its making, or what was recorded before that."""
+    """Return when the hub's record of a workspace begins: its creation or its first audit record."""
     first = AuditRecord.objects.filter(workspace=workspace).order_by("id").values_list("at", flat=True).first()
     return min(workspace.created_at, first) if first else workspace.created_at

@@ -1,4 +1,4 @@
-"""What became since of rows as they were: which of them can be brought back, and what the page knows of them."""
+"""Which rows of a snapshot differ from now and can be restored."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ TEXTS = ("content", "value")
 
 
 @dataclass(frozen=True)
-class Since:
-    """What became of a row that is still there. ``state``: the number of its state of then, ``known``: of now.
+class ChangeSince:
+    """How an existing row changed since a snapshot. ``state``: key of the state then; ``known``: of the state now.
 
-    ``is_changed`` says that text or fields are others now, ``is_reworded`` that the text is.
+    ``is_changed``: any field differs; ``is_reworded``: the text differs.
     """
 
     state: int
@@ -33,10 +33,10 @@ class Since:
         return self.is_withdrawn or self.is_changed
 
 
-def since_then(part: str, workspace: Workspace, states: Sequence[Any], now: datetime) -> dict[int, Since]:
-    """Return what became of some states' rows (``part``: knowledge, observations, key-values), by key. One query.
+def changes_since(part: str, workspace: Workspace, states: Sequence[Any], now: datetime) -> dict[int, ChangeSince]:
+    """Return how the rows of some states changed since, by key, without deleted rows. One query.
 
-    A row that is gone is left out.
+    ``part``: knowledge, observations or key-values.
     """
     model = CURATED[part]
     there = model.objects.filter(workspace=workspace, pk__in=[state.id for state in states]).values_list("pk")
@@ -44,9 +44,9 @@ def since_then(part: str, workspace: Workspace, states: Sequence[Any], now: date
     return {state.id: _since(FROM_FILES[model], state, latest[state.id]) for state in states if state.id in latest}
 
 
-def _since(fields: Sequence[str], then: Any, now: Any) -> Since:
+def _since(fields: Sequence[str], then: Any, now: Any) -> ChangeSince:
     different = [name for name in fields if getattr(then, name) != getattr(now, name)]
-    return Since(
+    return ChangeSince(
         state=then.history_id,
         known=now.history_id,
         was_withdrawn=then.withdrawn_at is not None,

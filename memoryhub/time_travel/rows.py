@@ -1,7 +1,7 @@
-"""Memory as it was: documents, facts, knowledge, observations, key-values and the history log at a moment.
+"""Documents, facts, knowledge, observations, key-values and the history log at a moment.
 
-What counts is when the hub knew something, never when its source says that it happened. Documents are read from their
-revisions, rows that people curate from the states that each of them keeps, the log from when its entries came.
+The moment is when the hub learned of something, not when its source says that it happened. Documents are rebuilt from
+their revisions, curated rows from their stored states, the history log from the times its entries were recorded.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ from memoryhub.lib.secrets import looks_secret
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
 from sessions_app.models import AuditRecord, Workspace
 
-HANDED_ON = ("edited a fact", "undid revision")  # reasons of revisions that may give a pin to a fact of their own
+HANDED_ON = ("edited a fact", "undid revision")  # reasons of revisions that can pass a pin on to a new fact
 Keys = QuerySet[Any] | Collection[int]
 HISTORY = ("pk", "position", "content", "occurred_at", "recorded_at", "withdrawn_at")
-FEW = 500  # rows that are asked for by their keys
+FEW = 500  # rows up to which a query lists their keys
 _PINNED = re.compile(r"\d+ facts? (pinned|unpinned)\b")
 
 
 @dataclass(frozen=True)
 class _Pin:
-    """That a fact was pinned or unpinned, and what it was before where that is told."""
+    """A record that a fact was pinned or unpinned; ``before`` is None where the record doesn't say."""
 
     at: datetime
     pinned: bool
     before: bool | None = None
 
 
-_Told = Sequence[_Pin]
+_PinHistory = Sequence[_Pin]
 
 
 @dataclass(frozen=True)
 class DocumentAt:
-    """A memory document's text at a moment: ``revision`` is the number of what was its head."""
+    """A memory document at a moment; ``revision`` is the number of its head then."""
 
     pk: int
     name: str
@@ -66,7 +66,7 @@ class DocumentAt:
 
 @dataclass(frozen=True)
 class FactAt:
-    """A fact line at a moment. ``pinned`` is None where that is not kept; ``pk`` where no fact of now is this one."""
+    """A fact line at a moment. ``pinned`` is None if unknown, ``pk`` if no current fact matches it."""
 
     pk: int | None
     document: int
@@ -79,7 +79,7 @@ class FactAt:
 
 @dataclass(frozen=True)
 class KnowledgeAt:
-    """A knowledge entry at a moment; ``since``: when the hub had it like this."""
+    """A knowledge entry at a moment; ``since``: when it got this state."""
 
     pk: int
     category: str
@@ -93,7 +93,7 @@ class KnowledgeAt:
 
 @dataclass(frozen=True)
 class ObservationAt:
-    """An observation at a moment; ``since``: when the hub had it like this."""
+    """An observation at a moment; ``since``: when it got this state."""
 
     pk: int
     category: str
@@ -106,7 +106,7 @@ class ObservationAt:
 
 @dataclass(frozen=True)
 class KeyValueAt:
-    """A key-value at a moment, a secret as •••. ``state`` is the number by which that value can be restored."""
+    """A key-value at a moment, secrets masked. ``state``: the key of the stored state, for restoring it."""
 
     pk: int
     key: str
@@ -120,7 +120,7 @@ class KeyValueAt:
 
 @dataclass(frozen=True)
 class HistoryAt:
-    """An entry of the history log that had come by a moment. ``occurred_at`` is what its source says."""
+    """A history entry recorded by a moment; ``occurred_at`` is the time in its source."""
 
     pk: int
     position: int
@@ -131,7 +131,7 @@ class HistoryAt:
 
 
 def documents_at(workspace: Workspace, at: datetime) -> list[DocumentAt]:
-    """Return each document's text that was its head, by name. One query; texts are as they were, to the letter."""
+    """Return each document at its head revision of a moment, by name. One query."""
     written = MemoryRevision.objects.filter(document=OuterRef("pk"), created_at__lte=at)
     newest = Subquery(written.order_by("-number").values("pk")[:1])
     heads = MemoryDocument.objects.filter(workspace=workspace).order_by().annotate(was=newest).values("was")
@@ -153,10 +153,10 @@ def _document(row: MemoryRevision) -> DocumentAt:
 
 
 def facts_at(workspace: Workspace, documents: Sequence[DocumentAt], at: datetime) -> list[FactAt]:
-    """Return the fact lines of some documents of a moment, in order. Two queries.
+    """Return the fact lines of documents at a moment, in order. Two queries.
 
-    Lines, categories and sections are those of the text. Which fact of now a line is, is told by likeness among those
-    that lived then; whether it was pinned, from what the audit records say of that fact.
+    Lines, categories and sections come from the text. Each line is matched to the most similar fact that was current
+    then; whether it was pinned follows from the audit records of that fact.
     """
     numbers = {document.pk: document.revision for document in documents}
     rows = Fact.objects.filter(workspace=workspace, document__in=numbers).select_related("born", "died")
@@ -165,11 +165,13 @@ def facts_at(workspace: Workspace, documents: Sequence[DocumentAt], at: datetime
         number = numbers[row.document_id]
         if row.born.number <= number and (row.died is None or row.died.number > number):
             living[row.document_id].append(row)
-    told = _pins_told(workspace)
-    return [fact for document in documents for fact in _facts_of(document, living[document.pk], told, at)]
+    pin_changes = _pin_histories(workspace)
+    return [fact for document in documents for fact in _facts_of(document, living[document.pk], pin_changes, at)]
 
 
-def _facts_of(document: DocumentAt, living: Sequence[Fact], told: dict[int, _Told], at: datetime) -> list[FactAt]:
+def _facts_of(
+    document: DocumentAt, living: Sequence[Fact], pin_changes: dict[int, _PinHistory], at: datetime
+) -> list[FactAt]:
     lines = fact_lines(document.content)
     pairs = match_facts([FactLine(row.section, row.category, row.text, row.line) for row in living], lines)
     facts = []
@@ -183,28 +185,28 @@ def _facts_of(document: DocumentAt, living: Sequence[Fact], told: dict[int, _Tol
                 category=line.category,
                 text=line.text,
                 line=line.line,
-                pinned=_was_pinned(fact, told.get(fact.pk, []), at) if fact else None,
+                pinned=_was_pinned(fact, pin_changes.get(fact.pk, []), at) if fact else None,
             )
         )
     return facts
 
 
-def _pins_told(workspace: Workspace) -> dict[int, _Told]:
-    """Return what is told of each fact's pin, in order: by the audit records of curating, and by edits."""
+def _pin_histories(workspace: Workspace) -> dict[int, _PinHistory]:
+    """Return the recorded pin changes of each fact in order, from audit records and edits."""
     rows = AuditRecord.objects.filter(workspace=workspace, action="facts.curated", object_kind="document")
-    told: defaultdict[int, list[_Pin]] = defaultdict(list)
+    pin_changes: defaultdict[int, list[_Pin]] = defaultdict(list)
     for text, detail, at in rows.order_by("id").values_list("text", "detail", "at"):
-        if said := _PINNED.search(text):
+        if match := _PINNED.search(text):
             for pk in detail.get("facts", []):
-                told[pk].append(_Pin(at, said[1] == "pinned"))
+                pin_changes[pk].append(_Pin(at, match[1] == "pinned"))
     for pk, before, after, at in _edited(workspace, "facts"):
         if "pinned" in before and "pinned" in after:
-            told[pk].append(_Pin(at, bool(after["pinned"]), bool(before["pinned"])))
-    return {pk: sorted(pins, key=lambda pin: pin.at) for pk, pins in told.items()}
+            pin_changes[pk].append(_Pin(at, bool(after["pinned"]), bool(before["pinned"])))
+    return {pk: sorted(pins, key=lambda pin: pin.at) for pk, pins in pin_changes.items()}
 
 
 def _edited(workspace: Workspace, table: str) -> Iterator[tuple[int, dict[str, Any], dict[str, Any], datetime]]:
-    """Yield what edits did to rows of a table, the earlier first: key, fields before and after, and when."""
+    """Yield the edits of a table's rows in order: key, fields before, fields after, time."""
     rows = EditedRow.objects.filter(run__workspace=workspace, table=table, run__finished_at__isnull=False)
     for pk, before, after, at in rows.order_by("run__finished_at", "id").values_list(
         "object_id", "before", "after", "run__finished_at"
@@ -213,23 +215,23 @@ def _edited(workspace: Workspace, table: str) -> Iterator[tuple[int, dict[str, A
             yield pk, before or {}, after or {}, at
 
 
-def _was_pinned(fact: Fact, told: _Told, at: datetime) -> bool | None:
-    """Tell whether a fact was pinned; None where what was told doesn't lead to what it is now, or can't be relied on.
+def _was_pinned(fact: Fact, pin_changes: _PinHistory, at: datetime) -> bool | None:
+    """Tell whether a fact was pinned; None if the records don't lead to its present state or can't be relied on.
 
-    A fact that an edit gave birth to may have come with the pin of the one before it, which no record tells.
+    A fact created by an edit may have inherited the pin of the one it replaced, which isn't recorded.
     """
-    if (told[-1].pinned if told else False) != fact.pinned:
+    if (pin_changes[-1].pinned if pin_changes else False) != fact.pinned:
         return None
-    earlier = [pin for pin in told if pin.at <= at]
+    earlier = [pin for pin in pin_changes if pin.at <= at]
     if earlier:
         return earlier[-1].pinned
-    if told and told[0].before is not None:
-        return told[0].before
-    return None if told and fact.born.reason.startswith(HANDED_ON) else False
+    if pin_changes and pin_changes[0].before is not None:
+        return pin_changes[0].before
+    return None if pin_changes and fact.born.reason.startswith(HANDED_ON) else False
 
 
 def states_at(model: Any, workspace: Workspace, at: datetime, *, pks: Keys | None = None) -> QuerySet[Any]:
-    """Return the state that each row of a curated table had, one for each row that was there. One query."""
+    """Return the stored state at a moment of each row of a curated table. One query."""
     kept = model.history.filter(workspace_id=workspace.pk, history_date__lte=at)
     latest = _latest(kept if pks is None else kept.filter(id__in=pks))
     states: QuerySet[Any] = model.history.filter(history_id__in=latest).exclude(history_type="-").order_by("id")
@@ -237,7 +239,7 @@ def states_at(model: Any, workspace: Workspace, at: datetime, *, pks: Keys | Non
 
 
 def changed_between(model: Any, workspace: Workspace, first: datetime, second: datetime) -> QuerySet[Any]:
-    """Return the last state that each row of a curated table got after ``first``, up to ``second``."""
+    """Return the latest state that each row of a curated table got after ``first``, up to ``second``."""
     kept = model.history.filter(workspace_id=workspace.pk, history_date__gt=first, history_date__lte=second)
     states: QuerySet[Any] = model.history.filter(history_id__in=_latest(kept)).order_by("id")
     return states
@@ -282,7 +284,7 @@ def observations_of(states: Iterable[Any]) -> list[ObservationAt]:
 
 
 def key_values_of(states: Iterable[Any]) -> list[KeyValueAt]:
-    """Return states of key-values as plain values; what ever was a secret is masked, as on its page. One query."""
+    """Return states of key-values as plain values, masking every key that was ever secret. One query."""
     found = list(states)
     now = KeyValue.objects.filter(is_secret=True).values_list("pk", flat=True)
     ever = KeyValue.history.filter(is_secret=True).values_list("id", flat=True)
@@ -308,12 +310,12 @@ def _key_value(state: Any, *, was_ever_secret: bool) -> KeyValueAt:
 
 
 def history_entries_at(workspace: Workspace, at: datetime) -> QuerySet[HistoryEntry]:
-    """Return the entries of the history log that had come, in no order."""
+    """Return the history entries recorded by a moment, unordered."""
     return HistoryEntry.objects.filter(workspace=workspace, recorded_at__lte=at)
 
 
 def history_of(workspace: Workspace, rows: Iterable[HistoryEntry], at: datetime) -> list[HistoryAt]:
-    """Return entries of the history log as they stood: one may have been withdrawn, or taken back, only since."""
+    """Return history entries at a moment: some may have been withdrawn or restored since."""
     since: dict[int, datetime | None] = {}
     for pk, before, _, moment in _edited(workspace, "history"):
         if moment > at and "withdrawn_at" in before and pk not in since:
@@ -344,6 +346,6 @@ COLUMNS = {
 
 
 def read_states(part: str, states: QuerySet[Any]) -> list[Any]:
-    """Return all of some states as plain values, without reading what those leave out."""
+    """Return states as plain values, reading only the columns they need."""
     found: list[Any] = READERS[part](states.values_list(*COLUMNS[part], named=True))
     return found

@@ -1,7 +1,7 @@
-"""Sessions as they were: epoch, pointer, entries, summaries, and what of them was in the context at a moment.
+"""Sessions at a moment: epoch, pointer, entries, summaries, and what was active in the context.
 
-Entries are counted from when the hub recorded them. A pointer is rebuilt from the runs that moved it, a summary from
-its row, or where it was undone since from its run, and epochs from the records of restarts and from the entries.
+Entries count from when the hub recorded them. Pointers are rebuilt from the runs that moved them, summaries from
+their rows (or from their run if undone since), epochs from audit records of restarts and from entries.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Sum
 
 from sessions_app.models import AuditRecord, Entry, Run, Session, Summary, Workspace
 
-AT_ONCE = 200  # sessions of one round of queries
-TOLD = ("session.cleared", "session.consolidated", "session.compressed", "run.undone")
+AT_ONCE = 200  # sessions per round of queries
+ACTIONS = ("session.cleared", "session.consolidated", "session.compressed", "run.undone")
 RUN = ("session", "kind", "status", "epoch", "from_position", "to_position", "finished_at")
 KINDS = (Run.Kind.CONSOLIDATION, Run.Kind.COMPRESSION)
 
 
 @dataclass(frozen=True)
 class SummaryAt:
-    """A summary that stood at a moment. ``pk`` is None for one that was undone since: its text stays with ``run``.
+    """A summary at a moment. ``pk`` is None if it was undone since; its text is kept by ``run``.
 
-    ``is_dated_by_source``: when the hub learnt of it isn't kept; ``created_at`` is what its source says.
+    ``is_dated_by_source``: the time of its import is unknown; ``created_at`` comes from its source.
     """
 
     pk: int | None
@@ -44,9 +44,9 @@ class SummaryAt:
 
 @dataclass(frozen=True)
 class SessionAt:
-    """A session at a moment. The active figures are None where they can't be told.
+    """A session at a moment. Active figures (entries in the context) are None if unknown.
 
-    ``entry_count`` and ``total_tokens`` count all epochs; active is what the context was built from.
+    ``entry_count`` and ``total_tokens`` count all epochs.
     """
 
     pk: int
@@ -62,12 +62,12 @@ class SessionAt:
 
 
 @dataclass(frozen=True)
-class _Told:
-    """What the records tell of some sessions up to a moment, by session or by run."""
+class _Records:
+    """Audit records of sessions up to a moment, by session or by run."""
 
     epochs: dict[int, int]
     consolidated: set[int]
-    compressed: dict[int, tuple[datetime, int]]  # when, and how many entries
+    compressed: dict[int, tuple[datetime, int]]  # time, number of entries
     undone: set[int]
 
 
@@ -81,16 +81,16 @@ class _Counted:
 
 @dataclass(frozen=True)
 class _Moves:
-    """The runs that moved something: of each session, epoch and pointer; and the summaries that were undone since."""
+    """Pointers by session and epoch, and summaries that were undone since."""
 
     pointers: dict[tuple[int, int], int]
     undone: list[SummaryAt] = field(default_factory=list)
 
 
 def known_sessions(workspace: Workspace, at: datetime) -> QuerySet[Session]:
-    """Return the sessions of now that the hub knew at a moment: opened in it, or with entries, by then.
+    """Return the existing sessions that the hub knew at a moment: opened here, or with entries, by then.
 
-    One that came from a file without any entry leaves no sign of when it came, and is in none: see ``undated``.
+    Sessions imported without entries have no known time: see ``undated_sessions``.
     """
     entries = Entry.objects.filter(session=OuterRef("pk"), recorded_at__lte=at)
     opened = AuditRecord.objects.filter(session=OuterRef("pk"), action="session.opened", at__lte=at)
@@ -98,14 +98,14 @@ def known_sessions(workspace: Workspace, at: datetime) -> QuerySet[Session]:
 
 
 def undated_sessions(workspace: Workspace) -> QuerySet[Session]:
-    """Return the sessions of which nothing tells when they came."""
+    """Return the sessions whose time of import is unknown."""
     entries = Entry.objects.filter(session=OuterRef("pk"))
     opened = AuditRecord.objects.filter(session=OuterRef("pk"), action="session.opened")
     return Session.objects.filter(~Exists(entries), ~Exists(opened), workspace=workspace)
 
 
 def sessions_at(sessions: Iterable[Session], at: datetime) -> list[SessionAt]:
-    """Return some sessions of one workspace as they were. Five queries for each 200 of them."""
+    """Return sessions of one workspace at a moment. Five queries per 200 sessions."""
     rows = list(sessions)
     return [
         session for start in range(0, len(rows), AT_ONCE) for session in _some_at(rows[start : start + AT_ONCE], at)
@@ -117,9 +117,9 @@ def _some_at(rows: Sequence[Session], at: datetime) -> list[SessionAt]:
         return []
     pks = [row.pk for row in rows]
     newest = {row.pk: row.epoch for row in rows}
-    told, counted = _told(pks, at), _counted(newest, at)
-    moves = _moves(pks, told, at)
-    epochs = {pk: max(counted[pk].epoch, told.epochs.get(pk, 0)) for pk in pks}
+    records, counted = _records(pks, at), _counted(newest, at)
+    moves = _moves(pks, records, at)
+    epochs = {pk: max(counted[pk].epoch, records.epochs.get(pk, 0)) for pk in pks}
     pointers = {pk: moves.pointers.get((pk, epochs[pk]), 0) for pk in pks}
     summaries, later = _summaries(pks, moves.undone, at)
     touched = {one.session for one in moves.undone} | later
@@ -159,25 +159,25 @@ def _session(
     )
 
 
-def _told(pks: Collection[int], at: datetime) -> _Told:
-    records = AuditRecord.objects.filter(session__in=pks, action__in=TOLD, at__lte=at).order_by("id")
-    told = _Told({}, set(), {}, set())
-    for action, session, name, detail, moment in records.values_list(
+def _records(pks: Collection[int], at: datetime) -> _Records:
+    rows = AuditRecord.objects.filter(session__in=pks, action__in=ACTIONS, at__lte=at).order_by("id")
+    records = _Records({}, set(), {}, set())
+    for action, session, name, detail, moment in rows.values_list(
         "action", "session_id", "object_id", "detail", "at"
     ):
         if action == "session.cleared":
-            told.epochs[session] = int(detail.get("epoch", 0))
+            records.epochs[session] = int(detail.get("epoch", 0))
         elif action == "session.consolidated":
-            told.consolidated.add(int(name))
+            records.consolidated.add(int(name))
         elif action == "session.compressed":
-            told.compressed[int(detail.get("run", 0))] = (moment, int(detail.get("entries", 0)))
+            records.compressed[int(detail.get("run", 0))] = (moment, int(detail.get("entries", 0)))
         else:
-            told.undone.add(int(name))
-    return told
+            records.undone.add(int(name))
+    return records
 
 
 def _counted(newest: dict[int, int], at: datetime) -> dict[int, _Counted]:
-    """Count each session's entries, and find the newest epoch that has any; one ahead of now's never was current."""
+    """Count each session's entries and find its newest epoch; epochs above the present one were never current."""
     found: defaultdict[int, _Counted] = defaultdict(_Counted)
     entries = Entry.objects.filter(session__in=newest, recorded_at__lte=at)
     groups = entries.order_by().values_list("session", "epoch")
@@ -192,26 +192,26 @@ def _counted(newest: dict[int, int], at: datetime) -> dict[int, _Counted]:
     return found
 
 
-def _moves(pks: Collection[int], told: _Told, at: datetime) -> _Moves:
-    """Replay the runs: a done one counts from when it ended, one undone since from its record until it was undone."""
+def _moves(pks: Collection[int], records: _Records, at: datetime) -> _Moves:
+    """Replay the runs: a finished run counts from its end; an undone one from its record until the undo."""
     settled = (Run.Status.DONE, Run.Status.UNDONE)
     runs = Run.objects.filter(session__in=pks, kind__in=KINDS, status__in=settled, to_position__gt=0).only(*RUN)
     moves = _Moves({})
     for run in runs.order_by("id"):
-        if not _had_effect(run, told, at):
+        if not _had_effect(run, records, at):
             continue
         if run.kind == Run.Kind.CONSOLIDATION:
             place = (run.session_id or 0, run.epoch)
             moves.pointers[place] = max(moves.pointers.get(place, 0), run.to_position)
         elif run.status == Run.Status.UNDONE:
-            moves.undone.append(_undone_summary(run, *told.compressed[run.pk]))
+            moves.undone.append(_undone_summary(run, *records.compressed[run.pk]))
     return moves
 
 
-def _had_effect(run: Run, told: _Told, at: datetime) -> bool:
+def _had_effect(run: Run, records: _Records, at: datetime) -> bool:
     if run.status == Run.Status.DONE:
         return run.finished_at is not None and run.finished_at <= at
-    return run.pk in told.consolidated | told.compressed.keys() and run.pk not in told.undone
+    return run.pk in records.consolidated | records.compressed.keys() and run.pk not in records.undone
 
 
 def _undone_summary(run: Run, made_at: datetime, entry_count: int) -> SummaryAt:
@@ -231,7 +231,7 @@ def _undone_summary(run: Run, made_at: datetime, entry_count: int) -> SummaryAt:
 def _summaries(
     pks: Collection[int], undone: Sequence[SummaryAt], at: datetime
 ) -> tuple[dict[int, list[SummaryAt]], set[int]]:
-    """Return each session's summaries, and which sessions have got others since."""
+    """Return each session's summaries, and the sessions that got more since."""
     found: dict[int, list[SummaryAt]] = {pk: [] for pk in pks}
     later: set[int] = set()
     rows = Summary.objects.filter(session__in=pks).order_by("epoch", "first_position", "id")
@@ -263,9 +263,9 @@ def _summary(row: Summary) -> SummaryAt:
 def _active(
     epochs: dict[int, int], pointers: dict[int, int], undone: Sequence[SummaryAt], at: datetime
 ) -> dict[int, tuple[int, int]]:
-    """Return how many entries of each session were active, and their tokens: past the pointer, folded by nothing.
+    """Return the number and tokens of active entries (past the pointer, in no summary) by session.
 
-    Only for sessions that something happened to since: of the others, what is active now was so then.
+    Only for sessions that changed since; for the others, the present figures hold.
     """
     if not epochs:
         return {}
@@ -273,7 +273,7 @@ def _active(
     for pk, epoch in epochs.items():
         places |= Q(session=pk, epoch=epoch, position__gte=pointers[pk])
     folded = Q(pk__in=[])
-    for session, epoch, positions in _stretches(undone):
+    for session, epoch, positions in _merged_ranges(undone):
         folded |= Q(session=session, epoch=epoch, position__range=positions)
     loose = Q(summary=None) | Q(summary__created_at__gt=at)
     entries = Entry.objects.filter(places, loose, ~folded, recorded_at__lte=at)
@@ -281,13 +281,13 @@ def _active(
     return {pk: (count, tokens) for pk, count, tokens in groups}
 
 
-def _stretches(undone: Sequence[SummaryAt]) -> Iterator[tuple[int, int, tuple[int, int]]]:
-    """Yield what summaries folded, with those that meet put together: session, epoch, first and last position."""
-    own = [one for one in undone if one.entry_count]  # the others folded summaries
+def _merged_ranges(undone: Sequence[SummaryAt]) -> Iterator[tuple[int, int, tuple[int, int]]]:
+    """Yield the summarised ranges, adjacent ones merged: session, epoch, (first, last)."""
+    own = [one for one in undone if one.entry_count]  # the others summarise summaries
     ranges = sorted((one.session, one.epoch, one.first_position, one.last_position) for one in own)
     for (session, epoch), found in groupby(ranges, key=lambda one: one[:2]):
-        (_, _, first, last), *further = found
-        for _, _, start, end in further:
+        (_, _, first, last), *rest = found
+        for _, _, start, end in rest:
             if start > last + 1:
                 yield session, epoch, (first, last)
                 first = start
@@ -296,8 +296,8 @@ def _stretches(undone: Sequence[SummaryAt]) -> Iterator[tuple[int, int, tuple[in
 
 
 def touched_sessions(workspace: Workspace, first: datetime, second: datetime) -> QuerySet[Session]:
-    """Return the sessions that something happened to after one moment, up to another."""
+    """Return the sessions that changed after ``first``, up to ``second``."""
     entries = Entry.objects.filter(session=OuterRef("pk"), recorded_at__gt=first, recorded_at__lte=second)
-    told = AuditRecord.objects.filter(session=OuterRef("pk"), at__gt=first, at__lte=second)
+    records = AuditRecord.objects.filter(session=OuterRef("pk"), at__gt=first, at__lte=second)
     moved = Run.objects.filter(session=OuterRef("pk"), finished_at__gt=first, finished_at__lte=second)
-    return known_sessions(workspace, second).filter(Exists(entries) | Exists(told) | Exists(moved))
+    return known_sessions(workspace, second).filter(Exists(entries) | Exists(records) | Exists(moved))

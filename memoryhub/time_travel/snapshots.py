@@ -1,7 +1,7 @@
-"""A workspace as it was at any moment, and two moments compared.
+"""Snapshots of a workspace at a moment, and the comparison of two.
 
-The moment is one of the hub's own clock: what it knew then. What its tables keep decides what can be told
-(``past_rows``, ``past_sessions``); what they don't keep is named (``past_gaps``).
+Moments are on the hub's own clock: a snapshot is what the hub knew then. ``rows`` and ``sessions`` rebuild it from
+what the tables keep; ``gaps`` names what they don't keep.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Row = KnowledgeAt | ObservationAt | KeyValueAt
 
 @dataclass(frozen=True)
 class WorkspaceAt:
-    """All that is known of a workspace at a moment, and what isn't. ``since``: from when on there is memory of it."""
+    """A workspace at a moment, with the gaps. ``since``: when the hub's record of the workspace begins."""
 
     at: datetime
     since: datetime
@@ -60,7 +60,7 @@ class WorkspaceAt:
 
 @dataclass(frozen=True)
 class DocumentChange:
-    """A document between two moments; None on the side where there was none. Facts: how many came, went, changed."""
+    """A document at two moments (None: it didn't exist), its diff, and the numbers of changed facts."""
 
     name: str
     pk: int
@@ -74,7 +74,7 @@ class DocumentChange:
 
 @dataclass(frozen=True)
 class RowChange:
-    """What became of a row that people curate; ``diff`` of its words, nothing for a secret. "same": but for dates."""
+    """A change to a curated row; ``diff`` is empty for secrets. "same": only dates changed."""
 
     pk: int
     became: Became
@@ -83,7 +83,7 @@ class RowChange:
 
     @property
     def shown(self) -> Row | None:
-        """The row as it is named: as it became, or as it was where it is gone."""
+        """The row after the change, or before it if it was removed."""
         return self.after or self.before
 
     diff: list[DiffLine]
@@ -91,7 +91,7 @@ class RowChange:
 
 @dataclass(frozen=True)
 class SessionChange:
-    """What happened to a session: new entries, its pointer and epoch, and summaries that came and went."""
+    """Changes to a session: new entries, pointer, epoch, and added and removed summaries."""
 
     pk: int
     key: str
@@ -103,7 +103,7 @@ class SessionChange:
 
     @property
     def is_moved(self) -> bool:
-        """Whether pointer or epoch are elsewhere."""
+        """Whether the pointer or the epoch changed."""
         was = (self.before.epoch, self.before.pointer) if self.before else (0, 0)
         return was != (self.after.epoch, self.after.pointer)
 
@@ -115,7 +115,7 @@ class SessionChange:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed in a workspace after ``first``, up to ``second``."""
+    """Changes to a workspace after ``first``, up to and including ``second``."""
 
     first: datetime
     second: datetime
@@ -130,9 +130,9 @@ class Comparison:
 
 
 def as_of(workspace: Workspace, at: datetime) -> WorkspaceAt:
-    """Return a workspace as the hub knew it at a moment. Reads only; the number of queries doesn't grow with rows.
+    """Return a workspace as the hub knew it at a moment. Reads only.
 
-    (Sessions take five queries for each 200 of them.)
+    The number of queries is constant, except for five per 200 sessions.
     """
     documents = documents_at(workspace, at)
     states = {part: read_states(part, states_at(model, workspace, at)) for part, model in CURATED.items()}
@@ -151,7 +151,7 @@ def as_of(workspace: Workspace, at: datetime) -> WorkspaceAt:
 
 
 def compare(workspace: Workspace, first: datetime, second: datetime) -> Comparison:
-    """Return what changed between two moments, the earlier first. Reads only what changed, and the documents."""
+    """Return the changes between two moments, the earlier first. Reads only changed rows and the documents."""
     rows = {part: _curated_changes(workspace, part, first, second) for part in CURATED}
     touched = touched_sessions(workspace, first, second).order_by("id")
     return Comparison(
@@ -178,14 +178,14 @@ def _curated_changes(workspace: Workspace, part: str, first: datetime, second: d
 def changed_documents(
     workspace: Workspace, first: datetime, second: datetime
 ) -> list[tuple[DocumentAt | None, DocumentAt]]:
-    """Return the documents whose text differs between two moments, as they were and became. Two queries."""
+    """Return (before, after) of each document whose text differs between two moments. Two queries."""
     old = {document.pk: document for document in documents_at(workspace, first)}
     pairs = [(old.get(after.pk), after) for after in documents_at(workspace, second)]
     return [(before, after) for before, after in pairs if before is None or before.content != after.content]
 
 
 def document_changes(workspace: Workspace, first: datetime, second: datetime) -> list[DocumentChange]:
-    """Return the changed documents with their differences, and what became of their facts: seconds for long texts."""
+    """Return the changed documents with their diffs and fact changes. Takes seconds for long texts."""
     changes = []
     for before, after in changed_documents(workspace, first, second):
         was = before.content if before else ""
@@ -206,7 +206,7 @@ def document_changes(workspace: Workspace, first: datetime, second: datetime) ->
 
 
 def row_changes(workspace: Workspace, part: str, pks: Keys, first: datetime, second: datetime) -> list[RowChange]:
-    """Return what became of some rows of a part (knowledge, observations, key-values). Two to four queries."""
+    """Return the changes to rows of ``part`` (knowledge, observations, key-values). Two to four queries."""
     old, new = (
         {row.pk: row for row in read_states(part, states_at(CURATED[part], workspace, at, pks=pks))}
         for at in (first, second)
@@ -222,7 +222,7 @@ def _row_change(part: str, pk: int, before: Any, after: Any) -> RowChange:
 
 
 def compared(old: str | None, new: str | None) -> list[DiffLine]:
-    """Return two texts as rows of a diff, nothing for equal ones; None is no text at all, and has no line."""
+    """Return the diff of two texts, empty if they are equal. None is no text at all."""
     if old is None:
         return [DiffLine("ins", line, new_number=number) for number, line in enumerate((new or "").split("\n"), 1)]
     if new is None:
@@ -260,12 +260,12 @@ WORDS_OF: dict[str, Callable[[Any], str]] = {
 
 
 def new_history(workspace: Workspace, first: datetime, second: datetime) -> QuerySet[HistoryEntry]:
-    """Return the history entries that came after one moment, up to another."""
+    """Return the history entries recorded after ``first``, up to ``second``."""
     return HistoryEntry.objects.filter(workspace=workspace, recorded_at__gt=first, recorded_at__lte=second)
 
 
 def withdrawn_history(workspace: Workspace, first: datetime, second: datetime) -> QuerySet[HistoryEntry]:
-    """Return the history entries that were there and were withdrawn after one moment, up to another."""
+    """Return the history entries recorded by ``first`` and withdrawn after it, up to ``second``."""
     return HistoryEntry.objects.filter(
         workspace=workspace, recorded_at__lte=first, withdrawn_at__gt=first, withdrawn_at__lte=second
     )
@@ -274,7 +274,7 @@ def withdrawn_history(workspace: Workspace, first: datetime, second: datetime) -
 def session_changes(
     workspace: Workspace, sessions: Iterable[Session], first: datetime, second: datetime
 ) -> list[SessionChange]:
-    """Return what happened to some sessions between two moments; those that nothing came of are left out."""
+    """Return the changes to sessions between two moments, without unchanged ones."""
     rows = list(sessions)
     pks = [row.pk for row in rows]
     known = set(known_sessions(workspace, first).filter(pk__in=pks).values_list("pk", flat=True))
@@ -298,5 +298,5 @@ def _session_change(before: SessionAt | None, after: SessionAt) -> SessionChange
 
 
 def _name(summary: SummaryAt) -> tuple[str, int]:
-    """Return by what a summary is known on both sides: its run, for one that was undone since."""
+    """Return what identifies a summary in both snapshots: its run (its row is gone once undone) or its key."""
     return ("run", summary.run) if summary.run else ("row", summary.pk or 0)

@@ -1,4 +1,4 @@
-"""When something happened to a workspace's memory: the runs and imports to look back from, on a line of time."""
+"""The timeline of a workspace: recent runs and imports, and moments to jump to."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from memoryhub.lib.charts import Minimap, MinimapMark, Segment
 from memoryhub.time_travel.parsing import JUST_BEFORE, before_run
 from sessions_app.models import AuditRecord, Run, Workspace
 
-MOST = 20  # runs, and as many imports
-WIDTH = 0.6  # of a mark, in per cent of the line
+MOST = 20  # runs, and the same number of imports
+WIDTH = 0.6  # of a mark, in percent of the timeline
 CHANGING = (Run.Kind.CONSOLIDATION, Run.Kind.COMPRESSION, Run.Kind.COMPACTION, Run.Kind.EXTRACTION, Run.Kind.EDIT)
 IMPORTS = ("workspace.imported", "session.imported")
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A run (``run`` is its key) or an import; ``before``: the last moment without it."""
+    """A run (``run``: its key) or an import; ``before``: the moment just before it."""
 
     at: datetime
     before: datetime
@@ -30,24 +30,24 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Quick:
-    """A moment that is often asked for."""
+class SuggestedMoment:
+    """A suggested moment."""
 
     label: str
     at: datetime
 
 
 def marks_of(workspace: Workspace) -> list[Mark]:
-    """Return the latest runs that changed something and the latest imports, the latest first. Two queries."""
+    """Return the latest runs and imports that changed the memory, latest first. Two queries."""
     done = (Run.Status.DONE, Run.Status.UNDONE)
     runs = Run.objects.filter(workspace=workspace, kind__in=CHANGING, status__in=done, origin=Run.Origin.HUB)
-    told = AuditRecord.objects.filter(
+    imports = AuditRecord.objects.filter(
         object_kind="workspace", object_id=str(workspace.pk), workspace=workspace, action__in=IMPORTS
     )
     marks = [_of_run(run) for run in runs.only(*RUN_FIELDS).order_by("-id")[:MOST]]
     marks += [
         Mark(at, at - JUST_BEFORE, text, "import")
-        for at, text in told.order_by("-id").values_list("at", "text")[:MOST]
+        for at, text in imports.order_by("-id").values_list("at", "text")[:MOST]
     ]
     return sorted(marks, key=lambda mark: mark.at, reverse=True)
 
@@ -61,26 +61,26 @@ def _of_run(run: Run) -> Mark:
     return Mark(before + JUST_BEFORE, before, label, run.kind, run.pk)
 
 
-def quick_choices(marks: Sequence[Mark], since: datetime, now: datetime) -> list[Quick]:
-    """Return moments to choose at once: a day and a week ago, before the latest consolidation and import.
+def suggested_moments(marks: Sequence[Mark], since: datetime, now: datetime) -> list[SuggestedMoment]:
+    """Return suggested moments: a day and a week ago, before the latest consolidation and import.
 
-    None lies before ``since``, when memory of the workspace begins.
+    None is before ``since``, when the workspace's record begins.
     """
     choices = [
-        Quick(gettext("Yesterday"), now - timedelta(days=1)),
-        Quick(gettext("A week ago"), now - timedelta(days=7)),
+        SuggestedMoment(gettext("Yesterday"), now - timedelta(days=1)),
+        SuggestedMoment(gettext("A week ago"), now - timedelta(days=7)),
     ]
     consolidation = next((mark for mark in marks if mark.kind == Run.Kind.CONSOLIDATION), None)
-    brought = next((mark for mark in marks if mark.kind == "import"), None)
+    latest_import = next((mark for mark in marks if mark.kind == "import"), None)
     if consolidation:
-        choices.append(Quick(gettext("Before the last consolidation"), consolidation.before))
-    if brought:
-        choices.append(Quick(gettext("Before the last import"), brought.before))
+        choices.append(SuggestedMoment(gettext("Before the last consolidation"), consolidation.before))
+    if latest_import:
+        choices.append(SuggestedMoment(gettext("Before the last import"), latest_import.before))
     return [choice for choice in choices if choice.at >= since]
 
 
-def line_of_time(marks: Sequence[Mark], chosen: Sequence[tuple[str, datetime]], now: datetime) -> Minimap:
-    """Return marks as segments of a line that ends now, and moments that were chosen as marks on it."""
+def timeline(marks: Sequence[Mark], chosen: Sequence[tuple[str, datetime]], now: datetime) -> Minimap:
+    """Return the timeline up to now: runs and imports as segments, chosen moments as marks."""
     moments = [mark.at for mark in marks] + [at for _, at in chosen]
     start = min(moments, default=now)
     span = max((now - start).total_seconds(), 1.0)

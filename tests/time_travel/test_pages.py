@@ -17,7 +17,7 @@ from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
 from knowledge_app.services.rows.observations import Said, store
-from memoryhub.time_travel.parsing import in_address
+from memoryhub.time_travel.parsing import url_time
 from memoryhub.time_travel.views.snapshot import PAGE_ROWS
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By
@@ -32,8 +32,8 @@ PARTS = [
     ("key_values", "key-values", "value"),
 ]
 Row = KnowledgeEntry | Observation | KeyValue
-AT = in_address(NOW + timedelta(minutes=30))
-LATER = in_address(NOW + timedelta(hours=2))
+AT = url_time(NOW + timedelta(minutes=30))
+LATER = url_time(NOW + timedelta(hours=2))
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_each_part_compares_and_nothing_runs(atlas, viewer_client, part):
 
 
 def test_sessions_show_their_figures_of_then(atlas, viewer_client):
-    page = get(viewer_client, at=in_address(NOW), part="sessions").context
+    page = get(viewer_client, at=url_time(NOW), part="sessions").context
 
     (session,) = page["sessions"]
     assert (session.key, session.entry_count) == ("cli:main", 4)
@@ -102,7 +102,7 @@ def test_a_moment_that_cannot_be_shown_says_what_to_do(atlas, viewer_client, nam
     response = get(viewer_client, name, **{field: text})
 
     assert response.status_code == 422
-    assert "Choose one that has passed" in response.text or "Write for example" in response.text
+    assert "Choose one in the past" in response.text or "Enter a time such as" in response.text
 
 
 def test_before_the_workspace_there_was_nothing_and_the_page_says_since_when(atlas, viewer_client):

@@ -27,9 +27,9 @@ from knowledge_app.services.rows.knowledge import KnowledgeExists, add_knowledge
 from knowledge_app.services.rows.observations import Said, store
 from memoryhub.forgetting.erasure import Wish, apply_forget, plan_forget
 from memoryhub.lib.scanners import MASK
-from memoryhub.time_travel.parsing import NoSuchTime, in_address, read_when
+from memoryhub.time_travel.parsing import InvalidMoment, parse_moment, url_time
 from memoryhub.time_travel.snapshots import as_of, compare
-from memoryhub.time_travel.timeline import quick_choices
+from memoryhub.time_travel.timeline import suggested_moments
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.compression import apply_summary, plan_compression, undo_compression
@@ -303,7 +303,7 @@ def test_a_deleted_session_is_absent_and_said_to_be(workspace):
     then = as_of(workspace, moment(1))
 
     assert then.sessions == ()
-    assert [gap.text for gap in then.gaps] == ["1 session was deleted for ever since: what it held is not kept."]
+    assert [gap.text for gap in then.gaps] == ["1 session was deleted since then and can't be shown."]
 
 
 def test_a_value_that_became_a_secret_is_masked_in_the_past_too(workspace):
@@ -383,18 +383,18 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(workspace):
     ],
 )
 def test_a_moment_is_read_in_many_ways(text, expected):
-    assert read_when(text, zone=UTC, now=NOW) == expected
-    assert read_when(in_address(expected), zone=UTC, now=NOW) == expected
+    assert parse_moment(text, zone=UTC, now=NOW) == expected
+    assert parse_moment(url_time(expected), zone=UTC, now=NOW) == expected
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-02-31", "9999999d", "2026-04-01T12:00:01Z"])
 def test_a_moment_that_is_none_or_lies_ahead_is_refused(text):
-    with pytest.raises(NoSuchTime):
-        read_when(text, zone=UTC, now=NOW)
+    with pytest.raises(InvalidMoment):
+        parse_moment(text, zone=UTC, now=NOW)
 
 
 def test_no_moment_is_offered_of_which_there_is_no_memory():
-    offered = quick_choices([], NOW - timedelta(days=2), NOW)
+    offered = suggested_moments([], NOW - timedelta(days=2), NOW)
 
     assert [choice.at for choice in offered] == [NOW - timedelta(days=1)]
 
@@ -403,12 +403,12 @@ def test_the_command_tells_a_moment_and_compares_two(workspace, command):
     write_text(workspace, "- tea\n", 1)
     write_text(workspace, "- milk\n", 3)
 
-    then = command("past", "atlas", in_address(moment(2)))
-    between = command("past", "atlas", in_address(moment(2)), "--compare", in_address(moment(4)))
+    then = command("past", "atlas", url_time(moment(2)))
+    between = command("past", "atlas", url_time(moment(2)), "--compare", url_time(moment(4)))
 
     assert [(row["name"], row["content"]) for row in then["documents"]] == [("MEMORY.md", "- tea\n")]
     assert [row["after"]["revision"] for row in between["documents"]] == [2]
-    until_now = command("past", "atlas", in_address(moment(2)), "--compare", "now")
+    until_now = command("past", "atlas", url_time(moment(2)), "--compare", "now")
     assert [row["after"]["revision"] for row in until_now["documents"]] == [2]
     assert command("past", "atlas", "now")["documents"][0]["content"] == "- milk\n"
     assert command("past", "atlas", "soon", status=1)["error"]["code"] == "no_such_time"

@@ -10,7 +10,7 @@ from django.utils import timezone
 from memoryhub.lib.text.diff import MARKS
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.time_travel.parsing import in_address, read_when
+from memoryhub.time_travel.parsing import parse_moment, url_time
 from memoryhub.time_travel.snapshots import Comparison, WorkspaceAt, as_of, compare
 
 PARTS = ("documents", "facts", "knowledge", "observations", "key_values", "history", "sessions")
@@ -76,7 +76,7 @@ class Command(JsonCommand):
 
 
 def _moment(text: str, now: datetime) -> datetime:
-    return read_when(text, zone=timezone.get_default_timezone(), now=now)
+    return parse_moment(text, zone=timezone.get_default_timezone(), now=now)
 
 
 def _document(found: WorkspaceAt | Comparison) -> dict[str, Any]:
@@ -90,4 +90,4 @@ def _plain(value: Any) -> Any:
         return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    return in_address(value) if isinstance(value, datetime) else value
+    return url_time(value) if isinstance(value, datetime) else value

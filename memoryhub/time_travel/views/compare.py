@@ -1,4 +1,4 @@
-"""Two moments of a workspace side by side: what came, changed and went between them."""
+"""The comparison page: changes to a workspace between two moments."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memoryhub.lib.pagination import keyset_page
 from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.lib.text.diff import DiffLine
 from memoryhub.time_travel.gaps import gaps_of
-from memoryhub.time_travel.parsing import NoSuchTime, in_address, known_since
+from memoryhub.time_travel.parsing import InvalidMoment, known_since, url_time
 from memoryhub.time_travel.rows import CURATED, changed_between, history_of
 from memoryhub.time_travel.sessions import touched_sessions
 from memoryhub.time_travel.snapshots import (
@@ -32,7 +32,15 @@ from memoryhub.time_travel.snapshots import (
     session_changes,
     withdrawn_history,
 )
-from memoryhub.time_travel.views.snapshot import LOGGED, PAGES, gaps_for, local_text, part_of, read_asked, tabs_of
+from memoryhub.time_travel.views.snapshot import (
+    LOGGED,
+    PAGES,
+    gaps_for,
+    local_text,
+    part_of,
+    requested_moment,
+    tabs_of,
+)
 from sessions_app.models import Workspace
 from sessions_app.services.access_log import seen_revision, seen_rows
 
@@ -45,9 +53,9 @@ BECAME = {
     "added": (gettext_lazy("added"), "good"),
     "changed": (gettext_lazy("changed"), "accent"),
     "withdrawn": (gettext_lazy("withdrawn"), "warn"),
-    "returned": (gettext_lazy("taken back in"), "good"),
+    "returned": (gettext_lazy("restored"), "good"),
     "removed": (gettext_lazy("removed"), "bad"),
-    "same": (gettext_lazy("same words"), ""),
+    "same": (gettext_lazy("same text"), ""),
 }
 
 
@@ -61,18 +69,18 @@ class Between:
 
 @require_GET
 def compare_past(request: HttpRequest, slug: str) -> HttpResponse:
-    """What changed in a workspace after the moment ``from``, up to ``to`` (by default now)."""
+    """Show what changed after ``from``, up to ``to`` (default: now)."""
     workspace = get_workspace(request, slug)
     now = timezone.now()
     try:
-        first, second = read_asked(request.GET, "from", now), read_asked(request.GET, "to", now)
-    except NoSuchTime as error:
+        first, second = requested_moment(request.GET, "from", now), requested_moment(request.GET, "to", now)
+    except InvalidMoment as error:
         return _page(request, workspace, {"error": error.message}, status=422)
     if first is None:
         return _page(request, workspace, {"now_local": local_text(now)})
     between = Between(*sorted((first, second or now)))
     part = part_of(request.GET)
-    query = {"from": in_address(between.first), "to": in_address(between.second)}
+    query = {"from": url_time(between.first), "to": url_time(between.second)}
     if {name: request.GET.get(name) for name in query} != query:
         return redirect(f"{reverse('compare-past', args=[slug])}?{urlencode(query | {'part': part})}")
     context = {
@@ -118,13 +126,13 @@ def _memory(request: HttpRequest, workspace: Workspace, between: Between) -> dic
 
 
 def cut_diff(diff: Sequence[DiffLine], room: int) -> list[DiffLine]:
-    """Return the first lines of a diff that fit into so many characters, and how many are left out."""
+    """Cut a diff to ``room`` characters; the last line says how many lines are left out."""
     shown: list[DiffLine] = []
     for place, line in enumerate(diff):
         room -= min(len(line.text), LINE_CHARS) + 40  # the row's own marks
         if room < 0:
             left = len(diff) - place
-            words = ngettext("%(count)s further line", "%(count)s further lines", left) % {"count": left}
+            words = ngettext("%(count)s more line", "%(count)s more lines", left) % {"count": left}
             return [*shown, DiffLine("skip", words)]
         shown.append(_shown_line(line))
     return shown

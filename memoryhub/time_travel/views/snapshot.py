@@ -1,4 +1,4 @@
-"""The memory as it was at any moment, and two moments compared."""
+"""The time travel page: a workspace at a moment."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.time_travel.gaps import Gap, gaps_of
-from memoryhub.time_travel.parsing import NoSuchTime, before_run, in_address, known_since, read_when
-from memoryhub.time_travel.restorable import Since, since_then
+from memoryhub.time_travel.parsing import InvalidMoment, before_run, known_since, parse_moment, url_time
+from memoryhub.time_travel.restorable import ChangeSince, changes_since
 from memoryhub.time_travel.rows import (
     CURATED,
     READERS,
@@ -37,14 +37,14 @@ from memoryhub.time_travel.rows import (
     states_at,
 )
 from memoryhub.time_travel.sessions import known_sessions, sessions_at
-from memoryhub.time_travel.timeline import line_of_time, marks_of, quick_choices
+from memoryhub.time_travel.timeline import marks_of, suggested_moments, timeline
 from sessions_app.models import Membership, Run, Workspace
 from sessions_app.services.access_log import Seen, seen_revision, seen_rows
 
 EDITOR = Membership.Role.EDITOR
 PAGE_ROWS = 25
 SHOWN_CHARS = 2_000  # of a row
-DOCUMENT_CHARS = 20_000  # of all documents of a moment together
+DOCUMENT_CHARS = 20_000  # of all documents together
 SHOWN_FACTS = 100  # of a document
 PARTS = {
     "memory": gettext_lazy("Memory"),
@@ -54,7 +54,7 @@ PARTS = {
     "sessions": gettext_lazy("Sessions"),
     "history": gettext_lazy("History"),
 }
-LOGGED = {  # what the access log calls the reading of a part, and its table
+LOGGED = {  # the access log's action and table of each part
     "knowledge": ("knowledge.read", "knowledge"),
     "observations": ("observations.read", "observations"),
     "key-values": ("key_value.read", "key_values"),
@@ -78,7 +78,7 @@ class Tab:
 
 @dataclass(frozen=True)
 class ShownDocument:
-    """A document of a moment with its text as far as the page has room, and its facts."""
+    """A document at a moment, cut to fit the page, with its facts."""
 
     document: DocumentAt
     text: str
@@ -89,36 +89,36 @@ class ShownDocument:
 
 @dataclass(frozen=True)
 class ShownRow:
-    """A row of a moment; ``url`` is its page of now, "" where it is gone, and ``since`` what became of it."""
+    """A row at a moment; ``url`` is its present page ("" if deleted), ``since`` how it changed."""
 
     row: Any
     text: str
     is_cut: bool
     url: str
-    since: Since | None = None
+    since: ChangeSince | None = None
 
 
 @require_GET
 def past(request: HttpRequest, slug: str) -> HttpResponse:
-    """A workspace as it was at the moment ``at``, one part of it at a time."""
+    """Show one part of a workspace at the moment ``at``."""
     workspace = get_workspace(request, slug)
     now = timezone.now()
     if "before_run" in request.GET:
         pk = parse_int(request.GET["before_run"]) or 0
         run = get_object_or_404(Run.objects.only("created_at", "started_at"), workspace=workspace, pk=pk)
-        return redirect(_address("past", slug, at=in_address(before_run(run))))
+        return redirect(_address("past", slug, at=url_time(before_run(run))))
     try:
-        at = read_asked(request.GET, "at", now)
-    except NoSuchTime as error:
-        return render_page(request, "time_travel/past.html", _frame(workspace, None, now, error=error), status=422)
+        at = requested_moment(request.GET, "at", now)
+    except InvalidMoment as error:
+        return render_page(request, "time_travel/past.html", _header(workspace, None, now, error=error), status=422)
     if at is None:
-        return render_page(request, "time_travel/past.html", _frame(workspace, None, now))
+        return render_page(request, "time_travel/past.html", _header(workspace, None, now))
     part = part_of(request.GET)
-    if request.GET["at"] != in_address(at):
-        return redirect(_address("past", slug, at=in_address(at), part=part))
-    context = _frame(workspace, at, now) | {
+    if request.GET["at"] != url_time(at):
+        return redirect(_address("past", slug, at=url_time(at), part=part))
+    context = _header(workspace, at, now) | {
         "part": part,
-        "tabs": tabs_of(_address("past", slug, at=in_address(at)), _counts(workspace, at), part),
+        "tabs": tabs_of(_address("past", slug, at=url_time(at)), _counts(workspace, at), part),
         "gaps": gaps_for(gaps_of(workspace, at), part),
         "may_edit": has_role(request.user, workspace, EDITOR),
         **PART_VIEWS[part](request, workspace, at),
@@ -128,7 +128,7 @@ def past(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def restore_row(request: HttpRequest, slug: str, part: str, pk: int) -> HttpResponse:
-    """Give a row of now the text and fields that the page of the past shows of it."""
+    """Restore a row to the state shown in a snapshot."""
     workspace = get_workspace(request, slug, role=EDITOR)
     if part not in CURATED:
         raise Http404
@@ -142,20 +142,20 @@ def restore_row(request: HttpRequest, slug: str, part: str, pk: int) -> HttpResp
     )
 
 
-def read_asked(params: QueryDict, name: str, now: datetime) -> datetime | None:
-    """Return the moment that an address asks for, None where it names none. Raises NoSuchTime."""
+def requested_moment(params: QueryDict, name: str, now: datetime) -> datetime | None:
+    """Return the moment named by a query parameter, or None. Raises InvalidMoment."""
     text = params.get(name, "").strip()
-    return read_when(text, zone=timezone.get_current_timezone(), now=now) if text else None
+    return parse_moment(text, zone=timezone.get_current_timezone(), now=now) if text else None
 
 
 def part_of(params: QueryDict) -> str:
-    """Return the part that an address asks for, the memory documents by default."""
+    """Return the requested part, memory documents by default."""
     part = params.get("part", "")
     return part if part in PARTS else "memory"
 
 
 def tabs_of(address: str, counts: dict[str, int], part: str) -> list[Tab]:
-    """Return the parts as tabs; ``address`` has its query already."""
+    """Return the parts as tabs; ``address`` already has a query string."""
     return [
         Tab(key, str(label), counts[key], f"{address}&{urlencode({'part': key})}", key == part)
         for key, label in PARTS.items()
@@ -163,12 +163,12 @@ def tabs_of(address: str, counts: dict[str, int], part: str) -> list[Tab]:
 
 
 def gaps_for(gaps: Sequence[Gap], part: str) -> list[str]:
-    """Return what can't be told of a part, as sentences."""
+    """Return the gaps of a part as sentences."""
     return [gap.text for gap in gaps if gap.part in ("", part)]
 
 
 def local_text(at: datetime | None) -> str:
-    """Return a moment as a field for date and time holds it, in the reader's zone."""
+    """Format a moment for a datetime-local input, in the user's time zone."""
     return timezone.localtime(at).strftime("%Y-%m-%dT%H:%M:%S") if at else ""
 
 
@@ -176,24 +176,24 @@ def _address(name: str, slug: str, **query: str) -> str:
     return f"{reverse(name, args=[slug])}?{urlencode(query)}"
 
 
-def _frame(workspace: Workspace, at: datetime | None, now: datetime, *, error: NoSuchTime | None = None) -> Any:
-    """Return what the page has round the parts: the field, quick choices, the line of time with its marks."""
+def _header(workspace: Workspace, at: datetime | None, now: datetime, *, error: InvalidMoment | None = None) -> Any:
+    """Return the context of the page's header: time field, suggested moments, timeline."""
     marks = marks_of(workspace)
     since = known_since(workspace)
-    choices = quick_choices(marks, since, now)
+    choices = suggested_moments(marks, since, now)
     slug = workspace.slug
     return {
         "workspace": workspace,
         "at": at,
-        "at_address": in_address(at) if at else "",
+        "at_address": url_time(at) if at else "",
         "at_local": local_text(at),
         "now_local": local_text(now),
         "error": error.message if error else "",
         "since": since,
         "is_before": at is not None and at < since,
-        "quick": [(one.label, _address("past", slug, at=in_address(one.at))) for one in choices],
-        "marks": [(mark, _address("past", slug, at=in_address(mark.before))) for mark in marks],
-        "line": line_of_time(marks, [(gettext("The moment shown"), at)] if at else [], now) if marks else None,
+        "quick": [(one.label, _address("past", slug, at=url_time(one.at))) for one in choices],
+        "marks": [(mark, _address("past", slug, at=url_time(mark.before))) for mark in marks],
+        "line": timeline(marks, [(gettext("The moment shown"), at)] if at else [], now) if marks else None,
     }
 
 
@@ -225,8 +225,8 @@ def _curated(part: str) -> Callable[[HttpRequest, Workspace, datetime], dict[str
     def view(request: HttpRequest, workspace: Workspace, at: datetime) -> dict[str, Any]:
         page = keyset_page(states_at(CURATED[part], workspace, at), order=("id",), params=request.GET, size=PAGE_ROWS)
         found = READERS[part](page.rows)
-        _note(request, workspace, part, [row.pk for row in found if not getattr(row, "is_secret", False)])
-        since = since_then(part, workspace, page.rows, timezone.now())
+        _log_access(request, workspace, part, [row.pk for row in found if not getattr(row, "is_secret", False)])
+        since = changes_since(part, workspace, page.rows, timezone.now())
         urls = {pk: reverse(PAGES[part], args=[workspace.slug, pk]) for pk in since}
         return {"page": page, "rows": [_row(row, urls.get(row.pk, ""), since.get(row.pk)) for row in found]}
 
@@ -237,12 +237,12 @@ def _history(request: HttpRequest, workspace: Workspace, at: datetime) -> dict[s
     entries = history_entries_at(workspace, at).defer("extra")
     page = keyset_page(entries, order=("-position",), params=request.GET, size=PAGE_ROWS)
     found = history_of(workspace, page.rows, at)
-    _note(request, workspace, "history", [row.pk for row in found])
+    _log_access(request, workspace, "history", [row.pk for row in found])
     url = reverse("documents:history", args=[workspace.slug])
     return {"page": page, "rows": [_row(row, f"{url}#history-{row.pk}") for row in found]}
 
 
-def _row(row: Any, url: str, since: Since | None = None) -> ShownRow:
+def _row(row: Any, url: str, since: ChangeSince | None = None) -> ShownRow:
     text = show_invisible(row.value if hasattr(row, "value") else row.content)
     return ShownRow(row, text[:SHOWN_CHARS], len(text) > SHOWN_CHARS, url, since)
 
@@ -252,7 +252,7 @@ def _sessions(request: HttpRequest, workspace: Workspace, at: datetime) -> dict[
     return {"page": page, "sessions": sessions_at(page.rows, at)}
 
 
-def _note(request: HttpRequest, workspace: Workspace, part: str, pks: Sequence[int]) -> None:
+def _log_access(request: HttpRequest, workspace: Workspace, part: str, pks: Sequence[int]) -> None:
     action, table = LOGGED[part]
     seen: list[Seen] = seen_rows(table, pks)
     log_page_access(request, workspace, action, seen)
