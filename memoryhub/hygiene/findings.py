@@ -1,4 +1,4 @@
-"""What a scan finds in the memory, and how it is kept: one concern for each thing that a person should look at."""
+"""Findings of a scan and how they are stored, as one Concern each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, Alike, compare_text
 from sessions_app.models import Run, Workspace
 
 Kind, Status = Concern.Kind, Concern.Status
-MAX_EACH = 2_000  # open concerns of a kind that are kept; a scan says how many it left out
+MAX_EACH = 2_000  # open concerns stored per kind; a scan reports how many more there are
 COMPARED = (FACTS, KNOWLEDGE, OBSERVATIONS)
 WEIGHTS: dict[str, float] = {
     Kind.SECRET: 1.0,
@@ -34,7 +34,7 @@ BATCH_ROWS = 500
 
 @dataclass(frozen=True)
 class Finding:
-    """A concern before it is kept: its kind, the row, of a pair the other row, and what was found in words."""
+    """Something that a scan found: its kind, the row (of a pair also the other row), and a description."""
 
     kind: str
     table: str
@@ -46,7 +46,7 @@ class Finding:
 
 
 def find_in_row(row: Row, *, today: date, now: datetime, stale_days: int) -> Iterator[Finding]:
-    """Yield what is wrong with one row by itself: secrets, personal data, orders, and staleness."""
+    """Yield the findings in a single row: secrets, personal data, instructions, staleness."""
     found = scan_row(row)
     for kind in (Kind.SECRET, Kind.PERSONAL, Kind.ORDER):
         if words := summarise_matches(match for match in found if match.kind == kind.value):
@@ -57,15 +57,14 @@ def find_in_row(row: Row, *, today: date, now: datetime, stale_days: int) -> Ite
 
 
 def stale_since(row: Row, *, today: date, now: datetime, stale_days: int) -> str:
-    """Return why a row is stale, "" where it isn't.
+    """Return why a row is stale, or "" if it isn't.
 
-    It is stale once its date for review has passed, unless it was verified on that day or later; and when for
-    ``stale_days`` (0: never) nobody verified it and no agent read it. Being read keeps it from the second alone:
-    an agent that reads something doesn't find out whether it still holds.
+    A row is stale when its review date has passed without verification, or when it was neither verified nor read by
+    an agent for ``stale_days`` (0: never). A read doesn't replace a due review: it doesn't confirm the content.
     """
     verified = row.verified_at
     if row.review_by and row.review_by <= today and (verified is None or verified.date() < row.review_by):
-        return f"was to be reviewed by {_day(row.review_by)}"
+        return f"review was due on {_day(row.review_by)}"
     known = [moment for moment in (row.made_at, verified, row.read_at) if moment is not None]
     if not stale_days or not known or max(known) >= now - timedelta(days=stale_days):
         return ""
@@ -79,18 +78,18 @@ def _day(day: date) -> str:
 
 
 def find_in_pairs(rows: Sequence[Row]) -> tuple[list[Finding], bool]:
-    """Return duplicates and contradictions among facts, knowledge and observations, and whether some may be missing.
+    """Return duplicates and contradictions between rows, and whether the comparison was cut short.
 
-    Of a duplicate the first row is the one to stay: a pinned fact before others, then as they are in ``rows``.
+    The first row of a duplicate is the one to keep: pinned facts first, then in the order of ``rows``.
     """
     rows = sorted(rows, key=lambda row: not row.is_pinned)
     alike = compare_texts([row.text for row in rows], threshold=DEFAULT_THRESHOLD)
     found = [
-        _pair(Kind.DUPLICATE, rows[keep], rows[other], _likeness(rows[keep], rows[other]))
+        _pair(Kind.DUPLICATE, rows[keep], rows[other], _duplicate_text(rows[keep], rows[other]))
         for keep, other in _duplicates(alike)
     ]
     found += [
-        _pair(Kind.CONTRADICTION, rows[one], rows[other], _difference(rows[one], rows[other]))
+        _pair(Kind.CONTRADICTION, rows[one], rows[other], _contradiction_text(rows[one], rows[other]))
         for one, other, _ in alike.contrary
     ]
     return found, alike.is_cut
@@ -101,17 +100,17 @@ def _duplicates(alike: Alike) -> Iterator[tuple[int, int]]:
         yield from ((keep, other) for other in others)
 
 
-def _likeness(keep: Row, other: Row) -> str:
+def _duplicate_text(keep: Row, other: Row) -> str:
     if keep.table == other.table:
-        return f"said twice, in two {_many(WORDS[keep.table])}"
-    return f"said twice, in a {WORDS[keep.table]} and a {WORDS[other.table]}"
+        return f"duplicate: two {_plural(WORDS[keep.table])}"
+    return f"duplicate: a {WORDS[keep.table]} and a {WORDS[other.table]}"
 
 
-def _many(word: str) -> str:
+def _plural(word: str) -> str:
     return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
 
 
-def _difference(one: Row, other: Row) -> str:
+def _contradiction_text(one: Row, other: Row) -> str:
     return "the numbers differ" if numbers_in(one.text) != numbers_in(other.text) else "one of them negates it"
 
 
@@ -122,15 +121,15 @@ def _pair(kind: str, one: Row, other: Row, what: str) -> Finding:
 
 
 def _fingerprint(kind: str, basis: str, *rows: Row) -> str:
-    """Return what tells a concern from scan to scan: a row that says something else is a concern of its own."""
+    """Return what identifies a finding across scans; a changed text makes a new finding."""
     places = " ".join(f"{row.table}:{row.pk}" for row in rows)
     return hashlib.sha256(f"{kind} {places}\0{basis}".encode(errors="surrogatepass")).hexdigest()
 
 
-class Kept:
-    """What a scan keeps of what it finds: of each kind those that are open already, then new ones, up to 2,000.
+class FindingSet:
+    """The findings of a scan to store: per kind, those already open, then new ones, up to 2,000.
 
-    What a person dismissed isn't raised again. ``counts``: all found, by kind, those dismissed aside.
+    Dismissed findings are dropped. ``counts``: the number of findings by kind, including those over the limit.
     """
 
     def __init__(self, known: Mapping[str, str]) -> None:
@@ -154,7 +153,7 @@ class Kept:
                 self._new[mark] = finding
 
     def kept(self) -> dict[str, Finding]:
-        """Return what is kept, by fingerprint."""
+        """Return the findings to store, by fingerprint."""
         room: Counter[str] = Counter()
         kept = {}
         for mark, finding in (self._open | self._new).items():
@@ -164,20 +163,20 @@ class Kept:
         return kept
 
     def left_out(self) -> dict[str, int]:
-        """Return how many there are beyond those kept, by kind."""
+        """Return the number of findings over the limit, by kind."""
         return {kind: count - MAX_EACH for kind, count in self.counts.items() if count > MAX_EACH}
 
 
-def known_concerns(workspace: Workspace) -> dict[str, str]:
-    """Return the status of every concern that was ever raised, by fingerprint."""
+def concern_statuses(workspace: Workspace) -> dict[str, str]:
+    """Return the status of all concerns of a workspace, by fingerprint."""
     return dict(Concern.objects.filter(workspace=workspace).values_list("fingerprint", "status"))
 
 
 @transaction.atomic
-def keep_findings(run: Run, kept: Kept, *, row_count: int, now: datetime) -> HygieneScore:
-    """Write what a scan found: new concerns open, those no longer found settled; return the score that it comes to.
+def store_findings(run: Run, kept: FindingSet, *, row_count: int, now: datetime) -> HygieneScore:
+    """Store a scan's findings: open new concerns, settle those no longer found; return the score.
 
-    What a person decided while the scan was under way stays decided.
+    Decisions that people made during the scan are kept.
     """
     workspace = run.workspace
     found = kept.kept()
@@ -213,7 +212,7 @@ def keep_findings(run: Run, kept: Kept, *, row_count: int, now: datetime) -> Hyg
     )
 
 
-def _was_settled_meanwhile(concern: Concern, kept: Kept) -> bool:
+def _was_settled_meanwhile(concern: Concern, kept: FindingSet) -> bool:
     return concern.status == Status.SETTLED and kept.known.get(concern.fingerprint) != Status.SETTLED
 
 
@@ -234,20 +233,18 @@ def _concern(run: Run, finding: Finding, now: datetime) -> Concern:
 
 
 def count_open(workspace: Workspace) -> dict[str, int]:
-    """Return the number of open concerns of each kind, 0 where there are none."""
+    """Return the number of open concerns of each kind."""
     rows = Concern.objects.filter(workspace=workspace, status=Status.OPEN).order_by()
     counts = dict(rows.values_list("kind").annotate(Count("pk")))
     return {kind.value: counts.get(kind.value, 0) for kind in Kind}
 
 
 def score_of(workspace: Workspace, row_count: int) -> float:
-    """Return the score of a memory of so many rows with its open concerns as they are now, 0 to 100.
+    """Return the health score of a memory from its open concerns, 0 to 100.
 
-    ``100 * (1 - weights / rows)``. Each row that an open concern names, both of a pair, adds the weight of its
-    heaviest concern: secrets and orders 1, contradictions 0.6, personal data 0.5, duplicates 0.4, staleness 0.25.
-    ``rows`` are the facts, knowledge entries, observations, key-values and cached responses that the scan looked at,
-    and those messages that a concern names: a long conversation neither hides what is wrong nor makes it worse.
-    100 where there is nothing to look at.
+    ``100 * (1 - weights / rows)``: each row with an open concern adds the weight of its worst concern (secrets and
+    instructions 1, contradictions 0.6, personal data 0.5, duplicates 0.4, stale rows 0.25). ``rows`` counts scanned
+    rows of the memory plus messages with a concern, so that long conversations don't change the score. 100 if empty.
     """
     worst: dict[tuple[str, int], float] = {}
     rows = Concern.objects.filter(workspace=workspace, status=Status.OPEN)

@@ -1,8 +1,7 @@
-"""What people do about concerns, many at once: dismiss, withdraw, keep one of two, verify, set a date. All is undone
-as it was done.
+"""Resolving concerns in bulk: dismiss, withdraw, keep one of two, verify, set a review date. All can be undone.
 
-Each action is an edit of the concerns, which names what was changed along with them (``options["along"]``): edits of
-other tables, facts that were removed, and dates of facts as they were.
+Each action is an edit of the concerns. Its ``options["along"]`` lists what else changed, for undo: runs on other
+tables, removed facts, and earlier dates of facts.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ Place = tuple[str, int]
 PAIRS = (Kind.DUPLICATE, Kind.CONTRADICTION)
 MERGED = (KNOWLEDGE, OBSERVATIONS)
 MAX_AT_ONCE = 500
-MAX_MARKED = 10_000  # where nothing but the concerns themselves changes
+MAX_MARKED = 10_000  # where only concerns change
 REASON = "hygiene"
 
 
 class NotWithdrawable(MemoryHubError):
-    """Messages are kept as they were said."""
+    """Messages are append-only."""
 
     code = "not_withdrawable"
 
@@ -49,35 +48,33 @@ class TooMany(MemoryHubError):
 
 
 def dismiss(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
-    """Say that open concerns are none: scans don't raise them again. Raises NothingChosen, TooMany."""
+    """Dismiss open concerns; scans don't raise them again. Raises NothingChosen, TooMany."""
     concerns = _chosen(workspace, pks, limit=MAX_MARKED)
     return _mark(workspace, concerns, Status.DISMISSED, {"words": f"{_count(concerns)} dismissed"}, by)
 
 
 def reopen(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
-    """Open dismissed concerns again. Raises NothingChosen, TooMany."""
+    """Reopen dismissed concerns. Raises NothingChosen, TooMany."""
     concerns = _chosen(workspace, pks, status=Status.DISMISSED, limit=MAX_MARKED)
     return _mark(workspace, concerns, Status.OPEN, {"words": f"{_count(concerns)} opened again"}, by)
 
 
 def withdraw(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
-    """Take the rows that concerns are about out of the memory, and settle every concern about them.
+    """Withdraw the rows of concerns and settle every concern about those rows.
 
-    Raises NothingChosen, TooMany, and NotWithdrawable where all of them are messages.
+    Raises NothingChosen, TooMany, and NotWithdrawable if all rows are messages.
     """
     concerns = [concern for concern in _chosen(workspace, pks) if concern.kind not in PAIRS]
     places = {(concern.table, concern.object_id) for concern in concerns}
     places = {place for place in places if place[0] != ENTRIES}
     if concerns and not places:
-        raise NotWithdrawable(
-            gettext("Messages stay as they were said: dismiss the concern, or forget what it is about.")
-        )
-    along = _take_out(workspace, places, by)
-    return _settle(workspace, _about(workspace, places), along | {"words": f"{_rows(places)} withdrawn"}, by)
+        raise NotWithdrawable(gettext("Messages can't be withdrawn. Dismiss the concern, or forget its content."))
+    along = _withdraw_rows(workspace, places, by)
+    return _resolve(workspace, _about(workspace, places), along | {"words": f"{_rows(places)} withdrawn"}, by)
 
 
 def keep(workspace: Workspace, pks: Collection[int], *, other: bool, by: By) -> Run:
-    """Of each pair keep the first row, or the other; the one that goes is merged into it where their table knows how.
+    """Keep one row of each pair (the first, or ``other``) and withdraw the other, merging it where possible.
 
     Raises NothingChosen, TooMany.
     """
@@ -95,26 +92,26 @@ def keep(workspace: Workspace, pks: Collection[int], *, other: bool, by: By) -> 
     if not concerns:
         raise NothingChosen(gettext("Choose at least one pair."))
     rest = gone - {(stays[0], pk) for stays, pks_ in merged.items() for pk in pks_}
-    along = _take_out(workspace, rest, by)
+    along = _withdraw_rows(workspace, rest, by)
     for table in MERGED:
         groups = [[pk, *others] for (of, pk), others in merged.items() if of == table]
         if groups:
             along["runs"].append(edit_rows(workspace, table, "merge", groups, by=by).pk)
-    return _settle(workspace, _about(workspace, gone), along | {"words": f"{_rows(gone)} withdrawn"}, by)
+    return _resolve(workspace, _about(workspace, gone), along | {"words": f"{_rows(gone)} withdrawn"}, by)
 
 
 def verify(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
-    """Say that what stale concerns are about still holds. Raises NothingChosen, TooMany."""
+    """Mark the rows of stale concerns as verified. Raises NothingChosen, TooMany."""
     return _refresh(workspace, pks, "verify", {}, "marked as verified", by)
 
 
 def review(workspace: Workspace, pks: Collection[int], *, day: date | None, by: By) -> Run:
-    """Set another date for the review of what stale concerns are about.
+    """Set a new review date for the rows of stale concerns.
 
-    Raises NothingChosen, TooMany, and WrongDay for a day that isn't to come.
+    Raises NothingChosen, TooMany, and WrongDay for a date that isn't in the future.
     """
     if day is None or day <= timezone.localdate(by.at):
-        raise WrongDay(gettext("Give the date as a day to come."))
+        raise WrongDay(gettext("Enter a date in the future."))
     words = f"to be reviewed by {day.day} {day:%b} {day.year}"
     return _refresh(workspace, pks, "review", {"review_by": day.isoformat()}, words, by)
 
@@ -132,11 +129,11 @@ def _refresh(
             along["dates"] = _refresh_facts(workspace, rows, values.get("review_by"), by)
         else:
             along["runs"].append(edit_rows(workspace, table, action, rows, values=values, by=by).pk)
-    return _settle(workspace, stale, along | {"words": f"{_rows(places)} {words}"}, by)
+    return _resolve(workspace, stale, along | {"words": f"{_rows(places)} {words}"}, by)
 
 
 def _refresh_facts(workspace: Workspace, pks: Sequence[int], review_by: str | None, by: By) -> list[list[Any]]:
-    """Verify facts or give them a date; return their dates as they were and as they are."""
+    """Verify facts or set their review date; return their dates before and after."""
     before = {}
     for fact in Fact.objects.filter(workspace=workspace, died=None, pk__in=pks).select_related("document__workspace"):
         before[fact.pk] = fact
@@ -158,8 +155,8 @@ def _text(moment: date | None) -> str | None:
     return moment.isoformat() if moment else None
 
 
-def _take_out(workspace: Workspace, places: Iterable[Place], by: By) -> dict[str, Any]:
-    """Remove facts from their documents, withdraw other rows, remove cached responses; return what undoes it."""
+def _withdraw_rows(workspace: Workspace, places: Iterable[Place], by: By) -> dict[str, Any]:
+    """Remove facts and cached responses, withdraw other rows; return the data for undo."""
     along: dict[str, Any] = {"runs": [], "facts": [], "dates": []}
     for table, pks in _by_table(places).items():
         if table == FACTS:
@@ -189,7 +186,7 @@ def _by_table(places: Iterable[Place]) -> dict[str, list[int]]:
 
 
 def _about(workspace: Workspace, places: Iterable[Place]) -> list[Concern]:
-    """Return every open concern that names one of some rows, alone or in a pair."""
+    """Return all open concerns about the given rows."""
     named = Q(pk__in=[])
     for table, pks in _by_table(places).items():
         named |= Q(table=table, object_id__in=pks) | Q(other_table=table, other_id__in=pks)
@@ -201,7 +198,7 @@ def _chosen(
 ) -> list[Concern]:
     most = limit or MAX_AT_ONCE
     if len(pks) > most:
-        words = gettext("Choose at most %(most)s concerns at once; these are %(count)s.")
+        words = gettext("Select at most %(most)s concerns at a time (selected: %(count)s).")
         raise TooMany(words % {"most": f"{most:,}", "count": f"{len(pks):,}"})
     found = list(Concern.objects.filter(workspace=workspace, status=status, pk__in=pks).order_by("id"))
     if not found:
@@ -211,9 +208,9 @@ def _chosen(
     return found
 
 
-def _settle(workspace: Workspace, concerns: Sequence[Concern], along: dict[str, Any], by: By) -> Run:
+def _resolve(workspace: Workspace, concerns: Sequence[Concern], along: dict[str, Any], by: By) -> Run:
     if not concerns:
-        raise NothingChosen(gettext("Choose at least one concern that this can settle."))
+        raise NothingChosen(gettext("This action applies to none of the selected concerns."))
     return _mark(workspace, concerns, Status.SETTLED, along, by)
 
 
@@ -231,11 +228,11 @@ def _rows(places: Collection[Place]) -> str:
     return "1 row" if len(places) == 1 else f"{len(places):,} rows"
 
 
-def undo_settling(run: Run, *, by: By) -> Run:
-    """Undo an edit with all that was changed along with it; return the run that does.
+def undo_resolution(run: Run, *, by: By) -> Run:
+    """Undo a resolution with everything it changed; return the undoing run.
 
-    Facts come back at the end of their sections. What was changed again since stays so. Raises RunNotFitting where
-    the edit isn't done, or was undone already.
+    Facts return at the end of their sections. Later changes are kept. Raises RunNotFitting if the edit isn't done or
+    was undone already.
     """
     undoing = undo_edit(run, by=by)
     along = run.options.get("along")
@@ -246,15 +243,15 @@ def undo_settling(run: Run, *, by: By) -> Run:
     facts = Fact.objects.filter(workspace=run.workspace_id, pk__in=along.get("facts", []), died__isnull=False)
     for fact in facts.order_by("document", "line", "id"):
         revision = bring_back(fact, by=by)
-        _point_at(fact, Fact.objects.filter(born=revision, text=fact.text).order_by("id").first())
+        _repoint(fact, Fact.objects.filter(born=revision, text=fact.text).order_by("id").first())
     _restore_dates(run, along.get("dates", []), by)
     undoing.options = undoing.options | {"along": {"runs": runs}}
     Run.objects.filter(pk=undoing.pk).update(options=undoing.options)
     return undoing
 
 
-def _point_at(fact: Fact, heir: Fact | None) -> None:
-    """Let concerns about a fact that was removed be about the one that came back in its place."""
+def _repoint(fact: Fact, heir: Fact | None) -> None:
+    """Point the concerns about a removed fact at the fact that replaced it."""
     if heir is not None:
         concerns = Concern.objects.filter(workspace=fact.workspace_id)
         concerns.filter(table=FACTS, object_id=fact.pk).update(object_id=heir.pk)
@@ -262,7 +259,7 @@ def _point_at(fact: Fact, heir: Fact | None) -> None:
 
 
 def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], by: By) -> None:
-    """Give facts back their dates where they are still as the action left them."""
+    """Restore the dates of facts that haven't changed since the action."""
     count = 0
     for pk, verified, review_by, verified_now, review_now in dates:
         still = Fact.objects.filter(
@@ -276,5 +273,5 @@ def _restore_dates(run: Run, dates: Sequence[Sequence[Any]], by: By) -> None:
             review_by=parse_date(review_by) if review_by else None,
         )
     if count:
-        text = f"{count} fact{'' if count == 1 else 's'} given back earlier dates"
+        text = f"Earlier dates restored on {count} fact{'' if count == 1 else 's'}"
         record(by, "facts.curated", "run", run.pk, text, workspace=run.workspace)

@@ -1,4 +1,4 @@
-"""The rows that hygiene looks at, whatever their table, as plain values; and what may be shown of them."""
+"""Rows of all tables that a scan reads, as plain values, and their text with secrets masked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sessions_app.models import Entry, Workspace
 
 FACTS, KNOWLEDGE, OBSERVATIONS = "facts", "knowledge", "observations"
 KEY_VALUES, CACHED, ENTRIES = "key_values", "cached", "entries"
-MEMORY = (FACTS, KNOWLEDGE, OBSERVATIONS, KEY_VALUES, CACHED)  # entries are what was said, not what is remembered
+MEMORY = (FACTS, KNOWLEDGE, OBSERVATIONS, KEY_VALUES, CACHED)  # entries are conversation, not memory
 LABELS = {  # as the filter ``words`` shows them
     FACTS: gettext_noop("Fact"),
     KNOWLEDGE: gettext_noop("Knowledge entry"),
@@ -30,13 +30,13 @@ LABELS = {  # as the filter ``words`` shows them
 WORDS = {table: label.lower() for table, label in LABELS.items()}
 BATCH_ROWS, BATCH_MESSAGES = 500, 100
 SHOWN_CHARS = 400
-READ_CHARS = 60_000  # of a row that is shown: what lies beyond stays unread
-_MARGIN = 2_000  # at the end of what was read, where a secret may be cut in two
+READ_CHARS = 60_000  # of a row to show
+_MARGIN = 2_000  # dropped at the cut, where half a secret could show
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the memory. ``name``: the key of a key-value. Times are null where nobody knows them."""
+    """One row. ``name``: the key of a key-value. Unknown times are None."""
 
     table: str
     pk: int
@@ -53,7 +53,7 @@ class Row:
 
 
 def living_rows(workspace: Workspace, table: str) -> QuerySet[Any]:
-    """Return the rows of a table that count now: neither removed nor withdrawn."""
+    """Return the rows of a table that aren't removed or withdrawn."""
     rows: dict[str, QuerySet[Any]] = {
         FACTS: Fact.objects.filter(died=None),
         KNOWLEDGE: KnowledgeEntry.objects.filter(withdrawn_at=None),
@@ -66,23 +66,23 @@ def living_rows(workspace: Workspace, table: str) -> QuerySet[Any]:
 
 
 def read_batches(workspace: Workspace, table: str) -> Iterator[list[Row]]:
-    """Yield the living rows of a table in the order of their keys, 500 at a time (of messages 100)."""
+    """Yield the active rows of a table by primary key, in batches of 500 (messages: 100)."""
     last = 0
     size = BATCH_MESSAGES if table == ENTRIES else BATCH_ROWS
-    while found := list(_with_what_is_read(living_rows(workspace, table).filter(pk__gt=last), table)[:size]):
+    while found := list(_with_scanned_columns(living_rows(workspace, table).filter(pk__gt=last), table)[:size]):
         yield [_row(table, row) for row in found]
         last = found[-1].pk
 
 
 def rows_at(workspace: Workspace, table: str, pks: Collection[int]) -> dict[int, Row]:
-    """Return some rows of a table by their keys, those too that are gone from the memory. One query."""
+    """Return rows of a table by primary key, including removed and withdrawn ones. One query."""
     models = {FACTS: Fact, KNOWLEDGE: KnowledgeEntry, OBSERVATIONS: Observation, KEY_VALUES: KeyValue}
     model: Any = (models | {CACHED: CachedResponse, ENTRIES: Entry})[table]
-    found = _with_what_is_read(model.objects.filter(workspace=workspace, pk__in=pks), table)
+    found = _with_scanned_columns(model.objects.filter(workspace=workspace, pk__in=pks), table)
     return {row.pk: _row(table, row) for row in found}
 
 
-def _with_what_is_read(rows: QuerySet[Any], table: str) -> QuerySet[Any]:
+def _with_scanned_columns(rows: QuerySet[Any], table: str) -> QuerySet[Any]:
     if table == FACTS:
         rows = rows.select_related("born").defer("born__content", "born__raw")
     elif table == ENTRIES:
@@ -125,7 +125,7 @@ def _row(table: str, row: Any) -> Row:
 
 
 def _calls(tool_calls: Any) -> str:
-    """Return what tools were called with; arguments that are JSON in a string are not quoted once more."""
+    """Return the arguments of tool calls as text; JSON strings aren't encoded again."""
     if not tool_calls:
         return ""
     calls = tool_calls if isinstance(tool_calls, list) else [tool_calls]
@@ -138,13 +138,13 @@ def _calls(tool_calls: Any) -> str:
 
 
 def scan_row(row: Row) -> list[Match]:
-    """Return the secrets, personal data and orders of a row. A message is never searched for orders."""
+    """Return the secrets, personal data and (except in messages) instructions in a row."""
     found = scan_value(row.name, row.text)
     return found if row.table == ENTRIES else [*found, *scan_instructions(row.text)]
 
 
 def shown_text(row: Row, kind: str = "") -> str:
-    """Return a row's text as a page may show it: secrets as •••, of a long one the part that ``kind`` is about."""
+    """Return a row's text for a page: secrets masked, long texts cut to the part that ``kind`` is about."""
     name = f"{mask_secrets(row.name)}: " if row.name else ""
     if row.table == KEY_VALUES and looks_secret(row.name, row.text):
         return f"{name}{MASK}"

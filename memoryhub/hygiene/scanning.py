@@ -1,4 +1,4 @@
-"""Scanning a workspace's memory for what a person should look at, as a run of its own."""
+"""Hygiene scans: requested, run, and scheduled daily."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 
 from knowledge_app.models import Fact, HygieneScore, KnowledgeEntry, Observation
-from memoryhub.hygiene.findings import COMPARED, Kept, find_in_pairs, find_in_row, keep_findings, known_concerns
+from memoryhub.hygiene.findings import (
+    COMPARED,
+    FindingSet,
+    concern_statuses,
+    find_in_pairs,
+    find_in_row,
+    store_findings,
+)
 from memoryhub.hygiene.rows import ENTRIES, MEMORY, Row, living_rows, read_batches
 from memoryhub.lib import db_retry
 from sessions_app.models import AuditRecord, Run, Workspace
@@ -22,40 +29,40 @@ from sessions_app.services.audit import Actor, By
 from sessions_app.services.runs import finish_run, hold_lease, renew_lease
 from sessions_app.services.workspace_runs import request_workspace_run
 
-UPKEEP = Actor("run", "the daily scan")
+DAILY_SCAN = Actor("run", "the daily scan")
 BETWEEN = timedelta(days=1)
 SWEPT_WORKSPACES = 20
-MAX_COMPARED = 50_000  # facts, knowledge entries and observations that are compared with each other
+MAX_COMPARED = 50_000  # rows compared with each other
 
 
 def request_scan(workspace: Workspace, *, by: By) -> tuple[Run, bool]:
-    """Return the scan of a workspace that waits or is under way, and whether it is new."""
+    """Return the queued or running scan of a workspace, and whether it is new."""
     if run := live_scan(workspace):
         return run, False
     return request_workspace_run(workspace, Run.Kind.SCAN, options={}, by=by)
 
 
 def scan_first(workspace: Workspace, *, by: By) -> None:
-    """Ask for the first scan of a workspace that was just imported; later ones come by themselves."""
+    """Request the first scan of a workspace after its import; later ones are scheduled."""
     if not HygieneScore.objects.filter(workspace=workspace).exists():
         request_scan(workspace, by=by)
 
 
 def live_scan(workspace: Workspace) -> Run | None:
-    """Return the scan of a workspace that waits or is under way."""
+    """Return the queued or running scan of a workspace."""
     scans = Run.objects.filter(workspace=workspace, kind=Run.Kind.SCAN, status__in=LIVE_STATUSES)
     return scans.order_by("id").first()
 
 
 def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
-    """Read the memory, then the messages, compare what says the same, and write all that was found at the end.
+    """Execute a scan: read rows and messages, compare rows, store all findings at the end.
 
-    ``run.proposal`` afterwards: score, rows and messages read, concerns found by kind, those left out by kind beyond
-    2,000, and whether the comparison was cut short.
+    ``run.proposal`` then has the score, the numbers of rows and messages read, findings by kind, findings over the
+    limit by kind, and whether the comparison was cut short.
     """
     workspace = Workspace.objects.get(pk=run.workspace_id)
     start = now()
-    kept = Kept(known_concerns(workspace))
+    kept = FindingSet(concern_statuses(workspace))
     total = sum(living_rows(workspace, table).count() for table in (*MEMORY, ENTRIES))
     today = timezone.localdate(start)
     compared: list[Row] = []
@@ -79,9 +86,9 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
 
 @db_retry.retried
 @transaction.atomic
-def _commit(run: Run, kept: Kept, row_count: int, message_count: int, *, is_cut: bool, now: datetime) -> None:
+def _commit(run: Run, kept: FindingSet, row_count: int, message_count: int, *, is_cut: bool, now: datetime) -> None:
     hold_lease(run)
-    score = keep_findings(run, kept, row_count=row_count, now=now)
+    score = store_findings(run, kept, row_count=row_count, now=now)
     proposal = {
         "score": round(score.score, 1),
         "rows": row_count,
@@ -94,10 +101,10 @@ def _commit(run: Run, kept: Kept, row_count: int, message_count: int, *, is_cut:
 
 
 def request_due(now: datetime) -> list[Run]:
-    """Ask for the scans that are due: a day after the last one where something happened in the workspace since, or a
-    date for review has come; and a day after a workspace was made."""
+    """Request scans that are due: a day after the last scan if something changed or a review date passed since, and a
+    day after a workspace was created."""
     due = list(_due(now).order_by("id")[:SWEPT_WORKSPACES])
-    return [request_scan(workspace, by=By(UPKEEP, now))[0] for workspace in due]
+    return [request_scan(workspace, by=By(DAILY_SCAN, now))[0] for workspace in due]
 
 
 def _due(now: datetime) -> QuerySet[Workspace]:
@@ -105,14 +112,14 @@ def _due(now: datetime) -> QuerySet[Workspace]:
     scans = Run.objects.filter(workspace=OuterRef("pk"), kind=Run.Kind.SCAN)
     resting = scans.filter(Q(status__in=UNSETTLED_STATUSES) | Q(created_at__gt=a_day_ago))
     latest = HygieneScore.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("at")[:1]
-    told = AuditRecord.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("at")[:1]
+    latest_record = AuditRecord.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("at")[:1]
     today = timezone.localdate(now)
     to_review = Q(pk__in=[])
     for model in (Fact, KnowledgeEntry, Observation):
         dated = model.objects.filter(workspace=OuterRef("pk"), review_by__lte=today)
         to_review |= Q(Exists(dated.filter(review_by__gt=OuterRef("scanned_on"))))
     waiting: Any = Workspace.objects.filter(~Exists(resting), created_at__lte=a_day_ago)
-    waiting = waiting.annotate(scanned_at=Subquery(latest), told_at=Subquery(told))
+    waiting = waiting.annotate(scanned_at=Subquery(latest), told_at=Subquery(latest_record))
     waiting = waiting.annotate(scanned_on=TruncDate("scanned_at"))
     has_changed = Q(told_at__gt=F("scanned_at")) | to_review
     found: QuerySet[Workspace] = waiting.filter(Q(scanned_at=None) | Q(scanned_at__lte=a_day_ago) & has_changed)

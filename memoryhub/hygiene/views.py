@@ -1,4 +1,4 @@
-"""The hygiene desk: what the last scan found in the memory, and what a person does about it."""
+"""The hygiene page: open concerns, their score over time, and actions on them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Side:
-    """A row that a concern is about: what it is, its text with secrets masked, and the address where it lives."""
+    """A row of a concern: its kind, its text with secrets masked, and its URL."""
 
     word: str
     text: str
@@ -59,7 +59,7 @@ class Side:
 
 def desk(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
-    kind, is_dismissed = _wishes(request)
+    kind, is_dismissed = _filters(request)
     counts = count_open(workspace)
     scores = list(
         HygieneScore.objects.filter(workspace=workspace).select_related("run").order_by("-id")[:SHOWN_SCORES]
@@ -91,32 +91,32 @@ def desk(request: HttpRequest, slug: str) -> HttpResponse:
     return render_page(request, "hygiene/hygiene.html", context, fragment="concerns")
 
 
-def _wishes(request: HttpRequest) -> tuple[str, bool]:
+def _filters(request: HttpRequest) -> tuple[str, bool]:
     kind = request.GET.get("kind", "")
     return kind if kind in Concern.Kind.values else "", request.GET.get("state") == "dismissed"
 
 
 def _matching(workspace: Workspace, request: HttpRequest) -> QuerySet[Concern]:
-    """Return the concerns of a tab: its rows, and what "all that match" means."""
-    kind, is_dismissed = _wishes(request)
+    """Return the concerns that match the page's filters."""
+    kind, is_dismissed = _filters(request)
     status = Concern.Status.DISMISSED if is_dismissed else Concern.Status.OPEN
     concerns = Concern.objects.filter(workspace=workspace, status=status)
     return concerns.filter(kind=kind) if kind else concerns
 
 
 def _actions(slug: str, kind: str, *, is_dismissed: bool) -> list[Action]:
-    """Return what may be done with chosen concerns of a tab, each at its own address."""
+    """Return the bulk actions of a tab, each with its own URL."""
 
     def address(name: str) -> str:
         return f"{reverse(name, args=[slug])}?{urlencode({'state': 'dismissed'} if is_dismissed else {'kind': kind})}"
 
     if is_dismissed:
-        return [Action("reopen", gettext_lazy("Open again"), url=address("reopen-concerns"))]
+        return [Action("reopen", gettext_lazy("Reopen"), url=address("reopen-concerns"))]
     found = [Action("dismiss", gettext_lazy("Dismiss"), url=address("dismiss-concerns"))]
     if kind == "duplicate":
         found.append(Action("keep", gettext_lazy("Keep the first of each"), url=address("keep-first")))
     if kind == "stale":
-        label = gettext_lazy("A day to come")
+        label = gettext_lazy("Date")
         found.append(Action("verify", gettext_lazy("Still true"), url=address("verify-concerns")))
         found.append(
             Action("review", gettext_lazy("Review by"), asks="date", label=label, url=address("review-concerns"))
@@ -127,22 +127,20 @@ def _actions(slug: str, kind: str, *, is_dismissed: bool) -> list[Action]:
 
 
 def _limits(latest: HygieneScore | None) -> list[str]:
-    """Say what the last scan left out, a sentence each."""
+    """Return what the last scan left out, as sentences."""
     proposal = latest.run.proposal if latest and latest.run else {}
-    said = [
-        gettext("%(kind)s: the first %(most)s are listed, %(count)s more wait for the next scan.")
+    sentences = [
+        gettext("%(kind)s: %(most)s shown, %(count)s more after the next scan.")
         % {"kind": Concern.Kind(kind).label, "most": f"{MAX_EACH:,}", "count": f"{count:,}"}
         for kind, count in proposal.get("left_out", {}).items()
     ]
     if proposal.get("is_cut"):
-        said.append(
-            gettext("So much is nearly the same that not all of it was compared: some duplicates may be missing.")
-        )
-    return said
+        sentences.append(gettext("Too many similar rows to compare: some duplicates may be missing."))
+    return sentences
 
 
 def _stopped(workspace: Workspace) -> Run | None:
-    """Return the last scan where it waits for a person, or failed."""
+    """Return the last scan if it failed or is parked."""
     last = Run.objects.filter(workspace=workspace, kind=Run.Kind.SCAN).order_by("-id").first()
     return last if last and last.status in (Run.Status.PARKED, Run.Status.FAILED) else None
 
@@ -150,13 +148,13 @@ def _stopped(workspace: Workspace) -> Run | None:
 def _shown(
     workspace: Workspace, concerns: Sequence[Concern], *, may_forget: bool
 ) -> list[tuple[Concern, list[Side]]]:
-    """Return concerns with the rows that they are about: one query for each table among them."""
-    wanted: defaultdict[str, set[int]] = defaultdict(set)
+    """Return concerns with their rows. One query per table."""
+    pks_by_table: defaultdict[str, set[int]] = defaultdict(set)
     for concern in concerns:
-        wanted[concern.table].add(concern.object_id)
+        pks_by_table[concern.table].add(concern.object_id)
         if concern.other_id is not None:
-            wanted[concern.other_table].add(concern.other_id)
-    found = {table: rows_at(workspace, table, pks) for table, pks in wanted.items()}
+            pks_by_table[concern.other_table].add(concern.other_id)
+    found = {table: rows_at(workspace, table, pks) for table, pks in pks_by_table.items()}
     shown = []
     for concern in concerns:
         places = [(concern.table, concern.object_id), (concern.other_table, concern.other_id or 0)]
@@ -179,13 +177,13 @@ def _place(workspace: Workspace, row: Row) -> str:
 
 
 def _forget_url(workspace: Workspace, concern: Concern) -> str:
-    """Return where something can be forgotten for good. What it is belongs into no address: it is typed there."""
+    """Return the URL of the forget page, without the secret: URLs are logged."""
     is_for_it = concern.kind in (Concern.Kind.SECRET, Concern.Kind.PERSONAL)
     return reverse("forget", args=[workspace.slug]) if is_for_it else ""
 
 
 def progress(request: HttpRequest, slug: str) -> HttpResponse:
-    """How far the scan is; once it is over, the page shows what it found."""
+    """Show the progress of a scan; reload the page when it ends."""
     workspace = get_workspace(request, slug)
     run = live_scan(workspace)
     if run is None:
@@ -202,7 +200,7 @@ def scan(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _act(request: HttpRequest, slug: str, action: Callable[..., Run], **values: object) -> HttpResponse:
-    """Do something about the chosen concerns, or about the one whose button it was, and tell what came of it."""
+    """Apply an action to the selected concerns, or to the one whose button was used."""
     workspace = get_workspace(request, slug, role=EDITOR)
     only = parse_int(request.POST.get("only"))
     try:
@@ -214,9 +212,9 @@ def _act(request: HttpRequest, slug: str, action: Callable[..., Run], **values: 
         if run.is_live:
             return after_edit(request, run, slug, "")
         messages.success(request, f"{run.options['along']['words']}.", extra_tags=str(run.pk))
-    kind, is_dismissed = _wishes(request)
-    wishes = {"kind": kind, "state": "dismissed" if is_dismissed else ""}
-    query = urlencode({name: value for name, value in wishes.items() if value})
+    kind, is_dismissed = _filters(request)
+    filters = {"kind": kind, "state": "dismissed" if is_dismissed else ""}
+    query = urlencode({name: value for name, value in filters.items() if value})
     return redirect(f"{reverse('hygiene', args=[slug])}{f'?{query}' if query else ''}")
 
 

@@ -13,7 +13,7 @@ from knowledge_app.services.documents.consolidation import undo_consolidation
 from knowledge_app.services.rows.edits import carry_out_edit
 from memoryhub.graph import embedding_run
 from memoryhub.hygiene import scanning
-from memoryhub.hygiene.resolution import undo_settling
+from memoryhub.hygiene.resolution import undo_resolution
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs import compress, consolidate, extract
 from sessions_app.models import Run, Session
@@ -34,7 +34,7 @@ STEPS: dict[str, Callable[..., None]] = {
 UNDO: dict[str, Callable[..., Run | None]] = {
     Run.Kind.COMPRESSION: undo_compression,
     Run.Kind.CONSOLIDATION: undo_consolidation,
-    Run.Kind.EDIT: undo_settling,  # an edit like any other, unless it settled concerns
+    Run.Kind.EDIT: undo_resolution,  # an edit like any other, unless it settled concerns
 }
 
 

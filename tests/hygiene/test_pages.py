@@ -47,7 +47,7 @@ def test_before_the_first_scan_the_page_says_what_one_does(workspace, url, edito
     html = page(editor, url)
 
     assert "Never scanned" in html
-    assert "asks no model, and changes nothing" in html
+    assert "calls no model, and changes nothing" in html
     assert ">Scan<" in html
 
 
@@ -262,8 +262,8 @@ def test_a_stale_row_is_still_true_or_reviewed_later(workspace, editor):
         row.refresh_from_db()
     assert rows[0].last_verified_at is not None
     assert rows[1].review_by == date(2999, 1, 1)
-    assert "Give the date as a day to come." in wrong.content.decode()
-    assert "Give the date as a day to come." in past.content.decode()
+    assert "Enter a date in the future." in wrong.content.decode()
+    assert "Enter a date in the future." in past.content.decode()
     assert pks() == []
 
 
@@ -273,7 +273,7 @@ def test_messages_are_not_withdrawn_and_the_page_says_why(workspace, editor, url
 
     response = act(editor, workspace, "withdraw-concerns", *pks())
 
-    assert "Messages stay as they were said" in response.content.decode()
+    assert "Messages can&#x27;t be withdrawn" in response.content.decode()
     assert "Withdraw</button>" not in page(editor, url)
 
 
@@ -319,7 +319,7 @@ def test_what_a_scan_left_out_is_said(workspace, url, editor):
 
     html = page(editor, url)
 
-    assert "Stale: the first 2,000 are listed, 5,300 more wait for the next scan." in html
+    assert "Stale: 2,000 shown, 5,300 more after the next scan." in html
     assert "some duplicates may be missing" in html
 
 
@@ -335,7 +335,7 @@ def test_rows_that_are_gone_leave_a_word(workspace, url, editor):
     scan(workspace)
     row.delete()
 
-    assert "What this was about is gone for good." in page(editor, url)
+    assert "This row was deleted." in page(editor, url)
 
 
 def test_the_list_costs_the_same_for_more_rows(workspace, url, editor):

@@ -12,7 +12,7 @@ from memoryhub.hygiene.resolution import (
     keep,
     reopen,
     review,
-    undo_settling,
+    undo_resolution,
     verify,
     withdraw,
 )
@@ -79,7 +79,7 @@ def test_withdrawing_takes_each_table_s_row_out_and_undoing_brings_it_back(works
     assert not CachedResponse.objects.exists()
     assert set(statuses()) == {"settled"}
 
-    undo_settling(fresh(run), by=BY)
+    undo_resolution(fresh(run), by=BY)
 
     back = Fact.objects.get(died=None)
     assert back.text == fact.text
@@ -126,7 +126,7 @@ def test_of_duplicates_in_one_table_one_is_merged_into_the_other(workspace):
     assert (first.access_count, first.withdrawn_at) == (5, None)
     assert second.withdrawn_reason == f"merged into {first.pk}"
     assert statuses() == ["settled"]
-    undo_settling(fresh(run), by=BY)
+    undo_resolution(fresh(run), by=BY)
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.access_count, second.withdrawn_at) == (2, None)
@@ -154,7 +154,7 @@ def test_three_of_a_kind_become_one(workspace):
     assert list(
         KnowledgeEntry.objects.filter(withdrawn_at=None).order_by("pk").values_list("pk", "access_count")
     ) == [(rows[0].pk, 3)]
-    undo_settling(fresh(run), by=BY)
+    undo_resolution(fresh(run), by=BY)
     assert KnowledgeEntry.objects.filter(withdrawn_at=None, access_count=1).count() == 3
 
 
@@ -197,12 +197,12 @@ def test_what_still_holds_is_verified_and_unverified_by_undoing(workspace):
     scan(workspace)
     assert pks() == []
 
-    undo_settling(fresh(run), by=BY)
+    undo_resolution(fresh(run), by=BY)
     for kept in (fact, entry, row):
         kept.refresh_from_db()
         assert kept.last_verified_at is None
     assert len(pks()) == 3
-    assert AuditRecord.objects.filter(text="1 fact given back earlier dates").count() == 1
+    assert AuditRecord.objects.filter(text="Earlier dates restored on 1 fact").count() == 1
 
 
 def test_another_date_for_review_settles_until_then(workspace):
@@ -217,7 +217,7 @@ def test_another_date_for_review_settles_until_then(workspace):
     entry.refresh_from_db()
     assert (fact.review_by, entry.review_by) == (date(2026, 9, 1), date(2026, 9, 1))
     assert pks() == []
-    undo_settling(fresh(run), by=BY)
+    undo_resolution(fresh(run), by=BY)
     fact.refresh_from_db()
     entry.refresh_from_db()
     assert (fact.review_by, entry.review_by) == (date(2026, 3, 1), date(2026, 3, 1))
@@ -230,7 +230,7 @@ def test_undoing_leaves_dates_that_were_changed_since(workspace):
     run = verify(workspace, pks(), by=BY)
     Fact.objects.update(last_verified_at=NOW + timedelta(days=1))
 
-    undo_settling(fresh(run), by=BY)
+    undo_resolution(fresh(run), by=BY)
 
     fact.refresh_from_db()
     assert fact.last_verified_at == NOW + timedelta(days=1)
@@ -240,10 +240,10 @@ def test_an_action_is_undone_once(workspace):
     facts(workspace, f"fact of {TOKEN}")
     scan(workspace)
     run = withdraw(workspace, pks(), by=BY)
-    undo_settling(fresh(run), by=BY)
+    undo_resolution(fresh(run), by=BY)
 
     with pytest.raises(RunNotFitting):
-        undo_settling(fresh(run), by=BY)
+        undo_resolution(fresh(run), by=BY)
 
     assert Fact.objects.filter(died=None).count() == 1
 
@@ -277,7 +277,7 @@ def test_no_audit_record_of_an_action_shows_the_secret(workspace):
     KeyValue.objects.create(workspace=workspace, key="k", value=TOKEN)
     scan(workspace)
 
-    undo_settling(fresh(withdraw(workspace, pks(kind="secret"), by=BY)), by=BY)
+    undo_resolution(fresh(withdraw(workspace, pks(kind="secret"), by=BY)), by=BY)
 
     assert AuditRecord.objects.count() > 5
     assert TOKEN not in repr(list(AuditRecord.objects.values()))

@@ -140,8 +140,8 @@ def test_duplicates_are_found_across_tables_and_the_pinned_fact_stays(workspace)
         ("facts", pinned.pk, "observations", row.pk),
     ]
     assert [pair.what for pair in pairs[:2]] == [
-        "said twice, in two facts",
-        "said twice, in a fact and a knowledge entry",
+        "duplicate: two facts",
+        "duplicate: a fact and a knowledge entry",
     ]
 
 
@@ -171,11 +171,11 @@ RECENT = NOW - timedelta(days=3)
         ({"created_at": OLD, "accessed_at": RECENT}, None),
         ({"created_at": OLD, "last_verified_at": RECENT}, None),
         ({"created_at": OLD, "accessed_at": OLD}, "last read 13 Sep 2025, not verified since"),
-        ({"review_by": date(2026, 4, 1)}, "was to be reviewed by 1 Apr 2026"),
+        ({"review_by": date(2026, 4, 1)}, "review was due on 1 Apr 2026"),
         ({"review_by": date(2026, 4, 2)}, None),
-        ({"review_by": date(2026, 3, 1), "accessed_at": RECENT}, "was to be reviewed by 1 Mar 2026"),
+        ({"review_by": date(2026, 3, 1), "accessed_at": RECENT}, "review was due on 1 Mar 2026"),
         ({"review_by": date(2026, 3, 1), "last_verified_at": RECENT}, None),
-        ({"review_by": date(2026, 3, 30), "last_verified_at": RECENT}, "was to be reviewed by 30 Mar 2026"),
+        ({"review_by": date(2026, 3, 30), "last_verified_at": RECENT}, "review was due on 30 Mar 2026"),
     ],
 )
 def test_staleness_goes_by_review_verification_and_reading(workspace, values, what):
@@ -235,8 +235,8 @@ def test_what_is_found_again_opens_again_and_stays_one(workspace):
 def test_what_a_person_settles_during_a_scan_stays_settled(workspace, monkeypatch):
     knowledge(workspace, f"use {TOKEN}")
     scan(workspace)
-    known = findings.known_concerns(workspace)
-    monkeypatch.setattr(scanning, "known_concerns", lambda _workspace: known)
+    known = findings.concern_statuses(workspace)
+    monkeypatch.setattr(scanning, "concern_statuses", lambda _workspace: known)
     Concern.objects.update(status="settled")
 
     scan(workspace)
