@@ -47,7 +47,7 @@ def test_before_the_first_scan_the_page_says_what_one_does(workspace, url, edito
     html = page(editor, url)
 
     assert "Never scanned" in html
-    assert "calls no model, and changes nothing" in html
+    assert "calls no model and changes nothing" in html
     assert ">Scan<" in html
 
 
