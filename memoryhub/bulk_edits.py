@@ -13,11 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from knowledge_app.services.rows.edit_tables import TABLES
-from knowledge_app.services.rows.edits import NothingChosen, is_final
+from knowledge_app.services.rows.edits import NothingChosen, edit_rows, is_final
 from knowledge_app.services.rows.row_changes import SENTENCES
 from knowledge_app.services.rows.spreadsheet_columns import EXPORTS
 from memoryhub.access import by_person, log_page_access
-from memoryhub.lib.bulk_selection import Action
+from memoryhub.lib.bulk_selection import Action, action_value
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.tables.columns import export_rows
@@ -93,7 +93,7 @@ def export_chosen(
     ``noted_as``: what the access log calls it. Raises NothingChosen, TableTooLarge.
     """
     wanted = request.POST.get("action", "").partition(":")[2]
-    if wanted not in FORMATS:
+    if wanted not in FORMATS or table not in EXPORTS:
         raise Http404
     export = EXPORTS[table]
     made = export_rows(export, export.model._default_manager.filter(workspace=workspace, pk__in=pks))
@@ -124,6 +124,17 @@ def answer_chosen(
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(address)
+
+
+def edit_chosen(
+    request: HttpRequest, workspace: Workspace, table: str, pks: list[int], *, allowed: Sequence[str]
+) -> tuple[Run, str]:
+    """Do what a form asks for, with the reason that it gives, if it is one of the allowed changes."""
+    action = request.POST.get("action", "")
+    if action not in allowed:
+        raise NothingChosen(_("Choose an action."))
+    values = {"reason": action_value(request, action)}
+    return edit_rows(workspace, table, action, pks, values=values, by=by_person(request)), ""
 
 
 def moves(choices: Sequence[tuple[Any, Any]]) -> Action:

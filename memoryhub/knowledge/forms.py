@@ -3,11 +3,15 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from knowledge_app.models import KnowledgeEntry, Observation
+from knowledge_app.models import CachedResponse, KnowledgeEntry, Observation
 from memoryhub.lib.form_fields import LinesField, StoredSelect, TagsField, search_field
+from sessions_app.models import Workspace
+
+SHOWN_MODELS = 100
 
 
 class KnowledgeFilterForm(forms.Form):
@@ -23,29 +27,30 @@ class KnowledgeFilterForm(forms.Form):
 
 
 class RowForm(forms.Form):
-    """One row's fields. It carries them as they were when the page was made, to tell what a person changed."""
+    """The fields of one row, with their values from when the page was made: see ``changed_values``."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for field in self.fields.values():
             field.show_hidden_initial = True
 
-    def changes(self, now: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields that a person changed; adds an error for one that someone else changed meanwhile.
 
-        ``now``: the row's values as they are. Call it on a valid form.
-        """
-        changed = {name: self.cleaned_data[name] for name in self.changed_data}
-        for name in changed:
-            bound = self[name]
-            if bound.html_initial_name not in self.data:
-                continue  # not from the page: whoever sends it means what it says
-            sent = bound.field.widget.value_from_datadict(self.data, self.files, bound.html_initial_name)
-            seen = bound.field.to_python(sent)
-            if bound.field.has_changed(bound.field.prepare_value(now[name]), seen) and now[name] != changed[name]:
-                words = gettext("Someone changed this meanwhile; it says now: %(value)s")
-                self.add_error(name, words % {"value": bound.field.prepare_value(now[name])})
-        return changed
+def changed_values(form: forms.Form, current: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a valid form that a person changed; add an error to those that someone else changed too.
+
+    ``current``: the values that the row has now.
+    """
+    changed = {name: form.cleaned_data[name] for name in form.changed_data}
+    for name in changed:
+        bound = form[name]
+        if bound.html_initial_name not in form.data:
+            continue  # not sent by the page, so there is no earlier value to compare
+        sent = bound.field.widget.value_from_datadict(form.data, form.files, bound.html_initial_name)
+        seen = bound.field.to_python(sent)
+        if bound.field.has_changed(bound.field.prepare_value(current[name]), seen) and current[name] != changed[name]:
+            words = gettext("Someone changed this meanwhile; it says now: %(value)s")
+            form.add_error(name, words % {"value": bound.field.prepare_value(current[name])})
+    return changed
 
 
 class KnowledgeForm(RowForm):
@@ -98,11 +103,13 @@ class CacheFilterForm(forms.Form):
     model = forms.ChoiceField(required=False)
     state = forms.ChoiceField(required=False, label=_("State"), choices=[("", _("All")), ("expired", _("Expired"))])
 
-    def __init__(self, *args: Any, models: list[str], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, data: QueryDict, workspace: Workspace) -> None:
+        super().__init__(data)
+        rows = CachedResponse.objects.filter(workspace=workspace).order_by("model")
+        names = [name for name in rows.values_list("model", flat=True).distinct()[:SHOWN_MODELS] if name]
         self.fields["model"] = forms.ChoiceField(
             required=False,
             label=_("Model"),
-            choices=[("", _("All models")), *((name, name) for name in models)],
+            choices=[("", _("All models")), *((name, name) for name in names)],
             widget=StoredSelect,
         )
