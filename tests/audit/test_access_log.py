@@ -175,7 +175,8 @@ def test_the_page_says_who_read_what_and_leads_there(workspace, viewer_client, l
 def test_filters_narrow_it(workspace, viewer_client):
     note(workspace, seen_rows("knowledge", [1]))
     note(workspace, seen_rows("history", [1]), action="history.read", via="mcp")
-    note(workspace, seen_rows("facts", [1]), by=By(PERSON, NOW + timedelta(days=2)), action="facts.read", via="page")
+    later = NOW + timedelta(days=2)
+    note(workspace, seen_rows("facts", [1]), action="facts.read", actor=PERSON, via="page", now=later)
 
     def found(**wishes):
         return [line.text.split()[-2] for line in viewer_client.get(url("access"), wishes).context["lines"]]
@@ -325,11 +326,15 @@ def test_every_action_that_is_written_has_words():
         for app in ("memoryhub", "sessions_app", "knowledge_app")
         for path in (settings.BASE_DIR / app).rglob("*.py")
     ]
-    written = re.compile(r'\bnote(?:_page)?\([^"\n]*"(\w+\.\w+)"')
+    written = re.compile(r'\blog_(?:page_)?access\([^"\n]*"(\w+\.\w+)"')
+    kinds = re.compile(r'\baccess="(\w+)",$', re.MULTILINE)  # the shared views add what is done
 
     used = {action for path in code for action in written.findall(Path(path).read_text())}
+    used |= {
+        f"{kind}.{done}" for path in code for kind in kinds.findall(path.read_text()) for done in ("read", "exported")
+    }
 
-    assert {"context.read", "matches.exported", "search.read"} <= used
+    assert {"context.read", "matches.exported", "search.read", "observations.exported"} <= used
     assert used - ACTIONS.keys() == set()
 
 
