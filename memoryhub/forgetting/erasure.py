@@ -1,8 +1,8 @@
-"""Forgetting: everything that mentions a phrase or a person, or came from a source or a session, in every table.
+"""Erase everything that mentions a phrase or person, or came from a source or session, from every table.
 
-One walk over all tables that belong to a workspace finds what is affected; the preview counts it, the apply changes
-it in one transaction behind an open guard. A table that is new takes part by itself. What is exact or derived goes
-as a row (values, terms, cached responses); all else loses the words, or for a person the lines that mention them.
+One walk over all tables of a workspace finds the affected rows. The preview counts them; applying it changes them in
+one transaction with the append-only guard open. New tables are included automatically. Exact and derived rows
+(values, terms, cached responses) are deleted; other rows lose the words, or for a person the lines that mention them.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ SHOWN_EXAMPLES = 3
 
 
 class NothingToForget(MemoryHubError):
-    """The words are too short to look for, or nothing holds them."""
+    """The words are too short, or nothing contains them."""
 
     code = "nothing_to_forget"
 
 
 class ForgetChanged(MemoryHubError):
-    """Something came or went since the preview."""
+    """The affected rows changed since the preview."""
 
     code = "forget_changed"
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What is to be forgotten: ``kind`` phrase or person with its ``words`` and other names; a source; a session.
+class ErasureRequest:
+    """What to erase: a phrase, a person (names in ``words``), a source, or a session.
 
-    ``everywhere``: also in rows that belong to no workspace, which only operators of the whole hub may ask for.
+    ``everywhere``: also in rows of no workspace; for operators of the hub only.
     """
 
     kind: str
@@ -69,7 +69,7 @@ class Wish:
 
 @dataclass
 class Preview:
-    """What forgetting would change: rows by table, a few examples of each, and what it can't change."""
+    """Affected rows by table, examples of each, and what can't be changed."""
 
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)
@@ -84,9 +84,9 @@ class Preview:
         return [(name, count, self.examples.get(name, [])) for name, count in sorted(self.counts.items())]
 
 
-def plan_forget(workspace: Workspace, wish: Wish) -> Preview:
-    """Return what forgetting would change. Reads only. Raises NothingToForget for words too short to look for."""
-    rules = _rules(wish)
+def plan_forget(workspace: Workspace, erasure: ErasureRequest) -> Preview:
+    """Return what an erasure would change. Reads only. Raises NothingToForget for words that are too short."""
+    rules = _rules(erasure)
     preview = Preview()
     for affected in walk(workspace, rules):
         name = _name(affected.row)
@@ -94,9 +94,9 @@ def plan_forget(workspace: Workspace, wish: Wish) -> Preview:
         shown = preview.examples.setdefault(name, [])
         if len(shown) < SHOWN_EXAMPLES and affected.example and affected.example not in shown:
             shown.append(affected.example)
-    if wish.session:
+    if erasure.session:
         preview.counts["sessions"] += 1
-        preview.counts["entries"] += Entry.objects.filter(session=wish.session).count()
+        preview.counts["entries"] += Entry.objects.filter(session=erasure.session).count()
     own = {"name": workspace.name, "address": workspace.slug, "folder": workspace.path}
     preview.left = [name for name, text in own.items() if rules.redaction.mentions(text)]
     return preview
@@ -104,32 +104,32 @@ def plan_forget(workspace: Workspace, wish: Wish) -> Preview:
 
 @db_retry.retried
 @transaction.atomic
-def apply_forget(workspace: Workspace, wish: Wish, *, expected: int, reason: str, by: By) -> Forgotten:
-    """Forget, in one transaction; return the tombstone, which is the receipt. It can't be undone.
+def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int, reason: str, by: By) -> Forgotten:
+    """Erase in one transaction; return the receipt. This can't be undone.
 
-    ``expected``: how many rows the preview counted. Raises NothingToForget, ForgetChanged.
+    ``expected``: the number of rows in the preview. Raises NothingToForget, ForgetChanged.
     """
     with open_guard("forgetting"):
         Workspace.objects.select_for_update().get(pk=workspace.pk)
-        rules = _rules(wish)
-        preview = plan_forget(workspace, wish)
+        rules = _rules(erasure)
+        preview = plan_forget(workspace, erasure)
         if not preview.total:
-            raise NothingToForget(gettext("Nothing in this workspace holds it."))
+            raise NothingToForget(gettext("Nothing in this workspace contains it."))
         if preview.total != expected:
             raise ForgetChanged(_changed(preview.total, expected))
-        digests = _digests(workspace, wish)  # now: what a session taught is known only while it is there
+        digests = _digests(workspace, erasure)  # before deleting: a session's facts are known only while it exists
         _stop_runs(workspace, by.at)
         for affected in list(walk(workspace, rules)):
             _apply(affected, workspace, by)
-        if wish.session:
-            _drop_session(wish.session, by)
-            for affected in list(walk(workspace, rules)):  # what telling of the deletion wrote
+        if erasure.session:
+            _drop_session(erasure.session, by)
+            for affected in list(walk(workspace, rules)):  # rows written by the deletion itself
                 _apply(affected, workspace, by)
-        _settle_documents(workspace)
+        _sync_facts(workspace)
         sweep_vectors(workspace.pk)
         receipt = Forgotten.objects.create(
             workspace=workspace,
-            kind=wish.kind,
+            kind=erasure.kind,
             digests=digests,
             counts=dict(sorted(preview.counts.items())),
             reason=rules.redaction.text(reason)[:500],
@@ -137,15 +137,15 @@ def apply_forget(workspace: Workspace, wish: Wish, *, expected: int, reason: str
             forgotten_at=by.at,
         )
         text = f"A {receipt.kind} was forgotten in {preview.total:,} rows"
-        detail = {"kind": wish.kind, "rows": receipt.counts}
+        detail = {"kind": erasure.kind, "rows": receipt.counts}
         record(by, "memory.forgotten", "forgotten", receipt.pk, text, workspace=workspace, detail=detail)
     return receipt
 
 
 def _changed(now: int, before: int) -> str:
     words = ngettext(
-        "%(count)s row holds it now, not %(expected)s: look at the preview again.",
-        "%(count)s rows hold it now, not %(expected)s: look at the preview again.",
+        "%(count)s row contains it now, not %(expected)s. Check the preview again.",
+        "%(count)s rows contain it now, not %(expected)s. Check the preview again.",
         now,
     )
     return words % {"count": f"{now:,}", "expected": f"{before:,}"}
@@ -153,39 +153,39 @@ def _changed(now: int, before: int) -> str:
 
 @transaction.atomic
 def lift(receipt: Forgotten, *, by: By) -> None:
-    """Let imports bring back what the agent's files still hold of it."""
+    """Allow imports to bring forgotten content back."""
     Forgotten.objects.filter(pk=receipt.pk, lifted_at=None).update(lifted_at=by.at)
-    text = f"What was forgotten in {receipt.pk} may be imported again"
+    text = f"Re-import allowed for receipt {receipt.pk}"
     record(by, "forgotten.lifted", "forgotten", receipt.pk, text, workspace=receipt.workspace)
 
 
-def _rules(wish: Wish) -> Rules:
-    if wish.session:
-        facts = [phrase for text in _learnt_from(wish.session) if (phrase := phrase_of(text))]
+def _rules(erasure: ErasureRequest) -> Rules:
+    if erasure.session:
+        facts = [phrase for text in _facts_only_from(erasure.session) if (phrase := phrase_of(text))]
         return Rules(
             in_memory=Redaction(lines=find_phrases(facts)),
-            in_keys=Redaction(words=find_exactly(wish.session.key)),
-            sources=frozenset({wish.session.key}),
-            session=wish.session,
-            everywhere=wish.everywhere,
+            in_keys=Redaction(words=find_exactly(erasure.session.key)),
+            sources=frozenset({erasure.session.key}),
+            session=erasure.session,
+            everywhere=erasure.everywhere,
         )
-    if wish.kind == Forgotten.Kind.SOURCE:
-        sources = frozenset(word.strip() for word in wish.words if word.strip())
+    if erasure.kind == Forgotten.Kind.SOURCE:
+        sources = frozenset(word.strip() for word in erasure.words if word.strip())
         if not sources:
-            raise NothingToForget(gettext("Name a source."))
+            raise NothingToForget(gettext("Enter a source."))
         return Rules(sources=sources)
-    phrases = [phrase for word in wish.words if (phrase := phrase_of(word))]
+    phrases = [phrase for word in erasure.words if (phrase := phrase_of(word))]
     if not phrases:
-        words = gettext("Give at least three letters or digits: fewer would take half of everything along.")
+        words = gettext("Enter at least three letters or digits.")
         raise NothingToForget(words)
     found = find_phrases(phrases)
-    is_person = wish.kind == Forgotten.Kind.PERSON
+    is_person = erasure.kind == Forgotten.Kind.PERSON
     redaction = Redaction(lines=found) if is_person else Redaction(words=found)
-    return Rules(redaction, is_person=is_person, everywhere=wish.everywhere)
+    return Rules(redaction, is_person=is_person, everywhere=erasure.everywhere)
 
 
-def _learnt_from(session: Session) -> list[str]:
-    """Return the facts that came from a session and from nowhere else."""
+def _facts_only_from(session: Session) -> list[str]:
+    """Return the facts whose only source is a session."""
     of_session = FactSource.objects.filter(entry__session=session) | FactSource.objects.filter(run__session=session)
     mine = set(of_session.values_list("fact", flat=True))
     elsewhere = FactSource.objects.filter(fact__in=mine).exclude(pk__in=of_session.values("pk"))
@@ -208,9 +208,9 @@ def _hide_key(tombstone: DeletedSession) -> None:
 
 
 def _stop_runs(workspace: Workspace, now: datetime) -> None:
-    """Take running runs from their workers: what they have read of it must not be written any more.
+    """Interrupt running runs, whose input may contain what is erased.
 
-    Each begins anew, or ends where another of its kind waits already.
+    Each is queued again, or cancelled if another of its kind is queued already.
     """
     for run in Run.objects.select_for_update().filter(workspace=workspace, status=Run.Status.RUNNING):
         run.fencing_number += 1
@@ -231,7 +231,7 @@ def _apply(affected: Affected, workspace: Workspace, by: By) -> None:
         _forget_edits(row, workspace)
         rows.delete()
         if hasattr(row, "history"):
-            row.history.all().delete()  # the earlier states, and the one that deleting has just made
+            row.history.all().delete()  # including the state that delete() just recorded
         return
     if isinstance(row, DeletedSession) and "key" in values:
         DeletedSession.objects.filter(workspace=workspace, key=values["key"]).exclude(pk=row.pk).delete()
@@ -241,7 +241,7 @@ def _apply(affected: Affected, workspace: Workspace, by: By) -> None:
 
 
 def _forget_edits(row: Model, workspace: Workspace) -> None:
-    """Take what edits keep of a row that goes: its states, and what they were asked to write into it."""
+    """Remove a deleted row's content from edits: its stored states and the values to write."""
     table = next((name for name, table in TABLES.items() if table.model is type(row)), "")
     edited = EditedRow.objects.filter(run__workspace=workspace, table=table, object_id=row.pk)
     for run in Run.objects.filter(pk__in=edited.values("run")):
@@ -250,7 +250,7 @@ def _forget_edits(row: Model, workspace: Workspace) -> None:
 
 
 def _leave_tombstone(session: Session, workspace: Workspace, by: By) -> None:
-    """A session whose key goes is imported no more under that key."""
+    """Keep a session whose key is erased from being imported again."""
     facts = {
         "is_forgotten": True,
         "entry_count": session.entry_count,
@@ -264,8 +264,8 @@ def _leave_tombstone(session: Session, workspace: Workspace, by: By) -> None:
     DeletedSession.objects.update_or_create(workspace=workspace, key=key, defaults=facts)
 
 
-def _settle_documents(workspace: Workspace) -> None:
-    """Bring living facts in line with the redacted text of their document, line by line."""
+def _sync_facts(workspace: Workspace) -> None:
+    """Update current facts from the redacted text of their document, line by line."""
     for document in MemoryDocument.objects.filter(workspace=workspace, head__isnull=False).select_related("head"):
         if document.head is None:
             continue
@@ -281,28 +281,28 @@ def _settle_documents(workspace: Workspace) -> None:
 
 
 def _name(row: Model) -> str:
-    with override(None):  # it is stored, and the commands print it
+    with override(None):  # stored and printed by commands: always English
         name = str(row._meta.verbose_name_plural)
     return name if not name.startswith("historical ") else f"earlier states of {name.removeprefix('historical ')}"
 
 
 def _hash_key(workspace: Workspace) -> bytes:
-    """Return the key of a workspace's digests: derived from the hub's own, stored nowhere."""
+    """Return the HMAC key of a workspace's digests, derived from the hub's key and never stored."""
     return salted_hmac("memoryhub.forgotten", str(workspace.pk), algorithm="sha256").digest()
 
 
-def _digests(workspace: Workspace, wish: Wish) -> list[dict[str, Any]]:
-    """Return what imports know it by: a keyed hash of each phrase, or (length 0) of a source as a whole.
+def _digests(workspace: Workspace, erasure: ErasureRequest) -> list[dict[str, Any]]:
+    """Return digests by which imports recognise erased content: of each phrase, or (length 0) of a whole source.
 
-    Of a session: of its key as a source, and of the facts that it alone taught, by lines of documents.
+    For a session: its key as a source, and the facts that came only from it.
     """
     key = _hash_key(workspace)
-    if wish.session:
-        sources, texts = [wish.session.key], _learnt_from(wish.session)
-    elif wish.kind == Forgotten.Kind.SOURCE:
-        sources, texts = list(wish.words), []
+    if erasure.session:
+        sources, texts = [erasure.session.key], _facts_only_from(erasure.session)
+    elif erasure.kind == Forgotten.Kind.SOURCE:
+        sources, texts = list(erasure.words), []
     else:
-        sources, texts = [], list(wish.words)
+        sources, texts = [], list(erasure.words)
     found = [(0, digest_of((source.strip(),), key)) for source in sources]
     found += [(len(phrase), digest_of(phrase, key)) for text in texts if (phrase := phrase_of(text))]
     return [{"length": length, "hash": digest.hash} for length, digest in found]
@@ -310,9 +310,9 @@ def _digests(workspace: Workspace, wish: Wish) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class ImportRules:
-    """What imports leave out, by keyed hashes alone: one redaction after the other, in the order of the receipts.
+    """What imports leave out, as keyed hashes; redactions apply in the order of the receipts.
 
-    ``in_memory``: what only documents lose, the facts of sessions that are forgotten.
+    ``in_memory``: facts of forgotten sessions, removed from documents only.
     """
 
     redactions: tuple[Redaction, ...]
@@ -331,7 +331,7 @@ class ImportRules:
         return any(redaction.mentions(value) for redaction in self.people)
 
     def record(self, record: Any, *, is_memory: bool = False) -> Any:
-        """Return a record without what was forgotten."""
+        """Return a record without erased content."""
         for redaction in (*self.redactions, *(self.in_memory if is_memory else ())):
             record = redaction.record(record)
         return record
@@ -348,7 +348,7 @@ class ImportRules:
 
 
 def import_rules(workspace: Workspace) -> ImportRules | None:
-    """Return what an import of a workspace must not bring back; None where nothing was forgotten."""
+    """Return the rules for imports into a workspace, or None if nothing was forgotten."""
     rows = Forgotten.objects.filter(workspace=workspace.pk or 0, lifted_at=None).order_by("id")
     kept = [row for row in rows if row.digests]
     if not kept:

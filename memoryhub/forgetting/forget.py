@@ -1,4 +1,4 @@
-"""Forgetting as a whole: the rows, then the file of the database; and imports that bring nothing back."""
+"""Forgetting: erase rows, vacuum the database file, and keep imports from bringing anything back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.apps import apps
 from django.db import OperationalError, connection
 
 from knowledge_app.models import Forgotten
-from memoryhub.forgetting.erasure import ImportRules, Wish, apply_forget, import_rules
+from memoryhub.forgetting.erasure import ErasureRequest, ImportRules, apply_forget, import_rules
 from memoryhub.forgetting.matching import MARK
 from memoryhub.jobs.downloads import discard_downloads
 from memoryhub.lib.layouts.records import (
@@ -38,23 +38,23 @@ logger = logging.getLogger(__name__)
 TABLES = ("sessions_app", "knowledge_app")
 
 
-def forget(workspace: Workspace, wish: Wish, *, expected: int, reason: str, by: By) -> tuple[Forgotten, bool]:
-    """Forget in every table, then make the database's own file forget; return the receipt and whether that was done.
+def forget(
+    workspace: Workspace, erasure: ErasureRequest, *, expected: int, reason: str, by: By
+) -> tuple[Forgotten, bool]:
+    """Erase in every table and vacuum the database; return the receipt and whether the vacuum was done.
 
-    Archives of the workspace that wait to be downloaded go too.
-
-    Raises NothingToForget, ForgetChanged.
+    Also deletes exports of the workspace that wait for download. Raises NothingToForget, ForgetChanged.
     """
-    receipt = apply_forget(workspace, wish, expected=expected, reason=reason, by=by)
+    receipt = apply_forget(workspace, erasure, expected=expected, reason=reason, by=by)
     discard_downloads(workspace, by.at)
     return receipt, vacuum()
 
 
 def vacuum() -> bool:
-    """Rewrite the database so that nothing of deleted rows is left in its file; tell whether that was done.
+    """Rewrite the database so that its files keep nothing of deleted rows; return whether that was done.
 
-    It is not inside a transaction, nor while others hold the database for longer than it waits. SQLite: the whole
-    file and its log. PostgreSQL: the hub's tables, which frees the space of old rows at once.
+    Not done inside a transaction, or if the database stays locked. SQLite: the file and its write-ahead log.
+    PostgreSQL: the hub's tables (VACUUM FULL).
     """
     if connection.in_atomic_block:
         return False
@@ -69,11 +69,11 @@ def vacuum() -> bool:
 def _vacuum() -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
-            for index in indexes(connection):  # its pages keep the words of removed rows until they are merged
+            for index in indexes(connection):  # index pages keep the words of deleted rows until merged
                 pack(connection, index)
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            if cursor.fetchone()[0]:  # somebody reads it just now
+            if cursor.fetchone()[0]:  # another connection is reading
                 raise OperationalError("the log is in use")
             return
         for label in TABLES:
@@ -82,23 +82,23 @@ def _vacuum() -> None:
 
 
 def without_forgotten(workspace: Workspace, read: FileRead) -> FileRead:
-    """Return a source file without what was forgotten, which it still holds; a problem says how much that was."""
+    """Remove forgotten content from a source file; a problem reports how many places were affected."""
     rules = import_rules(workspace)
     if rules is None:
         return read
-    kept = [item for item in read.items if not _goes(item, rules)]
+    kept = [item for item in read.items if not _is_left_out(item, rules)]
     items = [_redacted(item, rules) for item in kept]
     touched = len(read.items) - len(items) + sum(old != new for old, new in zip(kept, items, strict=True))
     problems = [_plain(problem, rules) for problem in read.problems]
     if touched:
-        what = f"holds what was forgotten, in {touched:,} place{'' if touched == 1 else 's'}"
-        action = "left out; an operator can allow it on the page of forgetting"
+        what = f"contains forgotten content in {touched:,} place{'' if touched == 1 else 's'}"
+        action = "left out; an operator can allow re-import on the Forget page"
         problems.append(Problem(rules.text(read.path), None, what, action, "ignored"))
     return replace(read, items=items, problems=problems, note=rules.text(read.note))
 
 
 def shown_path(workspace: Workspace, read: FileRead) -> str:
-    """Return what the hub may keep of a file's name: files are often named for a session, or for a person."""
+    """Return a file's path with forgotten content removed: files are often named after a session or person."""
     keys = [item.key for item in read.items if isinstance(item, SessionRecord)]
     hashes = [forgotten_key(workspace, key) for key in keys]
     if DeletedSession.objects.filter(workspace=workspace.pk or 0, is_forgotten=True, key__in=hashes).exists():
@@ -113,8 +113,8 @@ def _plain(problem: Problem, rules: ImportRules) -> Problem:
     return replace(redacted, raw=b"" if rules.mentions(raw) else problem.raw)
 
 
-def _goes(item: Item, rules: ImportRules) -> bool:
-    """Tell whether an item is left out whole, as its row went."""
+def _is_left_out(item: Item, rules: ImportRules) -> bool:
+    """Tell whether an item is left out entirely, as its row was deleted."""
     if isinstance(item, KeyValueRecord | CachedResponseRecord):
         return rules.mentions(list(vars(item).values()))
     if isinstance(item, KnowledgeRecord | ObservationRecord):
@@ -135,7 +135,7 @@ def _redacted(item: Item, rules: ImportRules) -> Item:
     if isinstance(item, HistoryLog):
         redacted = replace(redacted, entries=[_of_source(entry, rules) for entry in redacted.entries])
     if isinstance(item, SessionRecord):
-        redacted = replace(redacted, key=item.key)  # by which a tombstone knows it
+        redacted = replace(redacted, key=item.key)  # identifies it for its tombstone
     if isinstance(item, KnowledgeRecord):
         redacted = replace(redacted, content_id=item.content_id)
     new: Item = redacted

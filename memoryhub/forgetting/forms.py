@@ -11,7 +11,7 @@ from sessions_app.models import Session, Workspace
 
 
 class ForgetForm(forms.Form):
-    """What is to be forgotten, and at the second step that it really is."""
+    """What to erase, and at the second step the confirmation."""
 
     KINDS = [
         (Forgotten.Kind.PHRASE, _("A phrase: only the words go")),

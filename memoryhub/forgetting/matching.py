@@ -1,8 +1,8 @@
-"""Finding words that are to be forgotten, and taking them out of texts, JSON and records. Pure.
+"""Match phrases and redact them in texts, JSON and records. Pure.
 
-A phrase is a sequence of tokens: words in any case and Unicode form, one character each in scripts without spaces.
-"Anna  WEBER" is found in "anna-weber's" and in JSON's escapes of it, and "田中" inside a sentence, but "ann" not in
-"annual". What was forgotten is known again by keyed hashes of such sequences, which tell nobody the words.
+A phrase is a sequence of tokens: words, ignoring case and Unicode form, or single characters in scripts without
+spaces. "Anna  WEBER" matches "anna-weber's" and its JSON escapes, "田中" matches inside a sentence, "ann" doesn't
+match "annual". Erased phrases are recognised by keyed hashes of their tokens, which don't reveal the words.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any
 from memoryhub.lib.search.tokenizing import HANGUL, UNSPACED
 
 MARK = "[forgotten]"
-LEAST_CHARS = 3  # of a phrase: a shorter one would take half of everything with it
-_FILLER = "\u200b"  # stands in the places that an escape of a letter takes beyond the first
+LEAST_CHARS = 3  # of a phrase: shorter ones would match almost everything
+_FILLER = "\u200b"  # pads a decoded escape to the length of the escape
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[nrtbf])")
 _BULLET = re.compile(r"^(\s*(?:[-*+]|#{1,6}|\d+[.)])\s+)")
-APART = UNSPACED + HANGUL  # each character of these is looked for by itself
+APART = UNSPACED + HANGUL  # scripts in which each character is a token
 Phrase = tuple[str, ...]
 Span = tuple[int, int]
-Finder = Callable[[str], list[Span]]  # finds what is to be forgotten in a text: [start, end), in order
+Finder = Callable[[str], list[Span]]  # returns the matches in a text as [start, end), in order
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Digest:
 
 @lru_cache
 def _pieces() -> re.Pattern[str]:
-    """Return what finds tokens: one unspaced character, or a word with the marks and invisible signs inside it."""
+    """Return the token pattern: a character of an unspaced script, or a word with its combining marks."""
     joined = "".join(
         re.escape(chr(code)) for code in range(0x80, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc", "Cf")
     )
@@ -47,7 +47,7 @@ def _pieces() -> re.Pattern[str]:
 
 
 def tokens_with_places(text: str) -> list[tuple[str, int, int]]:
-    """Return a text's tokens, each with where it begins and ends."""
+    """Return a text's tokens as (token, start, end)."""
     return [(_folded(found.group()), found.start(), found.end()) for found in _pieces().finditer(text)]
 
 
@@ -59,12 +59,12 @@ def _folded(word: str) -> str:
 
 
 def composed(text: str) -> str:
-    """Return a text in Unicode's composed form, in which finders look."""
+    """Return a text in composed form (NFC), as finders expect."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def _unescaped(text: str) -> str:
-    """Return a text of the same length in which JSON's escapes are what they mean."""
+    """Decode JSON escapes in a text, keeping its length."""
 
     def meaning(found: re.Match[str]) -> str:
         if found.group(1) is None:
@@ -75,7 +75,7 @@ def _unescaped(text: str) -> str:
 
 
 def phrase_of(text: str) -> Phrase:
-    """Return the tokens of a phrase; () for one that is too short to look for."""
+    """Return the tokens of a phrase, or () if it is too short."""
     tokens = tuple(token for token, _, _ in tokens_with_places(composed(text)))
     has_unspaced = any(not token.isascii() for token in tokens)
     is_enough = sum(map(len, tokens)) >= LEAST_CHARS or (has_unspaced and len(tokens) > 1)
@@ -83,7 +83,7 @@ def phrase_of(text: str) -> Phrase:
 
 
 def _searching(spans_of: Callable[[str], list[Span]]) -> Finder:
-    """Return a finder that looks into a text as it is, and as its escapes mean it."""
+    """Return a finder that searches a text and its unescaped form."""
 
     def find(text: str) -> list[Span]:
         spans = spans_of(text)
@@ -100,7 +100,7 @@ def find_phrases(phrases: Collection[Phrase]) -> Finder:
     firsts = {phrase[0] for phrase in wanted}
 
     def spans_of(text: str) -> list[Span]:
-        if text.isascii() and not any(first in text.lower() for first in firsts):  # cheap, and true of most texts
+        if text.isascii() and not any(first in text.lower() for first in firsts):  # fast path for most texts
             return []
         tokens = tokens_with_places(text)
         words = [token for token, _, _ in tokens]
@@ -115,7 +115,7 @@ def find_phrases(phrases: Collection[Phrase]) -> Finder:
 
 
 def find_exactly(text: str) -> Finder:
-    """Return a finder of one text, letter by letter, where no word goes on at either end."""
+    """Return a finder of an exact text with word boundaries at both ends."""
     pattern = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)")
     return lambda value: [found.span() for found in pattern.finditer(value)]
 
@@ -127,7 +127,7 @@ def digest_of(phrase: Phrase, key: bytes) -> Digest:
 
 
 def find_digests(digests: Collection[Digest], key: bytes) -> Finder:
-    """Return a finder of what hashes to one of the digests."""
+    """Return a finder of token sequences with one of the digests."""
     hashes = {digest.hash for digest in digests}
     lengths = sorted({digest.length for digest in digests})
 
@@ -145,7 +145,7 @@ def find_digests(digests: Collection[Digest], key: bytes) -> Finder:
 
 
 def _joined(spans: Sequence[Span]) -> list[Span]:
-    """Return spans in order, those that overlap as one."""
+    """Sort spans and merge overlapping ones."""
     joined: list[Span] = []
     for start, end in sorted(spans):
         if joined and start <= joined[-1][1]:
@@ -162,17 +162,17 @@ def nothing(_text: str) -> list[Span]:
 
 @dataclass(frozen=True)
 class Redaction:
-    """What to take out: the words that ``words`` finds, and whole lines in which ``lines`` finds something."""
+    """What to remove: the matches of ``words``, and whole lines with a match of ``lines``."""
 
     words: Finder = nothing
     lines: Finder = nothing
 
     def mentions(self, value: Any) -> bool:
-        """Tell whether a text, or any text inside a JSON value, holds what is to be forgotten."""
+        """Tell whether a text, or any text in a JSON value, has a match."""
         return any(self.words(text) or self.lines(text) for text in map(composed, texts_in(value)))
 
     def text(self, text: str) -> str:
-        """Return a text without it; a line that goes keeps the bullet or heading mark that it begins with."""
+        """Redact a text; a removed line keeps its bullet or heading mark."""
         if not self.mentions(text):
             return text
         text = composed(text)
@@ -189,7 +189,7 @@ class Redaction:
         return (begin.group() if begin else "") + MARK
 
     def value(self, value: Any, *, keys: bool = True) -> Any:
-        """Return a JSON value with every text in it redacted; ``keys``: the names of its fields too."""
+        """Redact every text in a JSON value; ``keys``: also the keys of objects."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list | tuple):
@@ -199,7 +199,7 @@ class Redaction:
         return value
 
     def record(self, record: Any) -> Any:
-        """Return a dataclass with every text in it redacted; the same one where there is nothing to redact."""
+        """Redact every text in a dataclass; return the same object if nothing changes."""
         changed = {
             field.name: new
             for field in fields(record)
@@ -216,7 +216,7 @@ class Redaction:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yield every text inside a JSON value."""
+    """Yield every text in a JSON value, keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

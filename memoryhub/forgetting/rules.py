@@ -1,6 +1,6 @@
-"""Which rows forgetting affects, and what becomes of each. Reads only.
+"""Find the rows that an erasure affects and what changes in each. Reads only.
 
-Every text, JSON and raw column of every table that leads to a workspace is looked into; the exceptions stand here.
+Every text, JSON and binary column of every table that belongs to a workspace is searched, with the exceptions below.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from sessions_app.models import (
 from sessions_app.services.lifecycle import forgotten_key
 
 APPS = ("sessions_app", "knowledge_app", "memoryhub")
-UNOWNED: tuple[type[Model], ...] = (LogEntry, DBTaskResult)  # of no workspace: for operators of the whole hub
+UNOWNED: tuple[type[Model], ...] = (LogEntry, DBTaskResult)  # of no workspace: only for operators of the hub
 GO_AS_ROWS = (
     KeyValue,
     CachedResponse,
@@ -60,21 +60,23 @@ GO_AS_ROWS = (
     Concern,
     RecentSearch,
     SavedSearch,
-)  # without a word they would be wrong
+)  # a redacted row would be wrong
 GO_FOR_A_PERSON = (KnowledgeEntry, Observation, Confirmation)
 HAVE_SOURCES = (KnowledgeEntry, Observation, Confirmation)
 OF_MEMORY = (MemoryRevision, Fact, HeldChange)
-NEVER_MODELS = (Workspace, Webhook, HygieneScore)  # settings, addresses, figures: named in the preview at most
+NEVER_MODELS = (Workspace, Webhook, HygieneScore)  # settings and figures: only named in the preview
 _STRUCTURE = """
 role kind tool_call_id source_id source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash
 token_method channel lease_owner error_code model method provider base_url fingerprint table other_table action
 object_kind object_id layout layout_version wanted_layout author_kind actor_kind history_type digests counts added
 updated unchanged source_fields identity text_hash stamp knowledge_mark prefix token_hash request_hash scopes
 """
-STRUCTURE = frozenset(_STRUCTURE.split())  # columns by which the hub finds its way: no text of anybody's
-KEYED = frozenset(("before", "after", "corrected", "options", "proposal", "detail"))  # JSON whose names are the hub's
-OPTION_TEXTS = frozenset(("text", "source", "note", "values", "reason", "words"))  # of what a run was asked for
-ASIDE = frozenset(("corrected", "withdrawn_reason"))  # beside what a row says
+STRUCTURE = frozenset(_STRUCTURE.split())  # columns that the hub itself writes, without user text
+KEYED = frozenset(
+    ("before", "after", "corrected", "options", "proposal", "detail")
+)  # JSON whose keys are the hub's own
+OPTION_TEXTS = frozenset(("text", "source", "note", "values", "reason", "words"))  # free text in a run's options
+ASIDE = frozenset(("corrected", "withdrawn_reason"))  # notes about a row, not its content
 NOTHING = Redaction()
 EXACT_TABLES = ("key_values", "cached", "concerns")  # of edits, whose rows go with what they were of
 PERSON_TABLES = ("knowledge", "observations")
@@ -124,9 +126,9 @@ NAMES = (  # of the tables, as the filter ``words`` shows them
 
 @dataclass(frozen=True)
 class Rules:
-    """What to look for: in all tables, in documents and facts alone, and where the hub writes a session's key.
+    """What to search for: in all tables, only in documents and facts, and where the hub writes session keys.
 
-    ``everywhere``: rows of no workspace too, which are for operators of the whole hub.
+    ``everywhere``: also rows of no workspace.
     """
 
     redaction: Redaction = NOTHING
@@ -138,7 +140,7 @@ class Rules:
     everywhere: bool = False
 
     def of(self, model: type[Model]) -> Redaction:
-        """Return what to look for in a table."""
+        """Return the redaction for a table."""
         if self.session is None:
             return self.redaction
         return self.in_memory if issubclass(model, OF_MEMORY) else self.in_keys if model in HOLD_KEYS else NOTHING
@@ -149,7 +151,7 @@ HOLD_KEYS = (AuditRecord, Session, DeletedSession, SourceFile, ImportProblem, Im
 
 @dataclass(frozen=True)
 class Affected:
-    """One row and the fields that change; ``values`` is None for a row that goes. ``example``: where it was found."""
+    """A row and its new values (None: delete it), with an excerpt as an example."""
 
     row: Model
     values: dict[str, Any] | None
@@ -157,7 +159,7 @@ class Affected:
 
 
 def walk(workspace: Workspace, rules: Rules) -> Iterator[Affected]:
-    """Yield every row of a workspace that forgetting affects, table by table."""
+    """Yield the affected rows of a workspace, table by table."""
     for model in _models():
         for row in _rows(model, workspace, rules).iterator(chunk_size=500):
             affected = _affected(row, rules, workspace)
@@ -203,7 +205,7 @@ def _rows(model: type[Model], workspace: Workspace, rules: Rules) -> QuerySet[Mo
 
 @lru_cache
 def _columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[Any, Any]]]:
-    """Return a table's columns that hold text or JSON, and those that hold raw bytes."""
+    """Return a table's text and JSON columns, and its binary columns."""
     texts: list[Field[Any, Any]] = []
     raws: list[Field[Any, Any]] = []
     for column in model._meta.concrete_fields:
@@ -217,7 +219,7 @@ def _columns(model: type[Model]) -> tuple[list[Field[Any, Any]], list[Field[Any,
 
 
 def _affected(row: Model, rules: Rules, workspace: Workspace) -> Affected | None:
-    if _goes_with_its_source(row, rules):
+    if _is_from_erased_source(row, rules):
         return Affected(row, None, _brief(str(getattr(row, "content", ""))))
     values = _changed(row, rules.of(_base_of(row)))
     if _is_history_of(row, rules):
@@ -231,15 +233,15 @@ def _affected(row: Model, rules: Rules, workspace: Workspace) -> Affected | None
         return Affected(row, None, "" if issubclass(base, KeyValue) else example)
     if isinstance(row, EditedRow) and (row.table in EXACT_TABLES or (rules.is_person and row.table in PERSON_TABLES)):
         return Affected(row, None, "")
-    return Affected(row, values | _following(row, values, workspace), example)
+    return Affected(row, values | _dependent_values(row, values, workspace), example)
 
 
 def _base_of(row: Model) -> type[Model]:
-    """Return the table whose earlier states a history table keeps, or the row's own table."""
+    """Return the model that a history model tracks, or the row's own model."""
     return getattr(row, "instance_type", type(row))
 
 
-def _goes_with_its_source(row: Model, rules: Rules) -> bool:
+def _is_from_erased_source(row: Model, rules: Rules) -> bool:
     if not issubclass(_base_of(row), HAVE_SOURCES):
         return False
     run = getattr(row, "run", None) if rules.session else None
@@ -249,7 +251,7 @@ def _goes_with_its_source(row: Model, rules: Rules) -> bool:
 
 
 def _is_history_of(row: Model, rules: Rules) -> bool:
-    """Tell whether a history entry tells of a session that goes, or was read from a source that does."""
+    """Tell whether a history entry is about an erased session or from an erased source."""
     if not isinstance(row, HistoryEntry) or row.content == MARK:
         return False
     of_session = rules.session is not None and row.session_id == rules.session.pk
@@ -257,7 +259,7 @@ def _is_history_of(row: Model, rules: Rules) -> bool:
 
 
 def _changed(row: Model, redaction: Redaction) -> dict[str, Any]:
-    """Return the columns of a row that hold what is to be forgotten, without it."""
+    """Return the redacted values of a row's affected columns."""
     texts, raws = _columns(type(row))
     changed: dict[str, Any] = {}
     for column in texts:
@@ -272,7 +274,7 @@ def _changed(row: Model, redaction: Redaction) -> dict[str, Any]:
 
 
 def _without(row: Model, column: Field[Any, Any], value: Any, redaction: Redaction) -> Any:
-    """Return a column's value without what is to be forgotten, fitting into the column."""
+    """Return a redacted value that fits its column."""
     if column.name == "options" and isinstance(value, dict):
         return {
             name: redaction.value(item, keys=False) if name in OPTION_TEXTS else item for name, item in value.items()
@@ -285,8 +287,8 @@ def _without(row: Model, column: Field[Any, Any], value: Any, redaction: Redacti
     return new
 
 
-def _following(row: Model, values: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
-    """Return what else has to change with a row's values: hashes, derived columns, keys."""
+def _dependent_values(row: Model, values: dict[str, Any], workspace: Workspace) -> dict[str, Any]:
+    """Return dependent values that change too: hashes, derived columns, keys."""
     if isinstance(row, MemoryRevision) and "content" in values:
         return {"content_hash": content_hash(values["content"]), "raw": None}
     if isinstance(row, HistoryEntry) and "content" in values:

@@ -1,4 +1,4 @@
-"""Forgetting: what would go, and then that it went."""
+"""The Forget page: preview and confirm an erasure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import Forgotten
 from memoryhub.access import OPERATOR, by_person, get_workspace, is_hub_operator
 from memoryhub.forgetting import forget as flow
-from memoryhub.forgetting.erasure import Wish, lift, plan_forget, receipts
+from memoryhub.forgetting.erasure import ErasureRequest, lift, plan_forget, receipts
 from memoryhub.forgetting.forms import ForgetForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -21,9 +21,9 @@ from sessions_app.models import Session, Workspace
 
 
 def forget(request: HttpRequest, slug: str) -> HttpResponse:
-    """The first step shows what would go; the second, with its number of rows and a tick, does it.
+    """Preview an erasure, or apply it once the row count is confirmed.
 
-    Both are posts: what is to be forgotten belongs into no address and no log.
+    Both steps are POST requests, so that the content is in no URL or log.
     """
     workspace = get_workspace(request, slug, role=OPERATOR)
     form = ForgetForm(request.POST or None, workspace=workspace)
@@ -31,36 +31,38 @@ def forget(request: HttpRequest, slug: str) -> HttpResponse:
     if form.is_bound and form.is_valid():
         values = form.cleaned_data
         try:
-            wish = _wish(workspace, values, everywhere=is_hub_operator(request.user))
+            erasure = _erasure_request(workspace, values, everywhere=is_hub_operator(request.user))
             if values["expected"] and values["is_sure"]:
-                return _forget(request, workspace, wish, values)
-            context["preview"] = plan_forget(workspace, wish)
+                return _forget(request, workspace, erasure, values)
+            context["preview"] = plan_forget(workspace, erasure)
         except MemoryHubError as error:
             form.add_error(None, error.message)
     return render_page(request, "forgetting/forget.html", context, status=422 if form.errors else 200)
 
 
-def _wish(workspace: Workspace, values: dict[str, Any], *, everywhere: bool) -> Wish:
+def _erasure_request(workspace: Workspace, values: dict[str, Any], *, everywhere: bool) -> ErasureRequest:
     if values["kind"] == Forgotten.Kind.SESSION:
         session = Session.objects.select_related("workspace").get(workspace=workspace, key=values["words"].strip())
-        return Wish(values["kind"], session=session, everywhere=everywhere)
+        return ErasureRequest(values["kind"], session=session, everywhere=everywhere)
     words = values["words"]
     if values["kind"] == Forgotten.Kind.PHRASE:
-        return Wish(values["kind"], (words,), everywhere=everywhere)
+        return ErasureRequest(values["kind"], (words,), everywhere=everywhere)
     names = tuple(line for line in words.splitlines() if line.strip())
-    return Wish(values["kind"], names, everywhere=everywhere)
+    return ErasureRequest(values["kind"], names, everywhere=everywhere)
 
 
-def _forget(request: HttpRequest, workspace: Workspace, wish: Wish, values: dict[str, Any]) -> HttpResponse:
+def _forget(
+    request: HttpRequest, workspace: Workspace, erasure: ErasureRequest, values: dict[str, Any]
+) -> HttpResponse:
     receipt, is_clean = flow.forget(
-        workspace, wish, expected=values["expected"], reason=values["reason"], by=by_person(request)
+        workspace, erasure, expected=values["expected"], reason=values["reason"], by=by_person(request)
     )
     total = sum(receipt.counts.values())
     words = ngettext("Forgotten in %(count)s row.", "Forgotten in %(count)s rows.", total)
     messages.success(request, words % {"count": f"{total:,}"})
     if not is_clean:
         words = gettext(
-            "The database's file still holds traces of deleted rows: run `python3 manage.py vacuum` at a quiet time."
+            "The database file still contains traces of deleted rows. Run `python3 manage.py vacuum` at a quiet time."
         )
         messages.warning(request, words)
     return redirect("forget", workspace.slug)
@@ -68,9 +70,9 @@ def _forget(request: HttpRequest, workspace: Workspace, wish: Wish, values: dict
 
 @require_POST
 def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Let imports bring it back."""
+    """Allow imports to bring erased content back."""
     workspace = get_workspace(request, slug, role=OPERATOR)
     receipt = get_object_or_404(Forgotten.objects.select_related("workspace"), workspace=workspace, pk=pk)
     lift(receipt, by=by_person(request))
-    messages.success(request, gettext("The next import may bring it back."))
+    messages.success(request, gettext("The next import can bring it back."))
     return redirect("forget", slug)

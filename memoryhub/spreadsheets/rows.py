@@ -238,7 +238,7 @@ def _place(candidates: Sequence[Candidate]) -> None:
             row.plan.errors.append(missing if row.slug else gettext("it names no workspace"))
         elif forgotten and forgotten.mentions([row.own_id, *row.values.values()]):
             row.plan.errors.append(
-                gettext("it holds what was forgotten; an operator can allow it on the page of forgetting")
+                gettext("it contains forgotten content; an operator can allow re-import on the Forget page")
             )
 
 

@@ -23,7 +23,7 @@ from memoryhub.agents.tokens import (
     revoke_token,
     spend_call,
 )
-from memoryhub.forgetting.erasure import Wish, plan_forget
+from memoryhub.forgetting.erasure import ErasureRequest, plan_forget
 from memoryhub.forgetting.forget import forget
 from memoryhub.models import AccessRecord, ApiToken, IdempotentCall
 from sessions_app.models import AuditRecord, Workspace
@@ -196,7 +196,7 @@ def test_forgetting_a_person_renames_their_tokens_which_stay_good(workspace):
         token=token, idempotency_key="k", request_hash="x", status=200, answer={"text": "Zebra waits"}
     )
     log_access(workspace, "a.b", seen_rows("knowledge", [1]), by=By(Actor("agent", token.name), NOW), via="rest")
-    wish = Wish("person", ("Zebra",))
+    wish = ErasureRequest("person", ("Zebra",))
 
     forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="", by=By(PERSON, NOW))
 

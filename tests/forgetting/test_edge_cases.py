@@ -16,7 +16,7 @@ from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import Said, store
-from memoryhub.forgetting.erasure import Wish, apply_forget, plan_forget
+from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.sync.importing import import_workspace
@@ -31,7 +31,7 @@ BY = By(PERSON, NOW)
 
 
 def forget(workspace, kind, *words, session=None):
-    wish = Wish(kind, words, session=session)
+    wish = ErasureRequest(kind, words, session=session)
     return apply_forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="", by=BY)
 
 
@@ -66,8 +66,8 @@ def test_rows_of_no_workspace_are_for_operators_of_the_whole_hub(workspace):
     kind = ContentType.objects.get_for_model(User)
     LogEntry.objects.create(user=user, content_type=kind, object_id="1", object_repr="zorro", action_flag=1)
 
-    assert plan_forget(workspace, Wish("phrase", ("zorro",))).total == 0
-    assert plan_forget(workspace, Wish("phrase", ("zorro",), everywhere=True)).total == 1
+    assert plan_forget(workspace, ErasureRequest("phrase", ("zorro",))).total == 0
+    assert plan_forget(workspace, ErasureRequest("phrase", ("zorro",), everywhere=True)).total == 1
 
 
 def test_the_hubs_own_words_stay_what_they_are(workspace):

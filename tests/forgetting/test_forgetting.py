@@ -31,7 +31,14 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import Said, store
 from memoryhub.forgetting import rules
-from memoryhub.forgetting.erasure import ForgetChanged, NothingToForget, Wish, apply_forget, lift, plan_forget
+from memoryhub.forgetting.erasure import (
+    ErasureRequest,
+    ForgetChanged,
+    NothingToForget,
+    apply_forget,
+    lift,
+    plan_forget,
+)
 from memoryhub.integrity import check_memory
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, DeletedSession, Entry, Session, Workspace
@@ -44,7 +51,7 @@ CANARY = "zebra quicksilver 4711"
 
 
 def forget(workspace, kind, *words, session=None, **values) -> Forgotten:
-    wish = Wish(kind, words, session=session, everywhere=True)
+    wish = ErasureRequest(kind, words, session=session, everywhere=True)
     expected = plan_forget(workspace, wish).total
     return apply_forget(workspace, wish, expected=expected, **{"reason": "asked for", "by": BY} | values)
 
@@ -266,12 +273,12 @@ def test_what_changed_since_the_preview_is_looked_at_again(workspace):
     write_value(workspace, "k", CANARY, by=BY)
 
     with pytest.raises(ForgetChanged):
-        apply_forget(workspace, Wish("phrase", (CANARY,)), expected=1, reason="", by=BY)
+        apply_forget(workspace, ErasureRequest("phrase", (CANARY,)), expected=1, reason="", by=BY)
     with pytest.raises(NothingToForget):
-        apply_forget(workspace, Wish("phrase", ("nothing has this",)), expected=0, reason="", by=BY)
+        apply_forget(workspace, ErasureRequest("phrase", ("nothing has this",)), expected=0, reason="", by=BY)
     for words in (("ab",), ("",), ()):
         with pytest.raises(NothingToForget):
-            plan_forget(workspace, Wish("phrase", words))
+            plan_forget(workspace, ErasureRequest("phrase", words))
 
     assert KeyValue.objects.exists()
 
@@ -360,7 +367,7 @@ def test_an_operator_sees_what_would_go_and_then_it_is_gone(workspace, admin_cli
     assert "quicksilver" not in done.content.decode()
     receipt = Forgotten.objects.get()
     admin_client.post(reverse("allow-forgotten", args=["atlas", receipt.pk]))
-    assert "may be imported again" in admin_client.get(url).content.decode()
+    assert "re-import allowed" in admin_client.get(url).content.decode()
 
 
 @pytest.mark.parametrize(

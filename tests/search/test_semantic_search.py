@@ -12,7 +12,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from knowledge_app.models import KnowledgeEntry, Observation, RowVector
-from memoryhub.forgetting.erasure import Wish, apply_forget, plan_forget
+from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.graph.embedding_run import request_embedding, request_if_due, request_where_due
 from memoryhub.graph.row_embedding import row_outlook
 from memoryhub.graph.row_vectors import SOURCES
@@ -203,7 +203,7 @@ class TestWhatIsStored:
         session = say(dense_workspace, "courier of the session")[0].session
         embed(dense_workspace)
 
-        for wish in (Wish("phrase", ("fast carrier",)), Wish("session", session=session)):
+        for wish in (ErasureRequest("phrase", ("fast carrier",)), ErasureRequest("session", session=session)):
             count = plan_forget(dense_workspace, wish).total
             apply_forget(dense_workspace, wish, expected=count, reason="", by=By(PERSON, NOW))
 

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
-from memoryhub.forgetting.erasure import Wish, apply_forget, plan_forget
+from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.tables import Table, TableTooLarge
 from memoryhub.lib.tables.files import FORMATS
@@ -329,7 +329,7 @@ def test_what_is_append_only_has_no_way_back(table):
 
 def test_what_was_forgotten_is_not_taken_back(workspace):
     knowledge(workspace, "Anna Weber likes tea")
-    wish = Wish("phrase", ("Anna Weber",))
+    wish = ErasureRequest("phrase", ("Anna Weber",))
     expected = plan_forget(workspace, wish).total
     apply_forget(workspace, wish, expected=expected, reason="", by=By(PERSON, NOW))
     rows = [{"workspace": "atlas", "content": text} for text in ("anna weber was here", "tea is hot")]

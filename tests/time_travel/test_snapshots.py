@@ -25,7 +25,7 @@ from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import KnowledgeExists, add_knowledge, merge_groups, save_entry
 from knowledge_app.services.rows.observations import Said, store
-from memoryhub.forgetting.erasure import Wish, apply_forget, plan_forget
+from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.lib.scanners import MASK
 from memoryhub.time_travel.parsing import InvalidMoment, parse_moment, url_time
 from memoryhub.time_travel.snapshots import as_of, compare
@@ -284,7 +284,7 @@ def test_what_was_forgotten_is_forgotten_in_the_past_too(workspace):
     add_knowledge(workspace, "Ines is away on Friday", category="learned_fact", by=at(1))
     write_value(workspace, "contact", "Ines", by=at(1))
     write_text(workspace, "- nobody likes tea\n", 2)
-    wish = Wish("phrase", ("Ines",))
+    wish = ErasureRequest("phrase", ("Ines",))
     apply_forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="asked", by=at(3))
 
     then = as_of(workspace, moment(1))

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from knowledge_app.models import Forgotten
 from memoryhub.as_json import forgotten_document
-from memoryhub.forgetting.erasure import Wish, lift, plan_forget, receipts
+from memoryhub.forgetting.erasure import ErasureRequest, lift, plan_forget, receipts
 from memoryhub.forgetting.forget import forget
 from memoryhub.lookup import NotFound, find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
@@ -37,8 +37,8 @@ class Command(JsonCommand):
             return {"forgotten": [forgotten_document(receipt) for receipt in receipts(found)]}
         if action == "lift":
             return _lift(found, words)
-        wish = _wish(found, action, words)
-        preview = plan_forget(found, wish)
+        erasure = _erasure_request(found, action, words)
+        preview = plan_forget(found, erasure)
         document: dict[str, Any] = {
             "rows": dict(preview.counts),
             "total": preview.total,
@@ -47,7 +47,7 @@ class Command(JsonCommand):
         }
         if options["apply"]:
             receipt, is_clean = forget(
-                found, wish, expected=preview.total, reason=options["reason"], by=By(COMMAND, timezone.now())
+                found, erasure, expected=preview.total, reason=options["reason"], by=By(COMMAND, timezone.now())
             )
             document |= {"receipt": forgotten_document(receipt), "vacuumed": is_clean}
         return document
@@ -67,10 +67,10 @@ class Command(JsonCommand):
             )
 
 
-def _wish(workspace: Workspace, kind: str, words: list[str]) -> Wish:
+def _erasure_request(workspace: Workspace, kind: str, words: list[str]) -> ErasureRequest:
     if kind == "session":
-        return Wish(kind, session=find_session(workspace, words[0] if words else ""), everywhere=True)
-    return Wish(kind, (" ".join(words),) if kind == "phrase" else tuple(words), everywhere=True)
+        return ErasureRequest(kind, session=find_session(workspace, words[0] if words else ""), everywhere=True)
+    return ErasureRequest(kind, (" ".join(words),) if kind == "phrase" else tuple(words), everywhere=True)
 
 
 def _lift(workspace: Workspace, words: list[str]) -> dict[str, Any]:
