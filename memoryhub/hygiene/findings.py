@@ -15,7 +15,7 @@ from knowledge_app.models import Concern, HygieneScore
 from memoryhub.hygiene.rows import ENTRIES, FACTS, KNOWLEDGE, OBSERVATIONS, WORDS, Row, scan_row
 from memoryhub.lib.scanners import summarise_matches
 from memoryhub.lib.text.change_guard import numbers_in
-from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, Alike, compare_texts
+from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, SimilarityResult, compare_texts
 from sessions_app.models import Run, Workspace
 
 Kind, Status = Concern.Kind, Concern.Status
@@ -90,12 +90,12 @@ def find_in_pairs(rows: Sequence[Row]) -> tuple[list[Finding], bool]:
     ]
     found += [
         _pair(Kind.CONTRADICTION, rows[one], rows[other], _contradiction_text(rows[one], rows[other]))
-        for one, other, _ in alike.contrary
+        for one, other, _ in alike.contradictions
     ]
     return found, alike.is_cut
 
 
-def _duplicates(alike: Alike) -> Iterator[tuple[int, int]]:
+def _duplicates(alike: SimilarityResult) -> Iterator[tuple[int, int]]:
     for keep, others, _ in alike.groups:
         yield from ((keep, other) for other in others)
 

@@ -83,7 +83,7 @@ def plan_session(
     With ``lock``, inside a transaction, nobody else appends to the session until it ends.
     """
     hashes = [entry.source_hash for entry in record.entries]
-    certain = all(entry.occurred_at_text for entry in record.entries)
+    unique_hashes = all(entry.occurred_at_text for entry in record.entries)
     session = Session.objects.filter(workspace_id=workspace.pk, key=record.key).first() if workspace.pk else None
     if session is None:
         return SessionPlan(None, record.epoch or 0, Alignment("grown", 0), 0, is_current=True)
@@ -96,7 +96,7 @@ def plan_session(
     alike = 0
     for epoch in known or [session.epoch]:
         kept = hashes_in_order(session, epoch)
-        alignment = align(kept, hashes, certain=certain)
+        alignment = align(kept, hashes, unique_hashes=unique_hashes)
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
         alike = max(alike, alignment.append_from)
@@ -118,7 +118,7 @@ def _plan_said(session: Session, record: SessionRecord, epochs: Iterable[int]) -
     for epoch in epochs:
         rows = Entry.objects.filter(session=session, epoch=epoch).order_by("position")
         kept = [said_hash(*said) for said in rows.values_list("role", "content", "tool_call_id").iterator()]
-        alignment = align(kept, new, certain=False)
+        alignment = align(kept, new, unique_hashes=False)
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
     return None
@@ -132,7 +132,7 @@ def said_hash(role: str, content: str, tool_call_id: str) -> str:
 def _plan_named(session: Session, epoch: int, hashes: list[str]) -> SessionPlan | None:
     """Plan for a source that says which epoch it holds; None where the hub keeps another conversation as that one."""
     kept = hashes_in_order(session, epoch)
-    alignment = align(kept, hashes, certain=True)
+    alignment = align(kept, hashes, unique_hashes=True)
     if alignment.verdict in NEW_EPOCH:
         return None
     is_newer = epoch > session.epoch

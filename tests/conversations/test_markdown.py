@@ -77,12 +77,12 @@ def test_what_is_copied_is_written_down_as_read(session, viewer_client):
 
 
 def test_too_long_a_conversation_is_refused_with_a_sentence(session, viewer_client, monkeypatch):
-    monkeypatch.setattr(as_markdown, "MOST_ROWS", 3)
+    monkeypatch.setattr(as_markdown, "MAX_ROWS", 3)
 
     response = viewer_client.get(url("session-markdown", session))
 
     assert response.status_code == 422
-    assert "at most 3 entries, and these are 8" in response.content.decode()
+    assert "Too many entries for Markdown: 8 of at most 3." in response.content.decode()
     assert not AccessRecord.objects.exists()
 
 

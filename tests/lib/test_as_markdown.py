@@ -140,12 +140,12 @@ def test_ten_thousand_entries_are_the_most():
     entry = entry_record("x", role="user")
     as_markdown.transcript(SessionRecord("k", [entry] * 10))
 
-    with pytest.raises(as_markdown.TooMuchMarkdown, match="10,000 entries, and these are 10,001"):
+    with pytest.raises(as_markdown.TooMuchMarkdown, match="10,001 of at most 10,000"):
         as_markdown.transcript(SessionRecord("k", [entry] * 10_001))
 
 
 def test_too_many_characters_are_refused(monkeypatch):
-    monkeypatch.setattr(as_markdown, "MOST_CHARS", 100)
+    monkeypatch.setattr(as_markdown, "MAX_CHARS", 100)
 
     with pytest.raises(as_markdown.TooMuchMarkdown):
         as_markdown.transcript(session_record("x" * 200))
@@ -153,8 +153,8 @@ def test_too_many_characters_are_refused(monkeypatch):
 
 def test_a_context_keeps_system_text_in_fences():
     parts = [
-        as_markdown.Part("system", "MEMORY.md", "# Facts\n\n- tea"),
-        as_markdown.Part("assistant", "#3", "Yes.", [call(arguments="not json")]),
+        as_markdown.Message("system", "MEMORY.md", "# Facts\n\n- tea"),
+        as_markdown.Message("assistant", "#3", "Yes.", [call(arguments="not json")]),
     ]
 
     text = as_markdown.context("cli:main", parts, tokens=1234)
@@ -176,7 +176,7 @@ def test_results_are_quotes_with_links():
 def test_a_list_keeps_each_fact_one_item():
     facts = [("Deploys go out\n# on Tuesdays", "deploy, ops"), ("```\nopen", ""), ("last", "")]
 
-    tokens = PARSER.parse(as_markdown.listing("Knowledge", [("Facts", facts), ("Empty", [])]))
+    tokens = PARSER.parse(as_markdown.grouped_list("Knowledge", [("Facts", facts), ("Empty", [])]))
 
     assert sum(token.type == "list_item_open" and token.level == 1 for token in tokens) == len(facts)
     assert sum(token.type == "heading_open" and token.level == 0 for token in tokens) == 2

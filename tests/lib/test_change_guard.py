@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.text.change_guard import additions_only, compare_facts, flags_of, is_instruction
+from memoryhub.lib.text.change_guard import additions_only, compare_facts, is_instruction, review_reasons
 from memoryhub.lib.text.facts import fact_lines
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"
@@ -17,38 +17,38 @@ BASE = document(*FACTS)
 
 
 def test_a_new_fact_needs_nobody():
-    assert flags_of(BASE, document(*FACTS, "the pool limit is 40")) == []
+    assert review_reasons(BASE, document(*FACTS, "the pool limit is 40")) == []
 
 
 def test_one_fact_of_twelve_may_go_two_may_not():
-    assert flags_of(BASE, document(*FACTS[1:])) == []
-    assert flags_of(BASE, document(*FACTS[2:])) == ["removes 2 of 12 facts"]
+    assert review_reasons(BASE, document(*FACTS[1:])) == []
+    assert review_reasons(BASE, document(*FACTS[2:])) == ["removes 2 of 12 facts"]
 
 
 def test_slow_erosion_adds_up():
-    assert flags_of(BASE, document(*FACTS[1:]), lost_before=1) == [
-        "with this, 2 of 13 facts are gone since a person last looked"
+    assert review_reasons(BASE, document(*FACTS[1:]), lost_before=1) == [
+        "with this change, 2 of 13 facts have been removed since the last review"
     ]
 
 
 @pytest.mark.parametrize(("facts", "is_seen"), [(10, False), (9, True)])
 def test_a_tenth_of_the_facts_may_go_at_once_and_no_more(facts, is_seen):
-    assert bool(flags_of(document(*FACTS[:facts]), document(*FACTS[1:facts]))) == is_seen
+    assert bool(review_reasons(document(*FACTS[:facts]), document(*FACTS[1:facts]))) == is_seen
 
 
 def test_facts_that_are_reworded_count_as_touched():
     reworded = [f"{fact} and its guests" for fact in FACTS[:2]]
 
-    assert len(flags_of(BASE, document(*reworded, *FACTS[2:]))) == 1
+    assert len(review_reasons(BASE, document(*reworded, *FACTS[2:]))) == 1
 
 
 def test_what_was_lost_before_stops_no_change_that_removes_nothing():
-    assert flags_of(BASE, document(*FACTS, "the pool limit is 40"), lost_before=5) == []
+    assert review_reasons(BASE, document(*FACTS, "the pool limit is 40"), lost_before=5) == []
 
 
 def test_a_pinned_fact_may_not_be_touched():
-    assert flags_of(BASE, document(*FACTS[1:]), pinned=[FACTS[0]]) == ["touches 1 pinned fact"]
-    assert flags_of(BASE, document(*FACTS), pinned=[FACTS[0]]) == []
+    assert review_reasons(BASE, document(*FACTS[1:]), pinned=[FACTS[0]]) == ["touches 1 pinned fact"]
+    assert review_reasons(BASE, document(*FACTS), pinned=[FACTS[0]]) == []
 
 
 @pytest.mark.parametrize(
@@ -60,19 +60,19 @@ def test_a_pinned_fact_may_not_be_touched():
     ],
 )
 def test_what_turns_a_fact_round_is_seen(old, new, flag):
-    assert flags_of(document(*FACTS, old), document(*FACTS, new)) == [flag]
+    assert review_reasons(document(*FACTS, old), document(*FACTS, new)) == [flag]
 
 
 @pytest.mark.parametrize("text", ["", "unchanged", "# Team\n"])
 def test_an_emptied_document_is_seen(text):
-    flags = flags_of(BASE, text)
+    flags = review_reasons(BASE, text)
 
     assert "removes 12 of 12 facts" in flags
     assert any("characters" in flag for flag in flags)
 
 
 def test_a_document_that_swells_is_seen():
-    assert any("grows" in flag for flag in flags_of(BASE, BASE + "- filler about nothing\n" * 400))
+    assert any("grows" in flag for flag in review_reasons(BASE, BASE + "- filler about nothing\n" * 400))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_document_that_swells_is_seen():
     ],
 )
 def test_a_text_may_halve_or_triple_and_a_small_or_new_one_may_grow(old, new, is_seen):
-    assert bool(flags_of("x" * old + "\n", "x" * new + "\n\n\n")) == is_seen
+    assert bool(review_reasons("x" * old + "\n", "x" * new + "\n\n\n")) == is_seen
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_text_may_halve_or_triple_and_a_small_or_new_one_may_grow(old, new, is
 )
 def test_orders_are_told_from_facts(line):
     assert is_instruction(line)
-    assert flags_of(BASE, document(*FACTS, line)) == ["1 new line read like orders to a model"]
+    assert review_reasons(BASE, document(*FACTS, line)) == ["1 new line looks like an instruction to a model"]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_facts_are_no_orders(line):
 
 
 def test_invisible_text_is_seen():
-    assert flags_of(BASE, document(*FACTS, "a\u200bb fact")) == ["1 new line hold invisible characters"]
+    assert review_reasons(BASE, document(*FACTS, "a\u200bb fact")) == ["1 new line contains invisible characters"]
 
 
 def test_only_the_additions_of_a_flagged_change_are_taken():
@@ -125,7 +125,7 @@ def test_only_the_additions_of_a_flagged_change_are_taken():
     assert [line.text for line in fact_lines(text)][:1] == ["fact one of the team"]
     assert {line.text for line in fact_lines(text)} == {*FACTS, "the pool limit is 40", "uses ruff"}
     assert "# Tools" in text
-    assert flags_of(BASE, text) == []
+    assert review_reasons(BASE, text) == []
 
 
 def test_orders_are_no_additions():

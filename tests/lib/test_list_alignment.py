@@ -22,19 +22,19 @@ from memoryhub.lib.text.list_alignment import align
     ],
 )
 def test_alignment_names_how_the_new_list_continues_the_kept_one(kept, new, verdict, append_from, offset):
-    alignment = align(kept, new, certain=True)
+    alignment = align(kept, new, unique_hashes=True)
 
     assert (alignment.verdict, alignment.append_from, alignment.offset) == (verdict, append_from, offset)
 
 
 def test_one_shared_record_without_a_time_counts_as_chance():
-    assert align("abc", "cxy", certain=False).verdict == "restarted"
-    assert align("abc", "cxy", certain=True).verdict == "pruned"
+    assert align("abc", "cxy", unique_hashes=False).verdict == "restarted"
+    assert align("abc", "cxy", unique_hashes=True).verdict == "pruned"
 
 
 @pytest.mark.parametrize(("kept", "new", "together"), [("abcd", "cdxy", "abcdxy"), ("abcd", "d", "abcd")])
 def test_records_without_a_time_that_overlap_by_more_than_chance_are_kept_once(kept, new, together):
-    alignment = align(kept, new, certain=False)
+    alignment = align(kept, new, unique_hashes=False)
 
     assert alignment.verdict == "pruned"
     assert kept + new[alignment.append_from :] == together
@@ -42,7 +42,7 @@ def test_records_without_a_time_that_overlap_by_more_than_chance_are_kept_once(k
 
 @given(st.text("ab", max_size=8), st.text("ab", max_size=8))
 def test_kept_followed_by_what_is_appended_always_ends_with_the_new_list(kept, new):
-    alignment = align(kept, new, certain=True)
+    alignment = align(kept, new, unique_hashes=True)
 
     if alignment.verdict in ("same", "grown", "pruned"):
         assert (kept + new[alignment.append_from :]).endswith(new)
@@ -52,10 +52,10 @@ def test_kept_followed_by_what_is_appended_always_ends_with_the_new_list(kept, n
 
 @given(st.text("abc", max_size=8), st.text("abc", max_size=8))
 def test_aligning_again_after_appending_adds_nothing(kept, new):
-    alignment = align(kept, new, certain=True)
+    alignment = align(kept, new, unique_hashes=True)
     if alignment.verdict in ("restarted", "rewritten"):
         return
 
-    again = align(kept + new[alignment.append_from :], new, certain=True)
+    again = align(kept + new[alignment.append_from :], new, unique_hashes=True)
 
     assert again.append_from == len(new)

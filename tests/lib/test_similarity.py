@@ -3,10 +3,10 @@ from hypothesis import strategies as st
 
 from memoryhub.lib.text.similarity import (
     MAX_PARTNERS,
-    Comparing,
-    alike_pairs,
+    ComparisonBudget,
     compare_texts,
     near_pairs,
+    similar_pairs,
     tokens_of,
 )
 
@@ -19,8 +19,8 @@ def groups(*texts, **values):
     return [(keep, others) for keep, others, _ in compare_texts(texts, threshold=0.7, **values).groups]
 
 
-def contrary(*texts):
-    return [(one, other) for one, other, _ in compare_texts(texts, threshold=0.7).contrary]
+def contradictions(*texts):
+    return [(one, other) for one, other, _ in compare_texts(texts, threshold=0.7).contradictions]
 
 
 @given(st.lists(WORDS, max_size=14), st.sampled_from([0.5, 0.6, 0.7, 0.9, 1.0]))
@@ -28,7 +28,7 @@ def test_the_join_finds_the_pairs_that_comparing_all_finds(rows, threshold):
     sets = [tokens_of(" ".join(words)) for words in rows]
     all_pairs = {(i, j, len(sets[i] & sets[j]) / len(sets[i] | sets[j])) for j in range(len(sets)) for i in range(j)}
 
-    assert set(alike_pairs(sets, threshold)) == {pair for pair in all_pairs if pair[2] >= threshold}
+    assert set(similar_pairs(sets, threshold)) == {pair for pair in all_pairs if pair[2] >= threshold}
 
 
 def test_what_says_the_same_is_grouped_round_the_first():
@@ -41,8 +41,8 @@ def test_what_says_the_same_is_grouped_round_the_first():
 
 
 def test_numbers_and_negations_that_differ_contradict():
-    assert contrary("database pool limit is 40", "database pool limit is 60") == [(0, 1)]
-    assert contrary("Deploys go out on Fridays", "Deploys never go out on Fridays") == [(0, 1)]
+    assert contradictions("database pool limit is 40", "database pool limit is 60") == [(0, 1)]
+    assert contradictions("Deploys go out on Fridays", "Deploys never go out on Fridays") == [(0, 1)]
     assert groups("database pool limit is 40", "database pool limit is 60") == []
     assert near_pairs(["on port 1", "on port 2", "on port 1"]) == ([(0, 2, 1.0)], [(0, 1, 1.0), (1, 2, 1.0)])
 
@@ -51,13 +51,13 @@ def test_a_repeated_side_of_a_contradiction_is_named_once():
     texts = ["pool limit is 40", "pool limit is 60", "the pool limit is 60", "pool limit is 40"]
 
     assert groups(*texts) == [(0, [3]), (1, [2])]
-    assert contrary(*texts) == [(0, 1)]
+    assert contradictions(*texts) == [(0, 1)]
 
 
 def test_many_lines_that_differ_in_a_number_make_as_many_contradictions():
     found = compare_texts([f"backup {number} went well" for number in range(3_000)], threshold=0.7)
 
-    assert len(found.contrary) == 2_999
+    assert len(found.contradictions) == 2_999
     assert not found.is_cut
 
 
@@ -66,7 +66,7 @@ def test_one_text_is_named_in_few_contradictions():
         f"alpha beta gamma delta epsilon zeta word{name} {name}" for name in range(1, 100)
     ]
 
-    named = [pair for pair in contrary(*texts) if 0 in pair]
+    named = [pair for pair in contradictions(*texts) if 0 in pair]
 
     assert len(named) == MAX_PARTNERS
 
@@ -80,7 +80,7 @@ def test_a_limit_ends_the_comparing_and_says_so():
 
     assert compare_texts(texts, threshold=0.5, limit=20).is_cut
     assert not compare_texts(texts, threshold=0.5).is_cut
-    assert list(alike_pairs([tokens_of(text) for text in texts], 0.5, Comparing(0))) == []
+    assert list(similar_pairs([tokens_of(text) for text in texts], 0.5, ComparisonBudget(0))) == []
 
 
 def test_scripts_without_spaces_are_compared():

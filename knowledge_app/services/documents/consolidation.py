@@ -22,7 +22,7 @@ from knowledge_app.services.documents.revisions import content_hash, open_docume
 from memoryhub.lib import db_retry
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.lib.layouts.times import read_time
-from memoryhub.lib.text.change_guard import additions_only, flags_of
+from memoryhub.lib.text.change_guard import additions_only, review_reasons
 from memoryhub.lib.text.facts import normal_form
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
 from sessions_app.models import Entry, Run, Session
@@ -154,7 +154,7 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
 def judge(document: MemoryDocument, current: str, wanted: str) -> list[str]:
     """Return why a person has to look at a run's change of a document; nothing where nobody needs to."""
     pinned = list(Fact.objects.filter(document=document, died=None, pinned=True).values_list("text", flat=True))
-    return flags_of(current, wanted, pinned=pinned, lost_before=lost_since_looked(document))
+    return review_reasons(current, wanted, pinned=pinned, lost_before=lost_since_looked(document))
 
 
 def lost_since_looked(document: MemoryDocument) -> int:

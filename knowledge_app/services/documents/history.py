@@ -27,7 +27,7 @@ def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: dat
     """
     kept = _kept(workspace)
     hashes = [text_hash(entry.content) for entry in log.entries]
-    alignment = align([source_hash for _, source_hash, _ in kept], hashes, certain=False)
+    alignment = align([source_hash for _, source_hash, _ in kept], hashes, unique_hashes=False)
     new = log.entries[alignment.append_from :]
     tally = ImportCounts()
     tally.added["history"] += len(new)

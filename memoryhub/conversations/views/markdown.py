@@ -51,8 +51,8 @@ def context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return markdown_response(text, f"context-{found.key}", is_shown="copy" in request.GET)
 
 
-def _part(part: ContextPart) -> as_markdown.Part:
+def _part(part: ContextPart) -> as_markdown.Message:
     source = f"#{part.entry.position}" if part.entry else part.source
     content: Any = part.message["content"]
     text = part.entry.content if part.entry else str(content or "")
-    return as_markdown.Part(part.message["role"], source, text, part.message.get("tool_calls", ()))
+    return as_markdown.Message(part.message["role"], source, text, part.message.get("tool_calls", ()))

@@ -224,5 +224,5 @@ def knowledge_markdown(request: HttpRequest, slug: str) -> HttpResponse:
         (label, [(entry.content, ", ".join(entry.tags)) for entry in entries if entry.category == category])
         for category, label in labels.items()
     ]
-    text = as_markdown.listing(f"Knowledge of {workspace.name}", groups)
+    text = as_markdown.grouped_list(f"Knowledge of {workspace.name}", groups)
     return markdown_response(text, f"knowledge-{slug}", is_shown="copy" in request.GET)

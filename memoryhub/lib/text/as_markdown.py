@@ -1,8 +1,8 @@
-"""What the hub keeps, as Markdown that people paste elsewhere: pure text, no database.
+"""Convert sessions, contexts and rows to Markdown.
 
-What people and models said stands as it was written, since that is Markdown already. Where it would run on into what
-follows (an open fence, an open comment) or reads like one of the headings made here, it stands in a fence instead;
-what tools got and gave always does.
+Text by users and models is already Markdown and is copied as it is, or fenced if it would affect what follows (an
+open fence or comment) or contains a heading like the ones generated here. Tool arguments and results are always
+fenced.
 """
 
 from __future__ import annotations
@@ -21,26 +21,21 @@ from markdown_it import MarkdownIt
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.layouts.records import EntryRecord, SessionRecord, ToolCall
 
-MOST_ROWS = 10_000
-MOST_CHARS = 20_000_000
+MAX_ROWS = 10_000
+MAX_CHARS = 20_000_000
 TOO_MANY = {
     "entries": _(
-        "Markdown is made of at most %(most)s entries, and these are %(count)s. "
-        "Narrow them down, or export a file instead."
+        "Too many entries for Markdown: %(count)s of at most %(most)s. Use a narrower filter or export a file."
     ),
     "messages": _(
-        "Markdown is made of at most %(most)s messages, and these are %(count)s. "
-        "Narrow them down, or export a file instead."
+        "Too many messages for Markdown: %(count)s of at most %(most)s. Use a narrower filter or export a file."
     ),
-    "rows": _(
-        "Markdown is made of at most %(most)s rows, and these are %(count)s. "
-        "Narrow them down, or export a file instead."
-    ),
+    "rows": _("Too many rows for Markdown: %(count)s of at most %(most)s. Use a narrower filter or export a file."),
 }
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _OWN_HEADING = re.compile(r"^ {0,3}#{1,6}\s+#\d", re.MULTILINE)
-Answers = dict[tuple[int, int], tuple[int, int]]
-_parser = MarkdownIt("commonmark").enable("table").disable("inline")  # which blocks there are is all that is asked
+ToolResults = dict[tuple[int, int], tuple[int, int]]  # (entry, number) of a call: entries of its result and itself
+_parser = MarkdownIt("commonmark").enable("table").disable("inline")  # only blocks matter here
 
 
 class TooMuchMarkdown(MemoryHubError):
@@ -49,7 +44,7 @@ class TooMuchMarkdown(MemoryHubError):
 
 @dataclass(frozen=True)
 class Passage:
-    """One result or row: its title, where it leads, what to say about it, and its text."""
+    """A search result or row. ``about``: a line of metadata."""
 
     title: str
     url: str
@@ -58,8 +53,8 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class Part:
-    """One message of a context: whose it is, where it comes from, and its text and tool calls."""
+class Message:
+    """A message of a context. ``source``: where its text comes from."""
 
     role: str
     source: str
@@ -68,18 +63,18 @@ class Part:
 
 
 def check_amount(rows: int, what: str = "entries") -> None:
-    """Raise TooMuchMarkdown for more than 10,000 rows. ``what`` they are: entries, messages or rows."""
-    if rows > MOST_ROWS:
-        raise TooMuchMarkdown(str(TOO_MANY[what]) % {"most": f"{MOST_ROWS:,}", "count": f"{rows:,}"})
+    """Raise TooMuchMarkdown for more than 10,000 rows. ``what``: entries, messages or rows, for the message."""
+    if rows > MAX_ROWS:
+        raise TooMuchMarkdown(str(TOO_MANY[what]) % {"most": f"{MAX_ROWS:,}", "count": f"{rows:,}"})
 
 
-def plain(text: str) -> str:
-    """Return text as one line in which nothing is markup."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+def inline_text(text: str) -> str:
+    """Return text as one line with Markdown characters escaped."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
 def code(text: str) -> str:
-    """Return text as one line of inline code, whatever backticks it holds."""
+    """Return text as one line of inline code, delimited by more backticks than it contains."""
     line = " ".join(text.split())
     longest = max((len(run) for run in re.findall("`+", line)), default=0)
     ticks = "`" * (longest + 1)
@@ -88,21 +83,21 @@ def code(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Return text in a fence that is longer than any inside it."""
+    """Return text as a fenced code block whose fence is longer than any inside it."""
     fence = "`" * (max((len(run) for run in re.findall("`{3,}", text)), default=2) + 1)
     return f"{fence}{language}\n{text}{'' if text.endswith(chr(10)) else chr(10)}{fence}"
 
 
-def said(text: str) -> str:
-    """Return what somebody said as it stands, or in a fence where it would change how the rest is read."""
+def prose(text: str) -> str:
+    """Return Markdown by a user or model unchanged, or fenced if it would affect the rest of the document."""
     text = text.strip("\n")
-    if not text.strip() or (not _OWN_HEADING.search(text) and _ends_by_itself(text)):
+    if not text.strip() or (not _OWN_HEADING.search(text) and _is_self_contained(text)):
         return text
     return fenced(text)
 
 
-def _ends_by_itself(text: str) -> bool:
-    """Tell whether a heading after a text is still a heading: no fence, comment or other HTML swallows it."""
+def _is_self_contained(text: str) -> bool:
+    """Return whether a heading after the text is still a heading, not part of a fence, comment or other HTML."""
     tokens = _parser.parse(f"{text}\n\n# end\n")
     last = tokens[-3:]
     is_heading = [token.type for token in last] == ["heading_open", "inline", "heading_close"] and last[0].level == 0
@@ -110,102 +105,103 @@ def _ends_by_itself(text: str) -> bool:
 
 
 def transcript(record: SessionRecord, *, originals: bool = False, zone: tzinfo = UTC) -> str:
-    """Return one epoch of a session as Markdown: what it is, then each turn with its position, speaker and time.
+    """Return one epoch of a session as Markdown, each turn with its position, role and time in ``zone``.
 
-    A folded stretch is its summary, with ``originals`` followed by its turns. A tool result stands with its call.
-    Times are in ``zone``. Raises TooMuchMarkdown beyond 10,000 entries or 20 million characters.
+    Compressed entries are replaced by their summary, followed by the entries if ``originals``. Tool results are shown
+    with their calls. Raises TooMuchMarkdown for more than 10,000 entries or 20 million characters.
     """
     check_amount(len(record.entries))
-    return joined([*_head(record), *_turns(record, originals=originals, zone=zone)])
+    return join_blocks([*_head(record), *_turns(record, originals=originals, zone=zone)])
 
 
-def joined(blocks: Sequence[str]) -> str:
-    """Return blocks as one text. Raises TooMuchMarkdown beyond 20 million characters."""
+def join_blocks(blocks: Sequence[str]) -> str:
+    """Return blocks as one document. Raises TooMuchMarkdown for more than 20 million characters."""
     text = _blocks(*blocks) + "\n"
-    if len(text) > MOST_CHARS:
-        words = gettext(
-            "This would be %(count)s characters of Markdown; the most is %(most)s. Export a file instead."
+    if len(text) > MAX_CHARS:
+        message = gettext(
+            "Too much text for Markdown: %(count)s of at most %(most)s characters. Export a file instead."
         )
-        raise TooMuchMarkdown(words % {"count": f"{len(text):,}", "most": f"{MOST_CHARS:,}"})
+        raise TooMuchMarkdown(message % {"count": f"{len(text):,}", "most": f"{MAX_CHARS:,}"})
     return text
 
 
 def _head(record: SessionRecord) -> Iterator[str]:
-    yield f"# {plain(record.title or record.key) or code(record.key)}"
+    yield f"# {inline_text(record.title or record.key) or code(record.key)}"
     count = len(record.entries)
     epoch = f", epoch {record.epoch + 1}" if record.epoch else ""
     yield f"Session {code(record.key)}{epoch}, {count:,} {'entry' if count == 1 else 'entries'}."
     if record.summary_text:
-        yield f"## Summary of what came before\n\n{said(record.summary_text)}"
+        yield f"## Summary of what came before\n\n{prose(record.summary_text)}"
 
 
 def _turns(record: SessionRecord, *, originals: bool, zone: tzinfo) -> Iterator[str]:
     summaries = {one.source_id: one for one in record.summaries}
-    folds = [summaries.get(entry.summary_source_id) for entry in record.entries]
-    shown = {place for place, fold in enumerate(folds) if originals or fold is None}
-    answers = _answers(record.entries)
-    beside = {result for result, call in answers.values() if call in shown}
-    alone = shown - beside
-    for place, fold in enumerate(folds):
-        if fold and (place == 0 or fold is not folds[place - 1]):
-            end = next((later for later in range(place, len(folds)) if folds[later] is not fold), len(folds))
-            yield summary(fold.content, place, end - 1)
-        if place in alone:
-            yield _turn(record.entries, place, answers, zone)
+    by_entry = [summaries.get(entry.summary_source_id) for entry in record.entries]
+    shown = {index for index, replacement in enumerate(by_entry) if originals or replacement is None}
+    results = _tool_results(record.entries)
+    shown_with_call = {result for result, call in results.values() if call in shown}
+    for index, replacement in enumerate(by_entry):
+        if replacement and (index == 0 or replacement is not by_entry[index - 1]):
+            rest = range(index, len(by_entry))
+            end = next((later for later in rest if by_entry[later] is not replacement), len(by_entry))
+            yield summary(replacement.content, index, end - 1)
+        if index in shown - shown_with_call:
+            yield _turn(record.entries, index, results, zone)
 
 
 def summary(text: str, first: int, last: int) -> str:
-    """Return a summary under the heading that says which entries it stands for."""
-    return f"## #{first} to #{last} · Folded into a summary\n\n{said(text)}"
+    """Return a summary under a heading with the positions of the entries that it replaces."""
+    return f"## #{first} to #{last} · Folded into a summary\n\n{prose(text)}"
 
 
-def _answers(entries: Sequence[EntryRecord]) -> Answers:
-    """Match calls, (position, number), with their results: (position of the result, of the call). Ids come twice."""
-    waiting: dict[str, list[tuple[int, int]]] = {}
-    found: Answers = {}
-    for place, entry in enumerate(entries):
-        calls = waiting.get(entry.tool_call_id) if entry.tool_call_id else None
+def _tool_results(entries: Sequence[EntryRecord]) -> ToolResults:
+    """Match tool calls with their results. Calls may share an id: the earliest unanswered one matches."""
+    unanswered: dict[str, list[tuple[int, int]]] = {}
+    results: ToolResults = {}
+    for index, entry in enumerate(entries):
+        calls = unanswered.get(entry.tool_call_id) if entry.tool_call_id else None
         if calls:
             call = calls.pop(0)
-            found[call] = (place, call[0])
-        for number, made in enumerate(entry.tool_calls):
-            waiting.setdefault(made["id"], []).append((place, number))
-    return found
+            results[call] = (index, call[0])
+        for number, tool_call in enumerate(entry.tool_calls):
+            unanswered.setdefault(tool_call["id"], []).append((index, number))
+    return results
 
 
-def _turn(entries: Sequence[EntryRecord], place: int, answers: Answers, zone: tzinfo) -> str:
-    entry = entries[place]
-    kind = f" · {plain(entry.kind.replace('_', ' '))}" if entry.kind not in ("message", "tool_call") else ""
-    at = f" · {moment(entry.occurred_at, zone)}" if entry.occurred_at else ""
+def _turn(entries: Sequence[EntryRecord], index: int, results: ToolResults, zone: tzinfo) -> str:
+    entry = entries[index]
+    kind = f" · {inline_text(entry.kind.replace('_', ' '))}" if entry.kind not in ("message", "tool_call") else ""
+    at = f" · {format_time(entry.occurred_at, zone)}" if entry.occurred_at else ""
     name = f" {code(entry.name)}" if entry.name else ""
-    heading = f"## #{place} · {plain(entry.role.capitalize())}{name}{kind}{at}"
-    is_written = entry.kind in ("message", "summary") or bool(entry.tool_calls)
-    is_prose = entry.role in ("user", "assistant") and is_written
-    answered = partial(_answer, entries, place, answers)
-    return _blocks(heading, _text(entry.content, is_prose=is_prose), *_calls(entry.tool_calls, answered))
+    heading = f"## #{index} · {inline_text(entry.role.capitalize())}{name}{kind}{at}"
+    is_prose = entry.role in ("user", "assistant") and (
+        entry.kind in ("message", "summary") or bool(entry.tool_calls)
+    )
+    result_of = partial(_tool_result, entries, index, results)
+    return _blocks(heading, _text(entry.content, is_prose=is_prose), *_calls(entry.tool_calls, result_of))
 
 
 def _text(text: str, *, is_prose: bool) -> str:
-    return (said(text) if is_prose else fenced(text)) if text else ""
+    return (prose(text) if is_prose else fenced(text)) if text else ""
 
 
 def _blocks(*blocks: str) -> str:
     return "\n\n".join(block for block in blocks if block)
 
 
-def _answer(entries: Sequence[EntryRecord], place: int, answers: Answers, number: int) -> str:
-    found = answers.get((place, number))
-    if found is None:
+def _tool_result(entries: Sequence[EntryRecord], index: int, results: ToolResults, number: int) -> str:
+    result = results.get((index, number))
+    if result is None:
         return "Result: none."
-    return f"Result (#{found[0]}):\n\n{fenced(entries[found[0]].content)}"
+    return f"Result (#{result[0]}):\n\n{fenced(entries[result[0]].content)}"
 
 
-def _calls(made: Sequence[ToolCall], answer: Callable[[int], str] = lambda _number: "") -> Iterator[str]:
-    """Yield tool calls, each with its arguments in a fence, and what ``answer`` says for its number."""
-    for number, call in enumerate(made):
+def _calls(calls: Sequence[ToolCall], result_of: Callable[[int], str] = lambda _number: "") -> Iterator[str]:
+    """Yield each tool call with its fenced arguments, followed by ``result_of`` its number."""
+    for number, call in enumerate(calls):
         text, language = _pretty(call["function"]["arguments"])
         yield f"Tool call {code(call['function']['name'])}:\n\n{fenced(text, language)}"
-        yield answer(number)
+        yield result_of(number)
 
 
 def _pretty(arguments: str) -> tuple[str, str]:
@@ -215,51 +211,53 @@ def _pretty(arguments: str) -> tuple[str, str]:
         return arguments, ""
 
 
-def moment(at: datetime, zone: tzinfo) -> str:
-    """Return a time to the second with its zone."""
+def format_time(at: datetime, zone: tzinfo) -> str:
+    """Return a time with seconds and time zone."""
     return f"{at.astimezone(zone):%Y-%m-%d %H:%M:%S %Z}"
 
 
-def context(key: str, parts: Sequence[Part], *, tokens: int) -> str:
-    """Return a context as Markdown: each message with its role and source, system messages in a fence."""
-    check_amount(len(parts), "messages")
-    head = f"# Context of {plain(key) or code(key)}\n\n{len(parts):,} messages, about {tokens:,} tokens."
-    return joined([head, *(_part(number, part) for number, part in enumerate(parts, start=1))])
+def context(key: str, messages: Sequence[Message], *, tokens: int) -> str:
+    """Return a context as Markdown, each message with its role and source; system messages are fenced."""
+    check_amount(len(messages), "messages")
+    head = f"# Context of {inline_text(key) or code(key)}\n\n{len(messages):,} messages, about {tokens:,} tokens."
+    return join_blocks([head, *(_message(number, message) for number, message in enumerate(messages, start=1))])
 
 
-def _part(number: int, part: Part) -> str:
-    is_prose = part.role in ("user", "assistant")
-    source = f" · {plain(part.source)}" if part.source else ""
-    heading = f"## {number} · {plain(part.role.capitalize())}{source}"
-    return _blocks(heading, _text(part.text, is_prose=is_prose), *_calls(part.calls))
+def _message(number: int, message: Message) -> str:
+    is_prose = message.role in ("user", "assistant")
+    source = f" · {inline_text(message.source)}" if message.source else ""
+    heading = f"## {number} · {inline_text(message.role.capitalize())}{source}"
+    return _blocks(heading, _text(message.text, is_prose=is_prose), *_calls(message.calls))
 
 
 def passages(title: str, rows: Sequence[Passage]) -> str:
-    """Return results as Markdown: a heading, then each with a link, what is known of it and its text as a quote."""
+    """Return search results as Markdown, each with a linked heading, its metadata and its text as a blockquote."""
     check_amount(len(rows), "rows")
-    return joined([f"# {plain(title)}", *(_passage(number, row) for number, row in enumerate(rows, start=1))])
+    return join_blocks(
+        [f"# {inline_text(title)}", *(_passage(number, row) for number, row in enumerate(rows, start=1))]
+    )
 
 
 def _passage(number: int, row: Passage) -> str:
-    name = f"[{plain(row.title) or number}](<{row.url}>)" if row.url else plain(row.title)
-    return _blocks(f"## {number} · {name}", plain(row.about), quoted(row.text) if row.text.strip() else "")
+    name = f"[{inline_text(row.title) or number}](<{row.url}>)" if row.url else inline_text(row.title)
+    return _blocks(f"## {number} · {name}", inline_text(row.about), blockquote(row.text) if row.text.strip() else "")
 
 
-def quoted(text: str) -> str:
-    """Return text as a quote, which nothing in it can leave."""
+def blockquote(text: str) -> str:
+    """Return text as a blockquote, with every line marked so that nothing in it ends the quote."""
     return "\n".join(f"> {line}".rstrip() for line in text.strip("\n").split("\n"))
 
 
-def listing(title: str, groups: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> str:
-    """Return groups of facts as lists, each fact, (text, what to say about it), as one item."""
+def grouped_list(title: str, groups: Sequence[tuple[str, Sequence[tuple[str, str]]]]) -> str:
+    """Return groups of (text, metadata) pairs as headings with bullet lists."""
     check_amount(sum(len(rows) for _, rows in groups), "rows")
-    blocks = [f"# {plain(title)}"]
+    blocks = [f"# {inline_text(title)}"]
     for name, rows in groups:
-        items = [f"- {_item(text)}{f' ({plain(about)})' if about else ''}" for text, about in rows]
-        blocks += [f"## {plain(name)}", "\n".join(items)] if items else []
-    return joined(blocks)
+        items = [f"- {_item(text)}{f' ({inline_text(about)})' if about else ''}" for text, about in rows]
+        blocks += [f"## {inline_text(name)}", "\n".join(items)] if items else []
+    return join_blocks(blocks)
 
 
 def _item(text: str) -> str:
-    """Return a fact as one item of a list: its further lines stand within it."""
+    """Return text as one list item, with its further lines indented."""
     return "\n".join(f"  {line}" if line.strip() else "" for line in text.strip().split("\n")).strip()

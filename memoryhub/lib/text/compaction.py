@@ -1,7 +1,4 @@
-"""Near-duplicate fact lines of a document, and pairs that contradict each other. Pure.
-
-Only bullets are compared, never headings; ``memoryhub.lib.text.similarity`` says which are alike.
-"""
+"""Find near-duplicate and contradicting fact lines in a document."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_p
 
 @dataclass(frozen=True)
 class Cluster:
-    """Lines that say the same: the one that stays and those that may go, with the least likeness among them."""
+    """A fact line and its near-duplicates, with the lowest similarity among them."""
 
     keep: FactLine
     remove: list[FactLine]
@@ -37,28 +34,28 @@ class Compaction:
 
     @property
     def removable(self) -> list[int]:
-        """The line numbers that may go, in order."""
+        """The line numbers of the near-duplicates, in order."""
         return sorted(line.line for cluster in self.clusters for line in cluster.remove)
 
 
 def find_duplicates(text: str, *, threshold: float = DEFAULT_THRESHOLD, pinned: Collection[int] = ()) -> Compaction:
-    """Return groups of near-duplicates and contradictions among a document's facts.
+    """Return the near-duplicates and contradictions among a document's facts.
 
-    ``threshold``: likeness from which lines are one, 0 to 1. ``pinned``: line numbers that never go. Of a group the
-    first line stays, or its first pinned one.
+    ``threshold``: minimum similarity, 0 to 1. ``pinned``: line numbers that are never removed. Each cluster keeps its
+    first pinned line, or else its first line.
     """
     facts = fact_lines(text)
-    same, contrary = near_pairs([fact.text for fact in facts], threshold=threshold)
+    same, contradicting = near_pairs([fact.text for fact in facts], threshold=threshold)
     same = [(i, j, ratio) for i, j, ratio in same if _same_kind(facts[i], facts[j])]
     groups = group_pairs(same, pinned={i for i, fact in enumerate(facts) if fact.line in set(pinned)})
     return Compaction(
         [Cluster(facts[keep], [facts[i] for i in others], ratio) for keep, others, ratio in groups],
-        [Contradiction(facts[i], facts[j], ratio) for i, j, ratio in contrary],
+        [Contradiction(facts[i], facts[j], ratio) for i, j, ratio in contradicting],
     )
 
 
 def without_lines(text: str, numbers: Collection[int]) -> str:
-    """Return a text without some of its lines, counted from 1."""
+    """Return a text without the lines with these numbers, counted from 1."""
     return "\n".join(line for number, line in enumerate(text.split("\n"), 1) if number not in numbers)
 
 

@@ -1,4 +1,4 @@
-"""Fact lines: the bullets of a memory document, and which is which from one revision to the next."""
+"""Parse the fact lines (bullets) of a memory document, and match them between revisions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from difflib import SequenceMatcher
 _HEADING = re.compile(r"^ {0,3}(#{1,6})\s+(.*?)\s*#*\s*$")
 _BULLET = re.compile(r"^\s*[-*+]\s+(?:\[(?P<category>[\w-]{1,64})\]\s+)?(?P<text>\S.*?)\s*$")
 _FENCE = re.compile(r"^ {0,3}(```|~~~)")
-LIKENESS = 0.6  # below it, two lines of a section are two facts
-MAX_COMPARED = 200  # lines of a section compared with each other; beyond it only equal ones match
-MAX_CHAR_PAIRS = 100_000_000  # of characters of such lines, some seconds; beyond it likewise
+MIN_SIMILARITY = 0.6  # difflib ratio from which two lines of a section are the same fact
+MAX_COMPARED = 200  # lines per section compared for similarity; further lines match only if equal
+MAX_CHAR_PAIRS = 100_000_000  # character pairs compared, a few seconds; further lines match only if equal
 
 
 @dataclass(frozen=True)
 class FactLine:
-    """One bullet: its section heading, optional ``[category]``, text, and line number from 1."""
+    """A bullet with its section heading, optional ``[category]``, text and line number from 1."""
 
     section: str
     category: str
@@ -29,7 +29,7 @@ class FactLine:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading with its level (0 before the first) and the line numbers [start, end) of heading and body."""
+    """A heading, its level (0 for text before the first heading) and the line numbers [start, end) of the section."""
 
     title: str
     level: int
@@ -38,7 +38,7 @@ class Section:
 
 
 def split_sections(text: str) -> list[Section]:
-    """Cut a document at its headings; headings inside code fences are text. Lines count from 1."""
+    """Split a document at its headings, ignoring code fences. Line numbers count from 1."""
     starts: list[tuple[str, int, int]] = []
     fenced = False
     lines = text.split("\n")
@@ -54,7 +54,7 @@ def split_sections(text: str) -> list[Section]:
 
 
 def fact_lines(text: str) -> list[FactLine]:
-    """Return the bullets of a document in order; bullets inside code fences are text."""
+    """Return the bullets of a document in order, ignoring code fences."""
     facts: list[FactLine] = []
     section, fenced = "", False
     for number, line in enumerate(text.split("\n"), 1):
@@ -70,30 +70,30 @@ def fact_lines(text: str) -> list[FactLine]:
 
 
 def normal_form(text: str) -> str:
-    """Return what equal facts share: marks, spaces, case and compatibility forms aside. Numbers and signs count."""
+    """Return text for comparison: without markup and final periods, with case, Unicode and spaces normalised."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return " ".join(re.sub(r"[*_`~]+", "", folded).split()).rstrip(".")
 
 
 def match_facts(old: Sequence[FactLine], new: Sequence[FactLine]) -> dict[int, int]:
-    """Tell which new line continues which old one: ``{index in new: index in old}``.
+    """Match the facts of two revisions and return ``{index in new: index in old}``.
 
-    First equal normal forms, the same section before another; then, within a section, the likeliest pairs of what is
-    left (difflib ratio >= 0.6), best first. A line that matches none is new; an old one matched by none is gone.
+    Equal normal forms match first, preferably in the same section, then the most similar remaining lines of each
+    section (difflib ratio >= 0.6). Unmatched new lines are additions, unmatched old lines removals.
     """
     pairs: dict[int, int] = {}
-    taken: set[int] = set()
+    matched: set[int] = set()
     for with_section in (True, False):
-        places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        candidates: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         for index, line in enumerate(old):
-            if index not in taken:
-                places[_identity(line, with_section=with_section)].append(index)
+            if index not in matched:
+                candidates[_identity(line, with_section=with_section)].append(index)
         for index, line in enumerate(new):
-            waiting = places.get(_identity(line, with_section=with_section))
-            if index not in pairs and waiting:
-                pairs[index] = waiting.pop(0)
-                taken.add(pairs[index])
-    _match_by_likeness(old, new, pairs, taken)
+            same = candidates.get(_identity(line, with_section=with_section))
+            if index not in pairs and same:
+                pairs[index] = same.pop(0)
+                matched.add(pairs[index])
+    _match_similar(old, new, pairs, matched)
     return pairs
 
 
@@ -101,41 +101,41 @@ def _identity(line: FactLine, *, with_section: bool) -> tuple[str, str]:
     return (line.section if with_section else "", normal_form(line.text))
 
 
-def _match_by_likeness(
-    old: Sequence[FactLine], new: Sequence[FactLine], pairs: dict[int, int], taken: set[int]
+def _match_similar(
+    old: Sequence[FactLine], new: Sequence[FactLine], pairs: dict[int, int], matched: set[int]
 ) -> None:
-    left: defaultdict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    unmatched: defaultdict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for index, line in enumerate(old):
-        if index not in taken:
-            left[line.section][0].append(index)
+        if index not in matched:
+            unmatched[line.section][0].append(index)
     for index, line in enumerate(new):
         if index not in pairs:
-            left[line.section][1].append(index)
-    room = MAX_CHAR_PAIRS
-    for gone, come in left.values():
-        olds = [(i, normal_form(old[i].text)) for i in gone[:MAX_COMPARED]]
-        news = [(j, normal_form(new[j].text)) for j in come[:MAX_COMPARED]]
-        likely, room = _likely_pairs(olds, news, room)
-        for _, j, i in sorted(likely):
-            if j not in pairs and i not in taken:
+            unmatched[line.section][1].append(index)
+    budget = MAX_CHAR_PAIRS
+    for removed, added in unmatched.values():
+        olds = [(i, normal_form(old[i].text)) for i in removed[:MAX_COMPARED]]
+        news = [(j, normal_form(new[j].text)) for j in added[:MAX_COMPARED]]
+        similar, budget = _similar_pairs(olds, news, budget)
+        for _, j, i in sorted(similar):
+            if j not in pairs and i not in matched:
                 pairs[j] = i
-                taken.add(i)
+                matched.add(i)
 
 
-def _likely_pairs(
-    olds: Sequence[tuple[int, str]], news: Sequence[tuple[int, str]], room: int
+def _similar_pairs(
+    olds: Sequence[tuple[int, str]], news: Sequence[tuple[int, str]], budget: int
 ) -> tuple[list[tuple[float, int, int]], int]:
-    """Return the pairs that are alike, (-ratio, new, old), and how many pairs of characters are left to compare."""
-    found = []
+    """Return the similar pairs as (-ratio, new, old), and the rest of the budget of character pairs."""
+    pairs = []
     matcher = SequenceMatcher(None, autojunk=False)
     for j, text in news:
         matcher.set_seq2(text)
         for i, earlier in olds:
             matcher.set_seq1(earlier)
             cost = len(earlier) * len(text)
-            if cost > room or matcher.real_quick_ratio() < LIKENESS:
+            if cost > budget or matcher.real_quick_ratio() < MIN_SIMILARITY:
                 continue
-            room -= cost
-            if matcher.quick_ratio() >= LIKENESS and (ratio := matcher.ratio()) >= LIKENESS:
-                found.append((-ratio, j, i))
-    return found, room
+            budget -= cost
+            if matcher.quick_ratio() >= MIN_SIMILARITY and (ratio := matcher.ratio()) >= MIN_SIMILARITY:
+                pairs.append((-ratio, j, i))
+    return pairs, budget

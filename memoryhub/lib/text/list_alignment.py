@@ -1,4 +1,4 @@
-"""Where a re-read list of records continues the one that is already kept."""
+"""Find where a list of records that was read again continues the stored one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Verdict = Literal["same", "grown", "pruned", "shorter", "restarted", "rewritten"
 
 @dataclass(frozen=True)
 class Alignment:
-    """``append_from``: index of the first new record to add; ``offset``: kept index where the new list begins.
+    """``append_from``: index of the first new record to add. ``offset``: index in kept where new starts.
 
-    same: nothing to add. grown: kept is a prefix of new. pruned: a tail of kept (at ``offset``) begins new, the rest
-    is added. shorter: new is a part of kept; nothing is lost, nothing added. restarted: nothing in common.
-    rewritten: they begin alike and then part, ``append_from`` where.
+    same: nothing to add. grown: kept is a prefix of new. pruned: new starts with the tail of kept at ``offset``.
+    shorter: new is contained in kept, nothing to add. restarted: nothing in common. rewritten: a common prefix, then
+    different from ``append_from`` on.
     """
 
     verdict: Verdict
@@ -23,12 +23,11 @@ class Alignment:
     offset: int = 0
 
 
-def align(kept: Sequence[str], new: Sequence[str], *, certain: bool) -> Alignment:
-    """Align two lists of record hashes; identity is position together with content, never content alone.
+def align(kept: Sequence[str], new: Sequence[str], *, unique_hashes: bool) -> Alignment:
+    """Align two lists of record hashes, in linear time.
 
-    ``certain``: a hash names one record (it covers a time), so that a single shared record is no accident. Without
-    it, an overlap of one record beside others counts as chance and the list as restarted: that can only keep a
-    record twice, never lose one. Cost: linear in both lists.
+    ``unique_hashes``: the hashes include a time, so one shared record proves an overlap. Otherwise an overlap of one
+    record is treated as a coincidence and the list as restarted, which can duplicate a record but never lose one.
     """
     if list(kept) == list(new):
         return Alignment("same", len(new))
@@ -37,16 +36,16 @@ def align(kept: Sequence[str], new: Sequence[str], *, certain: bool) -> Alignmen
     if not new:
         return Alignment("shorter", 0)
     overlap = _overlap(kept, new)
-    if overlap and (certain or overlap > 1 or overlap == len(new)):
+    if overlap and (unique_hashes or overlap > 1 or overlap == len(new)):
         return Alignment("pruned", overlap, len(kept) - overlap)
-    if (place := _find(kept, new)) is not None:
-        return Alignment("shorter", len(new), place)
-    alike = next((i for i, (a, b) in enumerate(zip(kept, new, strict=False)) if a != b), 0)
-    return Alignment("rewritten", alike) if alike else Alignment("restarted", 0)
+    if (index := _find(kept, new)) is not None:
+        return Alignment("shorter", len(new), index)
+    prefix = next((i for i, (a, b) in enumerate(zip(kept, new, strict=False)) if a != b), 0)
+    return Alignment("rewritten", prefix) if prefix else Alignment("restarted", 0)
 
 
 def _overlap(kept: Sequence[str], new: Sequence[str]) -> int:
-    """Return the length of the longest tail of kept that begins new (prefix function of Knuth, Morris, Pratt)."""
+    """Return the length of the longest tail of kept that new starts with (Knuth-Morris-Pratt prefix function)."""
     tail = kept[-len(new) :]
     return _prefix_function([*new, "", *tail])[-1]
 

@@ -1,4 +1,4 @@
-"""Markdown to HTML that is safe to show: the one place in the tree that marks text as safe."""
+"""Render Markdown as sanitised HTML. No other module may mark text as safe."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ _TAGS = {
     *("p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code"),
     *("em", "strong", "s", "a", "table", "thead", "tbody", "tr", "th", "td", "span"),
 }
-_LIVE_ADDRESS = re.compile(r"(https?|mailto):", re.IGNORECASE)  # a link elsewhere, or into the hub, stays text
+_LIVE_ADDRESS = re.compile(
+    r"(https?|mailto):", re.IGNORECASE
+)  # other links, also relative ones into the hub, stay text
 
 
 class _Renderer(RendererHTML):
-    """Images become links: nothing remote is fetched because a memory names it."""
+    """Render images as links, so that viewing memory never loads remote content."""
 
     def image(self, tokens: Sequence[Token], idx: int, _options: object, _env: object) -> str:
         token = tokens[idx]
-        address = html.escape(str(token.attrs.get("src", "")))
-        named = gettext("image: %(name)s") % {"name": token.content}
-        words = named if token.content else gettext("image: without a name")
-        return f'<a href="{address}">{html.escape(words)}</a>'
+        url = html.escape(str(token.attrs.get("src", "")))
+        label = gettext("image: %(name)s") % {"name": token.content} if token.content else gettext("image: unnamed")
+        return f'<a href="{url}">{html.escape(label)}</a>'
 
 
 _markdown = MarkdownIt(
@@ -40,16 +41,16 @@ _markdown.validateLink = lambda url: bool(_LIVE_ADDRESS.match(url))  # type: ign
 
 
 def render_markdown(text: str) -> SafeString:
-    """Return Markdown as sanitised HTML; text beyond 256 KB as plain preformatted text.
+    """Return Markdown as sanitised HTML, or text over 256 KB as preformatted text.
 
-    Raw HTML stays text. Links keep only http, https and mailto and carry rel="noopener noreferrer nofollow".
+    Raw HTML is escaped. Only http, https and mailto links are kept, with rel="noopener noreferrer nofollow".
     """
     return _rendered(text, get_language())
 
 
 @lru_cache(maxsize=256)
 def _rendered(text: str, _language: str | None) -> SafeString:
-    """Render for one language: images are named in it."""
+    """``_language`` is part of the cache key because the labels of images are translated."""
     if len(text) > MAX_RENDERED_CHARS:
         return mark_safe(f"<pre>{html.escape(text)}</pre>")  # noqa: S308  escaped
     clean = nh3.clean(

@@ -1,4 +1,4 @@
-"""Merging two texts that changed from one base, line by line."""
+"""Three-way merge by line."""
 
 from __future__ import annotations
 
@@ -7,47 +7,44 @@ from dataclasses import dataclass
 
 from memoryhub.lib.text.diff import line_changes
 
-Change = tuple[int, int, list[str]]  # base lines [start, end) become these
+Change = tuple[int, int, list[str]]  # base lines [start, end) and their replacement
 
 
 @dataclass(frozen=True)
 class Merge:
-    """The merged text, or None with the number of places where both sides changed the same lines differently."""
+    """The merged text, or None and the number of conflicts."""
 
     text: str | None
     conflict_count: int
 
 
 def merge_texts(base: str, ours: str, theirs: str, *, keep_both: bool = False) -> Merge:
-    """Merge three ways by line (the classic diff3 rule): a change of one side is taken, equal changes count once.
+    """Merge two changed versions of ``base`` by line, as diff3 does.
 
-    Changes of both sides that overlap, or touch the same gap, are a conflict: nothing is guessed. With ``keep_both``
-    lines that both sides add at one place stand there after each other, ours first: what two runs add to a list of
-    facts are two additions.
+    Overlapping changes, and different additions in the same place, are conflicts. With ``keep_both``, different
+    additions in the same place are both kept, ours first.
     """
     if ours == theirs or theirs == base:
         return Merge(ours, 0)
     if ours == base:
         return Merge(theirs, 0)
     if keep_both and not base.strip():
-        there = ours.rstrip("\n").split("\n")
-        return Merge(
-            "\n".join([*there, *(line for line in theirs.split("\n") if line and line not in there)]) + "\n", 0
-        )
+        own = ours.rstrip("\n").split("\n")
+        return Merge("\n".join([*own, *(line for line in theirs.split("\n") if line and line not in own)]) + "\n", 0)
     lines = base.split("\n")
     left, right = _changes(lines, ours.split("\n")), _changes(lines, theirs.split("\n"))
     if keep_both:
         right = [_without_repeats(change, left) for change in right]
-    conflicts = sum(_clash(one, other, keep_both=keep_both) for one in left for other in right)
+    conflicts = sum(_conflict(one, other, keep_both=keep_both) for one in left for other in right)
     if conflicts:
         return Merge(None, conflicts)
     return Merge(_applied(lines, left, right), 0)
 
 
 def overlay_texts(base: str, ours: str, theirs: str) -> str:
-    """Merge as ``merge_texts`` does with ``keep_both``, and where both changed the same lines take theirs.
+    """Merge like ``merge_texts`` with ``keep_both``, but resolve conflicts in favour of ``theirs``.
 
-    For showing a person what a proposal comes to: what others changed elsewhere meanwhile is in it.
+    Used to preview a proposal on top of other people's changes.
     """
     merged = merge_texts(base, ours, theirs, keep_both=True)
     if merged.text is not None:
@@ -57,18 +54,18 @@ def overlay_texts(base: str, ours: str, theirs: str) -> str:
     left = [
         change
         for change in _changes(lines, ours.split("\n"))
-        if not any(_clash(change, other, keep_both=True) for other in right)
+        if not any(_conflict(change, other, keep_both=True) for other in right)
     ]
     return _applied(lines, left, [_without_repeats(change, left) for change in right])
 
 
 def _applied(lines: Sequence[str], left: Sequence[Change], right: Sequence[Change]) -> str:
     merged: list[str] = []
-    reached = 0
+    copied = 0
     for start, end, new in sorted(_unique(left, right), key=lambda change: change[:2]):
-        merged += [*lines[reached:start], *new]
-        reached = end
-    return "\n".join([*merged, *lines[reached:]])
+        merged += [*lines[copied:start], *new]
+        copied = end
+    return "\n".join([*merged, *lines[copied:]])
 
 
 def _changes(base: Sequence[str], other: Sequence[str]) -> list[Change]:
@@ -80,13 +77,13 @@ def _changes(base: Sequence[str], other: Sequence[str]) -> list[Change]:
 
 
 def _without_repeats(change: Change, others: Sequence[Change]) -> Change:
-    """Return an addition without the lines that the other side adds at the same place."""
+    """Return an addition without the lines that the other side adds in the same place."""
     start, end, new = change
-    there = {line for i, j, lines in others if i == j == start == end for line in lines}
-    return (start, end, [line for line in new if line not in there]) if start == end else change
+    repeated = {line for i, j, lines in others if i == j == start == end for line in lines}
+    return (start, end, [line for line in new if line not in repeated]) if start == end else change
 
 
-def _clash(one: Change, other: Change, *, keep_both: bool) -> bool:
+def _conflict(one: Change, other: Change, *, keep_both: bool) -> bool:
     if one == other:
         return False
     if one[0] == one[1] and other[0] == other[1]:

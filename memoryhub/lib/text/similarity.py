@@ -1,8 +1,8 @@
-"""Which texts say nearly the same, and which contradict each other. Pure.
+"""Find texts that are near-duplicates or contradict each other.
 
-Likeness is Jaccard's over sets of tokens, as Grip has it (formats.md section 3), made safe: numbers and negations
-must agree; scripts without spaces are compared by pairs of characters. Pairs are found by a prefix filter: two sets
-as alike as the threshold share one of their rarest tokens.
+Similarity is the Jaccard index of token sets, as in Grip, but texts whose numbers or negations differ contradict each
+other. Scripts without spaces are tokenised into character pairs. Candidates are found by a prefix filter: two sets as
+similar as the threshold share one of their rarest tokens.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from memoryhub.lib.text.facts import normal_form
 Pair = tuple[int, int, float]
 Signature = tuple[frozenset[tuple[str, int]], int]
 DEFAULT_THRESHOLD = 0.7
-MAX_COMPARED_CHARS = 4_000  # of a text: longer ones are compared by their beginnings
-MAX_COMPARISONS = 1_500_000  # of sets with each other; some seconds
-MAX_PARTNERS = 20  # contradictions that one text is named in
+MAX_COMPARED_CHARS = 4_000  # only the start of a longer text is compared
+MAX_COMPARISONS = 1_500_000  # comparisons of two sets; a few seconds
+MAX_PARTNERS = 20  # contradictions reported per text
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _COMMON = "a an and are as at be by for from has have in is it its of on or that the this to was were will with"
@@ -31,34 +31,34 @@ _STOP = frozenset(_COMMON.split())
 
 
 @dataclass(frozen=True)
-class Alike:
-    """What texts have in common, by their places: groups of the same (the one that stays, the others, the least
-    likeness among them), and pairs on one subject whose numbers or negations differ.
+class SimilarityResult:
+    """Near-duplicates and contradictions, by index.
 
-    ``is_cut``: there was more to compare than the limit allows, so pairs may be missing.
+    ``groups``: (the text to keep, its duplicates, the lowest similarity). ``contradictions``: similar texts whose
+    numbers or negations differ. ``is_cut``: the limit of comparisons was reached, so pairs may be missing.
     """
 
     groups: list[tuple[int, list[int], float]] = field(default_factory=list)
-    contrary: list[Pair] = field(default_factory=list)
+    contradictions: list[Pair] = field(default_factory=list)
     is_cut: bool = False
 
 
-class Comparing:
-    """How many comparisons are left. ``is_cut`` once they ran out."""
+class ComparisonBudget:
+    """A limit of comparisons. ``is_cut``: it was exceeded."""
 
     def __init__(self, limit: float = math.inf) -> None:
-        self.left = limit
+        self.remaining = limit
         self.is_cut = False
 
-    def take(self, count: int) -> bool:
-        """Count comparisons about to be made; False where they are more than are left."""
-        self.left -= count
-        self.is_cut = self.is_cut or self.left < 0
+    def spend(self, count: int) -> bool:
+        """Subtract comparisons and return whether the budget allows them."""
+        self.remaining -= count
+        self.is_cut = self.is_cut or self.remaining < 0
         return not self.is_cut
 
 
 def tokens_of(text: str) -> frozenset[str]:
-    """Return the tokens by which texts are compared: words without the commonest, pairs of unspaced characters."""
+    """Return the tokens to compare: words except stop words and numbers, and pairs of unspaced characters."""
     folded = normal_form(text)
     pairs = [run[i : i + 2] for run in _UNSPACED.findall(folded) for i in range(max(1, len(run) - 1))]
     words = [word for word in _WORD.findall(_UNSPACED.sub(" ", folded)) if word not in _STOP and not word.isdigit()]
@@ -66,28 +66,27 @@ def tokens_of(text: str) -> frozenset[str]:
 
 
 def near_pairs(texts: Sequence[str], *, threshold: float = DEFAULT_THRESHOLD) -> tuple[list[Pair], list[Pair]]:
-    """Return all pairs of texts that say the same, and all that contradict each other: (i, j, likeness), i < j.
+    """Return the near-duplicate and the contradicting pairs, (i, j, similarity) with i < j, most similar first.
 
-    ``threshold``: Jaccard's likeness over their tokens, 0 to 1. Best first. For the texts of one document: of many
-    that are nearly the same there are very many pairs, see ``compare_texts``.
+    ``threshold``: minimum Jaccard index, 0 to 1. For many similar texts, use ``compare_texts``: the number of pairs
+    is quadratic.
     """
-    found = alike_pairs([tokens_of(text) for text in texts], threshold)
+    found = similar_pairs([tokens_of(text) for text in texts], threshold)
     pairs = sorted(found, key=lambda pair: (-pair[2], pair[0], pair[1]))
-    signed = {place: _signature(texts[place]) for place in {place for i, j, _ in pairs for place in (i, j)}}
-    same = [pair for pair in pairs if signed[pair[0]] == signed[pair[1]]]
-    return same, [pair for pair in pairs if signed[pair[0]] != signed[pair[1]]]
+    signatures = {index: _signature(texts[index]) for index in {index for i, j, _ in pairs for index in (i, j)}}
+    same = [pair for pair in pairs if signatures[pair[0]] == signatures[pair[1]]]
+    return same, [pair for pair in pairs if signatures[pair[0]] != signatures[pair[1]]]
 
 
-def alike_pairs(
-    sets: Sequence[frozenset[str]], threshold: float, comparing: Comparing | None = None
+def similar_pairs(
+    sets: Sequence[frozenset[str]], threshold: float, budget: ComparisonBudget | None = None
 ) -> Iterator[Pair]:
-    """Yield pairs (i < j) of sets at least as alike as the threshold (0 to 1), with their likeness.
+    """Yield the pairs (i, j, similarity) of sets with a Jaccard index of at least ``threshold`` (0 to 1).
 
-    Shorter sets come first, so that the index needs only the tokens that a longer one must share: of n tokens the
-    rarest ``n - ceil(2t / (1 + t) * n) + 1`` (Xiao et al., "Efficient similarity joins for near duplicate
-    detection").
+    Sets are processed by size, so of a set's n tokens only the rarest ``n - ceil(2t / (1 + t) * n) + 1`` are indexed
+    (Xiao et al., "Efficient similarity joins for near duplicate detection").
     """
-    comparing = comparing or Comparing()
+    budget = budget or ComparisonBudget()
     frequency = Counter(token for tokens in sets for token in tokens)
     rarity = {token: order for order, (_, token) in enumerate(sorted((n, token) for token, n in frequency.items()))}
     sizes = [len(tokens) for tokens in sets]
@@ -98,7 +97,7 @@ def alike_pairs(
         probed = rarest[: size - _at_least(threshold * size) + 1]
         least = threshold * size - 1e-9
         near = {i for token in probed if token in index for i in index[token] if sizes[i] >= least}
-        if not comparing.take(len(near) + 1):
+        if not budget.spend(len(near) + 1):
             return
         for i in sorted(near):
             shared = len(sets[i] & tokens)
@@ -110,51 +109,51 @@ def alike_pairs(
 
 
 def _at_least(share: float) -> int:
-    return math.ceil(share - 1e-9)  # 0.7 * 10 is a hair above 7
+    return math.ceil(share - 1e-9)  # 0.7 * 10 is slightly above 7
 
 
-def compare_texts(texts: Sequence[str], *, threshold: float, limit: int = MAX_COMPARISONS) -> Alike:
-    """Return which of many texts say the same and which contradict each other; 20,000 take a few seconds.
+def compare_texts(texts: Sequence[str], *, threshold: float, limit: int = MAX_COMPARISONS) -> SimilarityResult:
+    """Return the near-duplicates and contradictions among texts; 20,000 texts take a few seconds.
 
-    ``threshold``: likeness from which two are on one subject, 0 to 1. Of a group the first text stays. Texts of the
-    same words are told apart by their numbers and negations first, and only one of each is compared with others: a
-    thousand lines that differ in a number make a thousand contradictions, not half a million.
+    ``threshold``: minimum Jaccard index, 0 to 1. Texts with equal tokens are grouped by their numbers and negations
+    first, and only one of each group is compared with others: a thousand lines that differ in one number produce a
+    thousand contradictions, not half a million.
     """
     variants: defaultdict[frozenset[str], dict[Signature, list[int]]] = defaultdict(dict)
-    for place, text in enumerate(texts):
-        brief = text[:MAX_COMPARED_CHARS]
-        if words := tokens_of(brief):
-            variants[words].setdefault(_signature(brief), []).append(place)
-    comparing = Comparing(limit)
-    signed = list(variants.values())
-    same = [(places[0], other, 1.0) for found in signed for places in found.values() for other in places[1:]]
-    contrary: list[Pair] = []
-    for found in signed:
-        firsts = sorted(places[0] for places in found.values())
-        contrary += [(one, other, 1.0) for one, other in pairwise(firsts)]
-    for i, j, ratio in alike_pairs(list(variants), threshold, comparing):
-        one, other = signed[i], signed[j]
+    for index, text in enumerate(texts):
+        start = text[:MAX_COMPARED_CHARS]
+        if tokens := tokens_of(start):
+            variants[tokens].setdefault(_signature(start), []).append(index)
+    budget = ComparisonBudget(limit)
+    by_signature = list(variants.values())
+    same = [(equal[0], other, 1.0) for group in by_signature for equal in group.values() for other in equal[1:]]
+    contradictions: list[Pair] = []
+    for group in by_signature:
+        firsts = sorted(equal[0] for equal in group.values())
+        contradictions += [(one, other, 1.0) for one, other in pairwise(firsts)]
+    for i, j, ratio in similar_pairs(list(variants), threshold, budget):
+        one, other = by_signature[i], by_signature[j]
         shared = one.keys() & other.keys()
-        same += [_in_order(one[sign][0], other[sign][0], ratio) for sign in shared]
+        same += [_in_order(one[signature][0], other[signature][0], ratio) for signature in shared]
         if not shared:
-            contrary.append(_in_order(_first(one), _first(other), ratio))
-    return Alike(group_pairs(same), _few_each(contrary), comparing.is_cut)
+            contradictions.append(_in_order(_first(one), _first(other), ratio))
+    return SimilarityResult(group_pairs(same), _limit_partners(contradictions), budget.is_cut)
 
 
 def _signature(text: str) -> Signature:
     return frozenset(numbers_in(text).items()), count_negations(text)
 
 
-def _first(variants: dict[Signature, list[int]]) -> int:
-    return min(places[0] for places in variants.values())
+def _first(group: dict[Signature, list[int]]) -> int:
+    return min(equal[0] for equal in group.values())
 
 
 def _in_order(one: int, other: int, ratio: float) -> Pair:
     return min(one, other), max(one, other), ratio
 
 
-def _few_each(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return pairs, the likest first, none of whose members is in more than MAX_PARTNERS of them."""
+def _limit_partners(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs, most similar first, with each text in at most MAX_PARTNERS of them."""
     seen: Counter[int] = Counter()
     kept = []
     for i, j, ratio in sorted(pairs, key=lambda pair: (-pair[2], pair[0], pair[1])):
@@ -165,22 +164,22 @@ def _few_each(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 def group_pairs(pairs: Sequence[Pair], *, pinned: Collection[int] = ()) -> list[tuple[int, list[int], float]]:
-    """Group what is alike round the one that stays: (its place, the others, the least likeness among them).
+    """Group pairs into (the index to keep, its duplicates, the lowest similarity).
 
-    Each that goes is alike to that one itself. Of a group the first stays, or its first that is ``pinned``: those
-    never go.
+    Each duplicate is paired with the kept index itself. That is the first pinned index of a group, or else its first;
+    pinned indexes are never duplicates.
     """
     partners: defaultdict[int, dict[int, float]] = defaultdict(dict)
     for i, j, ratio in pairs:
         partners[i][j] = partners[j][i] = ratio
-    gone: set[int] = set()
+    grouped: set[int] = set()
     groups = []
-    for i in sorted(partners, key=lambda place: (place not in pinned, place)):
-        if i in gone:
+    for i in sorted(partners, key=lambda index: (index not in pinned, index)):
+        if i in grouped:
             continue
-        near = {j: ratio for j, ratio in partners[i].items() if j not in gone and j not in pinned}
-        near = {j: ratio for j, ratio in near.items() if j > i or i in pinned}
-        if near:
-            gone |= {i, *near}
-            groups.append((i, sorted(near), min(near.values())))
+        duplicates = {j: ratio for j, ratio in partners[i].items() if j not in grouped and j not in pinned}
+        duplicates = {j: ratio for j, ratio in duplicates.items() if j > i or i in pinned}
+        if duplicates:
+            grouped |= {i, *duplicates}
+            groups.append((i, sorted(duplicates), min(duplicates.values())))
     return sorted(groups)

@@ -28,7 +28,7 @@ def search(request: HttpRequest, slug: str | None = None) -> HttpResponse:
 
 
 def _passage(request: HttpRequest, row: ResultRow) -> as_markdown.Passage:
-    at = [as_markdown.moment(row.at, timezone.get_current_timezone())] if row.at else []
+    at = [as_markdown.format_time(row.at, timezone.get_current_timezone())] if row.at else []
     about = " · ".join([str(row.label), *([f"in {row.where}"] if row.where else []), *at])
     text = f"{'… ' * row.passage.has_before}{''.join(piece for piece, _ in row.pieces)}{' …' * row.passage.has_after}"
     return as_markdown.Passage(row.title, request.build_absolute_uri(row.url), about, text)
