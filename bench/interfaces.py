@@ -56,8 +56,8 @@ def hub() -> Iterator[str]:
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            greeting = "".join(iter(process.stdout.readline, "Ctrl-C stops it.\n"))
-            found = re.search(r"MemoryHub is at (\S+)", greeting)
+            greeting = "".join(iter(process.stdout.readline, "Press Ctrl-C to stop.\n"))
+            found = re.search(r"MemoryHub is running at (\S+)", greeting)
             assert found is not None, "the hub didn't start"
             yield found[1]
         finally:

@@ -37,7 +37,7 @@ def main() -> None:
 def _setup_link(served: subprocess.Popen[str]) -> str:
     assert served.stdout is not None
     for line in served.stdout:
-        if found := re.search(r"set up\s+(\S+)", line):
+        if found := re.search(r"setup link\s+(\S+)", line):
             return found[1]
     raise SystemExit("The hub didn't start.")
 

@@ -136,7 +136,9 @@ def start(port: int, log: IO[str]) -> Web:
     command = [sys.executable, "manage.py", "serve", "--port", str(port), "--no-worker"]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True)
     assert process.stdout is not None
-    found = re.search(r"MemoryHub is at (\S+)", "".join(iter(process.stdout.readline, "Ctrl-C stops it.\n")))
+    found = re.search(
+        r"MemoryHub is running at (\S+)", "".join(iter(process.stdout.readline, "Press Ctrl-C to stop.\n"))
+    )
     assert found is not None, "the hub didn't start"
     return Web(process, found[1])
 

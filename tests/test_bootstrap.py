@@ -341,7 +341,7 @@ def hub(hub_home):
         watchdog.start()
         try:
             greeting = read_greeting(process)
-            assert "Ctrl-C stops it." in greeting
+            assert "Press Ctrl-C to stop." in greeting
             yield process, greeting
         finally:
             watchdog.cancel()
@@ -352,7 +352,7 @@ def read_greeting(process):
     greeting = []
     for line in process.stdout:
         greeting.append(line)
-        if line.startswith("Ctrl-C"):
+        if line.startswith("Press Ctrl-C"):
             break
     return "".join(greeting)
 
@@ -366,8 +366,8 @@ def children_of(process):
 @pytest.mark.slow
 def test_hub_greets_with_address_and_setup_link_answers_and_ends_in_order(hub, hub_home):
     process, greeting = hub
-    address, port = re.search(r"MemoryHub is at (http://127\.0\.0\.1:(\d+))", greeting).groups()
-    assert re.search(rf"set up +{re.escape(address)}/setup/[\w-]{{20,}}/\n", greeting)
+    address, port = re.search(r"MemoryHub is running at (http://127\.0\.0\.1:(\d+))", greeting).groups()
+    assert re.search(rf"setup link +{re.escape(address)}/setup/[\w-]{{20,}}/\n", greeting)
     assert (hub_home / "address").read_text() == address
     connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
     connection.request("GET", "/static/css/main.css")

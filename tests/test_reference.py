@@ -1,4 +1,4 @@
-"""The reference is complete and true: what is in docs/ is what the code has."""
+"""The reference documentation matches the code."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ DEPLOY = ROOT / "deploy"
 
 
 @pytest.mark.parametrize("name", pages())
-def test_a_reference_page_is_what_the_code_has(name):
-    """``make reference`` writes it anew."""
+def test_reference_page_matches_the_code(name):
+    """``make reference`` updates it."""
     assert (PLACE / name).read_text() == pages()[name]
 
 
-def test_every_call_and_tool_is_told_in_its_page():
+def test_every_call_and_tool_is_documented():
     calls = (PLACE / "calls.md").read_text()
-    told = (ROOT / "docs" / "rest.md").read_text() + (ROOT / "docs" / "mcp.md").read_text()
+    pages = (ROOT / "docs" / "rest.md").read_text() + (ROOT / "docs" / "mcp.md").read_text()
 
-    assert [name for name in re.findall(r"^\| `([^`]+)`", calls, re.MULTILINE) if f"| `{name}` |" not in told] == []
+    assert [name for name in re.findall(r"^\| `([^`]+)`", calls, re.MULTILINE) if f"| `{name}` |" not in pages] == []
 
 
-def test_every_page_of_the_documentation_is_reached_from_its_list():
+def test_every_documentation_page_is_listed():
     listed = set(re.findall(r"\]\(([\w/-]+\.md)\)", (ROOT / "docs" / "README.md").read_text()))
     there = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"README.md"}
 
     assert there == listed
 
 
-def test_no_link_of_the_documentation_leads_nowhere():
+def test_documentation_has_no_broken_links():
     broken = []
     for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
@@ -42,7 +42,7 @@ def test_no_link_of_the_documentation_leads_nowhere():
     assert broken == []
 
 
-def test_what_is_deployed_names_settings_and_commands_that_there_are():
+def test_deployment_files_name_existing_settings_and_commands():
     text = "".join(path.read_text() for path in DEPLOY.iterdir())
     named = set(re.findall(r"(MEMORYHUB_[A-Z_]+)", text))
 

@@ -1,4 +1,4 @@
-"""Four agents' folders of one invented engineering team, each in the format of its real program."""
+"""The demo: the folders of four agents of an invented software team, each in its program's own format."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from memoryhub.demo.script import blocks, dated
 
 
 def write_demo(dest: Path, *, today: date) -> dict[str, Path]:
-    """Write the folders below ``dest`` and return each by its workspace's name.
+    """Write the agents' folders to ``dest``; return their paths by workspace name.
 
-    The story lies in ``story/``; its days count back from ``today``. The same day gives the same bytes.
+    The texts are in ``story/``, with days relative to ``today``. The same day always gives the same bytes.
     """
     folders = {name: dest / name.lower() for name in ("Atlas", "Pilot", "Forge", "Desk")}
     nanobot.write(folders["Atlas"], today)
@@ -23,5 +23,5 @@ def write_demo(dest: Path, *, today: date) -> dict[str, Path]:
 
 
 def proposed_memory(today: date) -> str:
-    """Return what Atlas would have its MEMORY.md become: worth a look before it is in force."""
+    """Return the MEMORY.md that Atlas proposes, which waits for review."""
     return dated("\n".join(blocks("memory.txt")["atlas MEMORY.md proposed"]), today).strip() + "\n"

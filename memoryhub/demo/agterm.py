@@ -1,4 +1,4 @@
-"""Desk, the terminal companion, as AgTerm exports its sessions (formats.md section 5)."""
+"""Write the demo's AgTerm agent, Desk, as session exports (formats.md section 5)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 
 def write(folder: Path, today: date) -> None:
-    """Write one export for each session; the last names a summary that isn't there."""
+    """Write one export for each session; the last one refers to a missing summary."""
     scripts = read_scripts("desk.txt", today)
     for script in scripts:
         value = _export(script)
@@ -30,7 +30,7 @@ def _export(script: Script) -> Row:
     summaries: list[Row] = []
     for turn in script.turns:
         if turn.mark == "S":
-            summaries.append(_fold(script.key, entries, turn))
+            summaries.append(_summary(script.key, entries, turn))
         else:
             entries.append(_entry(script.key, len(entries), turn))
     return {
@@ -55,22 +55,22 @@ def _entry(key: str, number: int, turn: Turn) -> Row:
     return row | {"timestamp": _time(turn.at), "tokenCount": count_tokens(row["content"]), "compressed": False}
 
 
-def _fold(key: str, entries: list[Row], turn: Turn) -> Row:
-    """Fold all entries that no summary holds yet."""
+def _summary(key: str, entries: list[Row], turn: Turn) -> Row:
+    """Return a summary of all entries that have none yet, and mark them as compressed."""
     identity = f"{key}-sum"
-    folded = [entry for entry in entries if not entry["compressed"]]
-    for entry in folded:
+    covered = [entry for entry in entries if not entry["compressed"]]
+    for entry in covered:
         entry |= {"compressed": True, "summaryId": identity}
-    original, tokens = sum(entry["tokenCount"] for entry in folded), count_tokens(turn.text)
+    original, tokens = sum(entry["tokenCount"] for entry in covered), count_tokens(turn.text)
     return {
         "id": identity,
         "content": turn.text,
-        "originalEntryIds": [entry["id"] for entry in folded],
+        "originalEntryIds": [entry["id"] for entry in covered],
         "tokenCount": tokens,
         "originalTokenCount": original,
         "compressionRatio": round(original / tokens, 2),
         "createdAt": _time(turn.at + timedelta(hours=1)),
-        "timeRange": {"start": folded[0]["timestamp"], "end": folded[-1]["timestamp"]},
+        "timeRange": {"start": covered[0]["timestamp"], "end": covered[-1]["timestamp"]},
     }
 
 

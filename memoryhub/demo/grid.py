@@ -1,4 +1,4 @@
-"""Forge, the research agent, as grid keeps it (formats.md section 4)."""
+"""Write the demo's grid agent, Forge (formats.md section 4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = {"findings": "finding", "insights": "insight", "lessons": "lesson"}
 
 
 def write(folder: Path, today: date) -> None:
-    """Write the store: exact keys, the graph, an export of the observations with one row that says nothing."""
+    """Write the storage folder: key-values, graph, and an export of the observations with one empty row."""
     story = blocks("forge.txt")
     pairs = dict(pair(line) for line in story["keys"])
     values = {key: value.replace("\\n", "\n") for key, value in sorted(pairs.items())}
@@ -46,14 +46,14 @@ def write(folder: Path, today: date) -> None:
 
 
 def _graph(topics: list[str], today: date) -> dict[str, Any]:
-    """Place each word by the topics that name it, so that words of one topic are near each other."""
+    """Return a graph in which words of the same topic have similar embeddings."""
     members = [pair(line)[1].split() for line in topics]
     words = sorted({word for topic in members for word in topic})
     vectors = {word: _embedding(word, members) for word in words}
     terms = {}
     for word in words:
         near = [(cosine(vectors[word], vectors[other]), other) for other in words if other != word]
-        related = [other for likeness, other in sorted(near, reverse=True) if likeness >= NEAR]
+        related = [other for similarity, other in sorted(near, reverse=True) if similarity >= NEAR]
         terms[word] = {"embedding": vectors[word], "related": related[:8]}
     meta = {
         "provider": "openai",

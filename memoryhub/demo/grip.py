@@ -1,4 +1,4 @@
-"""Pilot, the release assistant, as Grip keeps it (formats.md section 3)."""
+"""Write the demo's Grip agent, Pilot (formats.md section 3)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KNOWLEDGE = [
 
 
 def write(folder: Path, today: date) -> None:
-    """Write the home folder: sessions (one left half-saved), memory, history with an archive, knowledge, cache."""
+    """Write the home folder: sessions (one partly saved), memory, history with an archive, knowledge, cache."""
     workspace = folder / "workspace"
     config = {"agents": {"defaults": {"memory_window": 6, "auto_consolidate": True, "semantic_cache_ttl": 3600}}}
     put(folder / "config.json", json.dumps(config, indent=2))
@@ -79,7 +79,7 @@ def _messages(script: Script) -> list[dict[str, Any]]:
 
 
 def _write_history(folder: Path, scripts: list[Script], today: date) -> None:
-    """Log the turns as Grip does, and cut the older half off into an archive, through the middle of an entry."""
+    """Write the history log as Grip does, with its older half in an archive that ends in the middle of an entry."""
     lines: list[str] = []
     for day in range(-30, -2, 4):
         for number, script in enumerate(scripts):

@@ -1,4 +1,4 @@
-"""Atlas, the team's assistant, as nanobot 0.3 keeps it (formats.md section 2)."""
+"""Write the demo's nanobot 0.3 agent, Atlas (formats.md section 2)."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Record = dict[str, Any]
 
 
 def write(folder: Path, today: date) -> None:
-    """Write the home folder: configuration, sessions with a damaged line and a checkpoint, memory, journal."""
+    """Write the home folder: configuration, sessions with a damaged line and a checkpoint, memory, history."""
     workspace = folder / "workspace"
     put(folder / "config.json", json.dumps({"agents": {"defaults": {"workspace": "~/.nanobot/workspace"}}}, indent=2))
     put(workspace / ".nanobot" / "workspace-id", f"{WORKSPACE_ID}\n")
     memory = blocks("memory.txt")
     for name, path in (("MEMORY.md", "memory/MEMORY.md"), ("SOUL.md", "SOUL.md"), ("USER.md", "USER.md")):
         put(workspace / path, dated("\n".join(memory[f"atlas {name}"]), today).strip() + "\n")
-    _write_journal(workspace / "memory", memory["atlas history"], today)
+    _write_history(workspace / "memory", memory["atlas history"], today)
     sessions = folder / "sessions" / WORKSPACE_ID
     put(sessions / ".workspace", "/home/ines/.nanobot/workspace\n")
     for script in [*read_scripts("atlas.txt", today), _digests(today)]:
         _write_session(sessions, script)
 
 
-def _write_journal(folder: Path, lines: list[str], today: date) -> None:
+def _write_history(folder: Path, lines: list[str], today: date) -> None:
     rows = []
     for cursor, line in enumerate(filter(None, lines), 1):
         stamp, _, rest = line[1:].partition("} ")
@@ -68,7 +68,7 @@ def _write_session(folder: Path, script: Script) -> None:
     stem = base64.urlsafe_b64encode(script.key.encode()).decode().rstrip("=")
     text = _jsonl([metadata, *messages])
     if script.key.startswith("matrix"):
-        text += '{"role": "user", "content": "and tomor\n'  # the disk was full
+        text += '{"role": "user", "content": "and tomor\n'  # a full disk cut off the line
     put(folder / f"{stem}.jsonl", text)
     if script.key == "cli:direct":
         checkpoint = {
@@ -81,7 +81,7 @@ def _write_session(folder: Path, script: Script) -> None:
 
 
 def _messages(script: Script) -> Iterator[Record]:
-    """Turn a script into messages: neighbouring T lines are the calls of one message."""
+    """Convert a script to messages; adjacent T lines become the tool calls of one message."""
     group: list[Turn] = []
     waiting: list[tuple[str, str]] = []
     for index, turn in enumerate(script.turns):
@@ -92,8 +92,8 @@ def _messages(script: Script) -> Iterator[Record]:
             if follows != "T":
                 calls = [_call(script.key, index - len(group) + 1 + i, item) for i, item in enumerate(group)]
                 waiting = [(call["id"], call["function"]["name"]) for call in calls]
-                said = tool_use(group[0].text).text
-                yield {"role": "assistant", "content": said, "tool_calls": calls, "timestamp": stamp}
+                text = tool_use(group[0].text).text
+                yield {"role": "assistant", "content": text, "tool_calls": calls, "timestamp": stamp}
                 group = []
         elif turn.mark == "R":
             identity, name = waiting.pop(0)
@@ -112,7 +112,7 @@ def _call(key: str, index: int, turn: Turn) -> Record:
 
 
 def _digests(today: date) -> Script:
-    """The morning digest of every working day: its figures go up and down, and the incident shows."""
+    """Return a session with a digest for every working day, with varying figures and one incident."""
     script = Script("cron:morning-digest", "Morning digest", f"pointer {4 * 24}")
     for offset in range(-7 * DIGEST_DAYS // 5, 0):
         at = moment(today, offset, "06:30")

@@ -1,8 +1,8 @@
-"""The story's scripts: sessions as people would note them down.
+"""Parse the demo's scripts, which describe sessions in a short notation.
 
-``= key | title | directive`` opens a session, ``@ -3 09:30`` sets day and time. Then one line for each turn: U user,
-A assistant, T a tool call with its JSON arguments (and ``| text`` beside it), R its result, C a file as context, S a
-summary of all that came before. Lines that begin with two spaces continue the one above.
+``= key | title | directive`` starts a session, and ``@ -3 09:30`` sets the day and time. Each other line is a turn:
+U user, A assistant, T a tool call with JSON arguments (and optionally ``| text``), R its result, C a file as context,
+S a summary of everything before it. A line that starts with two spaces continues the previous one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Script:
 
 @dataclass(frozen=True)
 class ToolUse:
-    """A tool call of a T line: name, JSON arguments, and what the assistant says beside it."""
+    """The tool call of a T line: name, JSON arguments, and the assistant's text."""
 
     name: str
     arguments: str
@@ -42,12 +42,12 @@ class ToolUse:
 
 
 def moment(today: date, offset: int, clock: str) -> datetime:
-    """Return a time that lies so many days before (-) today."""
+    """Return the time ``clock`` on the day ``offset`` days from today."""
     return datetime.combine(today + timedelta(days=offset), time.fromisoformat(clock), UTC)
 
 
 def read_scripts(name: str, today: date) -> list[Script]:
-    """Parse one script of the story."""
+    """Parse a script file into sessions."""
     scripts: list[Script] = []
     at = moment(today, 0, "08:00")
     for mark, text in _lines((STORY / name).read_text()):
@@ -81,7 +81,7 @@ def tool_use(text: str) -> ToolUse:
 
 
 def blocks(name: str) -> dict[str, list[str]]:
-    """Return the parts of a file that ``== title`` lines open, each as its lines."""
+    """Return the lines of each section of a file; ``== title`` starts a section."""
     found: dict[str, list[str]] = {}
     for line in (STORY / name).read_text().rstrip("\n").split("\n"):
         if line.startswith("== "):
@@ -98,7 +98,7 @@ def pair(line: str) -> tuple[str, str]:
 
 
 def dated(text: str, today: date) -> str:
-    """Replace ``{-30}`` by the date so many days ago."""
+    """Replace ``{-30}`` with the date 30 days ago."""
     return re.sub(r"\{(-?\d+)\}", lambda found: str(today + timedelta(days=int(found.group(1)))), text)
 
 

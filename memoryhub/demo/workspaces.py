@@ -1,4 +1,4 @@
-"""The demo: its agents' folders in the hub's home, and a change of memory that waits for a person."""
+"""Create the demo's agents' folders in MEMORYHUB_HOME, and a memory change that waits for review."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ AGENT = Actor("agent", "Atlas")
 
 
 def prepare_demo(today: date) -> dict[str, Path]:
-    """Write the demo agents' folders into the hub's home; return each by its workspace's name.
+    """Write the demo's folders to MEMORYHUB_HOME; return their paths by workspace name.
 
-    The story's last day is that of the first time, so that opening the demo again changes nothing.
+    The story ends on the day of the first call, so that opening the demo again changes nothing.
     """
     folder = _folder()
     folder.mkdir(parents=True, exist_ok=True)
@@ -30,7 +30,7 @@ def prepare_demo(today: date) -> dict[str, Path]:
 
 
 def let_the_demo_propose(workspace: Workspace, *, now: datetime) -> None:
-    """Put a new MEMORY.md of the demo's Atlas into the review inbox, once; nothing for any other workspace."""
+    """Propose a new MEMORY.md for the demo's Atlas workspace, once. Does nothing for other workspaces."""
     if workspace.path != str(_folder() / "atlas"):
         return
     document = MemoryDocument.objects.filter(workspace=workspace, name="MEMORY.md").first()

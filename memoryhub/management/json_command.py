@@ -1,4 +1,4 @@
-"""The one base of all commands: ``--json`` prints one document, expected errors are one sentence."""
+"""The base class of the commands: ``--json`` prints one JSON document, and expected errors are one sentence."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand, CommandParser
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.management.progress_bar import wipe
+from memoryhub.management.progress_bar import clear
 
-STOPPED = 130  # the exit status of what Ctrl-C ended
+STOPPED = 130  # exit status after Ctrl-C
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def escape_control(text: str) -> str:
-    """Show control characters as escapes, so that stored text can't steer a terminal."""
+    """Escape control characters, so that stored text can't control the terminal."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
-def handed_out(text: str, output: str | None) -> dict[str, Any]:
-    """Return a text as a command's document, or write it to a file and return its name."""
+def output_document(text: str, output: str | None) -> dict[str, Any]:
+    """Return a document with the text, or write it to the file ``output`` and return its name."""
     if not output:
         return {"text": text}
     Path(output).write_text(text, encoding="utf-8")
@@ -33,7 +33,7 @@ def handed_out(text: str, output: str | None) -> dict[str, Any]:
 
 
 class _Parser(CommandParser):
-    """Argument errors as JSON when ``--json`` is among the arguments; exit status 2 either way."""
+    """Prints argument errors as JSON if ``--json`` is given. The exit status is 2 either way."""
 
     def error(self, message: str) -> NoReturn:
         if "--json" in sys.argv:
@@ -44,11 +44,11 @@ class _Parser(CommandParser):
 
 
 class JsonCommand(BaseCommand):
-    """A command whose ``run`` returns one JSON document and whose ``show`` prints it for people.
+    """A command whose ``run`` returns a JSON document, which ``show`` prints as text.
 
-    A MemoryHubError becomes ``{"error": {"code", "message", …}}`` or a sentence on standard error, and exit status 1.
-    ``exit_status`` may be raised by ``run`` where the document itself is bad news. Ctrl-C ends it with ``stopped``, a
-    sentence on standard error, and exit status 130.
+    A MemoryHubError is printed as ``{"error": {"code", "message", …}}``, or as a sentence on standard error; the exit
+    status is 1. ``run`` may set ``exit_status``. After Ctrl-C, ``stopped`` is printed on standard error, and the exit
+    status is 130.
     """
 
     requires_system_checks: list[str] = []
@@ -70,8 +70,8 @@ class JsonCommand(BaseCommand):
         except MemoryHubError as error:
             self._fail(error, as_json=options["json"])
         except KeyboardInterrupt:
-            pass  # told below, when what was being read is closed
-        wipe()
+            pass  # reported below, after open files are closed
+        clear()
         if result is None:
             self.stderr.write(self.stopped)
             sys.exit(STOPPED)
@@ -88,7 +88,7 @@ class JsonCommand(BaseCommand):
 
     @abstractmethod
     def show(self, result: dict[str, Any]) -> None:
-        """Print the document for people."""
+        """Print the document as text."""
 
     def line(self, text: str) -> None:
         self.stdout.write(escape_control(text))

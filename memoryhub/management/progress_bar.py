@@ -1,4 +1,4 @@
-"""How far a command is, drawn on a terminal's standard error; nothing where that is a file or a pipe."""
+"""A progress bar on standard error; nothing is printed if that isn't a terminal."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Callable
 
 BAR_WIDTH = 30
 WIDTH = 110
-DRAWN_EVERY = 0.1  # seconds
+REDRAW_SECONDS = 0.1
 
 
-def drawn(unit: str) -> Callable[[int, int, str], None]:
-    """Return what draws a bar: called with how many are done, of how many, and what is at hand."""
+def progress_bar(unit: str) -> Callable[[int, int, str], None]:
+    """Return a function that draws the bar, given the number done, the total and the current item."""
     drawn_at = 0.0
 
     def draw(done: int, total: int, stage: str) -> None:
         nonlocal drawn_at
-        if not sys.stderr.isatty() or (done < total and time.monotonic() - drawn_at < DRAWN_EVERY):
+        if not sys.stderr.isatty() or (done < total and time.monotonic() - drawn_at < REDRAW_SECONDS):
             return
         drawn_at = time.monotonic()
         filled = BAR_WIDTH * done // total if total else 0
@@ -29,8 +29,8 @@ def drawn(unit: str) -> Callable[[int, int, str], None]:
     return draw
 
 
-def wipe() -> None:
-    """Take the bar away."""
+def clear() -> None:
+    """Remove the bar from the terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r{'':<{WIDTH}}\r")
         sys.stderr.flush()

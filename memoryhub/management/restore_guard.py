@@ -1,4 +1,4 @@
-"""For commands that run for long: they keep restores away, and don't start beside one."""
+"""Keep long-running commands and restores from running at the same time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memoryhub.backups.in_use_lock import using_database
 
 @contextmanager
 def in_use(database: BaseDatabaseWrapper) -> Iterator[None]:
-    """Hold the lock of those who use a database for the length of the block. Raises CommandError beside a restore."""
+    """Hold the database's shared lock during the block. Raises CommandError if a restore is running."""
     try:
         with using_database(database):
             yield

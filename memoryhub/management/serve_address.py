@@ -1,4 +1,4 @@
-"""Where the hub of this machine really listens: `serve` writes it down, commands that make links read it."""
+"""The address of the hub running on this machine: `serve` publishes it, and commands that create links read it."""
 
 from __future__ import annotations
 
@@ -15,46 +15,46 @@ TRIES = 4
 
 
 @contextmanager
-def listening_at(address: str) -> Iterator[None]:
-    """Keep an address in the hub's home for the length of the block, unless another hub of this home has its own."""
+def publish_address(address: str) -> Iterator[None]:
+    """Write the address to MEMORYHUB_HOME during the block, unless another hub already does."""
     file = _file()
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with file.open("a") as note:
-        if not _is_ours(note):
+    with file.open("a") as opened:
+        if not _lock(opened):
             yield
             return
-        note.truncate(0)
-        note.write(address)
-        note.flush()
+        opened.truncate(0)
+        opened.write(address)
+        opened.flush()
         try:
             yield
         finally:
             file.unlink(missing_ok=True)
 
 
-def _is_ours(note: TextIO) -> bool:
-    """Lock the file; a command that reads it holds it for a moment, another hub for its life."""
+def _lock(opened: TextIO) -> bool:
+    """Lock the file. Commands lock it briefly to read it, so try more than once; another hub never lets go."""
     for _ in range(TRIES):
         with suppress(BlockingIOError):
-            fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         time.sleep(0.05)
     return False
 
 
 def address_for_links() -> str:
-    """Return MEMORYHUB_URL where it is given; else where a hub listens now, and the default where none does."""
+    """Return MEMORYHUB_URL if it is set, otherwise the address of the running hub, or else the default."""
     default = str(settings.MEMORYHUB_URL)
-    return default if "MEMORYHUB_URL" in settings.GIVEN_SETTINGS else _noted() or default
+    return default if "MEMORYHUB_URL" in settings.GIVEN_SETTINGS else _published_address() or default
 
 
-def _noted() -> str:
-    """Return the address of a hub that runs: its lock ends with its process, however that ended."""
-    with suppress(OSError), _file().open() as note:
+def _published_address() -> str:
+    """Return the address of a running hub, or "". The lock shows that it runs, because it ends with the process."""
+    with suppress(OSError), _file().open() as opened:
         try:
-            fcntl.flock(note, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return note.read()
+            return opened.read()
     return ""
 
 

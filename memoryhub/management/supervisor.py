@@ -1,4 +1,4 @@
-"""Keep a child process running beside this one, and leave none behind."""
+"""Keep a child process running next to this one, and stop it with this one."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE = 1.0  # seconds before a new start, doubled for each one that fails soon
+FIRST_PAUSE = 1.0  # seconds before a restart; doubled after each quick failure
 LONGEST_PAUSE = 60.0
-STEADY_AFTER = 60.0  # a child that ran this long had a good start
-LAST_WAIT = 10.0  # for a child that was asked to end; longer than worker.PATIENCE_SECONDS
+STEADY_AFTER = 60.0  # seconds after which a child's start counts as successful
+LAST_WAIT = 10.0  # seconds for a child to stop; longer than worker.PATIENCE_SECONDS
 
 
 @contextmanager
 def keep_running(command: Sequence[str], *, folder: Path) -> Iterator[None]:
-    """Keep `command` running in `folder` for the length of the block; start it again, ever later, when it ends.
+    """Run `command` in `folder` during the block, and restart it with increasing delays if it ends.
 
-    The child holds the reading end of a pipe as its standard input, and has to end when that closes: at the end of
-    the block, and just as well when this process is killed. It has a session of its own, so that Ctrl-C in a terminal
-    reaches this process alone, which then ends the child in order.
+    The child's standard input is a pipe, and the child must end when the pipe closes. That happens at the end of the
+    block, and also if this process is killed. The child has its own session, so that Ctrl-C in a terminal reaches
+    only this process, which then stops the child.
     """
     stopping = threading.Event()
     supervisor = threading.Thread(target=_supervise, args=(command, folder, stopping), name="supervisor")
@@ -45,13 +45,13 @@ def _supervise(command: Sequence[str], folder: Path, stopping: threading.Event) 
             return
         if time.monotonic() - began > STEADY_AFTER:
             pause = FIRST_PAUSE
-        logger.warning("The worker ended (%s); it starts again in %.0f s.", outcome, pause)
+        logger.warning("The worker ended (%s) and will be restarted in %.0f s.", outcome, pause)
         stopping.wait(pause)
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
 def _run(command: Sequence[str], folder: Path, stopping: threading.Event) -> str:
-    """Run the child to its end, or to ours; return how it ended."""
+    """Run the child until it ends or ``stopping`` is set; return how it ended."""
     try:
         child = subprocess.Popen(command, cwd=folder, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603
     except OSError as problem:

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memoryhub.accounts.people import LastOperator, remove_operator
 from memoryhub.agents.tokens import issue_token
-from memoryhub.management.serve_address import address_for_links, listening_at
+from memoryhub.management.serve_address import address_for_links, publish_address
 from memoryhub.models import Invitation
 from sessions_app.models import AuditRecord, Membership
 from sessions_app.services.audit import Actor, By
@@ -66,7 +66,7 @@ def home(settings, tmp_path):
 
 @pytest.mark.django_db
 def test_a_link_leads_to_where_the_hub_really_listens(home, admin_user, command):
-    with listening_at("http://127.0.0.1:9000"):
+    with publish_address("http://127.0.0.1:9000"):
         while_it_runs = command("people", "reset-link", "admin")["link"]
     afterwards = command("people", "reset-link", "admin")["link"]
 
@@ -78,7 +78,7 @@ def test_a_link_leads_to_where_the_hub_really_listens(home, admin_user, command)
 def test_an_address_that_is_given_counts_more(home, settings):
     settings.GIVEN_SETTINGS, settings.MEMORYHUB_URL = frozenset({"MEMORYHUB_URL"}), "https://hub.example"
 
-    with listening_at("http://127.0.0.1:9000"):
+    with publish_address("http://127.0.0.1:9000"):
         assert address_for_links() == "https://hub.example"
 
 
@@ -89,8 +89,8 @@ def test_what_a_killed_hub_left_behind_is_no_address(home, settings):
 
 
 def test_of_two_hubs_the_first_ones_address_stays(home):
-    with listening_at("http://127.0.0.1:9000"):
-        with listening_at("http://127.0.0.1:9001"):
+    with publish_address("http://127.0.0.1:9000"):
+        with publish_address("http://127.0.0.1:9001"):
             beside = address_for_links()
         after = address_for_links()
 

@@ -617,17 +617,21 @@ def test_people_read_what_was_backed_up(capsys, tmp_path):
     call_command("backup", str(tmp_path / "out"))
 
     told = capsys.readouterr().out
-    assert "passed its check" in told
+    assert "is verified" in told
     assert str(connection.settings_dict["NAME"]) in told
-    assert "It is not encrypted" in told
+    assert "It isn't encrypted" in told
 
 
 @pytest.mark.parametrize(
     ("pending", "broken", "words"),
     [
-        ([], [], "all promises hold"),
-        (["memoryhub.9999_later"], [], "Migrations that it lacks: 1"),
-        ([], [Broken("tenancy", "its parent is of another workspace", "entry 7")], "They were so when"),
+        ([], [], "all invariants hold"),
+        (["memoryhub.9999_later"], [], "Pending migrations: 1"),
+        (
+            [],
+            [Broken("tenancy", "its parent is of another workspace", "entry 7")],
+            "broken when the backup was made",
+        ),
     ],
 )
 def test_people_read_what_was_restored(pending, broken, words, source, monkeypatch, capsys):
@@ -640,6 +644,6 @@ def test_people_read_what_was_restored(pending, broken, words, source, monkeypat
 
     told = capsys.readouterr().out
     assert words in told
-    assert "put aside    /there.before" in told
-    assert "secret key is another" in told
+    assert "moved aside  /there.before" in told
+    assert "secret key differs" in told
     assert source.manifest.digest in told

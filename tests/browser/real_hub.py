@@ -27,9 +27,9 @@ class RealHub:
         self.process = subprocess.Popen(command, env=self.environment, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            self.address = (re.findall(r"MemoryHub is at (\S+)", line) or [self.address])[0]
-            self.setup = (re.findall(r"set up\s+(\S+)", line) or [self.setup])[0]
-            if line.startswith("Ctrl-C"):
+            self.address = (re.findall(r"MemoryHub is running at (\S+)", line) or [self.address])[0]
+            self.setup = (re.findall(r"setup link\s+(\S+)", line) or [self.setup])[0]
+            if line.startswith("Press Ctrl-C"):
                 return
         raise AssertionError("the hub didn't start")
 

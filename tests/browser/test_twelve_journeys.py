@@ -337,7 +337,7 @@ def test_a_backup_is_restored(chromium: Browser, real_hub: RealHub, hand):
     told = real_hub.command("restore", str(real_hub.home / "backups" / name), "--yes")
     real_hub.start()
 
-    assert "all promises hold" in told
+    assert "all invariants hold" in told
     page.goto("/w/atlas/")
     expect(page.locator("h1")).to_have_text("Atlas")
     does.look("restored")

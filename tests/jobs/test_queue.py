@@ -342,7 +342,7 @@ def test_ctrl_c_ends_an_import_and_an_export_in_words(agent, due, home, monkeypa
 
     place = home.parent / f"{home.name}-out"
     for command in (["import_workspace", str(agent)], ["export_workspace", "atlas", str(place)], ["rebuild_search"]):
-        monkeypatch.setattr(f"memoryhub.management.commands.{command[0]}.drawn", lambda _unit: interrupt)
+        monkeypatch.setattr(f"memoryhub.management.commands.{command[0]}.progress_bar", lambda _unit: interrupt)
         with pytest.raises(SystemExit) as ended:
             call_command(*command)
         assert ended.value.code == 130

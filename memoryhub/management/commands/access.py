@@ -8,20 +8,20 @@ from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 
 LIMIT = 50
-MOST_ROWS = 1_000  # of one access
+MOST_ROWS = 1_000  # of an access
 
 
 class Command(JsonCommand):
-    help = "Say who read what in a workspace; of one row, who has seen or changed it."
+    help = "Show who read what in a workspace, or who has seen or changed a row."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace")
+        parser.add_argument("workspace", help="slug or name of the workspace")
         one = parser.add_mutually_exclusive_group()
-        one.add_argument("--entry", type=int, metavar="PK")
-        one.add_argument("--fact", type=int, metavar="PK")
-        one.add_argument("--row", default="", metavar="TABLE:PK")
-        parser.add_argument("--limit", type=int, default=LIMIT, help=f"readings shown, the latest ones ({LIMIT})")
+        one.add_argument("--entry", type=int, metavar="PK", help="show who has seen this entry")
+        one.add_argument("--fact", type=int, metavar="PK", help="show who has seen this fact")
+        one.add_argument("--row", default="", metavar="TABLE:PK", help="show who has seen this row")
+        parser.add_argument("--limit", type=int, default=LIMIT, help="number of reads to show, latest first")
 
     def run(
         self, *, workspace: str, entry: int | None, fact: int | None, row: str, limit: int, **_options: Any
@@ -44,4 +44,4 @@ class Command(JsonCommand):
         for touch in result.get("touches", []):
             self.line(f"{touch['at']:%Y-%m-%d %H:%M} {touch['who']}: {touch['text']}")
         if not result["accesses"] and not result.get("touches"):
-            self.line("Nobody has read it." if "of" in result else "Nobody has read anything.")
+            self.line("No reads of this row." if "of" in result else "No reads.")

@@ -16,14 +16,16 @@ from sessions_app.services.parsing import BadEntry, read_batch
 
 
 class Command(JsonCommand):
-    help = "Append entries to a session, opened where it isn't there. All of a batch, or nothing."
+    help = "Append a batch of entries to a session, completely or not at all. Creates the session if needed."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace")
-        parser.add_argument("session_key")
-        parser.add_argument("--file", help="JSON: one entry, a list of them, or one a line (default: standard input)")
-        parser.add_argument("--key", default="", help="idempotency key: sent again, the batch is not added twice")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("session_key", help="the session's key")
+        parser.add_argument(
+            "--file", help="JSON: an entry, a list of entries, or one on each line (default: standard input)"
+        )
+        parser.add_argument("--key", default="", help="idempotency key: a batch with the same key is added only once")
 
     def run(self, *, workspace: str, session_key: str, file: str | None, key: str, **_options: Any) -> dict[str, Any]:
         found = find_workspace(workspace)
@@ -43,7 +45,7 @@ class Command(JsonCommand):
         }
 
     def show(self, result: dict[str, Any]) -> None:
-        words = "Added before" if result["repeat"] else "Added"
+        words = "Already added" if result["repeat"] else "Added"
         self.line(f"{words}: entries #{result['first']} to #{result['last']} of {result['session']}")
 
 
@@ -57,13 +59,13 @@ def _text(file: str | None) -> str:
 
 
 def _rows(text: str) -> list[Any]:
-    """Return the entries of a JSON list, of one object, or of JSON lines. What can't be stored is refused."""
+    """Return the entries of a JSON list, a JSON object or JSON Lines. Raises BadEntry for what can't be stored."""
     try:
         values = [decode_json(text)]
     except BadJSON:
         values = [decode_json(line) for line in text.split("\n") if line.strip()]
     repairs = [repair for value in values for repair in value.repairs]
     if repairs:
-        raise BadEntry(f"Not storable as it is: {repairs[0]}.")
+        raise BadEntry(f"The input can't be stored unchanged: {repairs[0]}.")
     rows = [value.value for value in values]
     return rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows

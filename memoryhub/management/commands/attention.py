@@ -15,11 +15,11 @@ MARKS = {"problem": "!", "warning": "?", "info": " "}
 
 
 class Command(JsonCommand):
-    help = "List what needs a person, the most urgent first: over all workspaces, or in one."
+    help = "List what needs attention in all workspaces or in one, most urgent first."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace", nargs="?")
+        parser.add_argument("workspace", nargs="?", help="slug or name of the workspace (default: all)")
 
     def run(self, *, workspace: str | None, **_options: Any) -> dict[str, Any]:
         reach = whole_reach()
@@ -33,4 +33,4 @@ class Command(JsonCommand):
             self.line(f"{MARKS[need['severity']]} {since:<16}  {need['workspace'] or '-'}: {need['text']}")
             self.line(f"{'':<20}{need['url']}")
         if not result["needs"]:
-            self.line("Nothing needs you.")
+            self.line("Nothing needs attention.")

@@ -19,14 +19,14 @@ COMMAND = Actor("command", "backup")
 
 
 class Command(JsonCommand):
-    help = "Back up the whole database into one checked file, while the hub runs; or check such a file."
+    help = "Back up the whole hub to one verified file while it runs, or verify a backup."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument(
-            "dest", nargs="?", default="", help="a folder, or a new file (default: MEMORYHUB_BACKUP_DIR)"
+            "dest", nargs="?", default="", help="a folder or a new file (default: MEMORYHUB_BACKUP_DIR)"
         )
-        parser.add_argument("--verify", metavar="FILE", help="check this backup and make none")
+        parser.add_argument("--verify", metavar="FILE", help="only verify this backup")
 
     def run(self, *, dest: str, verify: str | None, **_options: Any) -> dict[str, Any]:
         if verify:
@@ -40,22 +40,23 @@ class Command(JsonCommand):
         return {"file": str(made.file), "bytes": made.size, "encrypted": made.is_sealed} | document(made.manifest)
 
     def show(self, result: dict[str, Any]) -> None:
-        self.line(f"{result['file']} ({result['bytes'] / 1e6:,.1f} MB) passed its check")
+        self.line(f"{result['file']} ({result['bytes'] / 1e6:,.1f} MB) is verified")
         show_manifest(self, result)
         if result.get("encrypted") is False:
             self.line(
-                "It is not encrypted, and holds all that agents remember, secrets too: set MEMORYHUB_BACKUP_KEY."
+                "It isn't encrypted, and contains everything agents remember, including secrets. "
+                "Set MEMORYHUB_BACKUP_KEY to encrypt backups."
             )
 
 
 def document(manifest: Manifest) -> dict[str, Any]:
-    """Return a manifest as a command's document."""
+    """Return a manifest as a JSON document."""
     return asdict(manifest) | {"rows": manifest.rows}
 
 
 def show_manifest(command: JsonCommand, result: dict[str, Any]) -> None:
-    command.line(f"  of           {result['database']}, MemoryHub {result['hub']}")
-    command.line(f"  as it was    {result['taken_at']} (copied by {result['ended_at']})")
+    command.line(f"  database     {result['database']}, MemoryHub {result['hub']}")
+    command.line(f"  taken at     {result['taken_at']} (copying ended at {result['ended_at']})")
     command.line(f"  rows         {result['rows']:,} in {len(result['tables'])} tables")
     command.line(f"  digest       {result['digest']}")
     command.line(f"  secret key   {result['secret_key']}")

@@ -11,7 +11,7 @@ from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import cache_file
 from memoryhub.as_json import edit_document
 from memoryhub.lookup import find_workspace
-from memoryhub.management.json_command import JsonCommand, handed_out
+from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.runs.executing import complete
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
@@ -21,16 +21,21 @@ ACTIONS = ("get", "put", "stats", "invalidate", "export")
 
 
 class Command(JsonCommand):
-    help = "The response cache: look an answer up, keep one, its figures, invalidate, export."
+    help = "Use the response cache: get, put or invalidate responses, show statistics, export."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=ACTIONS)
-        parser.add_argument("workspace")
-        parser.add_argument("message", nargs="?", default="", help="for get and put; invalidate: only its response")
+        parser.add_argument("action", choices=ACTIONS, help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument(
+            "message",
+            nargs="?",
+            default="",
+            help="for get and put; for invalidate: only the response to this message",
+        )
         parser.add_argument("response", nargs="?", default="", help="for put")
-        parser.add_argument("--model", default="", help="the model that answers; invalidate: all of its responses")
-        parser.add_argument("--all", action="store_true", help="for invalidate: everything")
+        parser.add_argument("--model", default="", help="the model; for invalidate: all of its responses")
+        parser.add_argument("--all", action="store_true", help="for invalidate: all responses")
         parser.add_argument("--output", help="for export: write to this file")
 
     def run(self, *, action: str, workspace: str, message: str, model: str, **options: Any) -> dict[str, Any]:
@@ -44,7 +49,7 @@ class Command(JsonCommand):
         if action == "invalidate":
             return _invalidate(found, message, model, everything=options["all"])
         if action == "export":
-            return handed_out(cache_file(found), options["output"])
+            return output_document(cache_file(found), options["output"])
         figures = service.figures(found, now)
         return {"hit_rate": figures.hit_rate, **vars(figures)}
 

@@ -7,7 +7,7 @@ from memoryhub.management.json_command import JsonCommand
 
 
 class Command(JsonCommand):
-    help = "Verify the hub's promises on this database. Exit status 1 when one is broken."
+    help = "Verify the invariants of the database. The exit status is 1 if one is broken."
 
     def run(self, *_args: Any, **_options: Any) -> dict[str, Any]:
         result = check_memory()

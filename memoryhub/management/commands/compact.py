@@ -21,21 +21,19 @@ class BadThreshold(MemoryHubError):
 
 
 class Command(JsonCommand):
-    help = (
-        "Find lines of MEMORY.md that say the same, and lines that contradict each other. Changes nothing by itself."
-    )
+    help = "Find duplicate and contradictory lines of MEMORY.md. Changes nothing without --apply."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace")
+        parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument(
-            "--threshold", type=float, default=DEFAULT_THRESHOLD, help="likeness from which lines are one"
+            "--threshold", type=float, default=DEFAULT_THRESHOLD, help="minimum similarity of duplicates"
         )
-        parser.add_argument("--apply", action="store_true", help="remove all but the first line of each group")
+        parser.add_argument("--apply", action="store_true", help="remove all but one line of each group")
 
     def run(self, *, workspace: str, threshold: float, apply: bool, **_options: Any) -> dict[str, Any]:
         if not 0 < threshold <= 1:
-            raise BadThreshold("The threshold is a share above 0, 1 at most.")
+            raise BadThreshold("The threshold must be greater than 0 and at most 1.")
         document = find_document(find_workspace(workspace), "MEMORY.md")
         found = plan_compaction(document, threshold=threshold)
         before = document.head.content if document.head else ""
@@ -67,5 +65,5 @@ class Command(JsonCommand):
         for pair in result["contradictions"]:
             self.line(f"differ  {pair['one']}\n        {pair['other']}")
         self.line(
-            f"{result['removed']} near-duplicate lines" + ("" if result["applied"] else "; --apply removes them")
+            f"{result['removed']} duplicate lines" + (" removed" if result["applied"] else "; --apply removes them")
         )

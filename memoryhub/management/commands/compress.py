@@ -9,7 +9,7 @@ from django.utils import timezone
 from memoryhub.as_json import run_document
 from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.management.progress_bar import drawn
+from memoryhub.management.progress_bar import progress_bar
 from memoryhub.runs.compress import draft
 from memoryhub.runs.compress_all import due_sessions
 from memoryhub.runs.executing import complete
@@ -21,21 +21,23 @@ COMMAND = Actor("command", "compress")
 
 
 class Command(JsonCommand):
-    help = "Fold old entries of a session into a summary; without a session, of all that are over their limits."
+    help = "Replace old entries of a session with a summary; without a session, of all sessions over their limits."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace")
-        parser.add_argument("session_key", nargs="?")
-        parser.add_argument("--keep", type=int, help="entries that stay at the end (default: the recent window)")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("session_key", nargs="?", help="the session's key")
+        parser.add_argument("--keep", type=int, help="number of latest entries to keep (default: the recent window)")
         parser.add_argument(
             "--method",
             choices=("auto", "llm", "heuristic"),
             default="auto",
-            help="auto: by the model where one is set, else by rule",
+            help="llm: by a model; heuristic: by rule; auto: by a model if one is configured",
         )
-        parser.add_argument("--hold", action="store_true", help="let the summary wait for `runs approve`")
-        parser.add_argument("--dry-run", action="store_true", help="show the plan and the text; change nothing")
+        parser.add_argument("--hold", action="store_true", help="hold the summary for `runs approve`")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="show the plan and the summary, but change nothing"
+        )
 
     def run(
         self,
@@ -56,15 +58,15 @@ class Command(JsonCommand):
             return {"dry_run": True, "runs": [_planned(session, keep, method) for session in sessions]}
         options: dict[str, Any] = {"method": method, "once": True, "hold": hold}
         options |= {} if keep is None else {"keep": keep}
-        return {"dry_run": False, "runs": self._fold_all(sessions, options)}
+        return {"dry_run": False, "runs": self._compress_all(sessions, options)}
 
-    def _fold_all(self, sessions: list[Session], options: dict[str, Any]) -> list[dict[str, Any]]:
-        draw, folded = drawn("sessions"), []
+    def _compress_all(self, sessions: list[Session], options: dict[str, Any]) -> list[dict[str, Any]]:
+        draw, runs = progress_bar("sessions"), []
         for number, session in enumerate(sessions):
             draw(number, len(sessions), session.key)
-            self.stopped = f"Stopped: {number:,} of {len(sessions):,} sessions are done, and stay so."
-            folded.append(run_document(_fold(session, options)))
-        return folded
+            self.stopped = f"Stopped: {number:,} of {len(sessions):,} sessions are compressed."
+            runs.append(run_document(_compress(session, options)))
+        return runs
 
     def show(self, result: dict[str, Any]) -> None:
         if not result["runs"]:
@@ -74,7 +76,7 @@ class Command(JsonCommand):
             if run["error"]:
                 self.line(f"{place}{run['status'].replace('_', ' ')}: {run['error']}")
                 continue
-            words = "would fold" if result["dry_run"] else {"held": "waits, folding"}.get(run["status"], "folded")
+            words = "would compress" if result["dry_run"] else {"held": "held"}.get(run["status"], "compressed")
             sizes = f"{run['before']:,} → {run['after']:,} tokens" if run["after"] is not None else ""
             self.line(f"{place}{words} #{run['from']} to #{run['to'] - 1} ({run['method']}) {sizes}".rstrip())
             for line in (run["text"] or "").splitlines():
@@ -103,7 +105,7 @@ def _planned(session: Session, keep: int | None, method: str) -> dict[str, Any]:
     }
 
 
-def _fold(session: Session, options: dict[str, Any]) -> Run:
+def _compress(session: Session, options: dict[str, Any]) -> Run:
     run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, by=By(COMMAND, timezone.now()))
     try:
         return complete(run, now=timezone.now)

@@ -20,16 +20,18 @@ COMMAND = Actor("command", "consolidate")
 
 
 class Command(JsonCommand):
-    help = "Move what was said into MEMORY.md and the history: of a session, or of all that are due."
+    help = "Move facts from a session, or from all due sessions, to MEMORY.md and the history."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace", nargs="?")
-        parser.add_argument("session_key", nargs="?")
-        parser.add_argument("--due", action="store_true", help="only sessions that are due")
-        parser.add_argument("--archive-all", action="store_true", help="everything, not only what the window leaves")
+        parser.add_argument("workspace", nargs="?", help="slug or name of the workspace (default: all)")
+        parser.add_argument("session_key", nargs="?", help="the session's key")
+        parser.add_argument("--due", action="store_true", help="only if it is due")
         parser.add_argument(
-            "--dry-run", action="store_true", help="ask the model and show its proposal; change nothing"
+            "--archive-all", action="store_true", help="consolidate all entries, including the latest"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="ask the model and show its proposal, but change nothing"
         )
 
     def run(
@@ -46,9 +48,9 @@ class Command(JsonCommand):
         if due or session_key is None:
             sessions = [session for session in sessions if archive_all or is_due(session)]
         if dry_run:
-            return {"dry_run": True, "runs": [_previewed(session, archive_all=archive_all) for session in sessions]}
+            return {"dry_run": True, "runs": [_preview(session, archive_all=archive_all) for session in sessions]}
         options = {"once": True, "archive_all": archive_all}
-        return {"dry_run": False, "runs": [run_document(_carried_out(session, options)) for session in sessions]}
+        return {"dry_run": False, "runs": [run_document(_consolidate(session, options)) for session in sessions]}
 
     def show(self, result: dict[str, Any]) -> None:
         if not result["runs"]:
@@ -73,12 +75,12 @@ def _chosen(workspace: str | None, key: str | None) -> list[Session]:
     return [find_session(found, key)] if key is not None else list(sessions.filter(workspace=found))
 
 
-def _carried_out(session: Session, options: dict[str, Any]) -> Run:
+def _consolidate(session: Session, options: dict[str, Any]) -> Run:
     run, _ = request_run(session, Run.Kind.CONSOLIDATION, options=options, by=By(COMMAND, timezone.now()))
     return complete(run, now=timezone.now)
 
 
-def _previewed(session: Session, *, archive_all: bool) -> dict[str, Any]:
+def _preview(session: Session, *, archive_all: bool) -> dict[str, Any]:
     plan, proposal, run = preview(session, archive_all=archive_all, now=timezone.now)
     document: dict[str, Any] = {"id": None, "session": session.key, "error": plan.reason or None}
     if proposal is None:

@@ -10,20 +10,19 @@ from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES
 
 
 class Command(JsonCommand):
-    help = "Show exactly what the model would get for a session."
+    help = "Show exactly what the model would receive for a session."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace")
-        parser.add_argument("session_key")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("session_key", help="the session's key")
         parser.add_argument(
-            "--max-messages", type=int, default=DEFAULT_MAX_MESSAGES, help="entries at most; 0: no limit"
+            "--max-messages", type=int, default=DEFAULT_MAX_MESSAGES, help="maximum number of entries; 0: no limit"
         )
-
         parser.add_argument(
-            "--max-tokens", type=int, help="tokens at most, of everything; 0: no limit (default: the workspace's)"
+            "--max-tokens", type=int, help="maximum number of tokens; 0: no limit (default: the workspace's limit)"
         )
-        parser.add_argument("--text", action="store_true", help="as one text, in AgTerm's form")
+        parser.add_argument("--text", action="store_true", help="print one text in AgTerm's format")
 
     def run(
         self,

@@ -13,7 +13,7 @@ from sessions_app.services.audit import Actor, By
 
 
 class Command(JsonCommand):
-    help = "Write the demo agents' folders into the hub's home and import them."
+    help = "Create the folders of the demo's agents in MEMORYHUB_HOME and import them."
 
     def run(self, *_args: Any, **_options: Any) -> dict[str, Any]:
         by = By(Actor("command", "demo"), timezone.now())

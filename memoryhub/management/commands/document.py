@@ -9,14 +9,16 @@ from memoryhub.management.json_command import JsonCommand
 
 
 class Command(JsonCommand):
-    help = "Print a memory document, as it is or as one of its revisions was."
+    help = "Print a memory document or one of its revisions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace")
-        parser.add_argument("name", nargs="?", default="MEMORY.md")
-        parser.add_argument("--revision", type=int, help="number of an earlier revision")
-        parser.add_argument("--blame", action="store_true", help="where each line of the latest revision came from")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("name", nargs="?", default="MEMORY.md", help="name of the document")
+        parser.add_argument("--revision", type=int, help="number of a revision (default: the latest)")
+        parser.add_argument(
+            "--blame", action="store_true", help="show where each line of the latest revision came from"
+        )
 
     def run(self, *, workspace: str, name: str, revision: int | None, blame: bool, **_options: Any) -> dict[str, Any]:
         document = find_document(find_workspace(workspace), name)

@@ -21,13 +21,15 @@ class NoOutput(MemoryHubError):
 
 
 class Command(JsonCommand):
-    help = "Write a table as a file for a spreadsheet. Values of secrets are left out."
+    help = "Export a table for a spreadsheet, without the values of secrets."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("table", choices=list(EXPORTS))
-        parser.add_argument("--workspace", help="the rows of one workspace (default: of all)")
-        parser.add_argument("--format", choices=list(FORMATS), help="default: the output's suffix, else csv")
+        parser.add_argument("table", choices=list(EXPORTS), help="the table")
+        parser.add_argument("--workspace", help="only rows of this workspace (default: all)")
+        parser.add_argument(
+            "--format", choices=list(FORMATS), help="file format (default: by the output's suffix, or csv)"
+        )
         parser.add_argument("--output", help="the file to write (default: standard output)")
 
     def run(
@@ -36,7 +38,7 @@ class Command(JsonCommand):
         suffix = Path(output or "").suffix.removeprefix(".")
         kind = format or (suffix if suffix in FORMATS else "csv")
         if not output and (kind == "xlsx" or options["json"]):
-            raise NoOutput("Name a file with --output.")
+            raise NoOutput("Specify a file with --output.")
         rows = EXPORTS[table].model._default_manager.all()
         if workspace:
             rows = rows.filter(workspace=find_workspace(workspace))

@@ -10,7 +10,7 @@ from memoryhub.lib.layouts.coverage import ExportPlan
 from memoryhub.lib.layouts.snapshot import LAYOUTS, WORDS
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.management.progress_bar import drawn
+from memoryhub.management.progress_bar import progress_bar
 from memoryhub.sync.export_plan import plan_export
 from memoryhub.sync.exporting import export_workspace
 from sessions_app.services.audit import Actor, By
@@ -19,15 +19,15 @@ COMMAND = Actor("command", "export_workspace")
 
 
 class Command(JsonCommand):
-    stopped = "Stopped. Nothing was written: run the command again for the whole export."
-    help = "Write a workspace as a folder or .zip for another agent or hub; what does not fit is named."
+    stopped = "Stopped. Nothing was written."
+    help = "Export a workspace as a folder or .zip for another agent or hub, and list what can't be exported."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace", help="its name in addresses")
+        parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("dest", help="a new or empty folder, or a new .zip file")
-        parser.add_argument("--layout", choices=("auto", *LAYOUTS), default="auto", help="for which program")
-        parser.add_argument("--dry-run", action="store_true", help="say what would be written and write nothing")
+        parser.add_argument("--layout", choices=("auto", *LAYOUTS), default="auto", help="the program to export for")
+        parser.add_argument("--dry-run", action="store_true", help="only show what would be written")
 
     def run(self, *, workspace: str, dest: str, layout: str, dry_run: bool, **_options: Any) -> dict[str, Any]:
         found = find_workspace(workspace)
@@ -36,7 +36,9 @@ class Command(JsonCommand):
             return _document(
                 found.slug, dest, plan, 0, {part.kind: part.count for part in plan.written}, dry_run=True
             )
-        report = export_workspace(found, Path(dest), layout, by=By(COMMAND, timezone.now()), step=drawn("rows"))
+        report = export_workspace(
+            found, Path(dest), layout, by=By(COMMAND, timezone.now()), step=progress_bar("rows")
+        )
         return _document(found.slug, dest, report.plan, report.files, report.written, dry_run=False)
 
     def show(self, result: dict[str, Any]) -> None:
@@ -50,7 +52,7 @@ class Command(JsonCommand):
         for part in result["left_out"]:
             self.line(f"  left out: {_words(part['kind'])} ({part['count']:,}): {part['why']}")
         if result["secrets"]:
-            self.line(f"  {result['secrets']:,} of the values look like secrets and are written as they are")
+            self.line(f"  {result['secrets']:,} of the values look like secrets; they are included unmasked")
 
 
 def _words(kind: str) -> str:

@@ -19,13 +19,13 @@ COMMAND = Actor("command", "extract")
 
 
 class Command(JsonCommand):
-    help = "Find findings, insights and lessons in what a step of an agent put out, and store them."
+    help = "Extract findings, insights and lessons from the output of an agent's step, and store them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace")
-        parser.add_argument("--source", default="", help="GOAL:step-name, kept with each observation")
-        parser.add_argument("--file", help="the output; standard input by default")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("--source", default="", help="GOAL:step-name, stored with each observation")
+        parser.add_argument("--file", help="file with the output (default: standard input)")
 
     def run(self, *, workspace: str, source: str, file: str | None, **_options: Any) -> dict[str, Any]:
         found = find_workspace(workspace)
@@ -51,4 +51,4 @@ class Command(JsonCommand):
             for row in run["added"]:
                 self.line(f"  {row['category']}: {row['content']}")
             for row in run["offered"]:
-                self.line(f"  much like {row['known']!r}: {row['content']}")
+                self.line(f"  similar to {row['known']!r}: {row['content']}")

@@ -21,16 +21,16 @@ ACTIONS = ("list", *EDITS, "recategorise", "withdraw", "undo")
 
 
 class Command(JsonCommand):
-    help = "The fact lines of a memory document: list, pin, verify, date their review, re-categorise, withdraw."
+    help = "List, pin, verify, categorise or withdraw the facts of a memory document, or set their review date."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=ACTIONS)
-        parser.add_argument("workspace")
-        parser.add_argument("ids", nargs="*", type=int, help="numbers of facts, as list shows them; undo: a revision")
+        parser.add_argument("action", choices=ACTIONS, help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("ids", nargs="*", type=int, help="ids of facts (see list); for undo: a revision")
         parser.add_argument("--document", default="MEMORY.md")
         parser.add_argument("--category", default="", help="for recategorise (default: none)")
-        parser.add_argument("--by", type=date.fromisoformat, help="for review: a day, YYYY-MM-DD")
+        parser.add_argument("--by", type=date.fromisoformat, help="for review: the date, YYYY-MM-DD")
         parser.add_argument("--reason", default="", help="for withdraw")
 
     def run(self, *, action: str, workspace: str, ids: list[int], **options: Any) -> dict[str, Any]:

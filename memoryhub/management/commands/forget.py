@@ -19,17 +19,19 @@ KINDS = ("phrase", "person", "source", "session")
 
 
 class Command(JsonCommand):
-    help = "Forget a phrase, a person, a source or a session everywhere. Only shows what would go, unless --apply."
+    help = "Permanently erase a phrase, a person, a source or a session. Only shows a preview without --apply."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=(*KINDS, "list", "lift"))
-        parser.add_argument("workspace")
+        parser.add_argument("action", choices=(*KINDS, "list", "lift"), help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument(
-            "words", nargs="*", help="the phrase; the person's names; the source; the session's key; lift: a number"
+            "words",
+            nargs="*",
+            help="the phrase, the person's names, the source or the session's key; for lift: a receipt's number",
         )
-        parser.add_argument("--apply", action="store_true", help="do it; it can't be undone")
-        parser.add_argument("--reason", default="", help="kept with the receipt")
+        parser.add_argument("--apply", action="store_true", help="erase it; this can't be undone")
+        parser.add_argument("--reason", default="", help="stored with the receipt")
 
     def run(self, *, action: str, workspace: str, words: list[str], **options: Any) -> dict[str, Any]:
         found = find_workspace(workspace)
@@ -58,13 +60,11 @@ class Command(JsonCommand):
         for name, count in result.get("rows", {}).items():
             self.line(f"{count:,} {name}")
         for name in result.get("left", []):
-            self.line(f"The workspace's own {name} holds it too: change that yourself.")
+            self.line(f"The workspace's {name} contains it too. Change that yourself.")
         if result.get("receipt"):
-            self.line(f"Forgotten; the receipt is {result['receipt']['id']}.")
+            self.line(f"Erased. The receipt's number is {result['receipt']['id']}.")
         elif "total" in result:
-            self.line(
-                "Nothing was changed: --apply forgets it, for good." if result["total"] else "Nothing holds it."
-            )
+            self.line("Nothing was changed. --apply erases it permanently." if result["total"] else "No matches.")
 
 
 def _erasure_request(workspace: Workspace, kind: str, words: list[str]) -> ErasureRequest:

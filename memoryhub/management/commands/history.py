@@ -17,14 +17,14 @@ COMMAND = Actor("command", "history")
 
 
 class Command(JsonCommand):
-    help = "The history: list its entries, put some into the archive, take them back."
+    help = "List, archive or unarchive history entries."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=("list", "archive", "unarchive"))
-        parser.add_argument("workspace")
-        parser.add_argument("positions", nargs="*", type=int, help="positions of entries, as list shows them")
-        parser.add_argument("--limit", type=int, default=50, help="for list: the latest so many")
+        parser.add_argument("action", choices=("list", "archive", "unarchive"), help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("positions", nargs="*", type=int, help="positions of entries (see list)")
+        parser.add_argument("--limit", type=int, default=50, help="for list: number of entries")
 
     def run(
         self, *, action: str, workspace: str, positions: list[int], limit: int, **_options: Any
@@ -39,7 +39,7 @@ class Command(JsonCommand):
 
     def show(self, result: dict[str, Any]) -> None:
         for entry in result.get("entries", []):
-            self.line(f"{entry['position']}.{' (archive)' * entry['archived']} {entry['content']}")
+            self.line(f"{entry['position']}.{' (archived)' * entry['archived']} {entry['content']}")
         if "run" in result:
             self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
 

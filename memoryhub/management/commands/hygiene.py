@@ -18,25 +18,24 @@ from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "hygiene")
-DEEDS = ("dismiss", "reopen", "withdraw", "keep-first", "keep-other", "verify", "review")
-ACTIONS = ("scan", "list", "score", *DEEDS, "undo")
+RESOLUTIONS = ("dismiss", "reopen", "withdraw", "keep-first", "keep-other", "verify", "review")
+ACTIONS = ("scan", "list", "score", *RESOLUTIONS, "undo")
 
 
 class Command(JsonCommand):
-    help = (
-        "Scan a workspace's memory for what a person should look at, list it, and settle it: dismiss, withdraw, keep "
-        "the first or the other of a pair, verify, set a date for review (--by), undo a run of these."
-    )
+    help = "Scan a workspace for duplicates, contradictions, stale rows, secrets and the like, and resolve findings."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace")
-        parser.add_argument("action", nargs="?", choices=ACTIONS, default="list")
-        parser.add_argument("numbers", nargs="*", type=int, help="the concerns' numbers; for undo, the run's")
-        parser.add_argument("--kind", choices=Concern.Kind.values, help="list those of one kind")
-        parser.add_argument("--status", choices=Concern.Status.values, default="open", help="list those in one state")
-        parser.add_argument("--limit", type=int, default=100, help="list so many, latest first")
-        parser.add_argument("--by", type=date.fromisoformat, help="the day of the next review, YYYY-MM-DD")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do")
+        parser.add_argument("numbers", nargs="*", type=int, help="numbers of findings; for undo: of the run")
+        parser.add_argument("--kind", choices=Concern.Kind.values, help="for list: only this kind")
+        parser.add_argument(
+            "--status", choices=Concern.Status.values, default="open", help="for list: only this status"
+        )
+        parser.add_argument("--limit", type=int, default=100, help="for list: number of findings")
+        parser.add_argument("--by", type=date.fromisoformat, help="for review: the next review date, YYYY-MM-DD")
 
     def run(
         self, *, workspace: str, action: str, numbers: list[int], by: date | None, **options: Any
@@ -64,7 +63,7 @@ class Command(JsonCommand):
                 raise NotFound(f"{found.slug} has no edit {numbers[0] if numbers else ''}.")
             undoing = undo_run(edit, by=By(COMMAND, now))
             return {"run": undoing.pk if undoing else None, "done": "undone"}
-        edit = _do(found, action, numbers, by, now=now)
+        edit = _resolve(found, action, numbers, by, now=now)
         return {"run": edit.pk, "done": edit.options["along"]["words"], "settled": edit.proposal.get("changed", 0)}
 
     def show(self, result: dict[str, Any]) -> None:
@@ -81,22 +80,22 @@ class Command(JsonCommand):
                 f"{score}; open: " + (", ".join(f"{n} {k}" for k, n in result["open"].items() if n) or "nothing")
             )
         else:
-            self.line(f"{result['done']}; undo it with: undo {result['run']}")
+            self.line(f"{result['done']}; undo with: undo {result['run']}")
 
 
-def _do(workspace: Workspace, action: str, numbers: list[int], day: date | None, *, now: Any) -> Run:
+def _resolve(workspace: Workspace, action: str, numbers: list[int], day: date | None, *, now: Any) -> Run:
     by = By(COMMAND, now)
     if action in ("keep-first", "keep-other"):
         return resolution.keep(workspace, numbers, other=action == "keep-other", by=by)
     if action == "review":
         return resolution.review(workspace, numbers, day=day, by=by)
-    deeds = {
+    resolutions = {
         "dismiss": resolution.dismiss,
         "reopen": resolution.reopen,
         "withdraw": resolution.withdraw,
         "verify": resolution.verify,
     }
-    return deeds[action](workspace, numbers, by=by)
+    return resolutions[action](workspace, numbers, by=by)
 
 
 def _score(workspace: Workspace) -> dict[str, Any]:

@@ -24,20 +24,20 @@ class NoSuchFile(MemoryHubError):
 
 
 class Command(JsonCommand):
-    help = "Take back a table that export wrote and someone changed: all of its rows, or none where one is wrong."
+    help = "Import an edited table that was written by export: all of its rows, or none if one is invalid."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("table", choices=list(TAKING))
-        parser.add_argument("file")
-        parser.add_argument("--format", choices=list(FORMATS), help="default: the file's suffix")
-        parser.add_argument("--dry-run", action="store_true", help="only say what would change")
+        parser.add_argument("table", choices=list(TAKING), help="the table")
+        parser.add_argument("file", help="the file to import")
+        parser.add_argument("--format", choices=list(FORMATS), help="file format (default: by the file's suffix)")
+        parser.add_argument("--dry-run", action="store_true", help="only show what would change")
 
     def run(self, *, table: str, file: str, format: str | None, dry_run: bool, **_options: Any) -> dict[str, Any]:  # noqa: A002
         path = Path(file)
         kind = format or path.suffix.removeprefix(".").lower()
         if kind not in FORMATS:
-            raise NoSuchFile(f"Name the format of {path.name} with --format: {', '.join(FORMATS)}.")
+            raise NoSuchFile(f"Specify the format of {path.name} with --format: {', '.join(FORMATS)}.")
         try:
             check_size(path.stat().st_size)
             raw = path.read_bytes()
@@ -65,9 +65,9 @@ class Command(JsonCommand):
         for row in result["notes"]:
             self.line(f"row {row['row']}: {'; '.join(row['notes'])}")
         for row in result["wrong"]:
-            self.line(f"row {row['row']} is wrong: {'; '.join(row['errors'])}")
+            self.line(f"row {row['row']} is invalid: {'; '.join(row['errors'])}")
         if result["wrong"]:
             self.line("Nothing was imported.")
             return
         counts = ", ".join(f"{result[word]:,} {word}" for word in ("new", "changed", "unchanged"))
-        self.line(f"{'Would be imported' if result['dry_run'] else 'Imported'}: {counts}")
+        self.line(f"{'Would import' if result['dry_run'] else 'Imported'}: {counts}")

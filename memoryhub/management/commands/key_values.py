@@ -11,7 +11,7 @@ from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import key_values_file
 from memoryhub.as_json import edit_document
 from memoryhub.lookup import find_workspace
-from memoryhub.management.json_command import JsonCommand, handed_out
+from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.runs.executing import complete
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record
@@ -22,17 +22,19 @@ ACTIONS = ("get", "set", "list", "search", "history", "restore", "withdraw", "re
 
 
 class Command(JsonCommand):
-    help = "Exact values under exact keys: get, set, list by prefix, search, earlier values, withdraw, export."
+    help = "Get, set, list, search, restore, withdraw and export key-values."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=ACTIONS)
-        parser.add_argument("workspace")
-        parser.add_argument("key", nargs="?", default="", help="a key; the prefix for list, the text for search")
-        parser.add_argument("value", nargs="?", default="", help="for set; a second key for withdraw and return")
-        parser.add_argument("more", nargs="*", default=[], help="for withdraw and return: further keys")
-        parser.add_argument("--state", type=int, help="for restore: the number that history shows")
-        parser.add_argument("--reveal", action="store_true", help="for history: secrets too")
+        parser.add_argument("action", choices=ACTIONS, help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("key", nargs="?", default="", help="a key; for list: a prefix; for search: a text")
+        parser.add_argument(
+            "value", nargs="?", default="", help="for set: the value; for withdraw and return: another key"
+        )
+        parser.add_argument("more", nargs="*", default=[], help="for withdraw and return: more keys")
+        parser.add_argument("--state", type=int, help="for restore: number of the state (see history)")
+        parser.add_argument("--reveal", action="store_true", help="for history: show secrets")
         parser.add_argument("--reason", default="", help="for withdraw")
         parser.add_argument("--output", help="for export: write to this file")
 
@@ -49,8 +51,8 @@ class Command(JsonCommand):
             row = service.write_value(found, key, value, by=By(COMMAND, timezone.now()))
             return {"key": row.key, "value": row.value, "masked": row.is_secret}
         if action == "export":
-            _note_reveal(found, "exported the key-values")
-            return handed_out(key_values_file(found), options["output"])
+            _record_reveal(found, "exported the key-values")
+            return output_document(key_values_file(found), options["output"])
         if action in ("withdraw", "return"):
             return _of_keys(found, action, [key, *filter(None, [value]), *options["more"]], options["reason"])
         return _of_key(found, action, key, options)
@@ -69,7 +71,7 @@ class Command(JsonCommand):
                 self.stdout.write(result[word])
 
 
-def _note_reveal(workspace: Workspace, words: str) -> None:
+def _record_reveal(workspace: Workspace, words: str) -> None:
     text = f"{COMMAND.name} {words}"
     record(By(COMMAND, timezone.now()), "key_value.revealed", "workspace", workspace.pk, text, workspace=workspace)
 
@@ -77,7 +79,7 @@ def _note_reveal(workspace: Workspace, words: str) -> None:
 def _get(workspace: Workspace, key: str) -> dict[str, Any]:
     row = service.find_key(workspace, key)
     if row.is_secret:
-        _note_reveal(workspace, f"revealed the value of {key!r}")
+        _record_reveal(workspace, f"revealed the value of {key!r}")
     return {"key": row.key, "value": row.value, "json": row.is_json}
 
 
@@ -87,14 +89,14 @@ def _of_key(workspace: Workspace, action: str, key: str, options: dict[str, Any]
         raise service.NoSuchKey(f"{workspace.slug} has no key {key!r}.")
     if action == "history":
         if options["reveal"]:
-            _note_reveal(workspace, f"revealed the value of {key!r}")
+            _record_reveal(workspace, f"revealed the value of {key!r}")
         return {"states": [_state(state, reveal=options["reveal"]) for state in row.history.order_by("-history_id")]}
     run = service.restore_value(row, options["state"] or 0, by=By(COMMAND, timezone.now()))
     return {"run": edit_document(complete(run, now=timezone.now))}
 
 
 def _of_keys(workspace: Workspace, action: str, keys: list[str], reason: str) -> dict[str, Any]:
-    """Withdraw keys or take them back in, as one edit. Raises NoSuchKey before anything changes."""
+    """Withdraw or restore keys as one edit. Raises NoSuchKey before anything changes."""
     found = dict(KeyValue.objects.filter(workspace=workspace, key__in=keys).values_list("key", "pk"))
     missing = next((key for key in keys if key not in found), None)
     if missing is not None:

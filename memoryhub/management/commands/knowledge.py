@@ -13,7 +13,7 @@ from knowledge_app.services.rows.exporting import knowledge_file
 from memoryhub.as_json import edit_document, knowledge_document
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lookup import NotFound, find_workspace
-from memoryhub.management.json_command import JsonCommand, handed_out
+from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.runs.executing import complete
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, By
@@ -24,26 +24,32 @@ ACTIONS = ("list", "show", "add", *EDITS, "merge", "context", "export")
 
 
 class Command(JsonCommand):
-    help = "Knowledge entries: list, search, add, edit, move, tag, withdraw, merge, and as a prompt has them."
+    help = "List, add, edit, tag, withdraw, merge and export knowledge entries, or print them as a prompt."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=ACTIONS)
-        parser.add_argument("workspace")
-        parser.add_argument("ids", nargs="*", type=int, help="numbers of entries, as list shows them")
-        parser.add_argument("--query", default="", help="for list: part of content, tags or source")
-        parser.add_argument("--category", default="", help="one of the five; an unknown one becomes learned_fact")
+        parser.add_argument("action", choices=ACTIONS, help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("ids", nargs="*", type=int, help="ids of entries (see list)")
+        parser.add_argument("--query", default="", help="for list: only entries with this in content, tags or source")
+        parser.add_argument(
+            "--category", default="", help="one of the five categories; unknown ones become learned_fact"
+        )
         parser.add_argument("--content", help="for add and edit")
         parser.add_argument("--source", help="for add and edit")
-        parser.add_argument("--tag", action="append", help="for add, edit and tag; may come several times")
-        parser.add_argument("--untag", action="append", default=[], help="for tag: a tag to take away")
+        parser.add_argument("--tag", action="append", help="for add, edit and tag; repeatable")
+        parser.add_argument("--untag", action="append", default=[], help="for tag: a tag to remove; repeatable")
         parser.add_argument("--reason", default="", help="for withdraw")
-        parser.add_argument("--by", type=date.fromisoformat, help="for review: a day, YYYY-MM-DD")
-        parser.add_argument("--limit", type=int, default=20, help="for list")
-        parser.add_argument("--threshold", type=float, default=DEFAULT_THRESHOLD, help="for merge: likeness")
-        parser.add_argument("--apply", action="store_true", help="for merge: do it; else only show the groups")
-        parser.add_argument("--max-chars", type=int, default=service.CONTEXT_CHARS, help="for context")
-        parser.add_argument("--max-tokens", type=int, help="for context")
+        parser.add_argument("--by", type=date.fromisoformat, help="for review: the date, YYYY-MM-DD")
+        parser.add_argument("--limit", type=int, default=20, help="for list: number of entries")
+        parser.add_argument(
+            "--threshold", type=float, default=DEFAULT_THRESHOLD, help="for merge: minimum similarity"
+        )
+        parser.add_argument(
+            "--apply", action="store_true", help="for merge: merge the groups instead of only showing them"
+        )
+        parser.add_argument("--max-chars", type=int, default=service.CONTEXT_CHARS, help="for context: limit")
+        parser.add_argument("--max-tokens", type=int, help="for context: limit (default: none)")
         parser.add_argument("--output", help="for export: write to this file")
 
     def run(self, *, action: str, workspace: str, ids: list[int], **options: Any) -> dict[str, Any]:
@@ -57,7 +63,7 @@ class Command(JsonCommand):
             text = service.context_export(found, max_chars=options["max_chars"], max_tokens=options["max_tokens"])
             return {"text": text}
         if action == "export":
-            return handed_out(knowledge_file(found), options["output"])
+            return output_document(knowledge_file(found), options["output"])
         if action == "add":
             return _add(found, options)
         if action == "merge":
@@ -98,7 +104,7 @@ def _add(workspace: Workspace, options: dict[str, Any]) -> dict[str, Any]:
         tags=options["tag"] or [],
         by=By(COMMAND, timezone.now()),
     )
-    note = f"The category {options['category']!r} is none of the five: it became learned_fact." * added.was_unknown
+    note = f"Unknown category {options['category']!r}: saved as learned_fact." * added.was_unknown
     return {"entries": [knowledge_document(added.entry)], "added": added.is_new, "note": note}
 
 
@@ -130,7 +136,7 @@ def _change(workspace: Workspace, action: str, ids: list[int], options: dict[str
         return {"run": _done(service.save_entry(entry, values, by=By(COMMAND, now)))}
     if action == "move":
         run, behind = service.recategorise(workspace, ids, options["category"], by=By(COMMAND, now))
-        note = f"{behind} stay: the category says that already." if behind else ""
+        note = f"{behind} not moved: the category already has the same content." if behind else ""
         return {"run": _done(run), "note": note}
     values = {"reason": options["reason"]}
     if action == "tag":

@@ -1,4 +1,4 @@
-"""Serve the memory to one agent over standard input and output, as programs start MCP servers."""
+"""Serve a workspace's memory over MCP on standard input and output."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from memoryhub.mcp.server import build_server
 
 
 class Command(BaseCommand):
-    help = "Serves the memory of a token's workspace over standard input and output (MCP)."
+    help = "Serve the memory of a token's workspace over MCP on standard input and output."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--token-file", help="file that holds the token (default: the token in MEMORYHUB_TOKEN)", metavar="FILE"
-        )
+        parser.add_argument("--token-file", help="file with the token (default: MEMORYHUB_TOKEN)", metavar="FILE")
 
     def handle(self, *, token_file: str | None, **_options: Any) -> None:
         token = _token(token_file)
@@ -40,8 +38,8 @@ class Command(BaseCommand):
         except DatabaseError as problem:
             first_line = str(problem).strip().partition("\n")[0]
             raise CommandError(
-                f"The hub's database can't be used ({first_line}): start `serve` once, or set MEMORYHUB_HOME and "
-                "DATABASE_URL as they are for the hub."
+                f"The hub's database can't be used ({first_line}). Run `serve` once, or set MEMORYHUB_HOME and "
+                "DATABASE_URL to the hub's values."
             ) from problem
         build_server(find_caller).run("stdio")
 
@@ -49,9 +47,9 @@ class Command(BaseCommand):
 def _token(file: str | None) -> str:
     if not file:
         if not settings.MEMORYHUB_TOKEN:
-            raise CommandError("Name the token: --token-file FILE, or MEMORYHUB_TOKEN in the environment.")
+            raise CommandError("No token: use --token-file FILE, or set MEMORYHUB_TOKEN.")
         return str(settings.MEMORYHUB_TOKEN).strip()
     try:
         return Path(file).expanduser().read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as problem:
-        raise CommandError(f"{file} can't be read as a token: {problem}.") from problem
+        raise CommandError(f"The token can't be read from {file}: {problem}.") from problem

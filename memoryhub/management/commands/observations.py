@@ -11,7 +11,7 @@ from knowledge_app.services.rows.exporting import observations_file
 from knowledge_app.services.rows.observations import CATEGORIES, BadObservation, Said, decide, store
 from memoryhub.as_json import edit_document, observation_document
 from memoryhub.lookup import NotFound, find_workspace
-from memoryhub.management.json_command import JsonCommand, handed_out
+from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.runs.executing import complete
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
@@ -22,18 +22,18 @@ ACTIONS = ("list", "add", *EDITS, "offered", "confirm", "apart", "export")
 
 
 class Command(JsonCommand):
-    help = "Observations: list, add, edit, move between kinds, withdraw, and settle what is much like known ones."
+    help = "List, add, edit, verify, withdraw and export observations, and confirm repeated ones."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=ACTIONS)
-        parser.add_argument("workspace")
-        parser.add_argument("ids", nargs="*", type=int, help="numbers, as list and offered show them")
+        parser.add_argument("action", choices=ACTIONS, help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("ids", nargs="*", type=int, help="ids (see list and offered)")
         parser.add_argument("--kind", choices=CATEGORIES, help="for list, add and move")
         parser.add_argument("--content", help="for add and edit")
-        parser.add_argument("--source", help="for add and edit, such as GOAL:step-name")
+        parser.add_argument("--source", help="for add and edit, for example GOAL:step-name")
         parser.add_argument("--reason", default="", help="for withdraw")
-        parser.add_argument("--limit", type=int, default=50, help="for list")
+        parser.add_argument("--limit", type=int, default=50, help="for list: number of observations")
         parser.add_argument("--output", help="for export: write to this file")
 
     def run(self, *, action: str, workspace: str, ids: list[int], **options: Any) -> dict[str, Any]:
@@ -45,7 +45,7 @@ class Command(JsonCommand):
         if action == "add":
             return _add(found, options)
         if action == "export":
-            return handed_out(observations_file(found), options["output"])
+            return output_document(observations_file(found), options["output"])
         if action in ("offered", "confirm", "apart"):
             return _confirmations(found, action, ids)
         return _edit(found, action, ids, options)
@@ -54,7 +54,7 @@ class Command(JsonCommand):
         for row in result.get("observations", []):
             self.line(f"{row['id']}. {row['category']}: {row['content']}")
         for row in result.get("offered", []):
-            self.line(f"{row['id']}. {row['content']}  (much like {row['known']!r})")
+            self.line(f"{row['id']}. {row['content']}  (similar to {row['known']!r})")
         if result.get("run"):
             self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
         if "file" in result:
@@ -101,7 +101,7 @@ def _edit(workspace: Workspace, action: str, ids: list[int], options: dict[str, 
         names = {"content": "content", "source": "source", "category": "kind"}
         values = {name: options[option] for name, option in names.items() if options[option]}
         if action == "edit" and len(ids) > 1 and "content" in values:
-            raise BadObservation("One content fits one observation.")
+            raise BadObservation("--content can only be used with one observation.")
     asked = "assign" if action in ("edit", "move") else action
     run = edit_rows(workspace, "observations", asked, ids, values=values, by=By(COMMAND, timezone.now()))
     return {"run": edit_document(complete(run, now=timezone.now))}

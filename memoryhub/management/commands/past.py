@@ -17,13 +17,13 @@ PARTS = ("documents", "facts", "knowledge", "observations", "key_values", "histo
 
 
 class Command(JsonCommand):
-    help = "A workspace as it was at a moment, or what changed between two."
+    help = "Show a workspace as it was at a past moment, or what changed between two moments."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace")
-        parser.add_argument("when", help='a date, an ISO time, "7d", "36h", "yesterday", "today", "now"')
-        parser.add_argument("--compare", metavar="WHEN", help="show what changed between the two")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("when", help='a date, an ISO time, or "7d", "36h", "yesterday", "today", "now"')
+        parser.add_argument("--compare", metavar="WHEN", help="show what changed between WHEN and this")
 
     def run(self, *, workspace: str, when: str, **options: Any) -> dict[str, Any]:
         found, now = find_workspace(workspace), timezone.now()
@@ -42,7 +42,7 @@ class Command(JsonCommand):
             self.line(f"Not known: {gap['text']}")
 
     def _show_past(self, result: dict[str, Any]) -> None:
-        self.line(f"{result['workspace']} as the hub knew it at {result['at']} (memory since {result['since']})")
+        self.line(f"{result['workspace']} at {result['at']} (history starts at {result['since']})")
         self.line(", ".join(f"{len(result[part])} {part.replace('_', '-')}" for part in PARTS))
         for document in result["documents"]:
             self.line(f"\n{document['name']}, revision {document['revision']} by {document['author']}")
@@ -52,7 +52,7 @@ class Command(JsonCommand):
             self.line(f"{session['key']}: {words}, {len(session['summaries'])} summaries")
 
     def _show_changes(self, result: dict[str, Any]) -> None:
-        self.line(f"{result['workspace']}: what changed after {result['first']}, up to {result['second']}")
+        self.line(f"{result['workspace']}: changes from {result['first']} to {result['second']}")
         for document in result["documents"]:
             self.line(f"\n{document['name']}")
             self._show_diff(document["diff"])
@@ -80,7 +80,7 @@ def _moment(text: str, now: datetime) -> datetime:
 
 
 def _document(found: WorkspaceAt | Comparison) -> dict[str, Any]:
-    """Return a result as JSON has it: plain lists and mappings, times in UTC."""
+    """Return a result as plain lists and mappings, with times in UTC."""
     document: dict[str, Any] = _plain(asdict(found))
     return document
 

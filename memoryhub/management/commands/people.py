@@ -30,23 +30,33 @@ class NameMissing(MemoryHubError):
 
 
 class Command(JsonCommand):
-    help = "Who has an account here and what they may do; links by which people get in. A link is printed once."
+    help = "Manage accounts, roles and invitations. A link is printed only once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", nargs="?", choices=ACTIONS, default="list")
-        parser.add_argument("name", nargs="?", default="", help="whose account; invite: who it is for")
-        parser.add_argument("roles", nargs="*", metavar="WORKSPACE=ROLE", help="viewer, editor, operator or none")
-        parser.add_argument("--hub-operator", choices=("yes", "no"), help="invite, roles: operator of the whole hub")
-        parser.add_argument("--revoke-tokens", action="store_true", help="deactivate: end the tokens they made, too")
-        parser.add_argument("--days", type=int, choices=DAYS, default=7, help="invite: how long the link is good")
+        parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do")
+        parser.add_argument(
+            "name", nargs="?", default="", help="the account's name; for invite: a name for the invitation"
+        )
+        parser.add_argument(
+            "roles", nargs="*", metavar="WORKSPACE=ROLE", help="ROLE is viewer, editor, operator or none"
+        )
+        parser.add_argument(
+            "--hub-operator", choices=("yes", "no"), help="for invite and roles: operator of the whole hub"
+        )
+        parser.add_argument(
+            "--revoke-tokens", action="store_true", help="for deactivate: also revoke the tokens they created"
+        )
+        parser.add_argument(
+            "--days", type=int, choices=DAYS, default=7, help="for invite: how many days the link is valid"
+        )
 
     def run(self, *, action: str, name: str, **options: Any) -> dict[str, Any]:
         now = timezone.now()
         if action == "list":
             return {"people": _documents(User.objects.all()), "invitations": _open(now)}
         if not name:
-            raise NameMissing(f"Say whom: people {action} NAME.")
+            raise NameMissing(f"A name is required: people {action} NAME.")
         if action == "invite":
             made, token = invite(
                 name=name,
@@ -66,17 +76,17 @@ class Command(JsonCommand):
     def show(self, result: dict[str, Any]) -> None:
         for one in result.get("people", []):
             roles = ", ".join(f"{workspace}={role}" for workspace, role in one["roles"].items()) or "no workspace"
-            may = "operator of the hub" if one["is_hub_operator"] else roles
+            may = "hub operator" if one["is_hub_operator"] else roles
             seen = f"{one['last_seen_at']:%Y-%m-%d %H:%M}" if one["last_seen_at"] else "never"
             self.line(f"{one['name']}: {may}, last seen {seen}{'' if one['is_active'] else ', deactivated'}")
             if result.get("living_tokens") and not one["is_active"]:
                 tokens = ", ".join(f"{token['name']} in {token['workspace']}" for token in result["living_tokens"])
-                self.line(f"  tokens they made that are still good: {tokens} (--revoke-tokens ends them)")
+                self.line(f"  valid tokens they created: {tokens} (--revoke-tokens revokes them)")
         for one in result.get("invitations", []):
             self.line(f"invited: {one['name']}, until {one['expires_at']:%Y-%m-%d %H:%M}")
         if "link" in result:
             self.line(f"  {result['link']}")
-            self.line(f"  It is shown this once, and good until {result['expires_at']:%Y-%m-%d %H:%M}.")
+            self.line(f"  The link is shown only once and is valid until {result['expires_at']:%Y-%m-%d %H:%M}.")
 
 
 def _change(user: User, action: str, options: dict[str, Any], now: datetime) -> None:

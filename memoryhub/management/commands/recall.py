@@ -11,14 +11,16 @@ from memoryhub.search.recall import LIMIT, log_recall, recall
 
 
 class Command(JsonCommand):
-    help = "What the observations of a workspace say on a question: findings, insights and lessons."
+    help = "Find the observations of a workspace that answer a question."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace")
-        parser.add_argument("query")
-        parser.add_argument("--limit", type=int, default=LIMIT, help="of each kind")
-        parser.add_argument("--explain", action="store_true", help="scores, and the words that the graph added")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("query", help="the question")
+        parser.add_argument("--limit", type=int, default=LIMIT, help="maximum of each kind")
+        parser.add_argument(
+            "--explain", action="store_true", help="show scores and the words added by the semantic graph"
+        )
 
     def run(self, *, workspace: str, query: str, limit: int, explain: bool, **_options: Any) -> dict[str, Any]:
         now = timezone.now()

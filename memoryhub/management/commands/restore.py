@@ -17,19 +17,19 @@ from sessions_app.services.audit import Actor, By, record
 COMMAND = Actor("command", "restore")
 SHOWN = 10
 ANOTHER_KEY = (
-    "This hub's secret key is another than the backup's, and that one isn't inside: agents' tokens don't work, "
-    "webhooks are signed otherwise, and imports may bring back what was forgotten. Bring the file secret_key of the "
-    "old hub's folder, or make new tokens."
+    "This hub's secret key differs from the backup's, which the backup doesn't contain. Agents' tokens don't work, "
+    "webhooks are signed with another key, and imports may bring back forgotten text. Copy the file secret_key from "
+    "the old hub's folder, or create new tokens."
 )
 
 
 class Command(JsonCommand):
-    help = "Let a backup that passes its check take the place of the database. The hub must not run."
+    help = "Replace the database with a verified backup. Stop the hub first."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
         parser.add_argument("source", help="the backup")
-        parser.add_argument("--yes", action="store_true", help="put a database that holds rows aside")
+        parser.add_argument("--yes", action="store_true", help="move aside a database that isn't empty")
 
     def run(self, *, source: str, yes: bool, **_options: Any) -> dict[str, Any]:
         restored = restore_backup(Path(source), database=connection, replace=yes, now=timezone.now())
@@ -53,12 +53,10 @@ class Command(JsonCommand):
         self.line(f"Restored {result['file']} to {result['restored_to']}")
         show_manifest(self, result)
         if result["put_aside"]:
-            self.line(f"  put aside    {result['put_aside']}: remove it when all is well")
+            self.line(f"  moved aside  {result['put_aside']}: delete it when all is well")
         if result["pending_migrations"]:
-            self.line(
-                f"Migrations that it lacks: {len(result['pending_migrations'])}. `migrate`, or the next `serve`,"
-            )
-            self.line("brings it up to date; run check_memory then.")
+            self.line(f"Pending migrations: {len(result['pending_migrations'])}")
+            self.line("`migrate` or the next `serve` applies them. Then run check_memory.")
         else:
             self._show_check(result["broken"])
         if result["secret_key_now"] == "another":  # noqa: S105  no secret
@@ -66,11 +64,11 @@ class Command(JsonCommand):
 
     def _show_check(self, broken: list[dict[str, str]]) -> None:
         if not broken:
-            self.line("check_memory: all promises hold")
+            self.line("check_memory: all invariants hold")
             return
         self.line(
-            f"check_memory finds {len(broken)} things broken. They were so when the backup was made, for the rows"
+            f"check_memory found {len(broken)} broken invariants. They were broken when the backup was made: the"
         )
-        self.line("are those of the backup to the last one. `check_memory` lists them; the first are:")
+        self.line("restored rows match the backup. Run `check_memory` for the full list; the first are:")
         for row in broken[:SHOWN]:
             self.line(f"  {row['invariant']}: {row['where']}: {row['what']}")

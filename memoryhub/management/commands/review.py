@@ -18,17 +18,19 @@ COMMAND = Actor("command", "review")
 
 
 class Command(JsonCommand):
-    help = "The review inbox: list and show held changes, approve them whole, by part or edited, or reject them."
+    help = "List and show held changes, and approve (completely, in parts, or edited) or reject them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", nargs="?", choices=("list", "show", "approve", "reject"), default="list")
-        parser.add_argument("number", nargs="?", type=int, help="the held change's number")
-        parser.add_argument("--workspace", help="list those of one workspace")
-        parser.add_argument("--all", action="store_true", help="list decided ones too")
-        parser.add_argument("--part", type=int, action="append", help="approve only these parts; repeatable")
-        parser.add_argument("--file", help="approve the text of this file instead")
-        parser.add_argument("--reason", default="")
+        parser.add_argument(
+            "action", nargs="?", choices=("list", "show", "approve", "reject"), default="list", help="what to do"
+        )
+        parser.add_argument("number", nargs="?", type=int, help="number of the held change")
+        parser.add_argument("--workspace", help="for list: only this workspace")
+        parser.add_argument("--all", action="store_true", help="for list: include decided changes")
+        parser.add_argument("--part", type=int, action="append", help="for approve: only this part; repeatable")
+        parser.add_argument("--file", help="for approve: save the text of this file instead")
+        parser.add_argument("--reason", default="", help="why it is approved or rejected")
 
     def run(self, *, action: str, number: int | None, **options: Any) -> dict[str, Any]:
         changes = HeldChange.objects.select_related("document", "workspace", "run", "ours", "base").order_by("-id")
@@ -40,7 +42,7 @@ class Command(JsonCommand):
             return {"changes": [_document(change) for change in changes[:100]]}
         change = changes.filter(pk=number or 0).first()
         if change is None:
-            raise NotFound(f"There is no held change {number}: `review list` shows those that there are.")
+            raise NotFound(f"There is no held change {number}. See `review list`.")
         if action == "approve":
             text = Path(options["file"]).read_text(encoding="utf-8") if options["file"] else None
             approve(
@@ -53,7 +55,7 @@ class Command(JsonCommand):
 
     def show(self, result: dict[str, Any]) -> None:
         if not result["changes"]:
-            self.line("Nothing waits for a decision.")
+            self.line("No held changes.")
         for change in result["changes"]:
             place = f"{change['workspace']}/{change['document']}"
             self.line(f"{change['id']:>6}  {change['status']:<10} {place}: {change['reason']}")

@@ -19,17 +19,15 @@ ACTIONS = ("list", "show", "undo", "retry", "fold", "cancel", "skip", "dismiss",
 
 
 class Command(JsonCommand):
-    help = (
-        "Look at runs, and decide about them: undo, retry, go on without the model, skip, cancel, dismiss, approve."
-    )
+    help = "List and show runs, and undo, retry, fold (compress by rule), skip, cancel, dismiss or approve them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", nargs="?", choices=ACTIONS, default="list")
-        parser.add_argument("numbers", nargs="*", type=int, help="numbers of runs; list shows them")
-        parser.add_argument("--workspace", help="list those of one workspace")
-        parser.add_argument("--status", choices=Run.Status.values, help="list those in one state")
-        parser.add_argument("--limit", type=int, default=50, help="list so many, latest first")
+        parser.add_argument("action", nargs="?", choices=ACTIONS, default="list", help="what to do")
+        parser.add_argument("numbers", nargs="*", type=int, help="numbers of runs (see list)")
+        parser.add_argument("--workspace", help="for list: only this workspace")
+        parser.add_argument("--status", choices=Run.Status.values, help="for list: only this status")
+        parser.add_argument("--limit", type=int, default=50, help="for list: number of runs")
         parser.add_argument("--note", default="", help="why a run is dismissed or skipped")
 
     def run(
@@ -66,7 +64,7 @@ class Command(JsonCommand):
 def _found(number: int) -> Run:
     run = Run.objects.select_related("workspace", "session").filter(pk=number).first()
     if run is None:
-        raise NotFound(f"There is no run {number}: `runs list` shows those that there are.")
+        raise NotFound(f"There is no run {number}. See `runs list`.")
     return run
 
 
@@ -84,8 +82,8 @@ def _decide(run: Run, action: str, note: str) -> None:
     if action == "undo":
         undo_run(run, by=By(COMMAND, now))
     elif action in ("retry", "fold"):
-        wishes = {"method": "heuristic"} if action == "fold" else {}
-        retry_run(run, by=By(COMMAND, now), **wishes)
+        changed = {"method": "heuristic"} if action == "fold" else {}
+        retry_run(run, by=By(COMMAND, now), **changed)
     elif action == "skip":
         retry_run(run, by=By(COMMAND, now), method="heuristic", note=note or "no reason given")
     elif action == "cancel":

@@ -14,12 +14,12 @@ COMMAND = Actor("command", "scratch")
 
 
 class Command(JsonCommand):
-    help = "End the run of a scratchpad: what was learnt in it goes for good, its sessions stay."
+    help = "End the run of a scratchpad: permanently delete its memory, but keep its sessions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=("end",))
-        parser.add_argument("workspace")
+        parser.add_argument("action", choices=("end",), help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace")
 
     def run(self, *, workspace: str, **_options: Any) -> dict[str, Any]:
         return {"removed": end_run(find_workspace(workspace), by=By(COMMAND, timezone.now()))}

@@ -19,29 +19,33 @@ GRIP_MODES = ("grip-memory", "grip-history", "grip-knowledge")
 
 
 class WrongQuestion(MemoryHubError):
-    """An argument that doesn't go with the others."""
+    """An invalid combination of arguments."""
 
     code = "wrong_arguments"
 
 
 class Command(JsonCommand):
-    help = "Search everything that agents keep: words, phrases, exclusions and fields, or a question."
+    help = "Search all memory by words, phrases, exclusions, fields or a question."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("query", nargs="?", default="")
-        parser.add_argument("--stdin", action="store_true", help="a query a line; each is answered by a line")
-        parser.add_argument("--workspace", default="", help="its slug; all of them where it isn't named")
-        parser.add_argument("--in", dest="kinds", default="", help=f"kinds, separated by commas: {', '.join(KINDS)}")
-        parser.add_argument("--limit", type=int, default=20)
-        parser.add_argument("--all", dest="match_all", action="store_true", help="every word has to be there")
-        parser.add_argument("--explain", action="store_true", help="how each score came about")
-        parser.add_argument("--recency", choices=("off", "floored", "grip", "newest"), default="off")
-        parser.add_argument("--no-graph", action="store_true", help="don't look further by the semantic graph")
-        parser.add_argument("--mode", choices=GRIP_MODES, help="as Grip itself searches")
-        parser.add_argument("--category", default="", help="of Grip's memory or knowledge")
-        parser.add_argument("--decay", type=float, help="Grip's rate an hour, 0.001 by its own default")
-        parser.add_argument("--now", default="", help="the time from which age is measured, ISO")
+        parser.add_argument("query", nargs="?", default="", help="the query")
+        parser.add_argument("--stdin", action="store_true", help="read one query from each line of standard input")
+        parser.add_argument("--workspace", default="", help="the workspace (default: all)")
+        parser.add_argument(
+            "--in", dest="kinds", default="", help=f"kinds to search, separated by commas: {', '.join(KINDS)}"
+        )
+        parser.add_argument("--limit", type=int, default=20, help="number of results")
+        parser.add_argument("--all", dest="match_all", action="store_true", help="require every word")
+        parser.add_argument("--explain", action="store_true", help="show how each score was computed")
+        parser.add_argument(
+            "--recency", choices=("off", "floored", "grip", "newest"), default="off", help="effect of age"
+        )
+        parser.add_argument("--no-graph", action="store_true", help="don't add words from the semantic graph")
+        parser.add_argument("--mode", choices=GRIP_MODES, help="search as Grip does")
+        parser.add_argument("--category", default="", help="with --mode: only this category")
+        parser.add_argument("--decay", type=float, help="Grip's decay rate per hour (Grip's default: 0.001)")
+        parser.add_argument("--now", default="", help="the time to measure age from, in ISO format (default: now)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not options["stdin"]:
@@ -56,14 +60,14 @@ class Command(JsonCommand):
         found = find_workspace(workspace) if workspace else None
         if mode:
             if found is None:
-                raise WrongQuestion(f"--mode {mode} searches one workspace: name it with --workspace.")
+                raise WrongQuestion(f"--mode {mode} needs a workspace: use --workspace.")
             decay = 0.001 if options["decay"] is None else options["decay"]
             return answer_as_grip(
                 found, query, mode=mode, category=options["category"], decay=decay, now=now, limit=options["limit"]
             )
         kinds = [name.strip() for name in options["kinds"].split(",") if name.strip()]
         if unknown := [name for name in kinds if name not in KINDS]:
-            raise WrongQuestion(f"There is no kind {unknown[0]}: there are {', '.join(KINDS)}.")
+            raise WrongQuestion(f"Unknown kind {unknown[0]}: use {', '.join(KINDS)}.")
         recency = "grip" if options["decay"] is not None else options["recency"]
         question = Question(
             query,
@@ -88,7 +92,7 @@ class Command(JsonCommand):
             if "explanation" in one:
                 self.line(f"    {json.dumps(one['explanation'], ensure_ascii=False)}")
         if not result["results"]:
-            self.line("Nothing was found.")
+            self.line("No results.")
 
 
 def _moment(text: str) -> datetime:
@@ -99,5 +103,5 @@ def _moment(text: str) -> datetime:
     except ValueError:
         moment = None
     if moment is None:
-        raise WrongQuestion(f"--now {text} is no time: write it like 2026-11-21T12:00:00Z.")
+        raise WrongQuestion(f"Invalid time for --now: {text}. Use the format 2026-11-21T12:00:00Z.")
     return moment if timezone.is_aware(moment) else timezone.make_aware(moment)

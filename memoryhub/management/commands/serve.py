@@ -1,4 +1,4 @@
-"""Start the hub: bring the database up to date, collect the static files, run a worker, serve the pages."""
+"""Start the hub: migrate the database, collect static files, run a worker and the web server."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ from memoryhub.backups.in_use_lock import database_words
 from memoryhub.checks import TOO_OLD, UPGRADE_FIRST
 from memoryhub.lib.migrations import applied_migrations, is_too_old
 from memoryhub.management.restore_guard import in_use
-from memoryhub.management.serve_address import listening_at
+from memoryhub.management.serve_address import publish_address
 from memoryhub.management.supervisor import keep_running
 
 WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes"]
-SHUTDOWN_SECONDS = 5  # for answers that are under way when the hub is told to stop
+SHUTDOWN_SECONDS = 5  # for running requests when the hub stops
 
 
 class Command(BaseCommand):
-    help = "Starts MemoryHub: database, static files, worker and pages."
+    help = "Start the hub: migrate the database, and run the web server and a worker."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
         parser.add_argument("--port", default=8765, type=_port, help="port to listen on (default: %(default)s)")
-        parser.add_argument("--no-worker", action="store_true", help="run no background jobs beside the pages")
+        parser.add_argument("--no-worker", action="store_true", help="don't start a worker for background jobs")
         parser.add_argument(
             "--in-container",
             action="store_true",
-            help="listen on all addresses of a container, whose port you publish on loopback or behind TLS only",
+            help="listen on all addresses inside a container; publish its port only on loopback or behind TLS",
         )
         parser.add_argument("--open", action="store_true", help="open the hub in a browser")
 
     def handle(self, *, host: str, port: int, no_worker: bool, in_container: bool, **options: Any) -> None:
-        os.umask(0o077)  # what the hub writes is its owner's alone
-        signal.signal(signal.SIGTERM, _leave)  # uvicorn raises it again after its own end; by default that is death
+        os.umask(0o077)  # only the owner can read what the hub writes
+        signal.signal(signal.SIGTERM, _stop)  # uvicorn raises it again after it has stopped
         with _listen(host, port, in_container=in_container) as listener, in_use(connection):
             applied = _migrate()
             _collect_static_files()
             address = str(settings.MEMORYHUB_URL) if in_container else _address(listener)
             start_page = address if operator_exists() else f"{address}/setup/{issue_setup_token(timezone.now())}/"
             connection.close()
-            with listening_at(address):
+            with publish_address(address):
                 self._announce(applied, address, start_page, no_worker=no_worker)
                 if options["open"]:
                     webbrowser.open(start_page)
@@ -70,16 +70,17 @@ class Command(BaseCommand):
     def _announce(self, applied: int, address: str, start_page: str, *, no_worker: bool) -> None:
         migrations = f"{applied} migrations applied" if applied else "up to date"
         lines = [
-            f"MemoryHub is at {address}",
-            f"  database  {database_words(connection)}, {migrations}",
-            f"  worker    {'not here (--no-worker)' if no_worker else 'beside the pages'}",
+            f"MemoryHub is running at {address}",
+            f"  database    {database_words(connection)}, {migrations}",
+            f"  worker      {'not started (--no-worker)' if no_worker else 'running'}",
         ]
         if start_page != address:
             minutes = settings.MEMORYHUB_SETUP_MINUTES
             lines.append(
-                f"  set up    {start_page}\n            (makes the first account; works once, for {minutes} minutes)"
+                f"  setup link  {start_page}\n"
+                f"              (creates the first account; works once within {minutes} minutes)"
             )
-        lines.append("Ctrl-C stops it.")
+        lines.append("Press Ctrl-C to stop.")
         self.stdout.write("\n".join(lines))
         self.stdout.flush()
 
@@ -87,59 +88,63 @@ class Command(BaseCommand):
 def _port(text: str) -> int:
     port = int(text)
     if not 0 <= port <= 65535:
-        raise ArgumentTypeError(f"{port} is no port: choose one from 1 to 65535 (0 takes any that is free)")
+        raise ArgumentTypeError(f"invalid port {port}: use 1 to 65535, or 0 for a free port")
     return port
 
 
-def _leave(*_: object) -> None:
+def _stop(*_: object) -> None:
     raise KeyboardInterrupt
 
 
 def _listen(host: str, port: int, *, in_container: bool = False) -> socket.socket:
-    """Return a socket that listens; raises CommandError where that is impossible, or unsafe.
+    """Return a listening socket. Raises CommandError if that is impossible or unsafe.
 
-    Done first of all: a second start on the same port ends here, before it touches the database.
+    This comes first, so that a second start on the same port stops before it touches the database.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError) as problem:
-        raise CommandError(f"{host} port {port} is no address to listen on: {problem}.") from None
+        raise CommandError(f"Can't listen on {host} port {port}: {problem}.") from None
     if not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
         _refuse_unsafe_exposure(host, in_container=in_container)
     try:
         listener = socket.create_server(address[:2], family=family, backlog=512)
     except PermissionError:
-        raise CommandError(f"This user may not listen on port {port}: choose one above 1023 with --port.") from None
+        raise CommandError(
+            f"This user isn't allowed to listen on port {port}. Choose one above 1023 with --port."
+        ) from None
     except OSError as problem:
-        raise CommandError(_why_not(host, port, problem)) from None
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else an agent waits 40 ms for each answer's body
+        raise CommandError(_listen_error(host, port, problem)) from None
+    listener.setsockopt(
+        socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+    )  # without this, agents wait 40 ms for each response body
     return listener
 
 
 def _refuse_unsafe_exposure(host: str, *, in_container: bool) -> None:
     if settings.DEBUG:
         raise CommandError(
-            f"MEMORYHUB_DEBUG is on, which shows the inside of the hub to whoever reaches {host}: "
-            "turn it off, or listen on 127.0.0.1."
+            f"MEMORYHUB_DEBUG is on, which would show tracebacks to anybody who can reach {host}. "
+            "Turn it off, or listen on 127.0.0.1."
         )
     if urlsplit(settings.MEMORYHUB_URL).scheme != "https" and not in_container:
         raise CommandError(
-            f"Other machines could reach {host}, and passwords and memory would travel unencrypted: put a proxy with "
-            "TLS in front and set MEMORYHUB_URL to its https:// address (docs/deploying.md), or listen on 127.0.0.1."
+            f"Other machines could reach {host}, and passwords and memory would be sent unencrypted. Use a TLS proxy "
+            "and set MEMORYHUB_URL to its https:// address (docs/deploying.md), or listen on 127.0.0.1."
         )
 
 
-def _why_not(host: str, port: int, problem: OSError) -> str:
+def _listen_error(host: str, port: int, problem: OSError) -> str:
     with socket.socket() as probe:
         probe.settimeout(1)
-        taken = probe.connect_ex(("127.0.0.1", port)) == 0
-    if taken:
-        return f"Port {port} is in use: is MemoryHub running already? Choose another one with --port."
-    return f"Cannot listen on {host} port {port}: {problem.strerror or problem}."
+        is_in_use = probe.connect_ex(("127.0.0.1", port)) == 0
+    if is_in_use:
+        return f"Port {port} is in use. Is MemoryHub already running? Choose another port with --port."
+    return f"Can't listen on {host} port {port}: {problem.strerror or problem}."
 
 
 def _migrate() -> int:
-    """Bring the database up to date; return how many migrations that took."""
+    """Apply pending migrations; return their number."""
     try:
         if is_too_old(applied_migrations(connection)):
             raise CommandError(f"{TOO_OLD} {UPGRADE_FIRST}")
@@ -149,12 +154,12 @@ def _migrate() -> int:
             call_command("migrate", interactive=False, verbosity=0)
     except DatabaseError as problem:
         first_line = str(problem).strip().partition("\n")[0]
-        raise CommandError(f"The database ({database_words(connection)}) cannot be used: {first_line}") from problem
+        raise CommandError(f"The database ({database_words(connection)}) can't be used: {first_line}") from problem
     return len(plan)
 
 
 def _collect_static_files() -> None:
-    """Collect the static files if any of them changed; in debug mode they are served from where they are."""
+    """Collect the static files if any of them changed. In debug mode they are served from their sources."""
     if settings.DEBUG:
         return
     mark = Path(settings.STATIC_ROOT).with_suffix(".collected")
@@ -174,7 +179,7 @@ def _static_fingerprint() -> str:
 
 
 def _address(listener: socket.socket) -> str:
-    """Return the address to open: MEMORYHUB_URL where that names another machine, else where we really listen."""
+    """Return the address to open: MEMORYHUB_URL if it names another machine, otherwise that of the socket."""
     public = urlsplit(settings.MEMORYHUB_URL)
     if public.hostname not in {"127.0.0.1", "localhost", "::1"}:
         return str(settings.MEMORYHUB_URL)
@@ -194,5 +199,5 @@ def _serve(listener: socket.socket) -> None:
         proxy_headers=settings.MEMORYHUB_URL.startswith("https:"),
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    with suppress(KeyboardInterrupt):  # how Ctrl-C and SIGTERM arrive here, once the pages have ended in order
+    with suppress(KeyboardInterrupt):  # raised by Ctrl-C and SIGTERM after the server has stopped
         uvicorn.Server(config).run(sockets=[listener])

@@ -29,7 +29,7 @@ from sessions_app.services.lifecycle import (
 from sessions_app.services.transfer import export_session, import_session, problems_of
 
 COMMAND = Actor("command", "session")
-BULK = ("archive", "unarchive")  # of several at once
+BULK = ("archive", "unarchive")  # accept several keys
 ACTIONS = (
     "list",
     "show",
@@ -44,35 +44,37 @@ ACTIONS = (
     "markdown",
     *BULK,
 )
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 
 
 class NotArchived(MemoryHubError):
-    """The session keeps everything: folding it failed."""
+    """Compression failed, so the session was not cleared."""
 
     code = "not_archived"
 
 
 class Command(JsonCommand):
-    help = "Open, rename, clear, prune, archive, delete, export and import sessions, or write one as Markdown."
+    help = "Create, rename, clear, prune, archive, delete, export and import sessions."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=ACTIONS)
-        parser.add_argument("workspace")
-        parser.add_argument("name", nargs="?", default="", help="the session's key; the file, for import")
-        parser.add_argument("more", nargs="*", default=[], help="further keys, for archive and unarchive")
-        parser.add_argument("--archived", action="store_true", help="for list: those in the archive")
+        parser.add_argument("action", choices=ACTIONS, help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("name", nargs="?", default="", help="the session's key; for import: the file")
+        parser.add_argument("more", nargs="*", default=[], help="for archive and unarchive: more keys")
+        parser.add_argument("--archived", action="store_true", help="for list: archived sessions")
         parser.add_argument("--title", default="", help="for open and rename")
-        parser.add_argument("--archive", action="store_true", help="fold everything before the session is cleared")
-        parser.add_argument("--wait", action="store_true", help="wait for a run at work instead of giving up")
-        parser.add_argument("--window", type=int, help="entries that prune leaves (default: the memory window)")
-        parser.add_argument("--confirm", default="", help="the session's key again, for delete")
-        parser.add_argument("--reason", default="", help="why it is deleted")
+        parser.add_argument("--archive", action="store_true", help="for clear: summarise everything first")
+        parser.add_argument("--wait", action="store_true", help="for clear: wait for a running run")
+        parser.add_argument(
+            "--window", type=int, help="for prune: number of entries to keep (default: the memory window)"
+        )
+        parser.add_argument("--confirm", default="", help="for delete: the session's key again")
+        parser.add_argument("--reason", default="", help="for delete")
         parser.add_argument("--layout", choices=("nanobot", "grip", "agterm"), default="", help="for export")
-        parser.add_argument("--epoch", type=int, help="for export and markdown (default: the current one)")
-        parser.add_argument("--originals", action="store_true", help="for markdown: with the turns that are folded")
-        parser.add_argument("--output", help="write the export or the Markdown to this file")
+        parser.add_argument("--epoch", type=int, help="for export and markdown (default: the current epoch)")
+        parser.add_argument("--originals", action="store_true", help="for markdown: include summarised entries")
+        parser.add_argument("--output", help="for export and markdown: write to this file")
 
     def run(self, *, action: str, workspace: str, name: str, **options: Any) -> dict[str, Any]:
         found = find_workspace(workspace)
@@ -111,7 +113,7 @@ class Command(JsonCommand):
 
 
 def _archive(workspace: Workspace, action: str, keys: list[str]) -> dict[str, Any]:
-    """Put sessions into the archive or take them back, as one edit. Raises NotFound before anything changes."""
+    """Archive or unarchive sessions as one edit. Raises NotFound before anything changes."""
     pks = [find_session(workspace, key).pk for key in keys]
     run = edit_rows(workspace, "sessions", action, pks, by=By(COMMAND, timezone.now()))
     return {"run": edit_document(complete(run, now=timezone.now))}
@@ -138,8 +140,8 @@ def _change(session: Session, action: str, options: dict[str, Any]) -> dict[str,
 
 def _clear(session: Session, *, archive: bool, wait: bool) -> None:
     if archive:
-        asked = archive_and_clear(session, by=By(COMMAND, timezone.now()), once=True)
-        run = complete(asked, now=timezone.now)
+        requested = archive_and_clear(session, by=By(COMMAND, timezone.now()), once=True)
+        run = complete(requested, now=timezone.now)
         if run.status != Run.Status.DONE:
             raise NotArchived(f"Nothing was cleared: {run.error}", run=run.pk)
         return
@@ -149,7 +151,7 @@ def _clear(session: Session, *, archive: bool, wait: bool) -> None:
         except SessionBusy:
             if not wait:
                 raise
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
         else:
             return
 

@@ -8,7 +8,7 @@ from memoryhub.management.json_command import JsonCommand
 
 
 class Command(JsonCommand):
-    help = "Show every setting of the hub: its value, where that came from and what it does. Secrets aren't shown."
+    help = "Show the hub's settings with their values and sources, without secrets."
 
     def run(self, **_options: Any) -> dict[str, Any]:
         return {"hub": asdict(hub()), "settings": [asdict(knob) for knob in knobs()]}

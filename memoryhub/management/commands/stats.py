@@ -10,11 +10,11 @@ from sessions_app.services.stats import count_tokens_of
 
 
 class Command(JsonCommand):
-    help = "Show compression figures. Tokens are estimates."
+    help = "Show compression statistics. Token counts are estimates."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace", nargs="?")
+        parser.add_argument("workspace", nargs="?", help="slug or name of the workspace (default: all)")
 
     def run(self, *, workspace: str | None, **_options: Any) -> dict[str, Any]:
         chosen = [find_workspace(workspace)] if workspace else list(Workspace.objects.order_by("slug"))

@@ -24,19 +24,23 @@ COMMAND = Actor("command", "sync")
 
 
 class Command(JsonCommand):
-    help = "Keep workspaces and their agents' folders in step: take what is new there, write what is new here."
+    help = "Sync workspaces with their agents' folders."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspaces", nargs="*", metavar="WORKSPACE", help="its name (all that have a folder)")
-        parser.add_argument("--watch", action="store_true", help="go on until told to stop (all that are followed)")
-        parser.add_argument("--full", action="store_true", help="read every file, even one that looks as it did")
-        parser.add_argument("--status", action="store_true", help="say how it stands and change nothing")
         parser.add_argument(
-            "--follow", action=BooleanOptionalAction, help="let the worker of `serve` follow the folder from now on"
+            "workspaces", nargs="*", metavar="WORKSPACE", help="the workspace (default: all with a folder)"
         )
         parser.add_argument(
-            "--write-back", action=BooleanOptionalAction, help="write memory documents to the folder from now on"
+            "--watch", action="store_true", help="keep syncing until stopped (default: all followed workspaces)"
+        )
+        parser.add_argument("--full", action="store_true", help="read every file, even if it looks unchanged")
+        parser.add_argument("--status", action="store_true", help="only show the state of each file")
+        parser.add_argument(
+            "--follow", action=BooleanOptionalAction, help="let the worker follow the folder from now on"
+        )
+        parser.add_argument(
+            "--write-back", action=BooleanOptionalAction, help="let the hub write to the folder from now on"
         )
 
     def run(
@@ -54,19 +58,19 @@ class Command(JsonCommand):
         chosen = [find_workspace(name) for name in workspaces]
         for workspace in chosen:
             switch_sync(workspace, follow=follow, write_back=write_back, by=By(COMMAND, timezone.now()))
-            self._say_switched(workspace, follow=follow, write_back=write_back, as_json=json)
+            self._show_switches(workspace, follow=follow, write_back=write_back, as_json=json)
         if watch:
             return self._watch([workspace.pk for workspace in chosen], as_json=json)
         if not chosen:
             known = Workspace.objects.exclude(path="").order_by("id")
             chosen = [workspace for workspace in known if not Path(workspace.path).is_file()]
         if status:
-            return _one_or_all([_standing(workspace) for workspace in chosen])
+            return _one_or_all([_status(workspace) for workspace in chosen])
         if len(workspaces) == 1:
             return _document(sync_workspace(chosen[0], by=By(COMMAND, timezone.now()), full=full))
         return {"workspaces": [self._sync(workspace, full=full) for workspace in chosen]}
 
-    def _say_switched(
+    def _show_switches(
         self, workspace: Workspace, *, follow: bool | None, write_back: bool | None, as_json: bool
     ) -> None:
         for wanted, words in ((follow, "following the folder"), (write_back, "writing back")):
@@ -86,7 +90,7 @@ class Command(JsonCommand):
         for file in one.get("written", []):
             self.line(f"  {file['verdict']}: {file['path']}{': ' if file['why'] else ''}{file['why']}")
         if one.get("waiting"):
-            self.line(f"  waiting in the hub: {', '.join(one['waiting'])} (--write-back lets the hub write)")
+            self.line(f"  waiting in the hub: {', '.join(one['waiting'])} (--write-back lets the hub write them)")
 
     def _sync(self, workspace: Workspace, *, full: bool) -> dict[str, Any]:
         try:
@@ -118,7 +122,7 @@ class Command(JsonCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stopping.set())
         if not as_json:
-            self.line("Following; Ctrl-C stops it.")
+            self.line("Watching for changes. Press Ctrl-C to stop.")
             self.stdout.flush()
         follow_workspaces(stopping, chosen, actor=COMMAND, told=told)
         return {"stopped": True, "turns": turns}
@@ -138,7 +142,7 @@ def _document(result: SyncResult) -> dict[str, Any]:
     }
 
 
-def _standing(workspace: Workspace) -> dict[str, Any]:
+def _status(workspace: Workspace) -> dict[str, Any]:
     state = SyncState.objects.filter(workspace=workspace).first() or SyncState()
     error = {"code": state.error_code, "message": state.error} if state.error_code else None
     return {

@@ -22,39 +22,39 @@ from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "terms")
-NEEDED = {"show": 1} | dict.fromkeys(ACTIONS, 2)  # terms that an action is about; the others are about all
+NEEDED = {"show": 1} | dict.fromkeys(ACTIONS, 2)  # number of terms for each action (others: 0)
 
 
 class WrongTerms(MemoryHubError):
-    """Too few or too many terms for an action."""
+    """The wrong number of terms for an action."""
 
     code = "wrong_terms"
 
 
 class Command(JsonCommand):
-    help = "The semantic graph: its terms, their neighbours, and building it."
+    help = "Show, correct, build and export the semantic graph."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("workspace")
+        parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument(
             "action",
             nargs="?",
             default="list",
             choices=("list", "show", *ACTIONS, "embed", "rebuild", "export"),
-            help="embed: what is missing; rebuild: all of it; export: the graph as grid keeps it",
+            help="embed: only missing terms; rebuild: all terms; export: as grid's file",
         )
-        parser.add_argument("terms", nargs="*", metavar="TERM", help="one for show, two for a relation")
-        parser.add_argument("--contains", default="", help="list those that contain this")
-        parser.add_argument("--limit", type=int, default=1000, help="list so many, by name")
-        parser.add_argument("--output", help="write the export to this file")
+        parser.add_argument("terms", nargs="*", metavar="TERM", help="one term for show, two for a relation")
+        parser.add_argument("--contains", default="", help="for list: only terms that contain this")
+        parser.add_argument("--limit", type=int, default=1000, help="for list: number of terms")
+        parser.add_argument("--output", help="for export: write to this file")
 
     def run(
         self, *, workspace: str, action: str, terms: list[str], contains: str, limit: int, **options: Any
     ) -> dict[str, Any]:
         found = find_workspace(workspace)
         if len(terms) != NEEDED.get(action, 0):
-            raise WrongTerms(f"{action} needs {NEEDED.get(action, 0)} terms, and {len(terms)} are given.")
+            raise WrongTerms(f"{action} needs {NEEDED.get(action, 0)} terms, but {len(terms)} were given.")
         if action == "list":
             return _list(found, contains, limit)
         if action in ("embed", "rebuild"):
@@ -71,8 +71,8 @@ class Command(JsonCommand):
             self.line(f"{term['text']}  ({term['neighbours']})")
         if "graph" in result:
             graph = result["graph"]
-            made = f"made by {graph['provider']} {graph['model']}" if graph else "not built yet"
-            self.line(f"{result['count']:,} terms, {result['waiting']:,} wait for an embedding; {made}")
+            made = f"built with {graph['provider']} {graph['model']}" if graph else "not built yet"
+            self.line(f"{result['count']:,} terms, {result['waiting']:,} without an embedding; {made}")
         for neighbour in result.get("neighbours", []):
             cosine = "   —" if neighbour["cosine"] is None else f"{neighbour['cosine']:.2f}"
             marks = [name for name in ("related", "pinned", "removed") if neighbour[name]]

@@ -18,16 +18,23 @@ COMMAND = Actor("command", "token")
 
 
 class Command(JsonCommand):
-    help = "Make, list and revoke the tokens by which agents come in. A token's text is printed once."
+    help = "Create, list and revoke agents' tokens. A token is printed only once."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=("make", "list", "revoke"))
-        parser.add_argument("workspace")
-        parser.add_argument("name", nargs="?", default="", help="the agent's name; revoke: or the token's beginning")
-        parser.add_argument("--scopes", default=",".join(DEFAULT_SCOPES), help=f"some of {','.join(SCOPES)}")
-        parser.add_argument("--days", type=int, help="how long it is good (default: until it is revoked)")
-        parser.add_argument("--per-minute", type=int, default=PER_MINUTE, help="calls a minute")
+        parser.add_argument("action", choices=("make", "list", "revoke"), help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument(
+            "name",
+            nargs="?",
+            default="",
+            help="the agent's name; for revoke: the name, or the beginning of the token",
+        )
+        parser.add_argument(
+            "--scopes", default=",".join(DEFAULT_SCOPES), help=f"comma-separated list of {', '.join(SCOPES)}"
+        )
+        parser.add_argument("--days", type=int, help="how many days it is valid (default: until it is revoked)")
+        parser.add_argument("--per-minute", type=int, default=PER_MINUTE, help="calls per minute")
 
     def run(self, *, action: str, workspace: str, name: str, **options: Any) -> dict[str, Any]:
         found = find_workspace(workspace)
@@ -58,16 +65,16 @@ class Command(JsonCommand):
             self.line(f"{token['name']} ({token['prefix']}…): {', '.join(token['scopes'])}, {ends}")
         if "token" in result:
             self.line(f"  {result['token']}")
-            self.line("  It is shown this once.")
+            self.line("  The token is shown only once.")
         if not result["tokens"]:
-            self.line("No token is good here.")
+            self.line("No valid tokens.")
 
 
 def _find(workspace: Workspace, name: str) -> ApiToken:
     tokens = ApiToken.objects.select_related("workspace").filter(workspace=workspace, revoked_at=None)
     token = tokens.filter(Q(name=name) | Q(prefix=name.removesuffix("…"))).first()
     if token is None:
-        raise NotFound(f"{workspace.slug} has no token {name!r} that could be revoked.")
+        raise NotFound(f"{workspace.slug} has no valid token {name!r}.")
     return token
 
 

@@ -8,18 +8,18 @@ from memoryhub.management.json_command import JsonCommand
 
 
 class DatabaseBusy(MemoryHubError):
-    """Others hold the database, or a transaction is open."""
+    """Another process uses the database, or a transaction is open."""
 
     code = "database_busy"
 
 
 class Command(JsonCommand):
-    help = "Rewrite the database, so that nothing of deleted rows is left in its file."
+    help = "Rewrite the database file, so that it contains no remains of deleted rows."
 
     def run(self, **_options: Any) -> dict[str, Any]:
         if not vacuum():
-            raise DatabaseBusy("The database is in use: try again at a quiet time, or stop the hub for a moment.")
+            raise DatabaseBusy("The database is in use. Try again later, or stop the hub first.")
         return {"vacuumed": True}
 
     def show(self, _result: dict[str, Any]) -> None:
-        self.line("The database's file was rewritten.")
+        self.line("The database file was rewritten.")

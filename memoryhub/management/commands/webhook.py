@@ -16,15 +16,15 @@ COMMAND = Actor("command", "webhook")
 
 
 class Command(JsonCommand):
-    help = "List, add and remove the addresses that are told of a workspace's activity."
+    help = "List, add and remove a workspace's webhooks."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=("list", "add", "remove"))
-        parser.add_argument("workspace")
-        parser.add_argument("url", nargs="?", default="")
+        parser.add_argument("action", choices=("list", "add", "remove"), help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace")
+        parser.add_argument("url", nargs="?", default="", help="for add and remove: the address")
         parser.add_argument(
-            "--event", action="append", default=[], choices=list(EVENTS), help="only these; repeatable"
+            "--event", action="append", default=[], choices=list(EVENTS), help="only this event; repeatable"
         )
 
     def run(self, *, action: str, workspace: str, url: str, event: list[str], **_options: Any) -> dict[str, Any]:
@@ -37,7 +37,7 @@ class Command(JsonCommand):
         if action == "remove":
             known = Webhook.objects.select_related("workspace").filter(workspace=found, url=url).first()
             if known is None:
-                raise NotFound(f"{found.slug} tells no webhook at {url!r}.")
+                raise NotFound(f"{found.slug} has no webhook {url!r}.")
             remove_webhook(known, by=By(COMMAND, now))
         return {"webhooks": [_document(hook) for hook in Webhook.objects.filter(workspace=found).order_by("id")]}
 

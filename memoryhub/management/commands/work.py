@@ -16,15 +16,17 @@ from sessions_app.services.audit import Actor, By
 from sessions_app.services.runs import cancel_run
 
 COMMAND = Actor("command", "work")
-NO_WORKER = "no worker is running here: start it with `python3 manage.py worker`"
+NO_WORKER = "no worker is running here: start one with `python3 manage.py worker`"
 
 
 class Command(JsonCommand):
-    help = "Long work: what is under way, waits, or ended within a day; how far one piece of it is; cancel one."
+    help = "List, show or cancel background jobs that are running, waiting or finished within a day."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", nargs="?", choices=("list", "show", "cancel"), default="list")
+        parser.add_argument(
+            "action", nargs="?", choices=("list", "show", "cancel"), default="list", help="what to do"
+        )
         parser.add_argument("name", nargs="?", default="", help="a job's number, or a name: import-5, run-7")
 
     def run(self, *, action: str, name: str, **_options: Any) -> dict[str, Any]:
@@ -39,7 +41,7 @@ class Command(JsonCommand):
 
     def show(self, result: dict[str, Any]) -> None:
         if not result["work"]:
-            self.line("Nothing is under way.")
+            self.line("No background jobs.")
         for one in result["work"]:
             far = f" {one['done']:,} of {one['total']:,} {one['unit']}" if one["total"] else ""
             place = f" of {one['workspace']}" if one["workspace"] else ""
@@ -60,7 +62,7 @@ def _find(name: str) -> Piece:
         return import_piece(report, now)
     if table == "run" and (run := Run.objects.select_related("workspace").filter(pk=pk).first()):
         return run_piece(run, now)
-    raise NotFound(f"There is no work {name!r}: `work list` shows what there is.")
+    raise NotFound(f"There is no job {name!r}. See `work list`.")
 
 
 def _cancel(piece: Piece) -> None:

@@ -29,13 +29,13 @@ PATIENCE_SECONDS = 8.0  # for the job at hand, once the worker is told to end
 
 
 class Command(BaseCommand):
-    help = "Runs background jobs until it is told to end."
+    help = "Run background jobs until stopped."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
             "--until-stdin-closes",
             action="store_true",
-            help="end when standard input closes, which it does when the process that holds its other end is gone",
+            help="stop when standard input closes, for example because the parent process ended",
         )
 
     def handle(self, *, until_stdin_closes: bool, **_options: Any) -> None:

@@ -20,19 +20,19 @@ NAMES = WorkspaceSettingsForm.Meta.fields
 
 
 class BadSetting(MemoryHubError):
-    """A setting that is unknown, or doesn't go with the others."""
+    """An unknown setting, or one that conflicts with others."""
 
     code = "bad_setting"
 
 
 class Command(JsonCommand):
-    help = "Make a workspace for an agent that writes to the hub; show or change a workspace's settings."
+    help = "Create a workspace for an agent that writes to the hub, or show or change its settings."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("action", choices=("create", "show", "set"))
-        parser.add_argument("workspace", help="its name")
-        parser.add_argument("values", nargs="*", metavar="NAME=VALUE", help=f"of {', '.join(NAMES)}")
+        parser.add_argument("action", choices=("create", "show", "set"), help="what to do")
+        parser.add_argument("workspace", help="slug or name of the workspace; for create: its name")
+        parser.add_argument("values", nargs="*", metavar="NAME=VALUE", help=f"settings: {', '.join(NAMES)}")
 
     def run(self, *, action: str, workspace: str, values: list[str], **_options: Any) -> dict[str, Any]:
         if action == "create":
@@ -50,12 +50,12 @@ class Command(JsonCommand):
 
 
 def _set(workspace: Workspace, pairs: list[str]) -> dict[str, Any]:
-    wishes = dict(pair.partition("=")[::2] for pair in pairs)
-    unknown = [name for name in wishes if name not in NAMES]
+    wanted = dict(pair.partition("=")[::2] for pair in pairs)
+    unknown = [name for name in wanted if name not in NAMES]
     if unknown:
-        raise BadSetting(f"There is no setting {unknown[0]!r}: use {', '.join(NAMES)}.", field=unknown[0])
-    off = {name for name, value in wishes.items() if value.lower() in ("0", "false", "no", "off")}
-    data = {name: "" if value is None else value for name, value in model_to_dict(workspace, NAMES).items()} | wishes
+        raise BadSetting(f"Unknown setting {unknown[0]!r}: use {', '.join(NAMES)}.", field=unknown[0])
+    off = {name for name, value in wanted.items() if value.lower() in ("0", "false", "no", "off")}
+    data = {name: "" if value is None else value for name, value in model_to_dict(workspace, NAMES).items()} | wanted
     switches = [name for name in NAMES if isinstance(getattr(workspace, name), bool)]
     data |= {name: "" for name in switches if name in off}
     form = WorkspaceSettingsForm(data, instance=Workspace.objects.get(pk=workspace.pk))
