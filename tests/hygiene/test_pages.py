@@ -442,5 +442,5 @@ def test_the_command_says_it_to_people(workspace, capsys):
     assert "never scanned; open: nothing" in printed
     assert "50 of 100; open: 1 personal" in printed
     assert "holds an e-mail address" in printed
-    assert "1 concern dismissed; undo it with: undo" in printed
+    assert "1 concern dismissed; undo with: undo" in printed
     assert "\x1b" not in printed

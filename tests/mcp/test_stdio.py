@@ -62,7 +62,7 @@ def test_a_program_talks_to_the_memory_from_anywhere(workspace, tmp_path):
 def test_the_command_says_what_is_wrong_with_its_token(settings, tmp_path):
     with pytest.raises(CommandError, match="MEMORYHUB_TOKEN"):
         call_command("mcp_server")
-    with pytest.raises(CommandError, match="can't be read as a token"):
+    with pytest.raises(CommandError, match="The token can't be read"):
         call_command("mcp_server", token_file=str(tmp_path / "missing"))
     settings.MEMORYHUB_TOKEN = "mh_nonsense"
     with pytest.raises(CommandError, match="Send the token of this hub"):

@@ -174,7 +174,7 @@ def test_notes_are_told_and_so_is_finding_nothing(workspace, capsys):
 
     shown = capsys.readouterr().out
     assert "unicorn" in shown
-    assert shown.endswith("Nothing was found.\n")
+    assert shown.endswith("No results.\n")
 
 
 def test_a_masked_value_is_not_told(workspace, command):
