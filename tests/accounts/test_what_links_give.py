@@ -143,8 +143,20 @@ def test_a_used_link_is_not_revoked_any_more(workspace):
     invitation, token = link({workspace: "viewer"})
     join_as_new(token, username="ed", password="calm", now=NOW)
 
+    assert list(open_invitations(NOW)) == []
     assert not revoke(invitation, by=BY)
     assert not AuditRecord.objects.filter(action="person.invitation_revoked").exists()
+
+
+def test_a_link_into_two_workspaces_raises_one_role_and_lowers_none(workspace, other):
+    vera = User.objects.create_user("vera")
+    Membership.objects.create(workspace=workspace, user=vera, role="editor")
+    _, token = link({workspace: "viewer", other: "editor"})
+
+    join_as_known(token, vera, now=NOW)
+
+    roles = Membership.objects.filter(user=vera).values_list("workspace", "role")
+    assert dict(roles) == {workspace.pk: "editor", other.pk: "editor"}
 
 
 def test_a_workspace_without_a_chosen_role_is_not_in_the_link(workspace, other):

@@ -14,7 +14,7 @@ from knowledge_app.services.documents.revisions import open_document, revise_doc
 from memoryhub.agents.tokens import issue_token, revoke_token
 from memoryhub.models import AccessedRow, AccessRecord
 from memoryhub.worker import sweep
-from sessions_app.models import Entry
+from sessions_app.models import Entry, Session
 from sessions_app.services.access_log import (
     Seen,
     accesses_of_entry,
@@ -25,6 +25,7 @@ from sessions_app.services.access_log import (
     seen_epoch,
     seen_revision,
     seen_rows,
+    seen_sessions,
 )
 from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON, add, open_at
@@ -166,3 +167,16 @@ def test_a_token_s_reading_is_not_taken_for_its_namesake_s(workspace):
         revoke_token(token, by=By(PERSON, NOW))
 
     assert AccessRecord.objects.values("token").distinct().count() == 2
+
+
+def test_only_entries_of_the_session_and_its_current_epoch_count_as_read(workspace):
+    mine, other, begun_anew = (open_at(workspace, f"cli:{name}") for name in ("mine", "other", "anew"))
+    for session, count in ((mine, 1), (other, 3), (begun_anew, 2)):
+        add(session, [{"role": "user", "content": str(number)} for number in range(count)])
+    Session.objects.filter(pk=begun_anew.pk).update(epoch=1)
+
+    assert seen_epoch(mine, None) == [Seen("entries", 0, 0, mine.pk, 0)]
+    assert seen_sessions([other.pk, mine.pk, begun_anew.pk]) == [
+        Seen("entries", 0, 0, mine.pk, 0),
+        Seen("entries", 0, 2, other.pk, 0),
+    ]
