@@ -40,9 +40,12 @@ def is_refused(source: Path) -> bool:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_files_are_unpacked_whatever_the_order_of_folders(tmp_path, name):
-    extract_archive(pack(tmp_path / name, ("a/b/c.md", b"text"), ("a/", b""), ("a/b/", b"")), tmp_path / "out")
+    files = [("a/b/c.md", b"text"), ("a/", b""), ("a/b/", b""), ("d/e/", b"")]
+
+    extract_archive(pack(tmp_path / name, *files), tmp_path / "out")
 
     assert (tmp_path / "out/a/b/c.md").read_bytes() == b"text"
+    assert (tmp_path / "out/d/e").is_dir()
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -76,10 +79,11 @@ def test_a_large_file_that_was_packed_too_well_is_a_bomb(tmp_path, size, expecte
     assert is_refused(pack(tmp_path / "files.zip", ("zeros", b"\0" * size))) == expected
 
 
-def test_a_large_file_of_ordinary_text_is_none(tmp_path):
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_large_file_of_ordinary_text_is_none(tmp_path, name):
     text = b"".join(b"%d is a number\n" % number for number in range(100_000))
 
-    assert not is_refused(pack(tmp_path / "files.zip", ("large", text), ("empty", b"")))
+    assert not is_refused(pack(tmp_path / name, ("large", text), ("empty", b"")))
 
 
 def test_a_name_that_occurs_twice_is_refused(tmp_path):
