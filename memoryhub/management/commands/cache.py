@@ -7,14 +7,12 @@ from django.utils import timezone
 
 from knowledge_app.models import CachedResponse
 from knowledge_app.services.rows import cached_responses as service
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import cache_file
-from memoryhub.as_json import edit_document
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
-from memoryhub.runs.executing import complete
+from memoryhub.management.row_edits import edit_now
 from sessions_app.models import Workspace
-from sessions_app.services.audit import Actor, By
+from sessions_app.services.audit import Actor
 
 COMMAND = Actor("command", "cache")
 ACTIONS = ("get", "put", "stats", "invalidate", "export")
@@ -67,5 +65,4 @@ def _invalidate(workspace: Workspace, message: str, model: str, *, everything: b
     elif not everything:
         rows = rows.none()
     pks = list(rows.values_list("pk", flat=True))
-    run = edit_rows(workspace, "cached", "remove", pks, by=By(COMMAND, timezone.now()))
-    return {"run": edit_document(complete(run, now=timezone.now))}
+    return {"run": edit_now(COMMAND, workspace, "cached", "remove", pks)}

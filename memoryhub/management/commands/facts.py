@@ -8,11 +8,9 @@ from django.utils import timezone
 
 from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
-from knowledge_app.services.rows.edits import edit_rows
-from memoryhub.as_json import edit_document
 from memoryhub.lookup import find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.runs.executing import complete
+from memoryhub.management.row_edits import edit_now, edit_summary
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "facts")
@@ -35,17 +33,15 @@ class Command(JsonCommand):
 
     def run(self, *, action: str, workspace: str, ids: list[int], **options: Any) -> dict[str, Any]:
         document = find_document(find_workspace(workspace), options["document"])
-        now = timezone.now()
         if action == "list":
             living = Fact.objects.filter(document=document, died=None).order_by("line", "id")
             return {"facts": [_fact(fact) for fact in living]}
         if action in EDITS:
             values = {"review_by": options["by"].isoformat() if options["by"] else ""} if action == "review" else {}
             own = list(Fact.objects.filter(document=document, died=None, pk__in=ids).values_list("pk", flat=True))
-            run = edit_rows(document.workspace, "facts", action, own, values=values, by=By(COMMAND, now))
-            return {"run": edit_document(complete(run, now=timezone.now))}
+            return {"run": edit_now(COMMAND, document.workspace, "facts", action, own, values)}
         if action == "undo":
-            revision = undo_revision(document, ids[0] if ids else 0, by=By(COMMAND, now)).revision
+            revision = undo_revision(document, ids[0] if ids else 0, by=By(COMMAND, timezone.now())).revision
             return {"revision": revision.number if revision else None}
         return _revised(_revise(document, action, ids, options))
 
@@ -53,7 +49,7 @@ class Command(JsonCommand):
         for fact in result.get("facts", []):
             self.line(f"{fact['id']}. line {fact['line']}{' (pinned)' * fact['pinned']}: {fact['text']}")
         if "run" in result:
-            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
+            self.line(edit_summary(result["run"]))
         if "revision" in result:
             self.line(f"revision {result['revision'] or 'unchanged'}")
 

@@ -3,15 +3,11 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from django.utils import timezone
-
 from knowledge_app.models import HistoryEntry
-from knowledge_app.services.rows.edits import edit_rows
-from memoryhub.as_json import edit_document
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.runs.executing import complete
-from sessions_app.services.audit import Actor, By
+from memoryhub.management.row_edits import edit_now, edit_summary
+from sessions_app.services.audit import Actor
 
 COMMAND = Actor("command", "history")
 
@@ -34,14 +30,13 @@ class Command(JsonCommand):
         if action == "list":
             return {"entries": [_entry(row) for row in rows[: max(1, limit)]]}
         pks = list(rows.filter(position__in=positions).values_list("pk", flat=True))
-        run = edit_rows(found, "history", action, pks, by=By(COMMAND, timezone.now()))
-        return {"run": edit_document(complete(run, now=timezone.now))}
+        return {"run": edit_now(COMMAND, found, "history", action, pks)}
 
     def show(self, result: dict[str, Any]) -> None:
         for entry in result.get("entries", []):
             self.line(f"{entry['position']}.{' (archived)' * entry['archived']} {entry['content']}")
         if "run" in result:
-            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
+            self.line(edit_summary(result["run"]))
 
 
 def _entry(row: HistoryEntry) -> dict[str, Any]:

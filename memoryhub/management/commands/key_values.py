@@ -7,12 +7,10 @@ from django.utils import timezone
 
 from knowledge_app.models import KeyValue
 from knowledge_app.services.rows import key_values as service
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import key_values_file
-from memoryhub.as_json import edit_document
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
-from memoryhub.runs.executing import complete
+from memoryhub.management.row_edits import edit_now, edit_summary, finish
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record
 
@@ -65,7 +63,7 @@ class Command(JsonCommand):
         for state in result.get("states", []):
             self.line(f"{state['state']}. {state['at']} {state['reason']}: {state['value']}")
         if "run" in result:
-            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
+            self.line(edit_summary(result["run"]))
         for word in ("value", "text", "file"):
             if word in result:
                 self.stdout.write(result[word])
@@ -92,7 +90,7 @@ def _of_key(workspace: Workspace, action: str, key: str, options: dict[str, Any]
             _record_reveal(workspace, f"revealed the value of {key!r}")
         return {"states": [_state(state, reveal=options["reveal"]) for state in row.history.order_by("-history_id")]}
     run = service.restore_value(row, options["state"] or 0, by=By(COMMAND, timezone.now()))
-    return {"run": edit_document(complete(run, now=timezone.now))}
+    return {"run": finish(run)}
 
 
 def _of_keys(workspace: Workspace, action: str, keys: list[str], reason: str) -> dict[str, Any]:
@@ -101,9 +99,8 @@ def _of_keys(workspace: Workspace, action: str, keys: list[str], reason: str) ->
     missing = next((key for key in keys if key not in found), None)
     if missing is not None:
         raise service.NoSuchKey(f"{workspace.slug} has no key {missing!r}.")
-    pks, now = [found[key] for key in keys], timezone.now()
-    run = edit_rows(workspace, "key_values", action, pks, values={"reason": reason}, by=By(COMMAND, now))
-    return {"run": edit_document(complete(run, now=timezone.now))}
+    pks = [found[key] for key in keys]
+    return {"run": edit_now(COMMAND, workspace, "key_values", action, pks, {"reason": reason})}
 
 
 def _state(state: Any, *, reveal: bool) -> dict[str, Any]:

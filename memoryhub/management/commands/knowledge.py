@@ -8,14 +8,13 @@ from django.utils import timezone
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows import knowledge as service
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import knowledge_file
-from memoryhub.as_json import edit_document, knowledge_document
+from memoryhub.as_json import knowledge_document
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
-from memoryhub.runs.executing import complete
-from sessions_app.models import Run, Workspace
+from memoryhub.management.row_edits import edit_now, edit_summary, finish, given
+from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "knowledge")
@@ -83,7 +82,7 @@ class Command(JsonCommand):
             if result.get(word):
                 self.line(result[word])
         if result.get("run"):
-            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
+            self.line(edit_summary(result["run"]))
         if "text" in result:
             self.stdout.write(result["text"])
 
@@ -123,28 +122,22 @@ def _merge(workspace: Workspace, options: dict[str, Any]) -> dict[str, Any]:
     }
     if options["apply"] and groups:
         units = [[group.keep.pk, *(other.pk for other in group.others)] for group in groups]
-        document["run"] = _done(service.merge_groups(workspace, units, by=By(COMMAND, timezone.now())))
+        document["run"] = finish(service.merge_groups(workspace, units, by=By(COMMAND, timezone.now())))
     return document
 
 
 def _change(workspace: Workspace, action: str, ids: list[int], options: dict[str, Any]) -> dict[str, Any]:
-    now = timezone.now()
     if action == "edit":
         entry = _entry(workspace, ids[0] if ids else 0)
-        names = {"content": "content", "source": "source", "tags": "tag", "category": "category"}
-        values = {name: options[option] for name, option in names.items() if options[option]}
-        return {"run": _done(service.save_entry(entry, values, by=By(COMMAND, now)))}
+        values = given(options, content="content", source="source", tags="tag", category="category")
+        return {"run": finish(service.save_entry(entry, values, by=By(COMMAND, timezone.now())))}
     if action == "move":
-        run, behind = service.recategorise(workspace, ids, options["category"], by=By(COMMAND, now))
+        run, behind = service.recategorise(workspace, ids, options["category"], by=By(COMMAND, timezone.now()))
         note = f"{behind} not moved: the category already has the same content." if behind else ""
-        return {"run": _done(run), "note": note}
+        return {"run": finish(run), "note": note}
     values = {"reason": options["reason"]}
     if action == "tag":
         values = {"add": service.clean_tags(options["tag"] or []), "remove": options["untag"]}
     elif action == "review":
         values = {"review_by": options["by"].isoformat() if options["by"] else ""}
-    return {"run": _done(edit_rows(workspace, "knowledge", action, ids, values=values, by=By(COMMAND, now)))}
-
-
-def _done(run: Run) -> dict[str, Any]:
-    return edit_document(complete(run, now=timezone.now))
+    return {"run": edit_now(COMMAND, workspace, "knowledge", action, ids, values)}

@@ -6,13 +6,12 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import Confirmation, Observation
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import observations_file
 from knowledge_app.services.rows.observations import CATEGORIES, BadObservation, Said, decide, store
-from memoryhub.as_json import edit_document, observation_document
+from memoryhub.as_json import observation_document
 from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
-from memoryhub.runs.executing import complete
+from memoryhub.management.row_edits import edit_now, edit_summary, given
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 
@@ -56,7 +55,7 @@ class Command(JsonCommand):
         for row in result.get("offered", []):
             self.line(f"{row['id']}. {row['content']}  (similar to {row['known']!r})")
         if result.get("run"):
-            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
+            self.line(edit_summary(result["run"]))
         if "file" in result:
             self.line(result["file"])
         if "text" in result:
@@ -98,10 +97,8 @@ def _confirmations(workspace: Workspace, action: str, ids: list[int]) -> dict[st
 def _edit(workspace: Workspace, action: str, ids: list[int], options: dict[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {"reason": options["reason"]}
     if action in ("edit", "move"):
-        names = {"content": "content", "source": "source", "category": "kind"}
-        values = {name: options[option] for name, option in names.items() if options[option]}
+        values = given(options, content="content", source="source", category="kind")
         if action == "edit" and len(ids) > 1 and "content" in values:
             raise BadObservation("--content can only be used with one observation.")
     asked = "assign" if action in ("edit", "move") else action
-    run = edit_rows(workspace, "observations", asked, ids, values=values, by=By(COMMAND, timezone.now()))
-    return {"run": edit_document(complete(run, now=timezone.now))}
+    return {"run": edit_now(COMMAND, workspace, "observations", asked, ids, values)}

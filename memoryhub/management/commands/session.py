@@ -7,12 +7,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from knowledge_app.services.rows.edits import edit_rows
-from memoryhub.as_json import edit_document, run_document, session_document
+from memoryhub.as_json import run_document, session_document
 from memoryhub.lib.downloads import safe_name
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lookup import NotFound, find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.management.row_edits import edit_now, edit_summary
 from memoryhub.runs.executing import complete
 from sessions_app.models import DeletedSession, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
@@ -107,7 +107,7 @@ class Command(JsonCommand):
             if result.get(word):
                 self.line(f"{word}: {result[word]}")
         if "changed" in result.get("run", {}):
-            self.line(f"{result['run']['changed']} changed; undo with: runs undo {result['run']['id']}")
+            self.line(edit_summary(result["run"]))
         if "text" in result:
             self.stdout.write(result["text"], ending="")
 
@@ -115,8 +115,7 @@ class Command(JsonCommand):
 def _archive(workspace: Workspace, action: str, keys: list[str]) -> dict[str, Any]:
     """Archive or unarchive sessions as one edit. Raises NotFound before anything changes."""
     pks = [find_session(workspace, key).pk for key in keys]
-    run = edit_rows(workspace, "sessions", action, pks, by=By(COMMAND, timezone.now()))
-    return {"run": edit_document(complete(run, now=timezone.now))}
+    return {"run": edit_now(COMMAND, workspace, "sessions", action, pks)}
 
 
 def _change(session: Session, action: str, options: dict[str, Any]) -> dict[str, Any]:
