@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
 from django.core.management import get_commands
@@ -48,3 +49,35 @@ def test_deployment_files_name_existing_settings_and_commands():
 
     assert named <= set(re.findall(r"^## (\w+)$", (ROOT / "docs" / "settings.md").read_text(), re.MULTILINE))
     assert set(re.findall(r"manage\.py(?:, | \"|\", \"| )(\w+)", text)) <= set(get_commands())
+
+
+def test_architecture_page_names_existing_modules_and_functions():
+    missing = []
+    for item in re.split(r"\n(?=\d+\. |- |\n)", (ROOT / "docs" / "architecture.md").read_text()):
+        paths = re.findall(r"`((?:memoryhub|\w+_app|bench)/[\w/]+\.py)`", item)
+        code = "".join((ROOT / path).read_text() for path in paths if (ROOT / path).exists())
+        missing += [path for path in paths if not (ROOT / path).exists()]
+        missing += [name for name in re.findall(r"`(\w+)\(\)`", item) if f"def {name}(" not in code]
+
+    assert missing == []
+
+
+def test_architecture_page_names_existing_files_of_each_package():
+    page = (ROOT / "docs" / "architecture.md").read_text().partition("## Data flows")[0]
+    missing = []
+    for package, text in re.findall(r"^- \*\*`([\w/]+)/`\*\*(.*?)(?=^- |^#|\Z)", page, re.MULTILINE | re.DOTALL):
+        places = [ROOT / package, ROOT / package / "services", *(ROOT / path for path in ("memoryhub", "."))]
+        named = re.findall(r"`([\w/]+(?:\.py|/))`", text)
+        missing += [f"{package}: {name}" for name in named if not any((place / name).exists() for place in places)]
+
+    assert missing == []
+
+
+def test_architecture_page_shows_the_layers_that_are_checked():
+    layers = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]["layers"]
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    shown = page.partition("```\n")[2].partition("```")[0]
+
+    assert [line.split() for line in shown.strip().splitlines()] == [
+        [name.removeprefix("memoryhub.") for name in layer.split(" | ")] for layer in layers
+    ]
