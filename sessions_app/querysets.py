@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 class WorkspaceQuerySet(models.QuerySet["Workspace"]):
     def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> Self:
-        """Workspaces that a person may read: all for an operator of the hub, else those of a membership."""
+        """Workspaces that a user can read: all for operators of the hub, else those with a membership."""
         if getattr(user, "is_superuser", False):
             return self
         return self.filter(memberships__user_id=user.pk)
@@ -29,7 +29,7 @@ class SessionQuerySet(models.QuerySet["Session"]):
 
 class EntryQuerySet(models.QuerySet["Entry"]):
     def active(self) -> Self:
-        """Entries that the context is built from: current epoch, from the pointer on, folded by no summary."""
+        """Entries in the context: of the current epoch, from the pointer on, without a summary."""
         return self.filter(
             Q(epoch=F("session__epoch"), position__gte=F("session__last_consolidated"), summary__isnull=True)
         )

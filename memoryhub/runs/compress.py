@@ -22,11 +22,11 @@ from sessions_app.services.lifecycle import restart_session
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import (
     RunNotFitting,
+    claim_held_run,
     finish_run,
     is_resting,
     renew_lease,
     request_run,
-    take_held_run,
 )
 from sessions_app.services.summarising import (
     MIN_PART_TOKENS,
@@ -127,7 +127,7 @@ def approve_held(run: Run, *, owner: str, by: By) -> None:
     if run.session is None or run.status != Run.Status.HELD or run.kind != Run.Kind.COMPRESSION:
         raise RunNotFitting(gettext("Run %(number)s does not wait for a decision.") % {"number": run.pk})
     with transaction.atomic():
-        taken = take_held_run(run, owner=owner, by=by)
+        taken = claim_held_run(run, owner=owner, by=by)
         session = session_of(run)
         plan = Plan(
             session,

@@ -30,11 +30,11 @@ from sessions_app.services.compression import PlanStale
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import (
     RunNotFitting,
+    claim_held_run,
     finish_run,
     is_resting,
     renew_lease,
     request_run,
-    take_held_run,
 )
 from sessions_app.services.summarising import quoted
 from sessions_app.services.token_budget import record_cost, within_budget
@@ -165,7 +165,7 @@ def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, by:
     if run.session is None:
         raise RunNotFitting(gettext("The session of this run was deleted."))
     with transaction.atomic():
-        taken = take_held_run(run, owner=owner, by=by)
+        taken = claim_held_run(run, owner=owner, by=by)
         session = session_of(run)
         if (session.epoch, session.last_consolidated) != (run.epoch, run.from_position):
             raise PlanStale(gettext("The session was cleared or consolidated since: reject this."))

@@ -1,4 +1,4 @@
-"""What was said: workspaces, sessions, entries, summaries, runs, and where they came from."""
+"""Workspaces, sessions, entries, summaries, runs and their sources."""
 
 from sessions_app.models.audit import AuditRecord, IndexGuard, MutationGuard
 from sessions_app.models.conversations import AppendReceipt, DailyTotal, DeletedSession, Entry, Session, Summary

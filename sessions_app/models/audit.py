@@ -1,4 +1,4 @@
-"""Who changed what, for ever; and the guard that a lawful removal opens."""
+"""The audit trail, and the guards of append-only tables and search indexes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sessions_app.models.workspaces import Workspace
 
 
 class AuditRecord(models.Model):
-    """One state change, written in the transaction that made it. Never updated, never deleted.
+    """One change, written in its transaction. Never updated or deleted.
 
-    The records are the activity feed and what webhooks tell of. The links to workspace and session have no
-    constraint, so that a record outlives what it tells of.
+    Records are also the activity feed and the source of webhooks. The links to workspace and session have no database
+    constraint, so that records outlive them.
     """
 
     class ActorKind(models.TextChoices):
@@ -54,7 +54,7 @@ class AuditRecord(models.Model):
 
 
 class MutationGuard(models.Model):
-    """A row here lets append-only rows be removed. It exists only inside the transaction that removes them."""
+    """Allows the removal of append-only rows while it exists: only inside the transaction that removes them."""
 
     reason = models.TextField()
     opened_at = models.DateTimeField(default=timezone.now)
@@ -64,10 +64,10 @@ class MutationGuard(models.Model):
 
 
 class IndexGuard(models.Model):
-    """While a row here names a table, SQLite's triggers leave its search index to whoever put the row there.
+    """Suspends SQLite's search index triggers of a table during a bulk insert.
 
-    It exists only inside a transaction that adds many rows and indexes those above ``last_id`` at its end
-    (``lib.search.upkeep``).
+    Exists only inside the transaction, which indexes the rows above ``last_id`` at its end
+    (``lib.search.index_maintenance``).
     """
 
     indexed_table = models.CharField(max_length=64)

@@ -1,4 +1,4 @@
-"""Sessions, their entries, the summaries that fold them, and their totals by day."""
+"""Sessions, entries, summaries and daily totals."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from memoryhub.lib.fields import JSONTextField
 from sessions_app.models.workspaces import Workspace
 from sessions_app.querysets import EntryQuerySet, SessionQuerySet
 
-KEY_LENGTH = 512  # characters; an index row of PostgreSQL holds that many of any script
+KEY_LENGTH = 512  # characters; fits into a PostgreSQL index row in any script
 
 
 class Session(models.Model):
-    """One conversation. ``epoch`` is the current one; ``last_consolidated`` is the pointer inside it.
+    """One conversation. ``epoch``: the current one; ``last_consolidated``: the pointer in it.
 
-    ``next_position`` is where the current epoch's next entry goes: the number of entries that it has.
-    Totals count all epochs; active ones what the context is built from: entries of the current epoch, from the
-    pointer on, that no summary folds. An archived one is in no list unless it is asked for; nothing else changes.
+    ``next_position``: the number of entries in the current epoch. Totals count all epochs; active figures count
+    entries in the context (current epoch, from the pointer on, without a summary). Archived sessions are only hidden
+    from lists.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="sessions")
@@ -60,7 +60,7 @@ class Session(models.Model):
             models.Index(fields=["workspace", "-entry_count", "-id"], name="session_longest"),
             models.Index(fields=["workspace", "-total_tokens", "-id"], name="session_heaviest"),
             models.Index(fields=["workspace", "channel", "-updated_at", "-id"], name="session_by_channel"),
-            models.Index(fields=["workspace", "archived_at"], name="session_in_use"),  # every page counts them
+            models.Index(fields=["workspace", "archived_at"], name="session_in_use"),  # counted on every page
         ]
 
     def __str__(self) -> str:
@@ -68,7 +68,7 @@ class Session(models.Model):
 
 
 class AppendReceipt(models.Model):
-    """One acknowledged append with an idempotency key: where its entries went, and what was sent."""
+    """An acknowledged append with an idempotency key: the positions of its entries and a hash of the request."""
 
     session = models.ForeignKey(Session, on_delete=models.CASCADE, related_name="append_receipts")
     idempotency_key = models.CharField(max_length=200)
@@ -86,7 +86,7 @@ class AppendReceipt(models.Model):
 
 
 class DeletedSession(models.Model):
-    """The tombstone of a session that an operator deleted: imports don't bring it back."""
+    """The tombstone of a deleted session, which keeps imports from restoring it."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="deleted_sessions")
     key = models.CharField(max_length=KEY_LENGTH)
@@ -107,7 +107,7 @@ class DeletedSession(models.Model):
 
 
 class Summary(models.Model):
-    """A stretch of a session in fewer words. Its entries stay; ``parent`` is a summary that folds this one."""
+    """A summary of consecutive entries, which are kept. ``parent``: a later summary that includes this one."""
 
     class Method(models.TextChoices):
         LLM = "llm", _("by a model")
@@ -149,10 +149,10 @@ class Summary(models.Model):
 
 
 class Entry(models.Model):
-    """One message, tool call, tool result or context, at a gap-free position of its epoch. Append-only.
+    """A message, tool call, tool result or context, at a gap-free position in its epoch. Append-only.
 
-    Only the link to its summary may change; database triggers refuse the rest. ``extra`` and ``source_fields`` give
-    the source record back exactly: see ``memoryhub.lib.layouts.records``.
+    Database triggers allow only the link to a summary to change. ``extra`` and ``source_fields`` restore the source
+    record exactly (see ``memoryhub.lib.layouts.records``).
     """
 
     class Kind(models.TextChoices):
@@ -205,10 +205,10 @@ class Entry(models.Model):
 
 
 class DailyTotal(models.Model):
-    """Entries and tokens of one day and kind, for a session or (session null) the whole workspace.
+    """Entries and tokens by day and kind, of a session or (session null) a workspace.
 
-    Kept in step by the append and fold services, so that charts never scan entries. ``day`` is UTC; entries without
-    a time of their own count on the day when their session was last written.
+    Maintained by the services that write entries, so that charts don't scan them. ``day`` is in UTC; entries without
+    a time count on the day their session was last written.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="daily_totals")

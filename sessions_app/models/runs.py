@@ -1,4 +1,4 @@
-"""Runs: one execution each of consolidation, compression, extraction, an edit of many rows, and other long work."""
+"""Runs: executions of consolidation, compression, extraction, bulk edits and other work on memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ UNSETTLED_STATUSES = (*LIVE_STATUSES, "held", "parked")
 
 
 class Run(models.Model):
-    """What was to be done, what came of it, and what it cost.
+    """One execution: its options, result and cost.
 
-    The done consolidations of a session's epoch tile ``[0, last_consolidated)`` without gap or overlap. A pointer
-    that the agent itself moved is a run too, with ``origin`` agent. A queued run starts at ``not_before``. A running
-    one holds a lease: who takes it over raises ``fencing_number``, and only the holder of the latest may commit.
-    ``options`` is what was asked for (see ``services.runs.RunOptions``); ``proposal`` what the run came to.
+    The finished consolidations of an epoch tile ``[0, last_consolidated)`` without gaps or overlaps; a pointer moved
+    by the agent is a run with ``origin`` agent. A queued run starts at ``not_before`` at the earliest. A running run
+    has a lease; a takeover raises ``fencing_number``, and only the holder of the latest number may commit.
+    ``options``: see ``services.compression.RunOptions``; ``proposal``: the result.
     """
 
     class Kind(models.TextChoices):

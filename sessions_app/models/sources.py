@@ -1,4 +1,4 @@
-"""Where rows came from: the agents' files, and what each import found in them."""
+"""Source files and import reports."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sessions_app.models.workspaces import Workspace
 
 
 class SourceFile(models.Model):
-    """One file of an agent's folder as last read. A session's file feeds one epoch of that session.
+    """A file in an agent's folder as last read. A session's file belongs to one epoch.
 
-    ``stamp``: what a look at the file told then (``memoryhub.lib.safe_folder``); "" where it has to be read again.
+    ``stamp``: the file's state when it was read (``memoryhub.lib.safe_folder``); "" forces another read.
     """
 
     class Status(models.TextChoices):
@@ -27,7 +27,7 @@ class SourceFile(models.Model):
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="source_files")
     path = models.TextField()
-    path_hash = models.CharField(max_length=64)  # a path may be longer than an index row
+    path_hash = models.CharField(max_length=64)  # a path can be longer than an index row
     kind = models.CharField(max_length=16)
     status = models.CharField(max_length=16, choices=Status.choices)
     session = models.ForeignKey(Session, null=True, blank=True, on_delete=models.CASCADE, related_name="source_files")
@@ -91,7 +91,7 @@ class ImportReport(models.Model):
 
 
 class ImportProblem(models.Model):
-    """Something that an import could not take as it stood; ``raw`` keeps an excerpt of the source bytes."""
+    """Something that an import couldn't read as it was; ``raw`` is an excerpt of the source bytes."""
 
     report = models.ForeignKey(ImportReport, on_delete=models.CASCADE, related_name="problems")
     file = models.TextField()

@@ -14,7 +14,7 @@ WRITTEN_BACK = ("nanobot", "grip")  # layouts whose memory documents the hub may
 
 
 class Workspace(models.Model):
-    """One agent's memory. Every other row belongs to exactly one."""
+    """One agent's memory. Every other row belongs to exactly one workspace."""
 
     class Layout(models.TextChoices):
         NANOBOT = "nanobot", "nanobot"
@@ -94,7 +94,7 @@ class Workspace(models.Model):
 
 
 class Membership(models.Model):
-    """What a person may do in one workspace; superusers are operators of all."""
+    """A person's role in a workspace; superusers are operators of all."""
 
     class Role(models.TextChoices):
         OPERATOR = "operator", _("Operator")

@@ -1,6 +1,6 @@
-"""The access log: who read what. Kept without a word of the memory, and for as long as the settings say.
+"""The access log: who read what. Contains no memory content and is pruned as the settings say.
 
-What changed stands in the audit records; what a run read, in the run's own positions.
+Changes are in the audit records; what a run read is in the run's positions.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from memoryhub.models import AccessedRow, AccessRecord, ApiToken
 from sessions_app.models import Entry, Session, Workspace
 from sessions_app.services.audit import By
 
-MOST_DROPPED = 2_000  # in one turn of upkeep, so that no writer waits long
-SAME_SECONDS = 60  # in which one who reads the same again isn't written down again
+MOST_DROPPED = 2_000  # per sweep, so that other writers don't wait long
+SAME_SECONDS = 60  # in which a repeated read isn't logged again
 ENTRIES, DOCUMENTS = "entries", "documents"
 
 
 @dataclass(frozen=True, order=True)
 class Seen:
-    """Rows that were read: of a ``parent`` (session or document) by position or revision, else by their own keys."""
+    """Rows that were read: by position or revision within ``parent`` (session or document), else by primary key."""
 
     table: str
     first: int
@@ -36,12 +36,12 @@ class Seen:
 
 
 def seen_rows(table: str, pks: Iterable[int]) -> list[Seen]:
-    """Return rows of a table, named as edits name tables, each by its key."""
+    """Return Seen rows of a table (named as in bulk edits) by primary key."""
     return [Seen(table, pk, pk) for pk in sorted(set(pks))]
 
 
 def seen_entries(entries: Iterable[Entry]) -> list[Seen]:
-    """Return entries as stretches of positions without a gap."""
+    """Return entries as gap-free ranges of positions."""
     places = sorted({(entry.session_id, entry.epoch, entry.position) for entry in entries})
     found: list[Seen] = []
     for session, epoch, position in places:
@@ -61,24 +61,24 @@ def seen_epoch(session: Session, epoch: int | None) -> list[Seen]:
 
 
 def seen_sessions(pks: Iterable[int]) -> list[Seen]:
-    """Return all entries of some sessions' current epochs. One query."""
+    """Return all entries of the sessions' current epochs. One query."""
     entries = Entry.objects.filter(session__in=pks, epoch=F("session__epoch")).order_by()
     ends = entries.values_list("session", "epoch").annotate(end=Max("position"))
     return [Seen(ENTRIES, 0, end, session, epoch) for session, epoch, end in ends.order_by("session")]
 
 
 def seen_revision(document: int, number: int) -> Seen:
-    """Return a document as it stood at a revision: with it, every fact that lived then."""
+    """Return a document at a revision, including its facts then."""
     return Seen(DOCUMENTS, number, number, document)
 
 
 def log_access(
     workspace: Workspace, action: str, seen: Sequence[Seen], *, by: By, via: str, token: ApiToken | None = None
 ) -> None:
-    """Write down that somebody read some rows; nothing where there are none.
+    """Log that someone read rows. Does nothing without rows.
 
-    ``action`` reads ``noun.verb``. Who reads the same within a minute is written down once. A database that can't be
-    written to keeps nobody from reading: the hub's log says so.
+    ``action``: ``noun.verb``. Repeated reads within a minute are logged once. If the database can't be written to,
+    the read goes on and a warning is logged.
     """
     if not seen:
         return
@@ -123,12 +123,12 @@ def accesses_of_entry(entry: Entry) -> QuerySet[AccessRecord]:
 
 
 def accesses_of_row(table: str, pk: int) -> QuerySet[AccessRecord]:
-    """Return who read a row that is known by its key."""
+    """Return who read a row, by primary key."""
     return _having(table=table, parent=0, first=pk)
 
 
 def accesses_of_fact(fact: int, document: int, *, born: int, died: int | None) -> QuerySet[AccessRecord]:
-    """Return who read a fact: found by itself, or in its document at a revision from ``born`` to before ``died``."""
+    """Return who read a fact: itself, or its document at a revision that contained it."""
     rows = AccessedRow.objects.filter(Q(table="facts", parent=0, first=fact) | _at_revisions(document, born, died))
     return AccessRecord.objects.filter(pk__in=rows.values("access"))
 
@@ -143,7 +143,7 @@ def _having(**conditions: object) -> QuerySet[AccessRecord]:
 
 
 def forget_old_accesses(now: datetime) -> None:
-    """Drop records older than the settings keep them, a few thousand at a time; 0 days keeps them for ever."""
+    """Delete records older than the retention setting, a few thousand per call; 0 days keeps them."""
     if settings.MEMORYHUB_ACCESS_DAYS:
         limit = now - timedelta(days=settings.MEMORYHUB_ACCESS_DAYS)
         old = AccessRecord.objects.filter(at__lt=limit).order_by("at").values_list("pk", flat=True)

@@ -1,4 +1,4 @@
-"""One record for each state change, in the transaction that makes it. The records are the activity feed."""
+"""The audit trail: one record per change, in its transaction. It is also the activity feed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from sessions_app.models import AuditRecord, MutationGuard, Session, Webhook, WebhookDelivery, Workspace
 
-# What webhooks may tell of; the names that AgTerm and others use are in docs/activity.md.
+# Events that webhooks can subscribe to. docs/activity.md maps the names that AgTerm and others use.
 EVENTS: dict[str, Promise | str] = {
     "entry.added": _("entries were added"),
     "session.compressed": _("a compression was committed"),
@@ -27,7 +27,7 @@ EVENTS: dict[str, Promise | str] = {
 
 @dataclass(frozen=True)
 class Actor:
-    """Who does something: ``kind`` person, agent, run, sync or command, and a name for people to read."""
+    """Who acts: ``kind`` (person, agent, run, sync or command) and a display name."""
 
     kind: str
     name: str
@@ -54,9 +54,9 @@ def record(
     after_hash: str = "",
     detail: dict[str, Any] | None = None,
 ) -> AuditRecord:
-    """Write one audit record, and what webhooks are to be told of it.
+    """Write an audit record and queue its webhook deliveries.
 
-    ``action`` reads ``noun.verb``; ``text`` is one sentence without memory content.
+    ``action``: ``noun.verb``. ``text``: one sentence without memory content.
     """
     written = AuditRecord.objects.create(
         workspace=workspace,
@@ -88,7 +88,7 @@ def _queue_deliveries(written: AuditRecord, workspace: Workspace) -> None:
 
 @contextmanager
 def open_guard(reason: str) -> Iterator[None]:
-    """Let append-only rows be removed inside this block: one transaction, with the guard gone at its end."""
+    """Allow the removal of append-only rows in this block, which is one transaction."""
     with transaction.atomic():
         guard = MutationGuard.objects.create(reason=reason)
         yield

@@ -1,7 +1,7 @@
-"""Compression: old entries of a session are folded into a summary, and stay readable under it.
+"""Compression: replace old entries of a session by a summary in the context; the entries stay readable.
 
-Plan (reads) → summarise (the model, or by rule; no transaction) → apply (one short write). A plan is made anew for
-each attempt; applying it checks that everything in it still stands as it was.
+Plan (reads) → summarise (model or heuristic; no transaction) → apply (one short write). Each attempt makes a new
+plan; applying it checks that its entries are unchanged.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ from sessions_app.services.entries import lock_session
 from sessions_app.services.runs import RunNotFitting, finish_run
 from sessions_app.services.totals import recount_session
 
-MAX_SUMMARIES = 8  # side by side; more are folded into one
-SUMMARY_SHARE = 4  # summaries may take a quarter of the session's token limit, one of them and all together
-MIN_TARGET = 60  # tokens; less says nothing
-MAX_ENTRIES = 20_000  # folded by one run
+MAX_SUMMARIES = 8  # in the context; more are merged into one
+SUMMARY_SHARE = 4  # a summary, and all together, may take a quarter of the session's token limit
+MIN_TARGET = 60  # tokens
+MAX_ENTRIES = 20_000  # per run
 
 
 class PlanStale(MemoryHubError):
-    """The session changed while the summary was made: what was planned isn't there any more."""
+    """The session changed after the plan was made."""
 
     code = "plan_stale"
 
 
 class RunOptions(TypedDict, total=False):
-    """What a compression was asked for. ``method``: auto, llm or heuristic. ``keep``: entries that stay at the end;
-    ``minimum``: fewer are not folded. ``hold``: show the summary before it counts. ``clear_after``: the session
-    begins anew once it is folded. ``once``: asked for at a prompt, no second attempt. ``part_tokens``: how much one
-    request may quote."""
+    """Options of a compression.
+
+    ``method``: auto, llm or heuristic. ``keep``: entries to keep at the end. ``minimum``: fewest entries to
+    summarise. ``hold``: review the summary first. ``clear_after``: restart the session afterwards. ``once``: don't
+    retry (started by a command). ``part_tokens``: most tokens to quote in one request.
+    """
 
     method: str
     keep: int
@@ -53,9 +55,9 @@ class RunOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Plan:
-    """What one compression would fold: entries, or summaries of an earlier one. ``reason``: why there is nothing.
+    """What a compression would summarise: entries, or earlier summaries. ``reason``: why there is nothing.
 
-    ``original_tokens`` is what the context holds of it now, ``target_tokens`` what the summary should take.
+    ``original_tokens``: their tokens in the context; ``target_tokens``: the size of the summary.
     """
 
     session: Session
@@ -84,22 +86,22 @@ class Plan:
 
 
 def is_due(session: Session) -> bool:
-    """Tell whether a session is over its workspace's limit of tokens or of entries (defaults 50,000 and 100)."""
+    """Tell whether a session is over its workspace's token or entry limit (defaults: 50,000 and 100)."""
     workspace = session.workspace
     in_context = session.active_tokens + session.summary_tokens
     return in_context > workspace.max_tokens or session.active_entry_count > workspace.max_entries
 
 
 def plan_compression(session: Session, *, keep: int | None = None, minimum: int | None = None) -> Plan:
-    """Decide what to fold. Reads only; ``keep`` and ``minimum`` default to the workspace's settings (10 and 5).
+    """Decide what to summarise. Reads only; ``keep`` and ``minimum`` default to the workspace's settings (10 and 5).
 
-    Entries older than the recent window are folded, whole tool groups only. Where summaries have piled up instead
-    (more than 8, or over a quarter of the token limit), they are folded into one, the latest excepted if it can be.
+    Selects entries older than the recent window, in whole tool groups. If summaries have accumulated (more than 8, or
+    over a quarter of the token limit), merges those instead, except the latest if possible.
     """
     workspace = session.workspace
     is_archive = keep == 0
-    if not is_archive and (piled := _piled_summaries(session)):
-        return _planned(Plan(session, summaries=piled))
+    if not is_archive and (accumulated := _accumulated_summaries(session)):
+        return _planned(Plan(session, summaries=accumulated))
     keep = workspace.recent_window if keep is None else keep
     minimum = workspace.min_entries_to_compress if minimum is None else minimum
     active = list(_active(session).order_by("position")[: MAX_ENTRIES + keep])
@@ -118,26 +120,26 @@ def _planned(plan: Plan) -> Plan:
 
 def _too_few(end: int, active: int, keep: int, minimum: int) -> str:
     if not active:
-        return gettext("Nothing is in the context that could be folded.")
+        return gettext("The context has no entries to summarise.")
     stay = ngettext(
-        "Of %(count)s active entry the last %(kept)s stay, with whole tool groups.",
-        "Of %(count)s active entries the last %(kept)s stay, with whole tool groups.",
+        "%(count)s active entry; the last %(kept)s are kept, in whole tool groups.",
+        "%(count)s active entries; the last %(kept)s are kept, in whole tool groups.",
         active,
     )
     left = ngettext(
-        "%(count)s is left to fold, %(needed)s are needed.",
-        "%(count)s are left to fold, %(needed)s are needed.",
+        "%(count)s is left to summarise; %(needed)s are needed.",
+        "%(count)s are left to summarise; %(needed)s are needed.",
         end,
     )
     kept = stay % {"count": active, "kept": min(keep, active)}
     return f"{kept} {left % {'count': end, 'needed': minimum}}"
 
 
-def _piled_summaries(session: Session) -> list[Summary]:
-    standing = list(_standing(session).order_by("first_position", "id"))
-    tokens = sum(summary.token_count for summary in standing)
-    if len(standing) > MAX_SUMMARIES or tokens * SUMMARY_SHARE > session.workspace.max_tokens:
-        return standing[:-1] if len(standing) > 2 else standing
+def _accumulated_summaries(session: Session) -> list[Summary]:
+    current = list(_context_summaries(session).order_by("first_position", "id"))
+    tokens = sum(summary.token_count for summary in current)
+    if len(current) > MAX_SUMMARIES or tokens * SUMMARY_SHARE > session.workspace.max_tokens:
+        return current[:-1] if len(current) > 2 else current
     return []
 
 
@@ -147,24 +149,24 @@ def _active(session: Session) -> QuerySet[Entry]:
     )
 
 
-def _standing(session: Session) -> QuerySet[Summary]:
-    """Return the summaries that the context holds: of the current epoch, folded by none."""
+def _context_summaries(session: Session) -> QuerySet[Summary]:
+    """Return the summaries in the context: of the current epoch, not merged into another."""
     return Summary.objects.filter(session=session, epoch=session.epoch, parent=None)
 
 
 @transaction.atomic
 def apply_summary(run: Run, plan: Plan, text: str, *, method: str, now: datetime) -> Summary:
-    """Commit a plan's summary: entries or summaries linked, totals, run, audit. All of it or nothing.
+    """Commit a summary in one transaction: links, totals, run, audit record.
 
-    Raises PlanStale when the session changed under the plan, LeaseLost when the run isn't this worker's any more.
+    Raises PlanStale if the session changed after planning, LeaseLost if another worker holds the run.
     """
     session = lock_session(plan.session.pk)
     if session.epoch != plan.session.epoch:
-        raise PlanStale(gettext("The session was cleared meanwhile."))
+        raise PlanStale(gettext("The session was cleared in the meantime."))
     summary = _create(session, run, plan, text, method, now)
     linked = _link(session, plan, summary)
     if linked != len(plan.entries) + len(plan.summaries):
-        raise PlanStale(gettext("Some of what was to be folded isn't in the context any more."))
+        raise PlanStale(gettext("Some of the entries to summarise are no longer in the context."))
     before = session.active_tokens + session.summary_tokens
     recount_session(session)
     after = session.active_tokens + session.summary_tokens
@@ -209,16 +211,16 @@ def _create(session: Session, run: Run, plan: Plan, text: str, method: str, now:
 
 def _link(session: Session, plan: Plan, summary: Summary) -> int:
     if plan.summaries:
-        return _standing(session).filter(pk__in=[old.pk for old in plan.summaries]).update(parent=summary)
+        return _context_summaries(session).filter(pk__in=[old.pk for old in plan.summaries]).update(parent=summary)
     between = _active(session).filter(position__range=(plan.first_position, plan.last_position))
     return between.update(summary=summary)
 
 
 @transaction.atomic
 def undo_compression(run: Run, *, by: By) -> None:
-    """Take a compression back: what it folded stands in the context again, its text stays with the run.
+    """Undo a compression: its entries return to the context; the run keeps the summary's text.
 
-    Raises RunNotFitting for a run that folded nothing, was undone, or whose summary a later one folded.
+    Raises RunNotFitting for a run without a summary, one already undone, or one whose summary was merged later.
     """
     if run.session_id is None:
         raise RunNotFitting(gettext("The session of this run was deleted."))
@@ -229,7 +231,7 @@ def undo_compression(run: Run, *, by: By) -> None:
         raise RunNotFitting(gettext("Run %(number)s has nothing to undo.") % {"number": run.pk})
     if summary.parent_id:
         later = Summary.objects.filter(pk=summary.parent_id).values_list("run_id", flat=True).first()
-        words = gettext("A later run folded this summary: undo run %(number)s first.")
+        words = gettext("A later run merged this summary. Undo run %(number)s first.")
         raise RunNotFitting(words % {"number": later})
     Entry.objects.filter(summary=summary).update(summary=None)
     Summary.objects.filter(parent=summary).update(parent=None)

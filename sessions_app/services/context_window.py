@@ -1,4 +1,4 @@
-"""Which entries of a session are safe to hand to a model. Pure: reads attributes, touches no database."""
+"""Select the entries of a session that a model accepts. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EntryT = TypeVar("EntryT", bound=WindowEntry)
 
 @dataclass(frozen=True)
 class Dropped:
-    """An entry left out of the context, and why in words. Without a position: a summary or a document."""
+    """An entry left out of the context, and why; a summary or document has no position."""
 
     position: int | None
     why: str
@@ -37,7 +37,7 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Window(Generic[EntryT]):
-    """The entries that go to the model, in order, and those that don't."""
+    """The entries to send to the model, in order, and those left out."""
 
     kept: list[EntryT]
     dropped: list[Dropped]
@@ -46,16 +46,15 @@ class Window(Generic[EntryT]):
 def safe_window(
     entries: Sequence[EntryT], *, max_messages: int = DEFAULT_MAX_MESSAGES, from_user: bool = True
 ) -> Window[EntryT]:
-    """Return the tail of the unconsolidated entries that a provider accepts (formats.md section 1).
+    """Return the latest unconsolidated entries in a form that providers accept (nanobot's rule).
 
-    ``entries`` are those from the pointer on, in order. The last ``max_messages`` are kept (0 or below: all), then
-    what stands before the first user message goes, if there is one; then tool results without an earlier call and
-    calls without all their results, until nothing changes. ``dropped`` is in order of position. Without
-    ``from_user`` the beginning stays: the entries go on from a summary that stands before them.
+    ``entries``: those from the pointer on, in order. Keeps the last ``max_messages`` (0 or less: all), drops what
+    precedes the first user message, and then tool results without a call and calls without all their results, until
+    nothing changes. ``dropped`` is ordered by position. ``from_user=False`` keeps the beginning (after a summary).
     """
     kept, dropped = list(entries), []
     if 0 < max_messages < len(kept):
-        why = gettext("before the last entries that fit")
+        why = gettext("older than the limit")
         dropped += [Dropped(entry.position, why) for entry in kept[:-max_messages]]
         kept = kept[-max_messages:]
     first_user = next((i for i, entry in enumerate(kept) if entry.role == "user"), 0) if from_user else 0
@@ -76,10 +75,10 @@ class FoldEntry(WindowEntry, Protocol):
 
 
 def fold_end(entries: Sequence[FoldEntry], *, keep: int) -> int:
-    """Return how many entries from the beginning may be folded so that at least the last ``keep`` stay.
+    """Return how many leading entries can be summarised so that at least the last ``keep`` stay.
 
-    No tool call is parted from its results. What stays begins with a user's message where that folds at least half
-    of what could be folded, since a context begins with one. Ids may come again: a result answers the latest call.
+    Tool calls stay with their results. The rest starts with a user message if that still summarises at least half of
+    the possible entries. Ids can repeat: a result answers the latest call.
     """
     limit = max(0, len(entries) - keep)
     safe = last_safe_cut(entries, limit)
@@ -92,7 +91,7 @@ def fold_end(entries: Sequence[FoldEntry], *, keep: int) -> int:
 
 
 def last_safe_cut(entries: Sequence[FoldEntry], limit: int) -> int:
-    """Return the largest cut up to ``limit`` that lies in no tool group; 0 where every one does."""
+    """Return the largest cut up to ``limit`` that splits no tool group, or 0."""
     called: dict[str, int] = {}
     unsafe: set[int] = set()
     for i, entry in enumerate(entries):
@@ -103,7 +102,7 @@ def last_safe_cut(entries: Sequence[FoldEntry], limit: int) -> int:
 
 
 def _unsafe(entries: Sequence[WindowEntry]) -> dict[int, str]:
-    """Return the indexes of entries that a provider would refuse as the window stands, with the reason."""
+    """Return the indexes of entries that a provider would reject, with reasons."""
     declared: set[str] = set()
     orphans: dict[int, str] = {}
     answered_after: set[str] = set()

@@ -1,4 +1,4 @@
-"""Appending entries: the one place where their tokens are counted and their positions given."""
+"""Append entries: the only place that counts their tokens and assigns positions."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from sessions_app.services.parsing import batch_hash
 from sessions_app.services.totals import add_entries
 
 BATCH_ROWS = 500
-MANY = 50  # entries at once from which they are indexed together
+MANY = 50  # entries per batch from which they are indexed in bulk
 MAX_KEY_LENGTH = 200
 
 
 class KeyReused(MemoryHubError):
-    """An idempotency key came again with other entries."""
+    """An idempotency key was reused with different entries."""
 
     code = "idempotency_key_reused"
 
 
 class SessionGone(MemoryHubError):
-    """The session was deleted meanwhile."""
+    """The session was deleted."""
 
     code = "session_gone"
 
 
 @dataclass(frozen=True)
 class Appended:
-    """Where a batch stands: positions ``first_position`` to ``first_position + entry_count - 1`` of ``epoch``."""
+    """The positions of a batch: ``first_position`` to ``first_position + entry_count - 1`` in ``epoch``."""
 
     session: Session
     epoch: int
@@ -52,10 +52,10 @@ class Appended:
 @db_retry.retried
 @transaction.atomic
 def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempotency_key: str = "") -> Appended:
-    """Append a batch to a session's current epoch: all of it or nothing, durable once this returns.
+    """Append a batch to a session's current epoch, atomically and durably.
 
-    Writers queue for the session's row, so that positions have no gap. The same key with the same batch gives the
-    same answer and adds nothing. Raises KeyReused, SessionGone.
+    Writers lock the session's row, so that positions have no gaps. Repeating a batch with the same idempotency key
+    returns the first result and adds nothing. Raises KeyReused, SessionGone.
     """
     if len(idempotency_key) > MAX_KEY_LENGTH:
         raise KeyReused(f"An idempotency key has at most {MAX_KEY_LENGTH} characters.")
@@ -65,7 +65,7 @@ def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempote
     known = receipts.first() if idempotency_key else None
     if known:
         if known.body_hash != body_hash:
-            raise KeyReused("This idempotency key was used for other entries. Send a new key with these.")
+            raise KeyReused("This idempotency key was used with different entries. Send a new key.")
         return Appended(session, known.epoch, known.first_position, known.entry_count, is_repeat=True)
     first = session.next_position
     entries = write_entries(session, records, epoch=session.epoch, first_position=first, now=by.at)
@@ -80,11 +80,11 @@ def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempote
             entry_count=len(entries),
             created_at=by.at,
         )
-    _tell(session, entries, by)
+    _audit(session, entries, by)
     return Appended(session, session.epoch, first, len(entries))
 
 
-def _tell(session: Session, entries: Sequence[Entry], by: By) -> None:
+def _audit(session: Session, entries: Sequence[Entry], by: By) -> None:
     first, last = entries[0], entries[-1]
     words = f"entry #{first.position}" if len(entries) == 1 else f"entries #{first.position} to #{last.position}"
     record(
@@ -106,7 +106,7 @@ def _tell(session: Session, entries: Sequence[Entry], by: By) -> None:
 
 
 def lock_session(pk: int) -> Session:
-    """Return a session that nobody else writes to until this transaction ends. Raises SessionGone."""
+    """Lock a session until the end of the transaction. Raises SessionGone."""
     locked = Session.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk).first()
     if locked is None:
         raise SessionGone(gettext("The session was deleted."))
@@ -122,9 +122,9 @@ def write_entries(
     now: datetime,
     summaries: Mapping[str, Summary] | None = None,
 ) -> list[Entry]:
-    """Write records as entries from ``first_position`` on. Totals are the caller's: see ``totals``.
+    """Insert records as entries from ``first_position``. The caller updates the totals (see ``totals``).
 
-    ``summaries``: by the agent's id, for records that one folds. Raises IntegrityError when a position is taken.
+    ``summaries``: by the agent's id, for records that belong to one. Raises IntegrityError if a position exists.
     """
     by_id = summaries or {}
     counter = counter_for(session.workspace.model)

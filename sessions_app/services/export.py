@@ -1,4 +1,4 @@
-"""A session's rows as the record that a file would give."""
+"""Sessions as records, for export."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _summary(summary: Summary, names: dict[int, str]) -> SummaryRecord:
 
 
 def all_sessions(workspace: Workspace, *, with_earlier: bool) -> Iterator[SessionRecord]:
-    """Yield the sessions of a workspace by key, one in memory at a time; with their earlier epochs, oldest first."""
+    """Yield the sessions of a workspace by key, one at a time, with earlier epochs (oldest first)."""
     for session in Session.objects.filter(workspace=workspace).order_by("key").iterator(chunk_size=200):
         earlier: list[int] = []
         if with_earlier:
@@ -95,7 +95,7 @@ def all_sessions(workspace: Workspace, *, with_earlier: bool) -> Iterator[Sessio
 
 
 def count_summaries(workspace: Workspace, *, with_earlier: bool) -> int:
-    """Return how many summaries ``all_sessions`` yields: those that fold something or came from a file."""
+    """Return the number of summaries that ``all_sessions`` yields."""
     rows = Summary.objects.filter(workspace=workspace)
     if not with_earlier:
         rows = rows.filter(epoch=F("session__epoch"))
@@ -104,10 +104,10 @@ def count_summaries(workspace: Workspace, *, with_earlier: bool) -> int:
 
 
 def session_as_markdown(session: Session, *, epoch: int | None, originals: bool, zone: tzinfo) -> str:
-    """Return one epoch of a session, the current one by default, as Markdown; folded stretches as their summaries.
+    """Return one epoch of a session as Markdown (default: the current one), with summaries in place of their entries.
 
-    ``originals``: with the turns that those fold. Times are in ``zone``. Raises TooMuchMarkdown, before it reads
-    the entries where those are too many.
+    ``originals``: include the summarised turns. Times are in ``zone``. Raises TooMuchMarkdown, if possible before
+    reading the entries.
     """
     chosen = session.epoch if epoch is None else epoch
     as_markdown.check_amount(Entry.objects.filter(session=session, epoch=chosen).count())

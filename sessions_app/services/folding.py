@@ -1,4 +1,4 @@
-"""What is done to whole sessions by folding them: pruning to a window, archiving before a new beginning."""
+"""Session folding: compress a session to a window, or entirely before restarting it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from sessions_app.services.runs import request_run
 
 
 def fold_to_window(session: Session, window: int | None, *, by: By, once: bool = False) -> Run:
-    """Ask for what Grip's prune_to_window does, folding instead of deleting: the last ``window`` entries stay.
+    """Request a compression of all but the last ``window`` entries (Grip's prune_to_window, without deleting).
 
-    ``window`` defaults to the workspace's memory window. ``once``: asked for at a prompt, no second attempt.
+    ``window`` defaults to the workspace's memory window. ``once``: don't retry (started by a command).
     """
     keep = max(1, session.workspace.memory_window if window is None else window)
     options: RunOptions = {"keep": keep, "minimum": 1, "once": once}
@@ -20,9 +20,9 @@ def fold_to_window(session: Session, window: int | None, *, by: By, once: bool =
 
 
 def archive_and_clear(session: Session, *, by: By, once: bool = False) -> Run:
-    """Ask for a new beginning once everything is folded: both in one transaction, or neither.
+    """Request a compression of everything, followed by a restart of the session, in one transaction.
 
-    The run waits for one that is at work. Where folding fails, the session keeps everything and goes on.
+    Waits for a running run. If the compression fails, the session stays as it is.
     """
     options: RunOptions = {"keep": 0, "minimum": 1, "clear_after": True, "once": once}
     run, _ = request_run(session, Run.Kind.COMPRESSION, options=dict(options), by=by)

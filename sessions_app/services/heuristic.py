@@ -1,4 +1,4 @@
-"""Summaries by rule, for where no model is set: what AgTerm's fallback tells, cut to size. Pure."""
+"""Heuristic summaries, for workspaces without a model (as AgTerm's fallback). Pure."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ MIN_QUOTE = 24
 
 
 def looks_like_error(text: str) -> bool:
-    """Tell whether a tool's output begins as errors do."""
+    """Tell whether a tool's output looks like an error."""
     return text.lstrip().lower().startswith(ERROR_STARTS)
 
 
 def summarise_entries(entries: Sequence[Entry], *, target_tokens: int, counter: TokenCounter) -> str:
-    """Tell how many user messages there are, the first and the last of them, the tools used and the errors.
+    """Summarise entries by rule: number of user messages, the first and the last, tools used, errors.
 
-    The quotes are cut until the text fits the target, down to 24 characters each: a text that is still too long
-    stays as it is, and the caller decides.
+    Quotes are shortened to fit the target, to no less than 24 characters each; the result can still be too long.
     """
     quote = MAX_QUOTE
     while True:
@@ -59,7 +58,7 @@ def _tools(entries: Sequence[Entry]) -> list[str]:
 
 
 def summarise_summaries(summaries: Sequence[Summary], *, target_tokens: int, counter: TokenCounter) -> str:
-    """Put the beginnings of several summaries under one heading, each with an equal share of the target."""
+    """Merge the beginnings of summaries under one heading, each with an equal share of the target."""
     share = max(MIN_QUOTE, target_tokens * 4 // max(1, len(summaries)) - len(HEADING))
     while True:
         parts = [_cut(summary.content.removeprefix(HEADING), share) for summary in summaries]

@@ -1,4 +1,4 @@
-"""Taking a conversation from a file: add what is new, keep all there was."""
+"""Import a conversation from a file: add new entries, keep all existing ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEW_EPOCH = ("restarted", "rewritten")
 
 @dataclass(frozen=True)
 class SessionPlan:
-    """What taking one record will do: its entries from ``alignment.append_from`` on go to ``epoch``."""
+    """What importing a record will do: entries from ``alignment.append_from`` on are appended to ``epoch``."""
 
     session: Session | None
     epoch: int
@@ -35,18 +35,18 @@ class SessionPlan:
     first_position: int
     is_current: bool
     opens_epoch: bool = False
-    is_named: bool = False  # the source itself says so: nothing to report
-    alike: int = 0  # entries at the beginning that equal those of an epoch, before the file parts from it
+    is_named: bool = False  # stated by the source: nothing to report
+    alike: int = 0  # leading entries that equal an epoch's before the file diverges
 
 
 def import_conversation(
     *, workspace: Workspace, record: SessionRecord, path: str, now: datetime, dry_run: bool
 ) -> tuple[ImportCounts, SourceFile | None]:
-    """Add one file's conversation to the hub, in one transaction; taking it again adds and changes nothing.
+    """Import one file's conversation in one transaction. Idempotent.
 
-    The file is compared with the epoch that it feeds (reliability: pruned and restarted files delete nothing): a
-    longer file appends, a pruned one is aligned by its overlap, one that begins anew opens an epoch. Returns the
-    tally and the source file's row, unsaved facts left to the caller.
+    The file is compared with the epoch that it belongs to: a longer file appends, a pruned one is aligned by its
+    overlap, a restarted one opens a new epoch; none deletes anything. Returns the counts and the source file's row,
+    which the caller completes and saves.
     """
     if not record.key or len(record.key) > KEY_LENGTH:
         problem = f"the session key is {'empty' if not record.key else f'longer than {KEY_LENGTH} characters'}"
@@ -78,9 +78,9 @@ def _deleted(tombstone: DeletedSession, path: str) -> Problem:
 def plan_session(
     workspace: Workspace, record: SessionRecord, source: SourceFile | None, *, lock: bool = False
 ) -> SessionPlan:
-    """Decide which epoch a record feeds and where it continues. Reads only.
+    """Decide which epoch a record belongs to and where it continues. Reads only.
 
-    With ``lock``, inside a transaction, nobody else appends to the session until it ends.
+    ``lock``: lock the session until the end of the transaction.
     """
     hashes = [entry.source_hash for entry in record.entries]
     unique_hashes = all(entry.occurred_at_text for entry in record.entries)
@@ -100,7 +100,7 @@ def plan_session(
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
         alike = max(alike, alignment.append_from)
-    if source is None and (own := _plan_said(session, record, epochs)):
+    if source is None and (own := _plan_by_content(session, record, epochs)):
         return own
     newest = max([session.epoch, *epochs]) + 1
     takes_over = record.is_visible_to_agent or not session.is_visible_to_agent
@@ -109,28 +109,25 @@ def plan_session(
     )
 
 
-def _plan_said(session: Session, record: SessionRecord, epochs: Iterable[int]) -> SessionPlan | None:
-    """Plan for a file that the hub itself wrote of a session: its entries are known by what was said, not by how.
-
-    None where even so it is another conversation.
-    """
-    new = [said_hash(entry.role, entry.content, entry.tool_call_id) for entry in record.entries]
+def _plan_by_content(session: Session, record: SessionRecord, epochs: Iterable[int]) -> SessionPlan | None:
+    """Plan a file that the hub itself exported, comparing entries by content only; None if it doesn't match."""
+    new = [content_hash_of(entry.role, entry.content, entry.tool_call_id) for entry in record.entries]
     for epoch in epochs:
         rows = Entry.objects.filter(session=session, epoch=epoch).order_by("position")
-        kept = [said_hash(*said) for said in rows.values_list("role", "content", "tool_call_id").iterator()]
+        kept = [content_hash_of(*said) for said in rows.values_list("role", "content", "tool_call_id").iterator()]
         alignment = align(kept, new, unique_hashes=False)
         if alignment.verdict not in NEW_EPOCH:
             return SessionPlan(session, epoch, alignment, len(kept), is_current=epoch == session.epoch)
     return None
 
 
-def said_hash(role: str, content: str, tool_call_id: str) -> str:
-    """Return by what an entry is known whichever program's file it comes from."""
+def content_hash_of(role: str, content: str, tool_call_id: str) -> str:
+    """Return a hash of an entry's content that is the same in every program's format."""
     return hashlib.sha256(f"{role}\0{tool_call_id}\0{content}".encode()).hexdigest()
 
 
 def _plan_named(session: Session, epoch: int, hashes: list[str]) -> SessionPlan | None:
-    """Plan for a source that says which epoch it holds; None where the hub keeps another conversation as that one."""
+    """Plan a source that names its epoch; None if the hub has another conversation in that epoch."""
     kept = hashes_in_order(session, epoch)
     alignment = align(kept, hashes, unique_hashes=True)
     if alignment.verdict in NEW_EPOCH:
@@ -166,7 +163,7 @@ def _entries(session: Session | None) -> str:
 def apply_session(
     workspace: Workspace, record: SessionRecord, plan: SessionPlan, tally: ImportCounts, now: datetime
 ) -> Session:
-    """Write what a plan says. Call inside a transaction; raises IntegrityError when another import was first."""
+    """Apply a plan, inside a transaction. Raises IntegrityError if another import was faster."""
     session, is_changed = _open(workspace, record, plan, now)
     summaries = _take_summaries(session, record, plan.epoch, tally, now)
     written = write_entries(
@@ -191,7 +188,7 @@ def apply_session(
 
 
 def _open(workspace: Workspace, record: SessionRecord, plan: SessionPlan, now: datetime) -> tuple[Session, bool]:
-    """Create the session, or bring its own fields in line with the record; tell whether they changed."""
+    """Create the session or update its fields; return whether they changed."""
     times = [entry.occurred_at for entry in record.entries if entry.occurred_at]
     updated_at = record.updated_at or max(times, default=None)
     values: dict[str, Any] = {
@@ -227,7 +224,7 @@ def _open(workspace: Workspace, record: SessionRecord, plan: SessionPlan, now: d
 
 
 def _move_pointer(session: Session, record: SessionRecord, plan: SessionPlan, now: datetime) -> bool:
-    """Follow the agent's pointer, forward only: each step it took is a run of its own."""
+    """Follow the agent's pointer, forward only; each move is recorded as a run."""
     if plan.alignment.verdict == "shorter":
         return False
     target = plan.alignment.offset + record.pointer
@@ -296,7 +293,7 @@ def _summary(session: Session, item: SummaryRecord, epoch: int, now: datetime) -
 def _link_kept_entries(
     session: Session, record: SessionRecord, plan: SessionPlan, summaries: Mapping[str, Summary]
 ) -> int:
-    """Fold entries that were active at the last import and are not by now; return how many."""
+    """Link entries that the agent has summarised since the last import; return their number."""
     positions: defaultdict[str, list[int]] = defaultdict(list)
     for place, item in enumerate(record.entries[: plan.alignment.append_from]):
         if item.summary_source_id in summaries:
@@ -310,7 +307,7 @@ def _link_kept_entries(
 
 
 def _measure_summaries(summaries: Collection[Summary]) -> None:
-    """Set what a summary spans from its entries; one that folds others spans what they do."""
+    """Set a summary's range from its entries, or from the summaries that it merges."""
     for summary in summaries:
         positions = list(
             Entry.objects.filter(summary=summary).order_by("position").values_list("position", "token_count")

@@ -1,4 +1,4 @@
-"""Sessions as a whole: opened, renamed, begun anew, deleted."""
+"""Open, rename, restart and delete sessions."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ MAX_TITLE = 500
 
 
 class BadKey(MemoryHubError):
-    """A session key that can't be one."""
+    """The session key is invalid."""
 
     code = "bad_session_key"
 
 
 class SessionBusy(MemoryHubError):
-    """A run of the session is under way."""
+    """The session has a running run."""
 
     code = "session_busy"
 
 
 class NotConfirmed(MemoryHubError):
-    """What was typed to confirm a deletion isn't the session's key."""
+    """The typed confirmation isn't the session's key."""
 
     code = "not_confirmed"
 
 
 def check_key(key: str) -> str:
-    """Return a key as it is stored. Any text is one, 1 to 512 characters. Raises BadKey."""
+    """Return a valid key (any text of 1 to 512 characters). Raises BadKey."""
     if not isinstance(key, str) or not key.strip():
         raise BadKey(gettext("A session needs a key, for example cli:main."))
     if len(key) > KEY_LENGTH:
@@ -54,14 +54,14 @@ def check_key(key: str) -> str:
 
 
 def open_session(workspace: Workspace, key: str, *, by: By, title: str = "") -> tuple[Session, bool]:
-    """Return the session of a key, made where it isn't there, and whether it is new. Raises BadKey."""
+    """Get or create the session with a key; return it and whether it is new. Raises BadKey."""
     key = check_key(key)
     known = Session.objects.select_related("workspace").filter(workspace=workspace, key=key).first()
     if known:
         return known, False
     try:
         return _create(workspace, key, title, by), True
-    except IntegrityError:  # someone else opened it at this very moment
+    except IntegrityError:  # opened concurrently
         return Session.objects.select_related("workspace").get(workspace=workspace, key=key), False
 
 
@@ -77,39 +77,39 @@ def _create(workspace: Workspace, key: str, title: str, by: By) -> Session:
         created_at=by.at,
         updated_at=by.at,
     )
-    _tell(session, by, "session.opened", "opened")
+    _audit(session, by, "session.opened", "opened")
     return session
 
 
 @transaction.atomic
 def rename_session(session: Session, title: str, *, by: By) -> None:
-    """Give a session a title that pages show; its key stays. An empty title takes it away."""
+    """Set a session's title; an empty title removes it."""
     locked = lock_session(session.pk)
     locked.title = clean_text(" ".join(title.split()))[:MAX_TITLE]
     locked.save(update_fields=["title"])
-    _tell(locked, by, "session.renamed", "renamed")
+    _audit(locked, by, "session.renamed", "renamed")
 
 
 @db_retry.retried
 @transaction.atomic
 def clear_session(session: Session, *, by: By) -> Session:
-    """Begin a session anew: the next entry opens an epoch, all earlier ones stay readable.
+    """Restart a session: the next entry starts a new epoch; earlier entries stay readable.
 
-    Raises SessionBusy while a run is at work on it: its result belongs to what is about to be closed.
+    Raises SessionBusy while a run is running on the session.
     """
     locked = lock_session(session.pk)
     running = Run.objects.filter(session=locked, status=Run.Status.RUNNING).first()
     if running:
-        words = gettext("Run %(number)s is at work on this session: wait for it, or cancel it first.")
+        words = gettext("Run %(number)s is running on this session. Wait for it, or cancel it first.")
         raise SessionBusy(words % {"number": running.pk})
     restart_session(locked, by=by)
     return locked
 
 
 def restart_session(session: Session, *, by: By) -> None:
-    """Open the next epoch of a locked session and cancel what waits for the old one; an empty epoch stays.
+    """Start a new epoch of a locked session and cancel queued runs; does nothing if the current epoch is empty.
 
-    Call inside a transaction. The summary text of the old epoch becomes one of its summaries.
+    Call inside a transaction. The session's summary text becomes a summary of the old epoch.
     """
     if not session.next_position and not session.summary_text:
         return
@@ -125,7 +125,7 @@ def restart_session(session: Session, *, by: By) -> None:
     session.updated_at = by.at
     session.save(update_fields=["epoch", "last_consolidated", "next_position", "summary_text", "updated_at"])
     recount_session(session)
-    _tell(session, by, "session.cleared", "cleared", epoch=session.epoch, entries=entries)
+    _audit(session, by, "session.cleared", "cleared", epoch=session.epoch, entries=entries)
 
 
 def _keep_summary_text(session: Session, now: datetime) -> None:
@@ -146,13 +146,12 @@ def _keep_summary_text(session: Session, now: datetime) -> None:
 
 @db_retry.retried
 def delete_session(session: Session, *, confirmation: str, reason: str, by: By) -> DeletedSession:
-    """Remove a session with its entries and summaries, for ever; a tombstone tells of it. Runs keep their numbers.
+    """Permanently delete a session with its entries and summaries, leaving a tombstone. Its runs are kept, emptied.
 
-    ``confirmation`` is the session's key, typed by the operator. A run under way is cancelled: its reply finds no
-    session. Raises NotConfirmed.
+    ``confirmation``: the session's key, typed by the operator. A running run is cancelled. Raises NotConfirmed.
     """
     if confirmation != session.key:
-        raise NotConfirmed(gettext("That is not the session's key: type it exactly to delete the session."))
+        raise NotConfirmed(gettext("That isn't the session's key. Type it exactly to delete the session."))
     with open_guard(f"session {session.pk} is deleted"):
         session = lock_session(session.pk)
         entries = Entry.objects.filter(session=session)
@@ -171,7 +170,7 @@ def delete_session(session: Session, *, confirmation: str, reason: str, by: By) 
         tombstone, _ = DeletedSession.objects.update_or_create(
             workspace=session.workspace, key=session.key, defaults=facts
         )
-        _tell(
+        _audit(
             session,
             by,
             "session.deleted",
@@ -188,32 +187,32 @@ def delete_session(session: Session, *, confirmation: str, reason: str, by: By) 
 
 
 def _keep_run_numbers(session: Session, now: datetime) -> None:
-    """Keep what runs did and cost, without a word of what was said: revisions of the memory name them."""
+    """Keep the runs of a deleted session without content, because revisions refer to them."""
     runs = Run.objects.filter(session=session)
     runs.filter(status__in=UNSETTLED_STATUSES).update(status=Run.Status.CANCELLED, finished_at=now)
     runs.update(session=None, proposal={}, error="", stage="", lease_owner="", lease_expires_at=None)
 
 
 def forgotten_key(workspace: Workspace, key: str) -> str:
-    """Return what a tombstone has in the place of a key that is forgotten: a keyed hash of it, 64 hex digits."""
+    """Return the keyed hash (64 hex digits) that replaces a forgotten key in a tombstone."""
     return salted_hmac(f"memoryhub.key.{workspace.pk}", key, algorithm="sha256").hexdigest()
 
 
 @transaction.atomic
 def allow_again(tombstone: DeletedSession, *, by: By) -> None:
-    """Take a tombstone away, so that the next import may bring the session back from its file."""
+    """Delete a tombstone, so that an import can bring the session back."""
     record(
         by,
         "session.allowed",
         "tombstone",
         tombstone.pk,
-        f"{tombstone.key} may be imported again",
+        f"{tombstone.key}: re-import allowed",
         workspace=tombstone.workspace,
     )
     tombstone.delete()
 
 
-def _tell(session: Session, by: By, action: str, words: str, *, before_hash: str = "", **detail: Any) -> None:
+def _audit(session: Session, by: By, action: str, words: str, *, before_hash: str = "", **detail: Any) -> None:
     record(
         by,
         action,

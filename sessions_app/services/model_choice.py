@@ -1,4 +1,4 @@
-"""Which models a workspace's runs ask, and what that costs."""
+"""Which models a workspace uses, and their cost."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ MILLION = Decimal(1_000_000)
 
 
 def model_for(workspace: Workspace, *, wanted: str = "") -> ModelSettings | None:
-    """Return where a workspace's runs ask and whom; None where no model is set, and summaries are made by rule.
+    """Return the model settings of a workspace's runs; None if no model is configured.
 
-    ``wanted``: the name of another model than the one that folds and consolidates.
-
-    The address of the environment may lie inside this machine, since whoever runs the hub wrote it; one that a page
-    named may not, unless MEMORYHUB_PRIVATE_HOSTS says so, and never gets the environment's key.
+    ``wanted``: another model's name. A base URL from the environment may be private (the operator wrote it); one from
+    a page may not, unless MEMORYHUB_PRIVATE_HOSTS allows it, and never receives the environment's API key.
     """
     own = _base_url()
     base_url = _preset(workspace.model_base_url) or own
@@ -40,10 +38,10 @@ def model_for(workspace: Workspace, *, wanted: str = "") -> ModelSettings | None
 
 
 def embedding_settings_for(workspace: Workspace) -> EmbeddingSettings | None:
-    """Return where a workspace's words are embedded, and by which model; None where its graph is switched off.
+    """Return the embedding settings of a workspace; None if embeddings are off.
 
-    What the workspace leaves empty is the hub's, as far as both name the same provider. The same rules for addresses
-    and the key as in ``model_for``.
+    Empty settings fall back to the hub's, if both name the same provider. URLs and keys follow the rules of
+    ``model_for``.
     """
     hub_provider = settings.MEMORYHUB_EMBEDDING_PROVIDER
     provider = workspace.embedding_provider or hub_provider
@@ -68,7 +66,7 @@ def embedding_settings_for(workspace: Workspace) -> EmbeddingSettings | None:
 
 
 def workspaces_with_embeddings() -> QuerySet[Workspace]:
-    """Return the workspaces that name an embedding provider, or leave it to a hub that does."""
+    """Return the workspaces with an embedding provider, their own or the hub's."""
     named = Workspace.objects.exclude(embedding_provider=NONE)
     is_off = settings.MEMORYHUB_EMBEDDING_PROVIDER in ("", NONE)
     return named.exclude(embedding_provider="") if is_off else named
@@ -90,7 +88,7 @@ def _preset(name: str) -> str:
 
 
 def _place(url: str) -> str:
-    """Return "host:port" of an address; "" for what is none."""
+    """Return "host:port" of a URL, or "" if it is invalid."""
     try:
         host, port = split_url(url)
     except AddressRefused:
@@ -99,7 +97,7 @@ def _place(url: str) -> str:
 
 
 def cost_of(model: str, prompt_tokens: int, completion_tokens: int) -> Decimal | None:
-    """Return US dollars by MEMORYHUB_LLM_PRICES; None for a model that has no price there."""
+    """Return the cost in US dollars by MEMORYHUB_LLM_PRICES; None if the model has no price."""
     for item in settings.MEMORYHUB_LLM_PRICES.split(","):
         name, _, prices = item.strip().partition("=")
         per_input, _, per_output = prices.partition("/")

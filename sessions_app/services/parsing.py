@@ -1,4 +1,4 @@
-"""What agents and people send to be appended, checked and made into entry records."""
+"""Validate entries sent by agents and people, and convert them to records."""
 
 from __future__ import annotations
 
@@ -20,35 +20,33 @@ MAX_CONTENT = 2 * 2**20  # characters of one entry
 
 
 class BadEntry(MemoryHubError):
-    """An entry can't be appended as it is; ``index`` is its place in the batch, ``field`` the part to mend."""
+    """An entry is invalid; ``index`` is its place in the batch, ``field`` the invalid field."""
 
     code = "bad_entry"
 
 
 def read_batch(rows: Any, *, now: datetime) -> list[EntryRecord]:
-    """Return the records of a batch of 1 to 1,000 entries, in order. Raises BadEntry for the first bad one.
+    """Parse a batch of 1 to 1,000 entries into records. Raises BadEntry for the first invalid one.
 
-    A row is an OpenAI chat message (``role``, ``content``, ``tool_calls``, ``tool_call_id``, ``name``), with an
-    optional ``timestamp`` (ISO 8601; now where it lacks) and an optional ``kind``. With a kind, ``role`` may be left
-    out, and a tool call may be ``name`` with ``arguments``, as AgTerm's addToolCall has it. Further fields are kept.
+    A row is an OpenAI chat message (``role``, ``content``, ``tool_calls``, ``tool_call_id``, ``name``) with an
+    optional ``timestamp`` (ISO 8601, default now) and ``kind``. With a kind, ``role`` is optional, and a tool call
+    can be ``name`` and ``arguments`` (as in AgTerm's addToolCall). Unknown fields are kept.
     """
     if not isinstance(rows, list) or not rows:
-        raise BadEntry("Send a list of entries, one at least.", index=0, field="entries")
+        raise BadEntry("Send a list of at least one entry.", index=0, field="entries")
     if len(rows) > MAX_BATCH:
-        raise BadEntry(
-            f"A batch holds up to {MAX_BATCH:,} entries; send these {len(rows):,} in parts.", field="entries"
-        )
+        raise BadEntry(f"A batch can have up to {MAX_BATCH:,} entries; split these {len(rows):,}.", field="entries")
     return [_read(row, index, now) for index, row in enumerate(rows)]
 
 
 def batch_hash(records: Sequence[EntryRecord]) -> str:
-    """Return the identity of a batch: a hash over those of its rows as they were sent."""
+    """Return a hash that identifies a batch by its rows as sent."""
     return hashlib.sha256("".join(record.source_hash for record in records).encode()).hexdigest()
 
 
 def _read(row: Any, index: int, now: datetime) -> EntryRecord:
     if not isinstance(row, dict):
-        raise BadEntry(f"entries[{index}] is no object.", index=index, field="")
+        raise BadEntry(f"entries[{index}] is not an object.", index=index, field="")
     message = _message(row, index)
     try:
         read, repairs = read_message(message, UTC)
@@ -74,7 +72,7 @@ def _read(row: Any, index: int, now: datetime) -> EntryRecord:
 
 
 def _message(row: dict[str, Any], index: int) -> dict[str, Any]:
-    """Return a row as a chat message: without its kind, with the role that the kind implies."""
+    """Convert a row to a chat message: drop its kind, add the role that the kind implies."""
     message = {name: value for name, value in row.items() if name != "kind"}
     kind = row.get("kind")
     if kind is None:

@@ -1,4 +1,4 @@
-"""What models are told. Conversations are quoted as data behind a delimiter that nobody can guess."""
+"""Prompts for summaries. Conversations are quoted as data between unguessable delimiters."""
 
 from __future__ import annotations
 

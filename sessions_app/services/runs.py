@@ -1,7 +1,7 @@
-"""The life of a run: asked for, claimed, and over. Every change is a compare-and-set with an audit record.
+"""The life cycle of a run: requested, claimed, finished. Every change is a compare-and-set with an audit record.
 
-A worker holds a running run by its lease. The lease outlasts the model's time limit; when it has passed, or its
-worker is gone, another may claim the run, which raises its fencing number, and the late one can't commit.
+A worker holds a run by a lease that outlasts the model's timeout. When the lease expires or the worker dies, another
+worker can claim the run; that raises its fencing number, so the first worker can no longer commit.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.entries import lock_session
 
-MAX_FAILURES = 3  # then a run is parked
-MAX_TAKEOVERS = 10  # of workers that died in the middle
+MAX_FAILURES = 3  # attempts before a run is parked
+MAX_TAKEOVERS = 10  # workers that died during a run before it is parked
 PAUSES = (timedelta(minutes=2), timedelta(minutes=10))  # before the second and the third attempt
 LEASE_MARGIN = timedelta(seconds=30)
 WORKER = Actor("run", "the worker")
@@ -44,26 +44,26 @@ UNFIT: dict[str, Promise | str] = {
 
 
 class LeaseLost(MemoryHubError):
-    """The run was cancelled, or another worker took it over: nothing of this attempt may be kept."""
+    """The run was cancelled or taken over; this attempt must not commit."""
 
     code = "lease_lost"
 
 
 class RunNotFitting(MemoryHubError):
-    """The run is in no state for what was asked."""
+    """The run's state doesn't allow the action."""
 
     code = "run_not_fitting"
 
 
 def this_worker() -> str:
-    """Return the name by which other workers can tell whether this one is alive: host, process, and its birth."""
+    """Return this worker's name, "host:pid:birth", by which others can tell whether it is alive."""
     return f"{socket.gethostname()}:{os.getpid()}:{_BIRTH}"
 
 
 @db_retry.retried
 @transaction.atomic
 def request_run(session: Session, kind: str, *, options: dict[str, Any], by: By) -> tuple[Run, bool]:
-    """Return the queued run of this kind and whether it is new; wishes for one that waits already are added to it."""
+    """Return the queued run of this kind, and whether it is new; merges options into an existing one."""
     session = lock_session(session.pk)
     waiting = Run.objects.filter(session=session, kind=kind, status=Run.Status.QUEUED).first()
     if waiting:
@@ -81,15 +81,15 @@ def request_run(session: Session, kind: str, *, options: dict[str, Any], by: By)
         requested_by=by.actor.name[:200],
         created_at=by.at,
     )
-    _tell(run, by, "run.requested", "was asked for")
+    _audit(run, by, "run.requested", "was requested")
     return run, True
 
 
 def claim_run(pk: int, *, owner: str, now: datetime) -> Run | None:
-    """Take a queued run whose time has come; None where it has not, or its session has another one running."""
+    """Claim a queued run; None if it isn't due or its session has another run running."""
     try:
         return _claim(pk, owner, now)
-    except IntegrityError:  # another run of the session started at this very moment
+    except IntegrityError:  # another run of the session started concurrently
         return None
 
 
@@ -110,13 +110,13 @@ def _claim(pk: int, owner: str, now: datetime) -> Run | None:
     run.steps_done = run.steps_total = 0
     run.save()
     renew_lease(run)
-    _tell(run, By(WORKER, now), "run.started", "started")
+    _audit(run, By(WORKER, now), "run.started", "started")
     return run
 
 
 @db_retry.retried
 def renew_lease(run: Run, *, stage: str = "", steps_done: int = 0, steps_total: int = 0) -> None:
-    """Push the lease on by the database's clock, and say how far the run is. Raises LeaseLost."""
+    """Extend the lease by the database's clock and record progress. Raises LeaseLost."""
     lease = timedelta(seconds=settings.MEMORYHUB_LLM_TIMEOUT_SECONDS) + LEASE_MARGIN
     values: dict[str, Any] = {"lease_expires_at": Now() + lease}
     if stage:
@@ -130,7 +130,7 @@ def _mine(run: Run) -> Any:
 
 
 def hold_lease(run: Run) -> Run:
-    """Lock the run's row for the commit that this transaction makes. Raises LeaseLost where it isn't ours now."""
+    """Lock the run for the commit in this transaction. Raises LeaseLost if another worker holds it."""
     locked: Run | None = _mine(run).select_for_update().first()
     if locked is None:
         raise LeaseLost(gettext("The run was cancelled or taken over."))
@@ -138,7 +138,7 @@ def hold_lease(run: Run) -> Run:
 
 
 def finish_run(run: Run, *, status: str, now: datetime, proposal: dict[str, Any] | None = None) -> None:
-    """Close a run that this worker holds, inside the transaction of what it did. Raises LeaseLost."""
+    """Finish a run that this worker holds, in the transaction of its changes. Raises LeaseLost."""
     held = hold_lease(run)
     held.status, held.finished_at, held.stage = status, now, ""
     held.lease_owner, held.lease_expires_at = "", None
@@ -149,16 +149,15 @@ def finish_run(run: Run, *, status: str, now: datetime, proposal: dict[str, Any]
         setattr(held, name, getattr(run, name))
     held.save()
     words = "waits for a decision" if status == Run.Status.HELD else "is done"
-    _tell(held, By(WORKER, now), "run.finished", words, tokens=held.total_tokens)
+    _audit(held, By(WORKER, now), "run.finished", words, tokens=held.total_tokens)
 
 
 @db_retry.retried
 @transaction.atomic
 def fail_run(run: Run, error: MemoryHubError, *, now: datetime, is_transient: bool) -> None:
-    """Note a failed attempt: try again later, or park the run with its reason. What it cost is kept.
+    """Record a failed attempt: retry later, or park the run with its reason. Its cost is kept.
 
-    A run asked for at a command's prompt isn't tried again: whoever asked sees the error. Does nothing when the
-    lease was lost: whoever has it now decides.
+    A run started by a command isn't retried: the user sees the error. Does nothing if the lease was lost.
     """
     held = _mine(run).select_for_update().first()
     if held is None:
@@ -178,19 +177,19 @@ def fail_run(run: Run, error: MemoryHubError, *, now: datetime, is_transient: bo
     try:
         with transaction.atomic():
             held.save()
-    except IntegrityError:  # another of its kind was asked for meanwhile: that one goes on
+    except IntegrityError:  # another of its kind was requested in the meantime
         held.status, held.finished_at, words = Run.Status.FAILED, now, "failed"
         held.save()
-    _tell(held, By(WORKER, now), "run.failed", words, error=error.code)
+    _audit(held, By(WORKER, now), "run.failed", words, error=error.code)
 
 
 def postpone_run(run: Run, *, until: datetime, why: str) -> None:
-    """Give a run back untried, for later; it counts as no attempt."""
+    """Return a run to the queue for later, without counting an attempt."""
     _mine(run).update(status=Run.Status.QUEUED, not_before=until, stage=why, lease_owner="", lease_expires_at=None)
 
 
-def take_held_run(run: Run, *, owner: str, by: By) -> Run:
-    """Take a held run to commit it, inside the transaction that does. Raises RunNotFitting."""
+def claim_held_run(run: Run, *, owner: str, by: By) -> Run:
+    """Claim a held run in the transaction that commits it. Raises RunNotFitting."""
     return _move(
         run,
         (Run.Status.HELD,),
@@ -204,26 +203,24 @@ def take_held_run(run: Run, *, owner: str, by: By) -> Run:
 
 
 def cancel_run(run: Run, *, by: By) -> Run:
-    """Cancel a live, held or parked run: a reply that comes late is not kept. Raises RunNotFitting."""
+    """Cancel a live, held or parked run; a late reply is discarded. Raises RunNotFitting."""
     return _move(
         run, UNSETTLED_STATUSES, by, "run.cancelled", "was cancelled", status=Run.Status.CANCELLED, finished_at=by.at
     )
 
 
-def retry_run(run: Run, *, by: By, **wishes: Any) -> Run:
-    """Queue a parked, failed or cancelled run again, with further wishes for it. Raises RunNotFitting.
+def retry_run(run: Run, *, by: By, **options_update: Any) -> Run:
+    """Queue a parked, failed or cancelled run again, with more options. Raises RunNotFitting.
 
-    ``method="heuristic"``: without the model. A compression then goes by rule, a consolidation archives the entries
-    as they are; ``note`` does the latter with the note in their place.
-
-    Deleting for ever isn't tried again: it takes an operator, and the number of sessions typed once more.
+    ``method="heuristic"`` runs without a model: a compression by rule, a consolidation by archiving the entries as
+    they are (``note``: with the note in their place). Permanent deletions can't be retried.
     """
     if run.options.get("action") == "delete":
-        words = gettext("Deleting isn't tried again: let an operator choose the sessions that are left.")
+        words = gettext("Deletions can't be retried. Ask an operator to select the remaining sessions.")
         raise RunNotFitting(words)
     states = (Run.Status.PARKED, Run.Status.FAILED, Run.Status.CANCELLED)
     options = {name: value for name, value in run.options.items() if name != "once"}
-    options |= wishes
+    options |= options_update
     return _move(
         run,
         states,
@@ -242,7 +239,7 @@ def retry_run(run: Run, *, by: By, **wishes: Any) -> Run:
 
 
 def dismiss_run(run: Run, *, note: str, by: By) -> Run:
-    """Close a parked run with a note: nothing is folded or skipped, and the session rests until it has grown."""
+    """Close a parked run with a note. Nothing is changed; automatic runs pause until the session has grown."""
     error = f"{run.error} Dismissed by {by.actor.name}: {note}".strip()
     return _move(
         run, (Run.Status.PARKED,), by, "run.dismissed", "was dismissed", status=Run.Status.FAILED, error=error
@@ -263,15 +260,15 @@ def _move(run: Run, states: Iterable[str], by: By, action: str, words: str, **va
         with transaction.atomic():
             found.save()
     except IntegrityError as error:
-        raise RunNotFitting(gettext("Another run of this session waits already: look at that one.")) from error
-    _tell(found, by, action, words)
+        raise RunNotFitting(gettext("Another run of this session is queued already.")) from error
+    _audit(found, by, action, words)
     return found
 
 
 def free_stuck_runs(now: datetime) -> list[Run]:
-    """Queue runs again whose worker is gone, on this host at once, on another when its lease has passed.
+    """Requeue runs whose worker is gone: on this host at once, on others when the lease expires.
 
-    A run that outlived many workers is parked instead: it may be what kills them.
+    A run that lost many workers is parked: it may be what kills them.
     """
     return [run for run in _stuck() if _free(run, now)]
 
@@ -283,11 +280,11 @@ def _stuck() -> list[Run]:
 
 
 def _is_gone(owner: str) -> bool:
-    """Tell whether a worker of this host has ended; of another host that can't be told."""
+    """Tell whether a worker on this host has ended; False for other hosts."""
     host, number, birth = owner.rsplit(":", 2) if owner.count(":") >= 2 else ("", "", "")
     if host != socket.gethostname() or not number.isdigit():
         return False
-    if int(number) == os.getpid():  # numbers come again: after a restart of a container, the same one
+    if int(number) == os.getpid():  # process ids are reused, for example after a container restart
         return birth != _BIRTH
     try:
         os.kill(int(number), 0)
@@ -305,7 +302,7 @@ def _free(run: Run, now: datetime) -> bool:
     if held is None:
         return False
     held.lease_owner, held.lease_expires_at, held.stage = "", None, ""
-    held.error_code, held.error = "worker_gone", "The worker ended in the middle of it."
+    held.error_code, held.error = "worker_gone", "The worker ended during the run."
     is_poison = held.fencing_number >= MAX_TAKEOVERS or held.options.get("once")
     held.status, held.not_before = (Run.Status.PARKED if is_poison else Run.Status.QUEUED), now
     try:
@@ -314,22 +311,22 @@ def _free(run: Run, now: datetime) -> bool:
     except IntegrityError:
         held.status, held.finished_at = Run.Status.FAILED, now
         held.save()
-    _tell(held, By(WORKER, now), "run.failed", "lost its worker", error="worker_gone")
+    _audit(held, By(WORKER, now), "run.failed", "lost its worker", error="worker_gone")
     return True
 
 
 def due_runs(now: datetime, limit: int = 100) -> list[int]:
-    """Return the keys of queued runs whose time has come and whose session has none running."""
+    """Return the keys of due queued runs whose session has no running run."""
     busy = Run.objects.filter(status=Run.Status.RUNNING, session__isnull=False).values("session")
     waiting = Run.objects.filter(status=Run.Status.QUEUED, not_before__lte=now).exclude(session__in=busy)
     return list(waiting.order_by("id").values_list("pk", flat=True)[:limit])
 
 
 def is_resting(session: Session, kind: str, *, until: int) -> bool:
-    """Tell whether automatic runs of a kind rest: one is under way, held or parked, or a person said no to one.
+    """Tell whether automatic runs of a kind are paused: one is live, held or parked, or a person rejected one.
 
-    After an undo, a cancel or a dismissal they rest until ``until`` new entries have come. A run asked for at a
-    prompt says nothing about automatic ones.
+    After an undo, cancel or dismissal they pause until ``until`` new entries arrive. Runs started by commands don't
+    count.
     """
     last = Run.objects.filter(session=session, kind=kind, epoch=session.epoch).order_by("-id").first()
     if last is None or last.status == Run.Status.DONE or last.options.get("once"):
@@ -343,15 +340,15 @@ def is_resting(session: Session, kind: str, *, until: int) -> bool:
 
 
 def tokens_spent(workspace: Workspace, now: datetime) -> int:
-    """Return the tokens that a workspace's runs took from models since midnight UTC."""
+    """Return the tokens that a workspace's runs used since midnight UTC."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     today = Run.objects.filter(workspace=workspace).filter(Q(started_at__gte=midnight) | Q(finished_at__gte=midnight))
     spent: int = today.aggregate(n=Coalesce(Sum(F("prompt_tokens") + F("completion_tokens")), 0))["n"]
     return spent
 
 
-def _tell(run: Run, by: By, action: str, words: str, **detail: Any) -> None:
-    """Write the audit record of a step. An edit has a record of its own: its steps are told only where they fail."""
+def _audit(run: Run, by: By, action: str, words: str, **detail: Any) -> None:
+    """Write the audit record of a step. Edits have their own record, so only their failures are recorded here."""
     if run.kind == Run.Kind.EDIT and action in ("run.started", "run.finished"):
         return
     record(

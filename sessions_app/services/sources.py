@@ -1,4 +1,4 @@
-"""The agents' files as last seen, and the report of an import."""
+"""Source files as last seen, and problems of an import."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def find_source(workspace: Workspace, path: str) -> SourceFile | None:
 def record_source(
     workspace: Workspace, read: FileRead, source: SourceFile | None, problems: Collection[Problem], now: datetime
 ) -> SourceFile:
-    """Remember a file as this import saw it. Facts of an unreadable file stay as they were."""
+    """Record a file as this import saw it. An unreadable file keeps its earlier values."""
     row = source or find_source(workspace, read.path) or SourceFile(workspace=workspace, path=read.path)
     row.path_hash = path_hash(read.path)
     row.kind = read.kind
@@ -51,7 +51,7 @@ def _status(read: FileRead, problems: Collection[Problem]) -> Status:
 
 
 def mark_missing(workspace: Workspace, now: datetime) -> list[Problem]:
-    """Flag the files that the import of ``now`` did not see. Nothing read from them is deleted."""
+    """Mark files that the import at ``now`` didn't find as missing. Their rows are kept."""
     missing = SourceFile.objects.filter(workspace=workspace, last_seen_at__lt=now)
     problems = [
         Problem(row.path, None, "was here at an earlier import and is gone", "all that came from it is kept", "held")
@@ -62,7 +62,7 @@ def mark_missing(workspace: Workspace, now: datetime) -> list[Problem]:
 
 
 def store_problems(report: ImportReport, problems: Iterable[Problem]) -> int:
-    """Keep the problems with the report; returns how many."""
+    """Store the problems of a report; return their number."""
     rows = [
         ImportProblem(
             report=report,

@@ -1,4 +1,4 @@
-"""Compression figures of a workspace and of a session."""
+"""Compression statistics of workspaces and sessions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sessions_app.models import DailyTotal, Entry, ImportReport, Session, Worksp
 
 @dataclass(frozen=True)
 class TokenFigures:
-    """Tokens of all entries, of those in the context, and of what stands for the rest."""
+    """Tokens of all entries, of active entries, and of summaries in the context."""
 
     sessions: int
     entries: int
@@ -30,18 +30,18 @@ class TokenFigures:
 
     @property
     def saved_tokens(self) -> int:
-        """Tokens that the model need not read; below zero where summaries are longer than what they replace."""
+        """Tokens saved by summaries; negative if they are longer than what they replace."""
         return self.original_tokens - self.context_tokens
 
     @property
     def ratio(self) -> float | None:
-        """Original tokens for each one in the context; None where nothing is in it."""
+        """Original tokens per token in the context; None for an empty context."""
         return self.original_tokens / self.context_tokens if self.context_tokens else None
 
 
 @dataclass(frozen=True)
 class KindFigures:
-    """One kind of entry: how many, their tokens, and how many of those are in the context."""
+    """Number, tokens and active tokens of one kind of entry."""
 
     kind: str
     label: str
@@ -51,7 +51,7 @@ class KindFigures:
 
 
 def count_tokens_of(sessions: QuerySet[Session]) -> TokenFigures:
-    """Add up the totals of some sessions, in one query."""
+    """Sum the totals of sessions in one query."""
     sums = sessions.order_by().aggregate(
         sessions=Count("id"),
         entries=Coalesce(Sum("entry_count"), 0),
@@ -82,13 +82,13 @@ def figures_of(session: Session) -> TokenFigures:
 
 
 def daily_totals(workspace: Workspace, session: Session | None = None) -> list[DailyTotal]:
-    """Return the days of a workspace, or of one session, oldest first: one row for each day and kind."""
+    """Return the daily totals by kind of a workspace or session, oldest first."""
     rows = DailyTotal.objects.filter(workspace=workspace, session=session)
     return list(rows.order_by("day", "kind"))
 
 
 def tokens_by_day(rows: Iterable[DailyTotal]) -> list[DayTokens]:
-    """Add the kinds up: tokens written on each day that are in the context still, and those folded away."""
+    """Sum daily totals over kinds: active and summarised tokens by day."""
     days: dict[date, tuple[int, int]] = {}
     for row in rows:
         active, folded = days.get(row.day, (0, 0))
@@ -100,7 +100,7 @@ def tokens_by_day(rows: Iterable[DailyTotal]) -> list[DayTokens]:
 
 
 def entries_over_time(rows: Iterable[DailyTotal]) -> list[tuple[date, int]]:
-    """Return the number of entries kept by the end of each day."""
+    """Return the cumulative number of entries by day."""
     days: dict[date, int] = {}
     total = 0
     for row in rows:
@@ -110,7 +110,7 @@ def entries_over_time(rows: Iterable[DailyTotal]) -> list[tuple[date, int]]:
 
 
 def figures_by_kind(rows: Iterable[DailyTotal]) -> list[KindFigures]:
-    """Add the days up: one row for each kind of entry that occurs, in the order in which kinds are defined."""
+    """Sum daily totals over days: one row for each kind that occurs."""
     sums: dict[str, list[int]] = {}
     for row in rows:
         total = sums.setdefault(row.kind, [0, 0, 0])

@@ -1,4 +1,4 @@
-"""Making and judging the text of a summary: by a model in one or several requests, or by rule."""
+"""Write summaries with a model (one or more requests) or by rule, and check the replies."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sessions_app.services.compression import Plan
 from sessions_app.services.heuristic import summarise_entries, summarise_summaries
 from sessions_app.services.prompts import FOLD_REQUEST, FOLD_RULES
 
-PART_TOKENS = 12_000  # quoted in one request; longer stretches take several
+PART_TOKENS = 12_000  # quoted per request
 MIN_PART_TOKENS = 500
-MAX_QUOTED = 6_000  # characters of one entry that a request quotes
-MOST = 3  # times its target a summary may have
-LEAST_BOUND = 400  # tokens that a summary may have however small its target is
-SHORT = 100  # characters: a preface this short stands alone
-ROOM = 4  # times the target a reply may take before it is cut: models that think aloud need it
+MAX_QUOTED = 6_000  # characters quoted of one entry
+MOST = 3  # times its target that a summary may have
+LEAST_BOUND = 400  # tokens that a summary may always have
+SHORT = 100  # characters of a reply that is only a preface
+ROOM = 4  # times the target that a reply may take, for models that think aloud
 Ask = Callable[[list[dict[str, str]], int], Reply]
 _REFUSALS = re.compile(
     r"^\W*(i'?m sorry|i am sorry|sorry,|i can'?t|i cannot|as an ai|i'?m unable|unfortunately,? i"
@@ -33,15 +33,15 @@ _PLACEHOLDERS = re.compile(
 )
 
 
-class LyingReply(BadReply):
-    """A reply of the right shape that can't stand for the conversation."""
+class UnusableReply(BadReply):
+    """The reply is well-formed but unusable as a summary."""
 
     code = "bad_summary"
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request to the model: its messages, the tokens that its reply should take, and its secret mark."""
+    """A request to the model: messages, target size in tokens, and its delimiter."""
 
     messages: list[dict[str, str]]
     target_tokens: int
@@ -57,10 +57,10 @@ def by_rule(plan: Plan) -> str:
 
 
 def requests_for(plan: Plan, part_tokens: int = PART_TOKENS) -> list[Request]:
-    """Return the requests whose replies together are a plan's summary, in order.
+    """Return the requests whose replies, joined in order, are a plan's summary.
 
-    Each quotes up to ``part_tokens`` (estimated) and has its share of the target. The conversation stands between
-    marks drawn anew, so that nothing in it can end the quotation.
+    Each quotes up to ``part_tokens`` (estimated) and has its share of the target size. The conversation is enclosed
+    in random delimiters, so that nothing in it can end the quotation.
     """
     parts = list(_parts([quoted(row) for row in plan.entries or plan.summaries], part_tokens))
     sizes = [count_tokens(part) for part in parts]
@@ -92,7 +92,7 @@ def _parts(texts: Iterable[str], part_tokens: int) -> Iterable[str]:
 
 
 def quoted(row: Entry | Summary) -> str:
-    """Return an entry, or a summary, as a request quotes it: who, what, and the tools called."""
+    """Quote an entry or summary: author, content, tool calls."""
     if isinstance(row, Summary):
         return f"[summary of entries {row.first_position} to {row.last_position}]\n{row.content}"
     who = f"{row.role} {row.name}".strip() if row.kind == Entry.Kind.MESSAGE else f"{row.kind} {row.name}".strip()
@@ -104,7 +104,7 @@ def quoted(row: Entry | Summary) -> str:
 
 
 def _clipped(text: str) -> str:
-    """Cut the middle out of what is very long: outputs say the most at their beginning and end."""
+    """Cut the middle out of a long text; output is most informative at both ends."""
     if len(text) <= MAX_QUOTED:
         return text
     half = MAX_QUOTED // 2
@@ -112,9 +112,9 @@ def _clipped(text: str) -> str:
 
 
 def by_model(plan: Plan, requests: Sequence[Request], ask: Ask, progress: Callable[[int], None]) -> str:
-    """Return the model's summary of a plan, judged. ``progress`` is called with the number of replies so far.
+    """Return the model's checked summary of a plan; ``progress`` receives the number of replies so far.
 
-    Raises what ``ask`` raises, and LyingReply.
+    Raises UnusableReply and what ``ask`` raises.
     """
     texts: list[str] = []
     for request in requests:
@@ -125,20 +125,20 @@ def by_model(plan: Plan, requests: Sequence[Request], ask: Ask, progress: Callab
     text = "\n\n".join(texts)
     tokens = counter_for(plan.session.workspace.model).count(text)
     if tokens > max(plan.target_tokens * MOST, LEAST_BOUND):
-        raise LyingReply(f"The summary has {tokens:,} tokens, far beyond the {plan.target_tokens:,} asked for.")
+        raise UnusableReply(f"The summary has {tokens:,} tokens; {plan.target_tokens:,} were requested.")
     return text
 
 
 def judge(text: str, request: Request) -> None:
-    """Raise LyingReply for a reply that refuses, echoes the request, or holds nothing."""
+    """Raise UnusableReply for a reply that refuses, repeats the request, or is empty."""
     if _REFUSALS.match(text):
-        raise LyingReply(f"The model refused, or passed an error on: {text[:120]!r}")
+        raise UnusableReply(f"The model refused or returned an error: {text[:120]!r}")
     if request.mark in text or text[:200] in request.messages[0]["content"]:
-        raise LyingReply("The reply repeats the request.")
+        raise UnusableReply("The reply repeats the request.")
     if _PLACEHOLDERS.match(text) or sum(letter.isalnum() for letter in text) < 8:
-        raise LyingReply(f"The reply holds no summary: {text[:120]!r}")
+        raise UnusableReply(f"The reply has no summary: {text[:120]!r}")
     if len(text) < SHORT and _PREFACE.match(text):
-        raise LyingReply(f"The reply announces a summary and gives none: {text!r}")
+        raise UnusableReply(f"The reply announces a summary but has none: {text!r}")
     asked = request.messages[1]["content"]
     if len(text) > 400 and text[:300] in asked:
-        raise LyingReply("The reply repeats the conversation instead of summing it up.")
+        raise UnusableReply("The reply repeats the conversation instead of summarising it.")

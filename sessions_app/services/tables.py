@@ -1,4 +1,4 @@
-"""Sessions and entries as files for a spreadsheet: to be read, since entries are append-only."""
+"""Spreadsheet columns of sessions and entries (export only: entries are append-only)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models may take of a workspace's tokens in a day, and what they took."""
+"""A workspace's daily token budget."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sessions_app.services.runs import postpone_run, tokens_spent
 
 
 class BudgetSpent(MemoryHubError):
-    """The workspace's tokens of today are used up."""
+    """Today's token budget is used up."""
 
     code = "budget_spent"
 
 
 def within_budget(run: Run, workspace: Workspace, messages: list[dict[str, str]], now: datetime) -> bool:
-    """Tell whether today's tokens suffice for a request; else give the run back until midnight UTC.
+    """Tell whether today's budget covers a request; otherwise postpone the run until midnight UTC.
 
-    Raises BudgetSpent for a run asked for at a prompt, and for a request beyond a whole day's budget.
+    Raises BudgetSpent for a run started by a command, and for a request larger than the daily budget.
     """
     budget = workspace.daily_token_budget
     if budget is None:
@@ -32,24 +32,24 @@ def within_budget(run: Run, workspace: Workspace, messages: list[dict[str, str]]
         return True
     why = f"today's budget of {budget:,} tokens is used up ({spent:,} spent, {needed:,} needed)"
     if run.options.get("once") or needed > budget:
-        raise BudgetSpent(f"Not asked: {why}. Raise it in the workspace's settings.")
+        raise BudgetSpent(f"Not sent: {why}. Raise it in the workspace's settings.")
     postpone_run(run, until=midnight_after(now), why=f"waits for tomorrow: {why}")
     return False
 
 
 def budget_left(workspace: Workspace, now: datetime) -> int | None:
-    """Return how many tokens models may still take today; None where there is no limit."""
+    """Return the tokens left today; None without a limit."""
     budget = workspace.daily_token_budget
     return None if budget is None else max(0, budget - tokens_spent(workspace, now))
 
 
 def midnight_after(now: datetime) -> datetime:
-    """Return when the next day's tokens begin."""
+    """Return the next midnight UTC."""
     return now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
 
 
 def record_cost(run: Run, messages: list[dict[str, str]], reply: Reply | ToolReply, text: str) -> None:
-    """Add to a run what one reply took: the server's counts, estimated where it gives none."""
+    """Add a reply's tokens and cost to a run; tokens are estimated if the server reports none."""
     run.model = reply.model
     run.prompt_tokens += reply.prompt_tokens or sum(count_tokens(message["content"]) for message in messages)
     run.completion_tokens += reply.completion_tokens or count_tokens(text)

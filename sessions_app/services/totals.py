@@ -1,4 +1,4 @@
-"""The totals that pages read instead of scanning entries."""
+"""Totals of sessions and days, so that pages don't scan entries."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SESSION_TOTALS = ("entry_count", "total_tokens", "active_entry_count", "active_t
 
 
 def add_entries(session: Session, entries: Sequence[Entry], *, now: datetime) -> None:
-    """Add new active entries of the current epoch to a session's totals and days, and to its workspace's.
+    """Add new active entries of the current epoch to the totals of the session and workspace. Constant time.
 
-    Call inside the transaction that wrote them, with the session's row locked. Costs the same however long it is.
+    Call inside the transaction that wrote them, with the session locked.
     """
     tokens = sum(entry.token_count for entry in entries)
     session.next_position += len(entries)
@@ -42,9 +42,9 @@ def add_entries(session: Session, entries: Sequence[Entry], *, now: datetime) ->
 
 
 def recount_session(session: Session) -> None:
-    """Set a session's totals and days from its entries, and move its workspace's days by as much.
+    """Recompute a session's totals from its entries and adjust the workspace's.
 
-    Call inside the transaction that changed the entries, with the session's row locked.
+    Call inside the transaction that changed the entries, with the session locked.
     """
     before = DailyTotal.objects.filter(session=session).values_list("day", "kind", *AMOUNTS)
     old = {(day, kind): amounts for day, kind, *amounts in before}
@@ -75,7 +75,7 @@ def recount_session(session: Session) -> None:
 
 
 def forget_days(session: Session) -> None:
-    """Take a session's days, and their share of its workspace's, away: it is about to be deleted."""
+    """Remove a session's daily totals, also from the workspace's, before it is deleted."""
     for row in DailyTotal.objects.filter(session=session).order_by("day", "kind"):
         change = [-getattr(row, name) for name in AMOUNTS]
         _move_day(session.workspace_id, None, row.day, row.kind, change)
@@ -83,7 +83,7 @@ def forget_days(session: Session) -> None:
 
 
 def _move_day(workspace_id: int, session_id: int | None, day: date, kind: str, change: Sequence[int]) -> None:
-    """Add to the row of a day, made when it isn't there and removed when nothing is left of it."""
+    """Add to a daily total; create it if missing, delete it if it becomes zero."""
     row = DailyTotal.objects.filter(workspace_id=workspace_id, session=session_id, day=day, kind=kind)
     moved = {name: F(name) + amount for name, amount in zip(AMOUNTS, change, strict=True)}
     if row.update(**moved):
@@ -94,12 +94,12 @@ def _move_day(workspace_id: int, session_id: int | None, day: date, kind: str, c
     try:
         with transaction.atomic():
             DailyTotal.objects.create(workspace_id=workspace_id, session_id=session_id, day=day, kind=kind, **amounts)
-    except IntegrityError:  # another session's first entry of that day was quicker
+    except IntegrityError:  # created concurrently by another session
         row.update(**moved)
 
 
 def count_summary_tokens(session: Session) -> int:
-    """Return the tokens of what stands for the folded entries in the context: summary text and top summaries."""
+    """Return the tokens of summaries in the context: the session's summary text and top-level summaries."""
     summaries = Summary.objects.filter(session=session, epoch=session.epoch, parent=None)
     tokens: int = summaries.aggregate(tokens=Coalesce(Sum("token_count"), 0))["tokens"]
     return tokens + count_tokens(session.summary_text)

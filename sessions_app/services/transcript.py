@@ -1,4 +1,4 @@
-"""One page of a conversation as people read it: turns, tool calls with their results, what is folded where."""
+"""One page of a transcript: turns, tool calls with results, summaries."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sessions_app.models import Entry, Session, Summary
 from sessions_app.services.heuristic import looks_like_error
 
 PAGE_ENTRIES = 100
-OPEN_RESULT_CHARS = 1_500  # a longer call and result starts folded
+OPEN_RESULT_CHARS = 1_500  # a longer call and result starts collapsed
 BRIEF_CHARS = 160
 
 
@@ -55,20 +55,20 @@ class Turn:
 
 
 @dataclass
-class Stretch:
-    """Neighbouring turns of one day under one summary, or under none."""
+class TurnGroup:
+    """Consecutive turns of one day with the same summary (or none)."""
 
     summary: Summary | None
     turns: list[Turn]
     day: date | None = None
-    follows_pointer: bool = False  # the pointer lies right before its first turn
+    follows_pointer: bool = False  # the pointer is just before its first turn
 
 
 @dataclass(frozen=True)
 class Transcript:
     """A page of one epoch. ``start`` and ``end`` are positions, end exclusive; ``length`` is the epoch's."""
 
-    stretches: list[Stretch]
+    stretches: list[TurnGroup]
     epoch: int
     start: int
     end: int
@@ -90,9 +90,9 @@ class Transcript:
 
 
 def read_transcript(session: Session, *, epoch: int, start: int | None) -> Transcript:
-    """Return up to 100 entries of an epoch from a position on; without one, the last page.
+    """Return up to 100 entries of an epoch from a position (default: the last page).
 
-    Four queries, whatever the length: the length, the page, results that lie beyond its end, summaries.
+    Four queries: length, page, tool results beyond its end, summaries.
     """
     entries = Entry.objects.filter(session=session, epoch=epoch)
     last = entries.order_by("-position").values_list("position", flat=True).first()
@@ -103,7 +103,7 @@ def read_transcript(session: Session, *, epoch: int, start: int | None) -> Trans
     summaries = {summary.pk: summary for summary in _summaries_of(page)}
     slug = session.workspace.slug
     turns = _turns(session, page, results, slug)
-    return Transcript(_stretches(turns, summaries, session), epoch, start, start + len(page), length)
+    return Transcript(_groups(turns, summaries, session), epoch, start, start + len(page), length)
 
 
 def _summaries_of(page: Iterable[Entry]) -> Iterable[Summary]:
@@ -111,7 +111,7 @@ def _summaries_of(page: Iterable[Entry]) -> Iterable[Summary]:
 
 
 def _results(session: Session, epoch: int, page: Sequence[Entry]) -> list[Entry]:
-    """Return the page's tool results, and those after its end that answer one of its calls."""
+    """Return the page's tool results, and later ones that answer its calls."""
     here = [entry for entry in page if entry.tool_call_id]
     wanted = {call["id"] for entry in page for call in entry.tool_calls} - {entry.tool_call_id for entry in here}
     end = page[-1].position if page else 0
@@ -141,7 +141,7 @@ def _turns(session: Session, page: Sequence[Entry], results: Sequence[Entry], sl
 
 
 def _answer(call: ToolCall, entry: Entry, waiting: Sequence[Entry], used: set[int]) -> Entry | None:
-    """Return the first unused result after a call: agents may use an id twice."""
+    """Return the first unused result after a call; agents may reuse ids."""
     return next(
         (
             result
@@ -187,7 +187,7 @@ def _pretty(arguments: str) -> str:
 
 
 def _html(entry: Entry) -> SafeString | None:
-    """Render what people and models write; tool calls, their output and context stay verbatim."""
+    """Render messages as Markdown; tool calls, output and context stay verbatim."""
     is_prose = entry.role in ("user", "assistant") and (entry.kind == Entry.Kind.MESSAGE or entry.tool_calls)
     return render_markdown(entry.content) if is_prose and entry.content else None
 
@@ -196,12 +196,12 @@ def _url(slug: str, pk: int) -> str:
     return reverse("sessions:entry", args=[slug, pk])
 
 
-def _stretches(turns: Sequence[Turn], summaries: dict[int, Summary], session: Session) -> list[Stretch]:
-    """Cut the turns where the day, the summary or the side of the pointer changes.
+def _groups(turns: Sequence[Turn], summaries: dict[int, Summary], session: Session) -> list[TurnGroup]:
+    """Split turns where the day, the summary or the side of the pointer changes.
 
-    The pointer may cut a tool call from its result, which shows with its call: the line comes before the next turn.
+    If the pointer separates a tool call from its result (shown with the call), its line comes before the next turn.
     """
-    stretches: list[Stretch] = []
+    stretches: list[TurnGroup] = []
     before: Turn | None = None
     day: date | None = None
     for turn in turns:
@@ -210,9 +210,9 @@ def _stretches(turns: Sequence[Turn], summaries: dict[int, Summary], session: Se
         crosses = before.is_consolidated if before else entry.position == session.last_consolidated > 0
         at_pointer = crosses and not turn.is_consolidated and entry.epoch == session.epoch
         new_day = timezone.localdate(entry.occurred_at) if entry.occurred_at else day
-        is_new_day = new_day != day and summary is None  # a fold may span days
+        is_new_day = new_day != day and summary is None  # a summary can span days
         if not stretches or stretches[-1].summary != summary or at_pointer or is_new_day:
-            stretches.append(Stretch(summary, [], new_day if new_day != day else None, at_pointer))
+            stretches.append(TurnGroup(summary, [], new_day if new_day != day else None, at_pointer))
         stretches[-1].turns.append(turn)
         before, day = turn, new_day
     return stretches

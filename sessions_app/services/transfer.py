@@ -1,4 +1,4 @@
-"""Single sessions in and out, as the files of nanobot, Grip or AgTerm."""
+"""Export and import single sessions as files of nanobot, Grip or AgTerm."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sessions_app.services.importing import import_conversation
 
 
 class UnknownSessionFile(MemoryHubError):
-    """The file is no session of a known program."""
+    """The file isn't a session of a known program."""
 
     code = "unknown_session_file"
 
@@ -34,15 +34,14 @@ class UnknownExport(MemoryHubError):
 
 
 def export_session(session: Session, layout: str = "", *, epoch: int | None = None) -> tuple[str, str]:
-    """Return a session as one file of a program: its name and its text.
+    """Return a session as a program's file: name and text. Importing it restores the same session.
 
-    ``layout`` nanobot, grip or agterm; by default that of the workspace, AgTerm's for the hub's own. Importing the
-    file again gives the same session. Raises UnknownExport.
+    ``layout``: nanobot, grip or agterm; default: the workspace's, or agterm. Raises UnknownExport.
     """
     own = session.workspace.layout
     layout = layout or (own if own in LAYOUTS else "agterm")
     if layout not in LAYOUTS:
-        words = gettext("Sessions are written for %(layouts)s, not for %(layout)s.")
+        words = gettext("Sessions can be exported for %(layouts)s, not for %(layout)s.")
         raise UnknownExport(words % {"layouts": ", ".join(LAYOUTS), "layout": layout})
     text = write_session(
         session_record(session, epoch=epoch), layout, zone=ZoneInfo(settings.TIME_ZONE), is_native=layout == own
@@ -52,9 +51,9 @@ def export_session(session: Session, layout: str = "", *, epoch: int | None = No
 
 
 def export_sessions(sessions: Iterable[Session], out: IO[bytes]) -> int:
-    """Write sessions as a zip archive, as ``export_session`` does, a folder for each workspace; return how many.
+    """Write sessions (see ``export_session``) as a zip archive, one folder per workspace; return their number.
 
-    Names that are taken get a number, however the file system of whoever unpacks it spells them.
+    Duplicate names get a number, also where they differ only in case or Unicode form.
     """
     count = 0
     taken: set[str] = set()
@@ -73,9 +72,9 @@ def export_sessions(sessions: Iterable[Session], out: IO[bytes]) -> int:
 
 
 def import_session(workspace: Workspace, path: Path, *, by: By) -> ImportCounts:
-    """Take one session's file into a workspace; again, it adds what is new.
+    """Import one session's file into a workspace; a repeated import adds only new entries.
 
-    Raises FolderMissing, UnknownSessionFile where nothing of it can be read.
+    Raises FolderMissing, UnknownSessionFile.
     """
     with Folder(path.parent, quiet_seconds=0) as folder:
         if not folder.exists(path.name):
@@ -96,8 +95,8 @@ def import_session(workspace: Workspace, path: Path, *, by: By) -> ImportCounts:
 
 def _no_session_in(name: str, problems: Sequence[Problem]) -> str:
     if not problems:
-        return gettext("%(file)s holds no session of nanobot, Grip or AgTerm.") % {"file": name}
-    words = gettext("%(file)s holds no session of nanobot, Grip or AgTerm: %(what)s.")
+        return gettext("%(file)s isn't a session of nanobot, Grip or AgTerm.") % {"file": name}
+    words = gettext("%(file)s isn't a session of nanobot, Grip or AgTerm: %(what)s.")
     return words % {"file": name, "what": problems[0].what}
 
 
@@ -110,7 +109,7 @@ def _read(folder: Folder, name: str) -> FileRead:
 
 
 def problems_of(tally: ImportCounts) -> list[str]:
-    """Return what an import could not take as it stood, a sentence each."""
+    """Return the problems of an import as sentences."""
     return [_told(problem) for problem in tally.problems]
 
 

@@ -1,4 +1,4 @@
-"""Runs that are about a whole workspace instead of one of its sessions."""
+"""Runs of a whole workspace instead of a session."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sessions_app.services.audit import By, record
 def request_workspace_run(
     workspace: Workspace, kind: str, *, options: dict[str, Any], by: By, not_before: datetime | None = None
 ) -> tuple[Run, bool]:
-    """Return the queued run of this kind and whether it is new; wishes for one that waits already are added to it.
+    """Return the queued run of this kind, and whether it is new; options are merged into one that is queued already.
 
-    ``not_before``: when it may start, by default now; one that waits starts at the earlier of its times.
+    ``not_before``: earliest start, default now; a queued run keeps the earlier of both times.
     """
     not_before = not_before or by.at
-    workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)  # so that two who ask at once get one run
+    workspace = Workspace.objects.select_for_update().get(pk=workspace.pk)  # concurrent requests get the same run
     waiting = Run.objects.filter(workspace=workspace, session=None, kind=kind, status=Run.Status.QUEUED).first()
     if waiting:
         waiting.options |= options
@@ -44,5 +44,5 @@ def request_workspace_run(
 
 
 def latest_run(workspace: Workspace, kind: str) -> Run | None:
-    """Return the latest run of a kind that was about the whole workspace."""
+    """Return the latest run of a kind of the whole workspace."""
     return Run.objects.filter(workspace=workspace, session=None, kind=kind).order_by("-id").first()

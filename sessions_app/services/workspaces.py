@@ -1,4 +1,4 @@
-"""Workspaces: made for agents that write to the hub directly, and their settings."""
+"""Create workspaces and change their settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BadName(MemoryHubError):
 
 @transaction.atomic
 def create_workspace(name: str, *, by: By) -> Workspace:
-    """Return a new workspace without a folder: its agent writes to the hub. Raises BadName."""
+    """Create a workspace without a folder, for an agent that writes to the hub. Raises BadName."""
     name = clean_text(" ".join(name.split()))
     if not name or len(name) > 200:
         raise BadName(gettext("A workspace needs a name of 1 to 200 characters."))
@@ -30,7 +30,7 @@ def create_workspace(name: str, *, by: By) -> Workspace:
 
 
 def free_slug(name: str) -> str:
-    """Return a slug for a name that no workspace has."""
+    """Return an unused slug for a name."""
     wish = slugify(name.replace(".", "-"))[:50] or "workspace"
     taken = set(Workspace.objects.filter(slug__startswith=wish).values_list("slug", flat=True))
     if wish not in taken:
@@ -40,7 +40,7 @@ def free_slug(name: str) -> str:
 
 @transaction.atomic
 def save_settings(workspace: Workspace, values: dict[str, Any], *, by: By) -> dict[str, Any]:
-    """Write settings that a form has validated together; return what changed as ``{name: [before, after]}``."""
+    """Save validated settings; return the changes as ``{name: [before, after]}``."""
     locked = Workspace.objects.select_for_update().get(pk=workspace.pk)
     changed = {
         name: [getattr(locked, name), value] for name, value in values.items() if getattr(locked, name) != value

@@ -222,7 +222,7 @@ def test_clearing_waits_for_a_run_at_work(session, editor):
     response = editor.post(url("clear-session", session.pk))
 
     assert response.status_code == 422
-    assert f"Run {run.pk} is at work" in text_of(response)
+    assert f"Run {run.pk} is running" in text_of(response)
 
 
 def test_pruning_folds_all_but_the_window(session, editor, workspace):
@@ -268,7 +268,7 @@ def test_a_file_that_is_no_session_is_refused(workspace, editor):
     response = editor.post(url("new-session") + "?import=1", {"file": SimpleUploadedFile("x.json", b"{}")})
 
     assert response.status_code == 422
-    assert "holds no session" in text_of(response)
+    assert "a session of nanobot, Grip or AgTerm" in text_of(response)
 
 
 def test_an_unknown_export_is_explained(session, editor):

@@ -155,7 +155,7 @@ def test_a_batch_has_one_to_a_thousand_entries(rows):
 
 def test_a_batch_is_all_or_nothing(workspace, monkeypatch):
     session = open_at(workspace)
-    monkeypatch.setattr("sessions_app.services.entries._tell", lambda *_: 1 / 0)
+    monkeypatch.setattr("sessions_app.services.entries._audit", lambda *_: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         add(session, turn(0))

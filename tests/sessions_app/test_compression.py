@@ -84,7 +84,7 @@ def test_with_too_few_entries_nothing_is_folded_and_it_says_why(workspace):
     assert not plan.entries
     assert (
         plan.reason
-        == "Of 12 active entries the last 10 stay, with whole tool groups. 1 is left to fold, 5 are needed."
+        == "12 active entries; the last 10 are kept, in whole tool groups. 1 is left to summarise; 5 are needed."
     )
 
 
@@ -148,7 +148,7 @@ def test_a_folded_summary_is_not_undone_alone(session):
         compress(Session.objects.get())
     compress(Session.objects.get())
 
-    with pytest.raises(RunNotFitting, match="undo run"):
+    with pytest.raises(RunNotFitting, match="Undo run"):
         undo_compression(first, by=By(PERSON, NOW))
 
 
