@@ -51,6 +51,15 @@ def test_deployment_files_name_existing_settings_and_commands():
     assert set(re.findall(r"manage\.py(?:, | \"|\", \"| )(\w+)", text)) <= set(get_commands())
 
 
+def test_documentation_names_existing_files():
+    text = "\n".join(page.read_text() for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+    named = re.findall(
+        r"(?<![\w/])((?:memoryhub|sessions_app|knowledge_app|bench|tests|static)/[\w/-]+\.(?:py|js|css))", text
+    )
+
+    assert [path for path in sorted(set(named)) if not (ROOT / path).exists()] == []
+
+
 def test_architecture_page_names_existing_modules_and_functions():
     missing = []
     for item in re.split(r"\n(?=\d+\. |- |\n)", (ROOT / "docs" / "architecture.md").read_text()):
