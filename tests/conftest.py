@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 import os
 import socket
@@ -44,6 +45,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         alike = [one for one in items if not _asks_a_database(one)]
         config.hook.pytest_deselected(items=alike)
         items[:] = [one for one in items if _asks_a_database(one)]
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what was imported from garbage collection: looking through it takes a twentieth of the time."""
+    gc.freeze()
 
 
 def _asks_a_database(item: pytest.Item) -> bool:

@@ -1,4 +1,7 @@
-"""XLSX files as tables. What their XML can't hold (control characters) goes in the escapes that they have for it."""
+"""XLSX files as tables. What their XML can't hold (control characters) goes in the escapes that they have for it.
+
+Most commands and pages read no workbook, so openpyxl is imported by the functions that need it: that takes a while.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 from django.utils.translation import gettext
-from openpyxl import Workbook, load_workbook
 
 from memoryhub.lib.tables import (
     MAX_COLUMNS,
@@ -35,6 +37,8 @@ def write_xlsx(table: Table, as_text: Callable[[Any], str]) -> bytes:
 
     Raises TableTooLarge for a text of more characters than a cell holds.
     """
+    from openpyxl import Workbook
+
     lines = [[_cell(as_text(row.get(name))) for name in table.headers] for row in table.rows]
     for number, cells in enumerate(lines, 1):
         long = next((name for name, cell in zip(table.headers, cells, strict=True) if len(cell) > CELL_CHARS), "")
@@ -59,6 +63,8 @@ def _cell(text: str) -> str:
 
 def read_xlsx(raw: bytes) -> Table:
     """Return the first sheet of a workbook as a table. Raises UnreadableTable and TableTooLarge."""
+    from openpyxl import load_workbook
+
     check_size(len(raw))
     try:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
