@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,8 +18,7 @@ class RealHub:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORYHUB_", "DATABASE"))}
         own = {"MEMORYHUB_HOME": str(home), "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
         self.environment = kept | own
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.port = str(free.getsockname()[1])
+        self.port = "0"  # any free one; the same one after a restart
 
     def start(self) -> None:
         command = [sys.executable, "manage.py", "serve", "--port", self.port]
@@ -30,6 +28,7 @@ class RealHub:
             self.address = (re.findall(r"MemoryHub is running at (\S+)", line) or [self.address])[0]
             self.setup = (re.findall(r"setup link\s+(\S+)", line) or [self.setup])[0]
             if line.startswith("Press Ctrl-C"):
+                self.port = self.address.rpartition(":")[2]
                 return
         raise AssertionError("the hub didn't start")
 
