@@ -13,17 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.conf import settings as project_settings
 from django.contrib import admin
 from django.contrib.auth.models import User
-from django.contrib.contenttypes.models import ContentType
 from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client, TransactionTestCase
 from django.urls import set_urlconf
-from filelock import FileLock
 from hypothesis import settings as hypothesis_settings
 
 from memoryhub.accounts import middleware
@@ -62,36 +59,6 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write_line(
             "Tests that don't use the database were left out. They run with the tests on SQLite."
         )
-
-
-@pytest.fixture(scope="session")
-def django_db_setup(django_test_environment, django_db_blocker) -> Iterator[None]:
-    """Migrate one database per run, which is slow, and give each process a copy of it."""
-    me = os.environ.get("PYTEST_XDIST_WORKER", "alone")
-    note = project_settings.SHARED_BY_PROCESSES / f"database of {me}"
-    with django_db_blocker.unblock():
-        with FileLock(project_settings.SHARED_BY_PROCESSES / "databases.lock"):
-            if not note.exists():
-                _make_databases({me, *(f"gw{n}" for n in range(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 0))))})
-        own = connection.settings_dict["NAME"]
-        connection.settings_dict["NAME"] = note.read_text()
-        ContentType.objects.get_for_models(*apps.get_models())  # known from here on, as to whoever migrates
-    yield
-    with django_db_blocker.unblock():
-        connection.creation.destroy_test_db(own, verbosity=0)
-
-
-def _make_databases(processes: set[str]) -> None:
-    """Create a database for each process that has none, and write its name to a file."""
-    notes = {one: project_settings.SHARED_BY_PROCESSES / f"database of {one}" for one in sorted(processes)}
-    creation, own = connection.creation, connection.settings_dict["NAME"]
-    creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
-    connection.close()
-    for process, note in notes.items():
-        if not note.exists():
-            creation.clone_test_db(process, verbosity=0, autoclobber=True)
-            note.write_text(str(creation.get_test_db_clone_settings(process)["NAME"]))
-    creation.destroy_test_db(own, verbosity=0)
 
 
 @pytest.fixture(autouse=True, scope="session")

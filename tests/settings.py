@@ -22,8 +22,6 @@ if os.environ.get("TEST_DATABASE_URL"):
 
 from memoryhub.settings import *  # noqa: E402
 
-SHARED_BY_PROCESSES = MEMORYHUB_HOME.parent if "PYTEST_XDIST_WORKER" in os.environ else MEMORYHUB_HOME  # noqa: F405
-
 STATIC_ROOT.mkdir()  # noqa: F405  where whitenoise looks
 MEMORYHUB_BACKUP_HOURS = 0
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
@@ -34,6 +32,6 @@ STORAGES = {
 }
 DATABASES["default"]["CONN_MAX_AGE"] = 0  # noqa: F405
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405  a file, whose locks are waited for as in a hub
-    DATABASES["default"]["TEST"] = {"NAME": f"{SHARED_BY_PROCESSES}/tests.sqlite3"}  # noqa: F405
+    DATABASES["default"]["TEST"] = {"NAME": f"{MEMORYHUB_HOME}/tests.sqlite3"}  # noqa: F405
 else:
     DATABASES["default"]["OPTIONS"]["options"] += " -c synchronous_commit=off"  # noqa: F405
