@@ -9,6 +9,7 @@ from django.utils import timezone
 from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.row_changes import Values
 from memoryhub.as_json import edit_document
+from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, By
@@ -28,6 +29,17 @@ def finish(run: Run) -> dict[str, Any]:
 
 def edit_summary(run: dict[str, Any]) -> str:
     return f"{run['changed']} changed; undo with: runs undo {run['id']}"
+
+
+def show_outcome(command: JsonCommand, result: dict[str, Any]) -> None:
+    """Print what an edit or an export returned."""
+    for name in ("note", "file"):
+        if result.get(name):
+            command.line(result[name])
+    if result.get("run"):
+        command.line(edit_summary(result["run"]))
+    if "text" in result:
+        command.stdout.write(result["text"])
 
 
 def given(options: dict[str, Any], **fields: str) -> dict[str, Any]:

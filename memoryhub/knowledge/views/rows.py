@@ -39,8 +39,8 @@ def list_rows(request: HttpRequest, slug: str, *, kind: Kind) -> HttpResponse:
     totals = dict(matching.order_by().values_list("category").annotate(Count("id"))) if kind.categories else {}
     count = sum(totals.values()) if kind.categories else matching.count()
     page = keyset_page(matching, order=kind.order, params=request.GET) if is_paged else None
-    found = {} if page else _by_category(kind, matching)
-    rows = page.rows if page else [row for some in found.values() for row in some]
+    by_category = {} if page else _by_category(kind, matching)
+    rows = page.rows if page else [row for some in by_category.values() for row in some]
     seen = [row.pk for row in rows if kind.is_read(row)]
     log_page_access(request, workspace, f"{kind.access}.read", seen_rows(kind.table, seen))
     labels = dict(kind.categories.choices) if kind.categories else {}
@@ -56,7 +56,7 @@ def list_rows(request: HttpRequest, slug: str, *, kind: Kind) -> HttpResponse:
         "rows": _with_details(kind, workspace, page.rows) if page else [],
         "groups": [
             (category, totals.get(category.value, 0), _with_details(kind, workspace, some))
-            for category, some in found.items()
+            for category, some in by_category.items()
         ],
         "card_title": labels.get(filters.get("category", ""), _("Entries")),
         "actions": kind.actions(filters),

@@ -10,7 +10,7 @@ from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
 from memoryhub.lookup import find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.management.row_edits import edit_now, edit_summary
+from memoryhub.management.row_edits import edit_now, show_outcome
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "facts")
@@ -48,8 +48,7 @@ class Command(JsonCommand):
     def show(self, result: dict[str, Any]) -> None:
         for fact in result.get("facts", []):
             self.line(f"{fact['id']}. line {fact['line']}{' (pinned)' * fact['pinned']}: {fact['text']}")
-        if "run" in result:
-            self.line(edit_summary(result["run"]))
+        show_outcome(self, result)
         if "revision" in result:
             self.line(f"revision {result['revision'] or 'unchanged'}")
 

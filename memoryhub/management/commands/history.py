@@ -6,7 +6,7 @@ from typing import Any
 from knowledge_app.models import HistoryEntry
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
-from memoryhub.management.row_edits import edit_now, edit_summary
+from memoryhub.management.row_edits import edit_now, show_outcome
 from sessions_app.services.audit import Actor
 
 COMMAND = Actor("command", "history")
@@ -35,8 +35,7 @@ class Command(JsonCommand):
     def show(self, result: dict[str, Any]) -> None:
         for entry in result.get("entries", []):
             self.line(f"{entry['position']}.{' (archived)' * entry['archived']} {entry['content']}")
-        if "run" in result:
-            self.line(edit_summary(result["run"]))
+        show_outcome(self, result)
 
 
 def _entry(row: HistoryEntry) -> dict[str, Any]:

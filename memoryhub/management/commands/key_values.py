@@ -10,7 +10,7 @@ from knowledge_app.services.rows import key_values as service
 from knowledge_app.services.rows.exporting import key_values_file
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
-from memoryhub.management.row_edits import edit_now, edit_summary, finish
+from memoryhub.management.row_edits import edit_now, finish, show_outcome
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record
 
@@ -62,11 +62,9 @@ class Command(JsonCommand):
             self.line(f"{row['key']}: {row['value']}")
         for state in result.get("states", []):
             self.line(f"{state['state']}. {state['at']} {state['reason']}: {state['value']}")
-        if "run" in result:
-            self.line(edit_summary(result["run"]))
-        for word in ("value", "text", "file"):
-            if word in result:
-                self.stdout.write(result[word])
+        show_outcome(self, result)
+        if "value" in result:
+            self.stdout.write(result["value"])
 
 
 def _record_reveal(workspace: Workspace, words: str) -> None:

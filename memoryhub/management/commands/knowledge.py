@@ -13,7 +13,7 @@ from memoryhub.as_json import knowledge_document
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
-from memoryhub.management.row_edits import edit_now, edit_summary, finish, given
+from memoryhub.management.row_edits import edit_now, finish, given, show_outcome
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 
@@ -78,13 +78,7 @@ class Command(JsonCommand):
             self.line(f"keep    {group['keep']['content']}")
             for other in group["merge"]:
                 self.line(f"  merge {other['content']}  ({group['similarity']})")
-        for word in ("note", "file"):
-            if result.get(word):
-                self.line(result[word])
-        if result.get("run"):
-            self.line(edit_summary(result["run"]))
-        if "text" in result:
-            self.stdout.write(result["text"])
+        show_outcome(self, result)
 
 
 def _entry(workspace: Workspace, pk: int) -> KnowledgeEntry:

@@ -11,7 +11,7 @@ from knowledge_app.services.rows.observations import CATEGORIES, BadObservation,
 from memoryhub.as_json import observation_document
 from memoryhub.lookup import NotFound, find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
-from memoryhub.management.row_edits import edit_now, edit_summary, given
+from memoryhub.management.row_edits import edit_now, given, show_outcome
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 
@@ -54,12 +54,7 @@ class Command(JsonCommand):
             self.line(f"{row['id']}. {row['category']}: {row['content']}")
         for row in result.get("offered", []):
             self.line(f"{row['id']}. {row['content']}  (similar to {row['known']!r})")
-        if result.get("run"):
-            self.line(edit_summary(result["run"]))
-        if "file" in result:
-            self.line(result["file"])
-        if "text" in result:
-            self.stdout.write(result["text"], ending="")
+        show_outcome(self, result)
 
 
 def _add(workspace: Workspace, options: dict[str, Any]) -> dict[str, Any]:
