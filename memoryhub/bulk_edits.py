@@ -13,13 +13,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from knowledge_app.services.rows.edit_tables import TABLES
-from knowledge_app.services.rows.edits import NothingChosen, edit_rows, is_final
+from knowledge_app.services.rows.edits import edit_rows, is_final
 from knowledge_app.services.rows.row_changes import SENTENCES
 from knowledge_app.services.rows.spreadsheet_columns import EXPORTS
 from memoryhub.access import by_person, log_page_access
 from memoryhub.lib.bulk_selection import Action, action_value
 from memoryhub.lib.downloads import download
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.tables.columns import export_rows
 from memoryhub.lib.tables.files import FORMATS
 from sessions_app.models import Run, Workspace
@@ -90,7 +90,7 @@ def export_chosen(
 ) -> HttpResponse:
     """Hand out chosen rows as a table, as the admin site does: values of secrets are left out.
 
-    ``noted_as``: what the access log calls it. Raises NothingChosen, TableTooLarge.
+    ``noted_as``: what the access log calls it. Raises Invalid, TableTooLarge.
     """
     wanted = request.POST.get("action", "").partition(":")[2]
     if wanted not in FORMATS or table not in EXPORTS:
@@ -98,7 +98,7 @@ def export_chosen(
     export = EXPORTS[table]
     made = export_rows(export, export.model._default_manager.filter(workspace=workspace, pk__in=pks))
     if not len(made):
-        raise NothingChosen(_("Choose at least one row."))
+        raise Invalid(_("Choose at least one row."), code="nothing_chosen")
     count = len(made)
     text = f"{count:,} row{'' if count == 1 else 's'} of the table {table} exported"
     record(by_person(request), "rows.exported", "workspace", workspace.pk, text, workspace=workspace)
@@ -132,7 +132,7 @@ def edit_chosen(
     """Do what a form asks for, with the reason that it gives, if it is one of the allowed changes."""
     action = request.POST.get("action", "")
     if action not in allowed:
-        raise NothingChosen(_("Choose an action."))
+        raise Invalid(_("Choose an action."), code="nothing_chosen")
     values = {"reason": action_value(request, action)}
     return edit_rows(workspace, table, action, pks, values=values, by=by_person(request)), ""
 

@@ -13,17 +13,13 @@ from datetime import datetime
 from memoryhub.jobs.downloads import new_file
 from memoryhub.jobs.progress import Progress
 from memoryhub.jobs.queue import WORK, Outcome
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Gone
 from memoryhub.models import Job
 from memoryhub.runs.compress_all import compress_sessions, due_sessions
 from memoryhub.search.rebuild import rebuild_indexes
 from memoryhub.sync.exporting import write_archive
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
-
-
-class JobWithoutWorkspace(MemoryHubError):
-    code = "job_without_workspace"
 
 
 def _export(job: Job, progress: Progress, clock: Callable[[], datetime]) -> Outcome:
@@ -75,7 +71,7 @@ def _actor(job: Job) -> Actor:
 
 def _workspace(job: Job) -> Workspace:
     if job.workspace is None:
-        raise JobWithoutWorkspace("It is asked for on a page of a workspace.")
+        raise Gone("It is asked for on a page of a workspace.", code="job_without_workspace")
     return job.workspace
 
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 from django.utils.translation import gettext
 
 from knowledge_app.models import MemoryDocument
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import NotFound
 from sessions_app.models import Run, Session, Workspace
-from sessions_app.services.entries import SessionGone
-
-
-class NotFound(MemoryHubError):
-    code = "not_found"
 
 
 def find_workspace(name: str) -> Workspace:
@@ -40,8 +35,8 @@ def find_document(workspace: Workspace, name: str) -> MemoryDocument:
 
 
 def session_of(run: Run) -> Session:
-    """Return the session that a run is about, as it is now. Raises SessionGone where it was deleted."""
+    """Return the session that a run is about, as it is now. Raises NotFound where it was deleted."""
     found = Session.objects.select_related("workspace").filter(pk=run.session_id or 0).first()
     if found is None:
-        raise SessionGone(gettext("The session was deleted."))
+        raise NotFound(gettext("The session was deleted."), code="session_gone")
     return found

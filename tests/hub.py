@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 from django.utils import timezone
 
+from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
@@ -19,6 +22,14 @@ from sessions_app.services.runs import request_run
 NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)
 AGENT = Actor("agent", "atlas")
 PERSON = Actor("person", "olga")
+
+
+@contextmanager
+def raises_code(code: str, *, match: str | None = None) -> Iterator[pytest.ExceptionInfo[MemoryHubError]]:
+    """Expect an error by its stable code."""
+    with pytest.raises(MemoryHubError, match=match) as caught:
+        yield caught
+    assert caught.value.code == code
 
 
 def open_at(workspace: Workspace, key: str = "cli:main") -> Session:

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.accounts.people import RANKS, no_such_role, raise_role, roles_of
 from memoryhub.accounts.sign_ins import change_password, open_links_to
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, Gone, Invalid
 from memoryhub.lib.validation import clean_text
 from memoryhub.models import Invitation, InvitedRole
 from sessions_app.models import Membership, Workspace
@@ -33,19 +33,19 @@ ASK_AGAIN = _("Ask whoever sent it for a new one.")
 SIGN_IN_OR_ASK = _("If it was you, sign in with the name and password that you chose; else ask for a new one.")
 
 
-class InvitationEnded(MemoryHubError):
+class InvitationEnded(Gone):
     """A link that lets nobody in, or no more."""
 
     code = "invitation_ended"
 
 
-class BadInvitation(MemoryHubError):
+class BadInvitation(Invalid):
     """An invitation that can't be made as asked for."""
 
     code = "bad_invitation"
 
 
-class NameTaken(MemoryHubError):
+class NameTaken(Conflict):
     """Somebody has this name already."""
 
     code = "name_taken"
@@ -63,7 +63,7 @@ class OpenInvitation:
 def invite(
     *, name: str, roles: Mapping[Workspace, str], is_operator: bool, days: int, by: By
 ) -> tuple[Invitation, str]:
-    """Make an invitation; return it and its link's token, which is kept nowhere. Raises BadInvitation, BadRole."""
+    """Make an invitation; return it and its link's token, which is kept nowhere. Raises BadInvitation, Invalid."""
     name = clean_text(" ".join(name.split()))
     given = {workspace: role for workspace, role in roles.items() if role}
     if not 0 < len(name) <= MAX_NAME:

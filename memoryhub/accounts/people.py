@@ -15,36 +15,11 @@ from django.utils.translation import gettext
 
 from memoryhub.accounts.sign_ins import end_sessions, open_links_to
 from memoryhub.agents.tokens import revoke_tokens_of
-from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lookup import NotFound
+from memoryhub.lib.errors import Conflict, Invalid, NotFound, Refused
 from sessions_app.models import Membership, Workspace
 from sessions_app.services.audit import Actor, By, record
 
 RANKS = {"": 0, Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership.Role.OPERATOR: 3}
-
-
-class LastOperator(MemoryHubError):
-    """Without this person nobody could look after the hub."""
-
-    code = "last_operator"
-
-
-class OwnAccount(MemoryHubError):
-    """Somebody would change what they themselves may do."""
-
-    code = "own_account"
-
-
-class RolesChanged(MemoryHubError):
-    """Somebody else changed a role after the page was made."""
-
-    code = "roles_changed"
-
-
-class BadRole(MemoryHubError):
-    """There is no such role."""
-
-    code = "bad_role"
 
 
 @dataclass(frozen=True)
@@ -73,15 +48,16 @@ def roles_of(users: Sequence[User], workspaces: Sequence[Workspace]) -> dict[tup
 
 @transaction.atomic
 def change_roles(changes: Sequence[RoleChange], *, by: By) -> int:
-    """Change roles, all or none; return how many were different. Raises RolesChanged, OwnAccount, BadRole."""
+    """Change roles, all or none; return how many were different. Raises Conflict, Refused, Invalid."""
     wanted = [change for change in changes if change.role != change.was]
     keys = {change.user for change in wanted}
     people = {user.pk: user for user in User.objects.select_for_update().filter(pk__in=keys).order_by("pk")}
     workspaces = Workspace.objects.in_bulk({change.workspace for change in wanted})
     for change in wanted:
         if change.user not in people or change.workspace not in workspaces:
-            raise RolesChanged(
-                gettext("A person or a workspace is no longer there: nothing is saved. Open the page again.")
+            raise Conflict(
+                gettext("A person or a workspace is no longer there: nothing is saved. Open the page again."),
+                code="roles_changed",
             )
         _change_role(people[change.user], workspaces[change.workspace], change, by=by)
     return len(wanted)
@@ -95,7 +71,7 @@ def _change_role(user: User, workspace: Workspace, change: RoleChange, *, by: By
             "Somebody changed the role of %(person)s in %(workspace)s in the meantime: nothing is saved. "
             "Open the page again to see it."
         )
-        raise RolesChanged(said % {"person": user.username, "workspace": workspace.name})
+        raise Conflict(said % {"person": user.username, "workspace": workspace.name}, code="roles_changed")
     if change.role not in RANKS:
         raise no_such_role()
     if change.role:
@@ -113,9 +89,11 @@ def _change_role(user: User, workspace: Workspace, change: RoleChange, *, by: By
     )
 
 
-def no_such_role() -> BadRole:
+def no_such_role() -> Invalid:
     """Return the error that names the roles there are."""
-    return BadRole(gettext("Choose one of the roles %(roles)s.") % {"roles": ", ".join(Membership.Role.values)})
+    return Invalid(
+        gettext("Choose one of the roles %(roles)s.") % {"roles": ", ".join(Membership.Role.values)}, code="bad_role"
+    )
 
 
 def raise_role(user: User, workspace: Workspace, role: str) -> None:
@@ -128,7 +106,7 @@ def raise_role(user: User, workspace: Workspace, role: str) -> None:
 
 @transaction.atomic
 def deactivate(user: User, *, by: By, revokes_tokens: bool = False) -> bool:
-    """Sign somebody out everywhere and let them in no more; their work stays. Raises LastOperator, OwnAccount.
+    """Sign somebody out everywhere and let them in no more; their work stays. Raises Refused.
 
     ``revokes_tokens``: the tokens that they made for agents end too, also where the account is off already.
     """
@@ -155,7 +133,7 @@ def activate(user: User, *, by: By) -> bool:
 
 
 def make_operator(user: User, *, by: By) -> bool:
-    """Make somebody an operator of the hub, who may do everything. Raises OwnAccount."""
+    """Make somebody an operator of the hub, who may do everything. Raises Refused."""
 
     def raise_up(person: User) -> None:
         person.is_superuser = person.is_staff = True
@@ -165,7 +143,7 @@ def make_operator(user: User, *, by: By) -> bool:
 
 
 def remove_operator(user: User, *, by: By) -> bool:
-    """Leave an operator of the hub the roles in workspaces alone. Raises LastOperator, OwnAccount."""
+    """Leave an operator of the hub the roles in workspaces alone. Raises Refused."""
 
     def lower(person: User) -> None:
         person.is_superuser = person.is_staff = False
@@ -209,7 +187,7 @@ def _change(
     change(person)
     if was_operator and not any(row.is_superuser and row.is_active for row in locked.values()):
         said = gettext("%(name)s is the last operator of the hub: make somebody else one first.")
-        raise LastOperator(said % {"name": user.username})
+        raise Refused(said % {"name": user.username}, code="last_operator")
     person.save(update_fields=["is_active", "is_superuser", "is_staff"])
     record(by, action, "user", person.pk, words)
     return True
@@ -217,18 +195,21 @@ def _change(
 
 def _refuse_oneself(user: User, actor: Actor) -> None:
     if actor.kind == "person" and actor.name == user.username:
-        raise OwnAccount(gettext("Nobody changes what they themselves may do: ask another operator."))
+        raise Refused(
+            gettext("Nobody changes what they themselves may do: ask another operator."), code="own_account"
+        )
 
 
 def parse_roles(pairs: Sequence[str], find: Callable[[str], Workspace]) -> Mapping[Workspace, str]:
-    """Return the roles that WORKSPACE=ROLE pairs name; "none" is none. Raises BadRole, NotFound."""
+    """Return the roles that WORKSPACE=ROLE pairs name; "none" is none. Raises Invalid, NotFound."""
     roles: dict[Workspace, str] = {}
     for pair in pairs:
         name, _, role = pair.rpartition("=")
         role = "" if role == "none" else role
         if not name or role not in RANKS:
-            raise BadRole(
-                f"Write WORKSPACE=ROLE with one of {', '.join(Membership.Role.values)}, none; not {pair!r}."
+            raise Invalid(
+                f"Write WORKSPACE=ROLE with one of {', '.join(Membership.Role.values)}, none; not {pair!r}.",
+                code="bad_role",
             )
         roles[find(name)] = role
     return roles

@@ -12,13 +12,9 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Gone
 from memoryhub.models import SetupToken
 from sessions_app.services.audit import Actor, By, record
-
-
-class SetupLinkInvalid(MemoryHubError):
-    code = "setup_link_invalid"
 
 
 def operator_exists() -> bool:
@@ -40,12 +36,13 @@ def is_valid(token: str, now: datetime) -> bool:
 
 
 def create_first_operator(*, token: str, username: str, password: str, now: datetime) -> User:
-    """Make the first operator and spend the token, in one transaction. Raises SetupLinkInvalid."""
+    """Make the first operator and spend the token, in one transaction. Raises Gone."""
     with transaction.atomic():
         spent = _usable(token, now).update(used_at=now)
         if not spent or operator_exists():
-            raise SetupLinkInvalid(
-                gettext("This setup link is used or has expired. Start the hub again and it prints a new one.")
+            raise Gone(
+                gettext("This setup link is used or has expired. Start the hub again and it prints a new one."),
+                code="setup_link_invalid",
             )
         user = User.objects.create_superuser(username=username, password=password)
         record(

@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import LimitExceeded
 from sessions_app.models import Workspace
 
 if TYPE_CHECKING:
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
 
 MAX_CHOSEN = 100_000
 SAMPLE = 20
-
-
-class TooManyChosen(MemoryHubError):
-    code = "too_many_chosen"
 
 
 @dataclass(frozen=True)
@@ -49,10 +45,12 @@ class Chosen:
 
 
 def chosen_rows(queryset: QuerySet[Any], *, limit: int = MAX_CHOSEN) -> Chosen:
-    """Return what was chosen. Raises TooManyChosen."""
+    """Return what was chosen. Raises LimitExceeded."""
     rows = list(queryset.order_by("workspace_id", "pk").values_list("workspace_id", "pk")[: limit + 1])
     if len(rows) > limit:
-        raise TooManyChosen(gettext("Choose at most %(count)s at a time.") % {"count": f"{limit:,}"})
+        raise LimitExceeded(
+            gettext("Choose at most %(count)s at a time.") % {"count": f"{limit:,}"}, code="too_many_chosen"
+        )
     workspaces = Workspace.objects.in_bulk({workspace for workspace, _ in rows})
     by_workspace: dict[Workspace, list[int]] = {workspaces[pk]: [] for pk in sorted(workspaces)}
     for workspace, pk in rows:

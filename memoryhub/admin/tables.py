@@ -27,7 +27,7 @@ from django.views.decorators.http import require_POST
 
 from memoryhub.access import by_person, person
 from memoryhub.admin.read_only import ReadOnlyAdmin
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Gone, MemoryHubError
 from memoryhub.lib.tables import Format, Table, check_size
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
@@ -39,12 +39,6 @@ SHOWN_ROWS = 200
 KEPT_SECONDS = 24 * 3600
 NAME_CHARS = 200
 _UPLOAD_NAME = re.compile(r"^[0-9a-f]{32}\Z")  # form fields search, so both ends are named
-
-
-class UploadGone(MemoryHubError):
-    """The uploaded file was imported already, or waited too long."""
-
-    code = "upload_gone"
 
 
 class FormatField(forms.TypedChoiceField):
@@ -168,7 +162,7 @@ class TableAdmin(ReadOnlyAdmin):
             table = form.cleaned_data["format"].read(upload.read_bytes())
         except FileNotFoundError as error:
             words = gettext("This file was imported already, or it waited too long. Upload it again.")
-            raise UploadGone(words) from error
+            raise Gone(words, code="upload_gone") from error
         context = self._import(request, table, form.cleaned_data["original_file_name"], dry_run=False)
         upload.unlink(missing_ok=True)
         if context["is_refused"]:

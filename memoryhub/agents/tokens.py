@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, LimitExceeded, Refused
 from memoryhub.models import ApiToken, IdempotentCall
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, By, record
@@ -39,25 +39,21 @@ SHOW_ONE = "Send the token of this hub as 'Authorization: Bearer mh_…'."
 _SHAPE = re.compile(r"(mh_[0-9a-f]{10})_[A-Za-z0-9_-]{43}")
 
 
-class NotAuthenticated(MemoryHubError):
+class NotAuthenticated(Refused):
     """There is no token, or none that is good any more."""
 
     code = "not_authenticated"
+    status = 401
 
 
-class ScopeMissing(MemoryHubError):
-    """The token is good, for other things."""
-
-    code = "scope_missing"
-
-
-class TooManyCalls(MemoryHubError):
+class TooManyCalls(LimitExceeded):
     """More calls in a minute than the token is good for; ``retry_after`` are seconds to wait."""
 
     code = "too_many_calls"
+    status = 429
 
 
-class BadToken(MemoryHubError):
+class BadToken(Invalid):
     """A token that can't be made as asked for."""
 
     code = "bad_token"
@@ -191,9 +187,11 @@ def authenticate(text: str, *, via: str, now: datetime) -> Caller:
 
 
 def require(caller: Caller, scope: str) -> None:
-    """Raise ScopeMissing where a token isn't good for something."""
+    """Raise Refused where a token isn't good for something."""
     if scope not in caller.token.scopes:
-        raise ScopeMissing(f"This token may not {SCOPES[scope]}: that takes the scope {scope}.", scope=scope)
+        raise Refused(
+            f"This token may not {SCOPES[scope]}: that takes the scope {scope}.", code="scope_missing", scope=scope
+        )
 
 
 def spend_call(caller: Caller, now: datetime) -> None:

@@ -14,7 +14,7 @@ from memoryhub.api import requests as given
 from memoryhub.api import responses as out
 from memoryhub.api.auth import APPEND, EDIT, READ, caller_of
 from memoryhub.api.parameters import Cursor, Limit, Name, RowId, Text
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 
 router = Router(tags=["Memory documents and history"])
 _TAG = re.compile(r'"(\d{1,9})"')
@@ -23,10 +23,11 @@ IfMatch = Annotated[
 ]
 
 
-class BaseMissing(MemoryHubError):
+class BaseMissing(Invalid):
     """A write without the revision that it was made from."""
 
     code = "base_missing"
+    status = 428
 
 
 @router.get("/documents", response=out.Listed[out.RevisionAnswer], auth=READ)

@@ -15,25 +15,6 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
 from memoryhub.lib.validation import brief
 
-STATUS = {  # of expected errors; all others are 422: understood, and not to be done
-    "bad_json": 400,
-    "not_authenticated": 401,
-    "scope_missing": 403,
-    "bad_cursor": 404,
-    "not_found": 404,
-    "no_such_key": 404,
-    "no_such_revision": 404,
-    "session_gone": 404,
-    "idempotency_key_reused": 409,
-    "knowledge_exists": 409,
-    "nothing_proposed": 409,
-    "session_busy": 409,
-    "too_many_proposals": 409,
-    "stale_base": 412,
-    "base_missing": 428,
-    "too_many_calls": 429,
-}
-
 
 def problem(status: int, code: str, detail: str, **further: Any) -> HttpResponse:
     """Return a problem document: ``type, title, status, detail, code`` and what else the error knows.
@@ -56,7 +37,7 @@ def expected(error: MemoryHubError) -> HttpResponse:
         place = f"entries[{further['index']}]"
         field = f"{place}.{further['field']}" if further.get("field") else place
         further = {"errors": [{"field": field, "message": error.message}]}
-    return problem(STATUS.get(error.code, 422), error.code, error.message, **further)
+    return problem(error.status, error.code, error.message, **further)
 
 
 def add_handlers(api: NinjaAPI) -> None:

@@ -13,8 +13,7 @@ from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import EditedRow, Fact, FactSource, MemoryRevision
-from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lookup import NotFound
+from memoryhub.lib.errors import NotFound
 from memoryhub.models import AccessedRow, AccessRecord
 from sessions_app.models import AuditRecord, Entry, Run, Workspace
 from sessions_app.services.access_log import DOCUMENTS, ENTRIES, accesses_of_entry, accesses_of_fact, accesses_of_row
@@ -120,12 +119,6 @@ MAX_TOUCHES = 200  # runs and changes listed of one row
 NAMED_ROWS = 4  # of one access
 
 
-class UnknownRow(MemoryHubError):
-    """A row that is named in no way that the log knows."""
-
-    code = "unknown_row"
-
-
 @dataclass(frozen=True)
 class Touch:
     """A run that read a row, or a change made to it. ``revision``: (document, number) that the change made."""
@@ -171,7 +164,7 @@ def log_of(workspace: Workspace) -> QuerySet[AccessRecord]:
 
 
 def target_of(workspace: Workspace, *, entry: int | None = None, fact: int | None = None, row: str = "") -> Target:
-    """Return the row that is asked about. ``row`` is "table:key". Raises NotFound, UnknownRow."""
+    """Return the row that is asked about. ``row`` is "table:key". Raises NotFound."""
     if entry is not None:
         return _entry_target(workspace, entry)
     if fact is not None:
@@ -180,7 +173,9 @@ def target_of(workspace: Workspace, *, entry: int | None = None, fact: int | Non
     if table == "facts" and key.isdecimal():
         return _fact_target(workspace, int(key))
     if table not in TABLES or not (key.isascii() and key.isdecimal() and len(key) <= 18):
-        raise UnknownRow(f"Name a row as table:key, for example knowledge:12. Tables: {', '.join(TABLES)}.")
+        raise NotFound(
+            f"Name a row as table:key, for example knowledge:12. Tables: {', '.join(TABLES)}.", code="unknown_row"
+        )
     pk = int(key)
     label = gettext("%(row)s %(number)s") % {"row": TABLES[table], "number": pk}
     if table in PARENTS:

@@ -21,7 +21,7 @@ from typing import IO, Any
 from django.utils.translation import gettext
 
 from memoryhub.backups.encryption import MAGIC, SealingWriter, Unsealable, UnsealingReader, read_head
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -33,16 +33,10 @@ SUMMARY = ("hub", "vendor", "taken_at", "rows")  # what lists show, also of a se
 COMPRESSION = 1  # four times as quick as gzip's own choice, for a file a tenth larger
 
 
-class BadBackup(MemoryHubError):
+class BadBackup(Invalid):
     """A file that fails its check; nothing of it is used."""
 
     code = "bad_backup"
-
-
-class KeyMissing(MemoryHubError):
-    """The file is encrypted and no key is set."""
-
-    code = "backup_key_missing"
 
 
 @dataclass(frozen=True)
@@ -135,14 +129,17 @@ def _is_sealed(source: io.BufferedReader) -> bool:
 def unpack_backup(file: Path, passphrase: str, folder: Path) -> Manifest:
     """Take a backup's members into a folder, every byte of the file checked.
 
-    Raises BadBackup, KeyMissing, OSError.
+    Raises BadBackup, Invalid, OSError.
     """
     with ExitStack() as stack:
         stack.enter_context(_explained())
         source = stack.enter_context(file.open("rb"))
         if _is_sealed(source):
             if not passphrase:
-                raise KeyMissing("It is encrypted: set MEMORYHUB_BACKUP_KEY to the key that it was made with.")
+                raise Invalid(
+                    "It is encrypted: set MEMORYHUB_BACKUP_KEY to the key that it was made with.",
+                    code="backup_key_missing",
+                )
             source = io.BufferedReader(UnsealingReader(source, passphrase), PIECE)
         with _archive(source) as archive:
             manifest = _read_manifest(archive, archive.next())

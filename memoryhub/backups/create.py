@@ -120,7 +120,7 @@ def opened_backup(
 
     Checked are every byte, the database's own integrity, and rows and hash of every table. PostgreSQL's rows can be
     compared after a restore only; here its dump is listed. ``near``: in this folder. ``refuse`` may raise over a
-    manifest before the database is looked into. The caller holds ``only_backup``. Raises BadBackup, KeyMissing,
+    manifest before the database is looked into. The caller holds ``only_backup``. Raises BadBackup, Invalid,
     BackupFailed.
     """
     if not file.is_file():

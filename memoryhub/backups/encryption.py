@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 
 MAGIC = b"MemoryHub sealed 1\n"
 CHUNK = 2**20
@@ -28,7 +28,7 @@ MAX_HEAD = 2**16
 SCRYPT = {"n": 2**15, "r": 8, "p": 1}  # 32 MB and about 0.1 s for each guess; fixed by the 1 in MAGIC
 
 
-class Unsealable(MemoryHubError):
+class Unsealable(Invalid):
     """A sealed stream that doesn't open: another passphrase, or its bytes are not those that were written."""
 
     code = "unsealable"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Busy, MemoryHubError, Refused
 
 
 class BackupFailed(MemoryHubError):
@@ -11,7 +11,7 @@ class BackupFailed(MemoryHubError):
     code = "backup_failed"
 
 
-class BackupUnderWay(MemoryHubError):
+class BackupUnderWay(Busy):
     """Another backup is being made at this moment."""
 
     code = "backup_under_way"
@@ -23,31 +23,13 @@ class BackupCancelled(MemoryHubError):
     code = "backup_cancelled"
 
 
-class BackupIsOver(MemoryHubError):
-    """There is no backup, or none any more, that could be cancelled."""
-
-    code = "backup_is_over"
-
-
-class RestoreRefused(MemoryHubError):
-    """Nothing was restored, and nothing was changed."""
-
-    code = "restore_refused"
-
-
-class HubRuns(RestoreRefused):
-    """The hub, or something else, uses the database that would be replaced."""
-
-    code = "hub_runs"
-
-
-class NoLock(MemoryHubError):
+class NoLock(Refused):
     """The file that stands for the database's users can't be made."""
 
     code = "no_lock"
 
 
-class RestoreUnderWay(MemoryHubError):
+class RestoreUnderWay(Busy):
     """The database is being replaced, and nothing may start on it."""
 
     code = "restore_under_way"

@@ -23,9 +23,9 @@ from filelock import FileLock, Timeout
 
 from memoryhub.backups.archive import BadBackup, summary_of
 from memoryhub.backups.create import STAMP, Made, make_backup, only_backup, opened_backup
-from memoryhub.backups.errors import BackupCancelled, BackupFailed, BackupIsOver, BackupUnderWay
+from memoryhub.backups.errors import BackupCancelled, BackupFailed, BackupUnderWay
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, MemoryHubError
 from sessions_app.services.audit import Actor, By, record
 
 logger = logging.getLogger(__name__)
@@ -265,10 +265,12 @@ def is_cancelled(wish: str) -> bool:
 
 
 def cancel_backup(*, by: By) -> None:
-    """Let the backup that waits not begin, or the one under way end after the step at hand. Raises BackupIsOver."""
+    """Let the backup that waits not begin, or the one under way end after the step at hand. Raises Conflict."""
     step, state = step_under_way(by.at), read_state()
     if step not in CANCELLABLE:
-        raise BackupIsOver(gettext("It is being checked, or over already: there is nothing to cancel."))
+        raise Conflict(
+            gettext("It is being checked, or over already: there is nothing to cancel."), code="backup_is_over"
+        )
     if step == "waiting":
         change_state(wanted_at="", cancelled_wish=state.wanted_at)
     elif not state.cancel_asked_at:

@@ -13,7 +13,8 @@ from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext
 
-from memoryhub.backups.errors import HubRuns, NoLock, RestoreUnderWay
+from memoryhub.backups.errors import NoLock, RestoreUnderWay
+from memoryhub.lib.errors import Busy
 
 
 @contextmanager
@@ -29,12 +30,14 @@ def using_database(database: BaseDatabaseWrapper) -> Iterator[None]:
 
 @contextmanager
 def alone_with_database(database: BaseDatabaseWrapper) -> Iterator[None]:
-    """Keep hubs and workers from starting for the length of the block. Raises HubRuns, NoLock."""
+    """Keep hubs and workers from starting for the length of the block. Raises Busy, NoLock."""
     with _opened_lock(database) as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise HubRuns("The hub runs on this database: stop it, and its workers, and restore then.") from None
+            raise Busy(
+                "The hub runs on this database: stop it, and its workers, and restore then.", code="hub_runs"
+            ) from None
         yield
 
 

@@ -16,7 +16,8 @@ from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from memoryhub.backups.archive import BadBackup, Content
-from memoryhub.backups.errors import BackupFailed, HubRuns, RestoreRefused
+from memoryhub.backups.errors import BackupFailed
+from memoryhub.lib.errors import Busy, Refused
 
 LOCK_SECONDS = 60  # that a dump waits for a table which somebody rewrites
 _SESSION = """
@@ -123,7 +124,7 @@ def has_tables(database: BaseDatabaseWrapper) -> bool:
 
 
 def take_hold(database: BaseDatabaseWrapper) -> None:
-    """Make sure that nobody else is connected to the database. Raises HubRuns."""
+    """Make sure that nobody else is connected to the database. Raises Busy."""
     with database.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
@@ -132,13 +133,15 @@ def take_hold(database: BaseDatabaseWrapper) -> None:
         others = cursor.fetchone()[0]
     if others:
         words = f"{others} other connection{'s use' if others > 1 else ' uses'} this database"
-        raise HubRuns(f"{words}: stop the hub, its workers and whatever else is connected, and restore then.")
+        raise Busy(
+            f"{words}: stop the hub, its workers and whatever else is connected, and restore then.", code="hub_runs"
+        )
 
 
 def replace_database(database: BaseDatabaseWrapper, dump: Path, aside: str) -> bool:
     """Restore a dump into an empty schema, in one transaction; tell whether there was one, which is ``aside`` then.
 
-    Where it fails, the one that was there is back. Raises RestoreRefused.
+    Where it fails, the one that was there is back. Raises Refused.
     """
     program = _program("pg_restore", database)
     there_was = has_tables(database)
@@ -155,7 +158,7 @@ def replace_database(database: BaseDatabaseWrapper, dump: Path, aside: str) -> b
         _run(database, [program, *arguments, f"--schema={schema}", f"--dbname={name}", str(dump)])
     except BackupFailed as error:
         take_back(database, aside, there_was)
-        raise RestoreRefused(f"PostgreSQL refused the backup: {error.message}") from error
+        raise Refused(f"PostgreSQL refused the backup: {error.message}", code="restore_refused") from error
     return there_was
 
 
@@ -174,8 +177,9 @@ def _change(database: BaseDatabaseWrapper, statements: str) -> None:
             cursor.execute(statements)
     except DatabaseError as error:
         first_line = str(error).strip().partition("\n")[0]
-        raise RestoreRefused(
-            f"The present tables can't be put aside ({first_line}): the hub's role has to own the database."
+        raise Refused(
+            f"The present tables can't be put aside ({first_line}): the hub's role has to own the database.",
+            code="restore_refused",
         ) from error
 
 

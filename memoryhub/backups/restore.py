@@ -19,8 +19,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from memoryhub.backups import postgres, sqlite
 from memoryhub.backups.archive import DATABASES, SECRET_KEY, Content, Manifest
 from memoryhub.backups.create import STAMP, WORK, key_check, key_file, only_backup, opened_backup
-from memoryhub.backups.errors import RestoreRefused
 from memoryhub.backups.in_use_lock import alone_with_database, database_words
+from memoryhub.lib.errors import Refused
 from memoryhub.lib.migrations import OLDEST, is_too_old, known_migrations, pending_migrations
 from sessions_app.models import Workspace
 
@@ -47,7 +47,7 @@ def restore_backup(file: Path, *, database: BaseDatabaseWrapper, replace: bool, 
     """Let a backup take the place of the database, whose hub must not run. All or nothing.
 
     ``replace``: also where the present database holds people or workspaces; it is put aside in any case. Raises
-    BadBackup, KeyMissing, BackupFailed, BackupUnderWay, RestoreRefused, HubRuns.
+    BadBackup, Invalid, BackupFailed, BackupUnderWay, Refused, Busy.
     """
     stamp = f"{now.astimezone(UTC):{STAMP}}"
     near = Path(database.settings_dict["NAME"]).parent if database.vendor == "sqlite" else settings.MEMORYHUB_HOME
@@ -58,7 +58,10 @@ def restore_backup(file: Path, *, database: BaseDatabaseWrapper, replace: bool, 
         with _opened(file, database, near) as (manifest, folder):
             if not replace and holds_rows(database):
                 here = database_words(database)
-                raise RestoreRefused(f"{here} holds rows: with --yes it is put aside and the backup takes its place.")
+                raise Refused(
+                    f"{here} holds rows: with --yes it is put aside and the backup takes its place.",
+                    code="restore_refused",
+                )
             put = _put_file if database.vendor == "sqlite" else _put_schema
             aside = put(database, folder / DATABASES[manifest.vendor], manifest, stamp)
             secret_key = _restore_secret_key(manifest, folder / SECRET_KEY, stamp)
@@ -91,20 +94,23 @@ def _opened(file: Path, database: BaseDatabaseWrapper, near: Path) -> AbstractCo
 def _refuse_misfit(database: BaseDatabaseWrapper, manifest: Manifest) -> None:
     if manifest.vendor != database.vendor:
         here, there = WORDS[database.vendor], WORDS[manifest.vendor]
-        raise RestoreRefused(
+        raise Refused(
             f"It is a backup of {there}, and this hub uses {here}: a backup goes back to the kind of database that "
-            "it came from. To change over, export each workspace and import it in the other hub."
+            "it came from. To change over, export each workspace and import it in the other hub.",
+            code="restore_refused",
         )
     applied = set(manifest.migrations)
     if unknown := sorted(applied - known_migrations()):
-        raise RestoreRefused(
+        raise Refused(
             f"It was made by a newer MemoryHub ({manifest.hub}), whose tables this one doesn't know ({unknown[0]}): "
-            "update MemoryHub, and restore then."
+            "update MemoryHub, and restore then.",
+            code="restore_refused",
         )
     if is_too_old(applied):
-        raise RestoreRefused(
+        raise Refused(
             f"It is from before commit {OLDEST}. Restore it with that version, run `migrate` there, and make a new "
-            "backup to restore here."
+            "backup to restore here.",
+            code="restore_refused",
         )
 
 
@@ -145,7 +151,10 @@ def _compare(contents: Callable[[], dict[str, Content]], manifest: Manifest, tak
         is_same = False
     if not is_same:
         take_back()
-        raise RestoreRefused("What was restored doesn't hold the rows of the backup, so all is as it was before.")
+        raise Refused(
+            "What was restored doesn't hold the rows of the backup, so all is as it was before.",
+            code="restore_refused",
+        )
 
 
 def _restore_secret_key(manifest: Manifest, copy: Path, stamp: str) -> str:

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from memoryhub.backups.archive import BadBackup, Content
-from memoryhub.backups.errors import HubRuns, RestoreRefused
+from memoryhub.lib.errors import Busy, Refused
 
 STEP_PAGES = 4_096  # 16 MB at a time
 BATCH_ROWS = 1_000
@@ -77,7 +77,7 @@ def _content(database: sqlite3.Connection, table: str) -> Content:
 
 
 def take_hold(file: Path) -> None:
-    """Make sure that nobody else has the database open, and that all of it is in its one file. Raises HubRuns.
+    """Make sure that nobody else has the database open, and that all of it is in its one file. Raises Busy.
 
     Leaving WAL mode takes the file for itself alone, which SQLite refuses while any other connection is open.
     """
@@ -89,8 +89,8 @@ def take_hold(file: Path) -> None:
             database.execute("PRAGMA journal_mode=DELETE").fetchone()
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
-            raise HubRuns("Something else uses this database: stop it, and restore then.") from None
-        raise RestoreRefused(f"The present database can't be put aside: {error}.") from error
+            raise Busy("Something else uses this database: stop it, and restore then.", code="hub_runs") from None
+        raise Refused(f"The present database can't be put aside: {error}.", code="restore_refused") from error
     except sqlite3.DatabaseError:
         return  # it is damaged: it is put aside as it is
 

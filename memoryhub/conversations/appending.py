@@ -17,7 +17,7 @@ def record_entries(
 ) -> Appended:
     """Append a batch to the session of a key, made where it isn't there; all of the batch or nothing.
 
-    A worker takes up what this may have made due. Raises BadKey, KeyReused, SessionGone.
+    A worker takes up what this may have made due. Raises Invalid, Conflict, NotFound.
     """
     session, _ = open_session(workspace, key, by=by)
     appended = append(session, records, by=by, idempotency_key=idempotency_key)

@@ -33,25 +33,13 @@ from memoryhub.forgetting.matching import (
 from memoryhub.forgetting.rules import Affected, Rules, walk
 from memoryhub.graph.row_vectors import sweep_vectors
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.text.facts import fact_lines
 from sessions_app.models import DeletedSession, Entry, Run, Session, Workspace
 from sessions_app.services.audit import By, open_guard, record
 from sessions_app.services.lifecycle import delete_session, forgotten_key
 
 SHOWN_EXAMPLES = 3
-
-
-class NothingToForget(MemoryHubError):
-    """The words are too short, or nothing contains them."""
-
-    code = "nothing_to_forget"
-
-
-class ForgetChanged(MemoryHubError):
-    """The affected rows changed since the preview."""
-
-    code = "forget_changed"
 
 
 @dataclass(frozen=True)
@@ -85,7 +73,7 @@ class Preview:
 
 
 def plan_forget(workspace: Workspace, erasure: ErasureRequest) -> Preview:
-    """Return what an erasure would change. Reads only. Raises NothingToForget for words that are too short."""
+    """Return what an erasure would change. Reads only. Raises Invalid for words that are too short."""
     rules = _rules(erasure)
     preview = Preview()
     for affected in walk(workspace, rules):
@@ -107,16 +95,16 @@ def plan_forget(workspace: Workspace, erasure: ErasureRequest) -> Preview:
 def apply_forget(workspace: Workspace, erasure: ErasureRequest, *, expected: int, reason: str, by: By) -> Forgotten:
     """Erase in one transaction; return the receipt. This can't be undone.
 
-    ``expected``: the number of rows in the preview. Raises NothingToForget, ForgetChanged.
+    ``expected``: the number of rows in the preview. Raises Invalid, Conflict.
     """
     with open_guard("forgetting"):
         Workspace.objects.select_for_update().get(pk=workspace.pk)
         rules = _rules(erasure)
         preview = plan_forget(workspace, erasure)
         if not preview.total:
-            raise NothingToForget(gettext("Nothing in this workspace contains it."))
+            raise Invalid(gettext("Nothing in this workspace contains it."), code="nothing_to_forget")
         if preview.total != expected:
-            raise ForgetChanged(_changed(preview.total, expected))
+            raise Conflict(_changed(preview.total, expected), code="forget_changed")
         digests = _digests(workspace, erasure)  # before deleting: a session's facts are known only while it exists
         _stop_runs(workspace, by.at)
         for affected in list(walk(workspace, rules)):
@@ -172,12 +160,12 @@ def _rules(erasure: ErasureRequest) -> Rules:
     if erasure.kind == Forgotten.Kind.SOURCE:
         sources = frozenset(word.strip() for word in erasure.words if word.strip())
         if not sources:
-            raise NothingToForget(gettext("Enter a source."))
+            raise Invalid(gettext("Enter a source."), code="nothing_to_forget")
         return Rules(sources=sources)
     phrases = [phrase for word in erasure.words if (phrase := phrase_of(word))]
     if not phrases:
         words = gettext("Enter at least three letters or digits.")
-        raise NothingToForget(words)
+        raise Invalid(words, code="nothing_to_forget")
     found = find_phrases(phrases)
     is_person = erasure.kind == Forgotten.Kind.PERSON
     redaction = Redaction(lines=found) if is_person else Redaction(words=found)

@@ -43,7 +43,7 @@ def forget(
 ) -> tuple[Forgotten, bool]:
     """Erase in every table and vacuum the database; return the receipt and whether the vacuum was done.
 
-    Also deletes exports of the workspace that wait for download. Raises NothingToForget, ForgetChanged.
+    Also deletes exports of the workspace that wait for download. Raises Invalid, Conflict.
     """
     receipt = apply_forget(workspace, erasure, expected=expected, reason=reason, by=by)
     discard_downloads(workspace, by.at)

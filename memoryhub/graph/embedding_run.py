@@ -42,14 +42,15 @@ from memoryhub.graph.row_vectors import (
 )
 from memoryhub.lib import db_retry
 from memoryhub.lib.embeddings import EmbeddingBatch, EmbeddingSettings, embed, provider_error
-from memoryhub.lib.llm import ModelNotSet, ModelRefused
+from memoryhub.lib.errors import LimitExceeded
+from memoryhub.lib.llm import ModelRefused
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES
 from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.model_choice import cost_of, embedding_settings_for, workspaces_with_embeddings
 from sessions_app.services.runs import finish_run, postpone_run, renew_lease, retry_run
-from sessions_app.services.token_budget import BudgetSpent, budget_left, midnight_after, within_budget
+from sessions_app.services.token_budget import budget_left, midnight_after, within_budget
 from sessions_app.services.workspace_runs import latest_run, request_workspace_run
 
 UPKEEP = Actor("run", "automatic embedding")
@@ -95,15 +96,16 @@ def outlook(workspace: Workspace) -> Outlook:
 def request_embedding(workspace: Workspace, *, rebuild: bool = False, once: bool = False, by: By) -> Run:
     """Ask for the embeddings that are missing, or for all of them anew; a parked run is taken up again.
 
-    ``once``: asked for at a prompt, which sees the error itself. Raises ModelNotSet, ModelRefused.
+    ``once``: asked for at a prompt, which sees the error itself. Raises ModelRefused.
     """
     settings = embedding_settings_for(workspace)
     if settings is None:
-        raise ModelNotSet(
+        raise ModelRefused(
             gettext(
                 "No embeddings are set up: choose a provider in the workspace's settings, or set "
                 "MEMORYHUB_EMBEDDING_PROVIDER."
-            )
+            ),
+            code="model_not_set",
         )
     if refusal := provider_error(settings.provider):
         raise ModelRefused(refusal)
@@ -302,7 +304,9 @@ class _Work:
         if left is None or needed <= left:
             return True
         if self.run.options.get("once"):
-            raise BudgetSpent("Not all of it: today's tokens are used up. Raise the budget in the settings.")
+            raise LimitExceeded(
+                "Not all of it: today's tokens are used up. Raise the budget in the settings.", code="budget_spent"
+            )
         self._go_on_tomorrow()
         return False
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from knowledge_app.models import Term, TermRelation
 from memoryhub.graph.neighbours import neighbours_of
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, NotFound
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
 
@@ -24,23 +24,13 @@ ACTIONS = {  # what each does to a relation, and what the activity says of it
 }
 
 
-class TermNotFound(MemoryHubError):
-    code = "term_not_found"
-
-
-class RelationNotFitting(MemoryHubError):
-    """Two terms that can't be related, or are not."""
-
-    code = "relation_not_fitting"
-
-
 def find_term(workspace: Workspace, text: str) -> Term:
-    """Return a term by its text, as it is written or else in lower case. Raises TermNotFound."""
+    """Return a term by its text, as it is written or else in lower case. Raises NotFound."""
     text = text.strip()
     found = Term.objects.defer("embedding").filter(workspace=workspace, text__in={text, text.lower()})
     terms = {term.text: term for term in found}
     if not terms:
-        raise TermNotFound(gettext("The graph has no term %(term)s.") % {"term": repr(text)})
+        raise NotFound(gettext("The graph has no term %(term)s.") % {"term": repr(text)}, code="term_not_found")
     return terms.get(text) or terms[text.lower()]
 
 
@@ -50,18 +40,18 @@ def decide(one: Term, other: Term, action: str, *, by: By) -> None:
     """Pin or unpin the relation of two terms, remove it or bring it back: both ways.
 
     Pinning relates two that weren't. What was pinned and removed is pinned again when it is brought back. Raises
-    RelationNotFitting for one and the same term, and for a relation that isn't there.
+    Invalid for one and the same term, and for a relation that isn't there.
     """
     values, event, words = ACTIONS[action]
     if one.workspace_id != other.workspace_id or one.pk == other.pk:
-        raise RelationNotFitting(gettext("A term is related to other terms only."))
+        raise Invalid(gettext("A term is related to other terms only."), code="relation_not_fitting")
     if action == "pin":
         _relate(one, other)
         _relate(other, one)
     both = Q(term=one, related=other) | Q(term=other, related=one)
     if not TermRelation.objects.filter(both).update(**values):
         told = gettext("%(one)s and %(other)s are not related: pin them to relate them.")
-        raise RelationNotFitting(told % {"one": repr(one.text), "other": repr(other.text)})
+        raise Invalid(told % {"one": repr(one.text), "other": repr(other.text)}, code="relation_not_fitting")
     record(
         by,
         event,

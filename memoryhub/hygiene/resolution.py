@@ -18,9 +18,9 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Concern, Fact, MemoryDocument
 from knowledge_app.services.documents.editing import bring_back, curate_facts, remove_facts
-from knowledge_app.services.rows.edits import NothingChosen, edit_rows, undo_edit
+from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from memoryhub.hygiene.rows import CACHED, ENTRIES, FACTS, KEY_VALUES, KNOWLEDGE, OBSERVATIONS
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, LimitExceeded, Refused
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record
 
@@ -33,28 +33,14 @@ MAX_MARKED = 10_000  # where only concerns change
 REASON = "hygiene"
 
 
-class NotWithdrawable(MemoryHubError):
-    """Messages are append-only."""
-
-    code = "not_withdrawable"
-
-
-class WrongDay(MemoryHubError):
-    code = "wrong_day"
-
-
-class TooMany(MemoryHubError):
-    code = "too_many"
-
-
 def dismiss(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
-    """Dismiss open concerns; scans don't raise them again. Raises NothingChosen, TooMany."""
+    """Dismiss open concerns; scans don't raise them again. Raises Invalid, LimitExceeded."""
     concerns = _chosen(workspace, pks, limit=MAX_MARKED)
     return _mark(workspace, concerns, Status.DISMISSED, {"words": f"{_count(concerns)} dismissed"}, by)
 
 
 def reopen(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
-    """Reopen dismissed concerns. Raises NothingChosen, TooMany."""
+    """Reopen dismissed concerns. Raises Invalid, LimitExceeded."""
     concerns = _chosen(workspace, pks, status=Status.DISMISSED, limit=MAX_MARKED)
     return _mark(workspace, concerns, Status.OPEN, {"words": f"{_count(concerns)} opened again"}, by)
 
@@ -62,13 +48,16 @@ def reopen(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
 def withdraw(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
     """Withdraw the rows of concerns and settle every concern about those rows.
 
-    Raises NothingChosen, TooMany, and NotWithdrawable if all rows are messages.
+    Raises Invalid, LimitExceeded, and Refused if all rows are messages.
     """
     concerns = [concern for concern in _chosen(workspace, pks) if concern.kind not in PAIRS]
     places = {(concern.table, concern.object_id) for concern in concerns}
     places = {place for place in places if place[0] != ENTRIES}
     if concerns and not places:
-        raise NotWithdrawable(gettext("Messages can't be withdrawn. Dismiss the concern, or forget its content."))
+        raise Refused(
+            gettext("Messages can't be withdrawn. Dismiss the concern, or forget its content."),
+            code="not_withdrawable",
+        )
     along = _withdraw_rows(workspace, places, by)
     return _resolve(workspace, _about(workspace, places), along | {"words": f"{_rows(places)} withdrawn"}, by)
 
@@ -76,7 +65,7 @@ def withdraw(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
 def keep(workspace: Workspace, pks: Collection[int], *, other: bool, by: By) -> Run:
     """Keep one row of each pair (the first, or ``other``) and withdraw the other, merging it where possible.
 
-    Raises NothingChosen, TooMany.
+    Raises Invalid, LimitExceeded.
     """
     concerns = [concern for concern in _chosen(workspace, pks) if concern.kind in PAIRS]
     merged: defaultdict[Place, list[int]] = defaultdict(list)
@@ -90,7 +79,7 @@ def keep(workspace: Workspace, pks: Collection[int], *, other: bool, by: By) -> 
         if concern.kind == Kind.DUPLICATE and stays[0] == goes[0] and stays[0] in MERGED:
             merged[stays].append(goes[1])
     if not concerns:
-        raise NothingChosen(gettext("Choose at least one pair."))
+        raise Invalid(gettext("Choose at least one pair."), code="nothing_chosen")
     rest = gone - {(stays[0], pk) for stays, pks_ in merged.items() for pk in pks_}
     along = _withdraw_rows(workspace, rest, by)
     for table in MERGED:
@@ -101,17 +90,17 @@ def keep(workspace: Workspace, pks: Collection[int], *, other: bool, by: By) -> 
 
 
 def verify(workspace: Workspace, pks: Collection[int], *, by: By) -> Run:
-    """Mark the rows of stale concerns as verified. Raises NothingChosen, TooMany."""
+    """Mark the rows of stale concerns as verified. Raises Invalid, LimitExceeded."""
     return _refresh(workspace, pks, "verify", {}, "marked as verified", by)
 
 
 def review(workspace: Workspace, pks: Collection[int], *, day: date | None, by: By) -> Run:
     """Set a new review date for the rows of stale concerns.
 
-    Raises NothingChosen, TooMany, and WrongDay for a date that isn't in the future.
+    Raises LimitExceeded, and Invalid for a date that isn't in the future.
     """
     if day is None or day <= timezone.localdate(by.at):
-        raise WrongDay(gettext("Enter a date in the future."))
+        raise Invalid(gettext("Enter a date in the future."), code="wrong_day")
     words = f"to be reviewed by {day.day} {day:%b} {day.year}"
     return _refresh(workspace, pks, "review", {"review_by": day.isoformat()}, words, by)
 
@@ -122,7 +111,7 @@ def _refresh(
     stale = [concern for concern in _chosen(workspace, pks) if concern.kind == Kind.STALE]
     places = {(concern.table, concern.object_id) for concern in stale}
     if not places:
-        raise NothingChosen(gettext("Choose at least one stale row."))
+        raise Invalid(gettext("Choose at least one stale row."), code="nothing_chosen")
     along: dict[str, Any] = {"runs": [], "facts": [], "dates": []}
     for table, rows in _by_table(places).items():
         if table == FACTS:
@@ -199,18 +188,18 @@ def _chosen(
     most = limit or MAX_AT_ONCE
     if len(pks) > most:
         words = gettext("Select at most %(most)s concerns at a time (selected: %(count)s).")
-        raise TooMany(words % {"most": f"{most:,}", "count": f"{len(pks):,}"})
+        raise LimitExceeded(words % {"most": f"{most:,}", "count": f"{len(pks):,}"}, code="too_many")
     found = list(Concern.objects.filter(workspace=workspace, status=status, pk__in=pks).order_by("id"))
     if not found:
         if status == Status.DISMISSED:
-            raise NothingChosen(gettext("Choose at least one concern that is dismissed."))
-        raise NothingChosen(gettext("Choose at least one concern that is open."))
+            raise Invalid(gettext("Choose at least one concern that is dismissed."), code="nothing_chosen")
+        raise Invalid(gettext("Choose at least one concern that is open."), code="nothing_chosen")
     return found
 
 
 def _resolve(workspace: Workspace, concerns: Sequence[Concern], along: dict[str, Any], by: By) -> Run:
     if not concerns:
-        raise NothingChosen(gettext("This action applies to none of the selected concerns."))
+        raise Invalid(gettext("This action applies to none of the selected concerns."), code="nothing_chosen")
     return _mark(workspace, concerns, Status.SETTLED, along, by)
 
 

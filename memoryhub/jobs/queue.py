@@ -21,7 +21,7 @@ from memoryhub.jobs.downloads import remove_file
 from memoryhub.jobs.heartbeat_files import at_work, clear_away, lives
 from memoryhub.jobs.progress import JobCancelled, JobLost, JobStopped, Progress, held_job, writing_aside
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.models import Job
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, By, record
@@ -39,16 +39,6 @@ _ASKING = 0x6A6F6273  # a lock of PostgreSQL: two who ask at once get one job
 Outcome = tuple[dict[str, Any], str]  # the job's result, and the name of the file that it made
 Work = Callable[[Job, Progress, Callable[[], datetime]], Outcome]
 WORK: dict[str, Work] = {}  # by kind; memoryhub.job_handlers fills it when the hub starts
-
-
-class JobNotFitting(MemoryHubError):
-    """The job is in no state for what was asked."""
-
-    code = "job_not_fitting"
-
-
-class Interrupted(MemoryHubError):
-    code = "interrupted"
 
 
 @db_retry.retried
@@ -78,10 +68,10 @@ def _wishes(job: Job) -> dict[str, Any]:
 @db_retry.retried
 @transaction.atomic
 def cancel_job(job: Job, *, by: By) -> Job:
-    """Cancel a job: one that waits at once, one that runs as soon as its work looks up. Raises JobNotFitting."""
+    """Cancel a job: one that waits at once, one that runs as soon as its work looks up. Raises Conflict."""
     locked = Job.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=job.pk).first()
     if locked is None or locked.status not in LIVE:
-        raise JobNotFitting(gettext("It is over already: there is nothing to cancel."))
+        raise Conflict(gettext("It is over already: there is nothing to cancel."), code="job_not_fitting")
     if locked.cancel_asked_at:
         return locked
     locked.cancel_asked_at = by.at
@@ -102,9 +92,9 @@ def _cancel_run_at_hand(job: Job, by: By) -> None:
 
 
 def retry_job(job: Job, *, by: By) -> Job:
-    """Ask again for what a job that is over was to do; return the job that does. Raises JobNotFitting."""
+    """Ask again for what a job that is over was to do; return the job that does. Raises Conflict."""
     if job.status in LIVE:
-        raise JobNotFitting(gettext("It is under way: wait for its end, or cancel it."))
+        raise Conflict(gettext("It is under way: wait for its end, or cancel it."), code="job_not_fitting")
     return request_job(job.kind, job.workspace, _wishes(job), by=by)[0]
 
 
@@ -219,7 +209,7 @@ def _resume(job: Job, now: datetime) -> bool:
         values |= {"status": Job.Status.CANCELLED, "finished_at": now}
     elif times > MAX_TAKEOVERS:
         words = f"Its worker ended in the middle of it {times} times. The hub's log may say why; then try again."
-        error = Interrupted(words)
+        error = MemoryHubError(words, code="interrupted")
         values |= {"status": Job.Status.FAILED, "finished_at": now, "error": error.message, "error_code": error.code}
     if not held_job(job).filter(heartbeat_at=job.heartbeat_at).update(**values):
         return False

@@ -11,23 +11,13 @@ from django.http import HttpRequest
 from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, LimitExceeded
 from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.validation import clean_text
 
 Words = str | Promise
 MAX_BOXES = 10_000  # rows selected one by one, on all pages together
 MAX_TEXT = 500  # characters of a reason, or of tags
-
-
-class SelectionChanged(MemoryHubError):
-    """The number of matching rows changed since the page was rendered."""
-
-    code = "selection_changed"
-
-
-class TooManyBoxes(MemoryHubError):
-    code = "too_many_boxes"
 
 
 @dataclass(frozen=True)
@@ -51,20 +41,20 @@ class Action:
 def submitted_rows(request: HttpRequest) -> list[str]:
     """Return the values of the form's checkboxes: those of its page, then those from other pages.
 
-    Raises TooManyBoxes.
+    Raises LimitExceeded.
     """
     kept = request.POST.get("kept", "")
     rows = list(dict.fromkeys([*request.POST.getlist("row"), *(kept.split(",") if kept else [])]))
     if len(rows) > MAX_BOXES:
         message = gettext("Select at most %(most)s rows, or all that match.")
-        raise TooManyBoxes(message % {"most": f"{MAX_BOXES:,}"})
+        raise LimitExceeded(message % {"most": f"{MAX_BOXES:,}"}, code="too_many_boxes")
     return rows
 
 
 def selected_keys(request: HttpRequest, matching: QuerySet[Any]) -> list[int]:
     """Return the primary keys of the selected rows: those of the checkboxes, or all of ``matching``.
 
-    Raises TooManyBoxes, and SelectionChanged if the number of matching rows isn't the one that the page showed.
+    Raises LimitExceeded, and Conflict if the number of matching rows isn't the one that the page showed.
     """
     if not request.POST.get("all"):
         return parse_ints(submitted_rows(request))
@@ -74,14 +64,14 @@ def selected_keys(request: HttpRequest, matching: QuerySet[Any]) -> list[int]:
 
 
 def check_count(count: int, expected: int | None) -> None:
-    """Raise SelectionChanged if the number of matching rows isn't the one that the page showed."""
+    """Raise Conflict if the number of matching rows isn't the one that the page showed."""
     if count != expected:
         message = ngettext(
             "%(count)s row matches now instead of %(expected)s. Review the list and try again.",
             "%(count)s rows match now instead of %(expected)s. Review the list and try again.",
             count,
         )
-        raise SelectionChanged(message % {"count": f"{count:,}", "expected": f"{expected or 0:,}"})
+        raise Conflict(message % {"count": f"{count:,}", "expected": f"{expected or 0:,}"}, code="selection_changed")
 
 
 def action_value(request: HttpRequest, action: str) -> str:

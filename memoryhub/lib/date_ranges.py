@@ -8,23 +8,19 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 
 EARLIEST, LATEST = date(1970, 1, 1), date(2999, 12, 31)  # storable in any time zone
 
 
-class UnreadableDay(MemoryHubError):
-    code = "unreadable_day"
-
-
 def parse_day(text: str) -> str:
-    """Return a date from a form as ISO text, or "" if it is empty. Raises UnreadableDay."""
+    """Return a date from a form as ISO text, or "" if it is empty. Raises Invalid."""
     try:
         day = parse_date(text) if text else None
     except ValueError:  # 31 February
         day = None
     if text and day is None:
-        raise UnreadableDay(_("Enter a valid date."))
+        raise Invalid(_("Enter a valid date."), code="unreadable_day")
     return day.isoformat() if day else ""
 
 

@@ -15,15 +15,8 @@ import numpy.typing as npt
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.llm import (
-    BadReply,
-    ModelNotSet,
-    ModelRefused,
-    ModelSettings,
-    open_model_client,
-    read_json,
-    usage_count,
-)
+from memoryhub.lib.errors import Invalid
+from memoryhub.lib.llm import ModelRefused, ModelSettings, open_model_client, read_json, usage_count
 
 Rows = npt.NDArray[np.float32]
 NONE = "none"  # no provider: the graph is off
@@ -103,13 +96,13 @@ def dimensions_of(provider: str, model: str) -> int:
 def embed(settings: EmbeddingSettings, texts: Sequence[str]) -> EmbeddingBatch:
     """Return the embeddings of texts, with one request.
 
-    Raises ModelNotSet, ModelUnavailable, ModelRefused, AddressRefused, and BadReply unless the reply has one finite,
+    Raises ModelRefused, Busy, AddressRefused, and Invalid unless the reply has one finite,
     nonzero embedding for each text, all of the expected length (or of equal length, if that is unknown).
     """
     if message := provider_error(settings.provider):
         raise ModelRefused(message)
     if not settings.model or not settings.base_url:
-        raise ModelNotSet("Embeddings are not configured. Set MEMORYHUB_EMBEDDING_PROVIDER.")
+        raise ModelRefused("Embeddings are not configured. Set MEMORYHUB_EMBEDDING_PROVIDER.", code="model_not_set")
     with open_model_client(settings) as client:
         response = client.embeddings.with_raw_response.create(
             model=settings.model, input=list(texts), encoding_format="float", extra_body=_encoding_option(settings)
@@ -133,15 +126,15 @@ def _sorted_embeddings(value: Any, count: int) -> list[list[Any]]:
     """Return the reply's embeddings ordered by their index; an embedding without one has its position in the list."""
     data = value.get("data") if isinstance(value, dict) else None
     if not isinstance(data, list):
-        raise BadReply("The reply contains no embeddings.")
+        raise Invalid("The reply contains no embeddings.", code="bad_reply")
     if len(data) != count:
-        raise BadReply(f"The reply contains {len(data)} embeddings for {count} texts.")
+        raise Invalid(f"The reply contains {len(data)} embeddings for {count} texts.", code="bad_reply")
     by_index: dict[int, list[Any]] = {}
     for position, item in enumerate(data):
         embedding = item.get("embedding") if isinstance(item, dict) else None
         index = item.get("index", position) if isinstance(item, dict) else None
         if not isinstance(embedding, list) or type(index) is not int or not 0 <= index < count or index in by_index:
-            raise BadReply(f"Item {position} of the reply has no embedding or an invalid index.")
+            raise Invalid(f"Item {position} of the reply has no embedding or an invalid index.", code="bad_reply")
         by_index[index] = embedding
     return [by_index[index] for index in range(count)]
 
@@ -151,13 +144,13 @@ def _unit_rows(embeddings: list[list[Any]], dimensions: int) -> Rows:
     expected = dimensions or max(lengths, default=0)
     if lengths != {expected} or not 0 < expected <= MAX_DIMENSIONS:
         actual = ", ".join(str(length) for length in sorted(lengths)[:3])
-        raise BadReply(f"The reply's embeddings have {actual} dimensions instead of {expected}.")
+        raise Invalid(f"The reply's embeddings have {actual} dimensions instead of {expected}.", code="bad_reply")
     if not all(type(number) in (int, float) for embedding in embeddings for number in embedding):
-        raise BadReply("The reply's embeddings contain values that are not numbers.")
+        raise Invalid("The reply's embeddings contain values that are not numbers.", code="bad_reply")
     numbers = np.array(embeddings, dtype=np.float64)
     with np.errstate(over="ignore"):
         norms = np.linalg.norm(numbers, axis=1, keepdims=True)
     if not np.isfinite(norms).all() or not (norms > 0).all():  # an infinite or NaN number makes its row's norm so
-        raise BadReply("The reply's embeddings are zero or not finite.")
+        raise Invalid("The reply's embeddings are zero or not finite.", code="bad_reply")
     rows: Rows = (numbers / norms).astype(np.float32)
     return rows

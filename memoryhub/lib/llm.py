@@ -14,7 +14,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Busy, Invalid, LimitExceeded, MemoryHubError, Refused
 from memoryhub.lib.safe_http import AddressRefused, BodyTooLarge, DeadlinePassed, open_client, split_url
 from memoryhub.lib.validation import BadJSON, clean_text, decode_json
 
@@ -37,41 +37,16 @@ MAX_ERROR_CHARS = 300
 _TOO_LONG = re.compile(r"context.{0,20}(length|window|size)|too many tokens|maximum.{0,20}tokens", re.IGNORECASE)
 
 
-class ModelError(MemoryHubError):
-    """The model gave no usable reply. ``is_transient``: the same request may succeed later."""
-
-    code = "model_error"
-    is_transient = True
-
-
-class ModelNotSet(ModelError):
-    code = "model_not_set"
-    is_transient = False
-
-
-class ModelUnavailable(ModelError):
-    """The server is unreachable, too slow, overloaded or broken."""
-
-    code = "model_unavailable"
-
-
-class ModelRefused(ModelError):
-    """The server rejected the request, for example because of a wrong key or an unknown model."""
+class ModelRefused(Refused):
+    """No model is set, or its server rejects the request: the same request would fail again."""
 
     code = "model_refused"
-    is_transient = False
 
 
-class PromptTooLong(ModelError):
+class PromptTooLong(LimitExceeded):
     """The request exceeds the model's context length."""
 
     code = "prompt_too_long"
-
-
-class BadReply(ModelError):
-    """The reply doesn't have the expected format."""
-
-    code = "bad_reply"
 
 
 @dataclass(frozen=True)
@@ -114,14 +89,14 @@ class ToolReply:
 def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: int) -> Reply:
     """Return the model's reply to chat messages, retrying ``settings.retries`` times.
 
-    Raises ModelNotSet, ModelUnavailable, ModelRefused, PromptTooLong, BadReply, AddressRefused.
+    Raises ModelRefused, Busy, PromptTooLong, Invalid, AddressRefused.
     """
     message, usage = _read(_post(settings, messages, max_tokens, {}), ("stop",))
     text = message.get("content")
     if not isinstance(text, str) or not text.strip():
-        raise BadReply("The reply contains no text.")
+        raise Invalid("The reply contains no text.", code="bad_reply")
     if settings.api_key and settings.api_key in text:
-        raise BadReply("The reply contains the API key.")
+        raise Invalid("The reply contains the API key.", code="bad_reply")
     return Reply(
         text.strip(), settings.model, usage_count(usage, "prompt_tokens"), usage_count(usage, "completion_tokens")
     )
@@ -132,7 +107,7 @@ def ask_tool(
 ) -> ToolReply:
     """Return the arguments with which the model calls ``tool``, an OpenAI function definition.
 
-    Arguments are JSON text, or a dict from servers that decode it. Raises what ``ask`` raises, and BadReply if the
+    Arguments are JSON text, or a dict from servers that decode it. Raises what ``ask`` raises, and Invalid if the
     model doesn't call the tool.
     """
     name = tool["function"]["name"]
@@ -142,13 +117,13 @@ def ask_tool(
     )
     calls = message.get("tool_calls")
     if not isinstance(calls, list) or not calls:
-        raise BadReply(f"The model replied with text instead of calling {name}.")
+        raise Invalid(f"The model replied with text instead of calling {name}.", code="bad_reply")
     function = calls[0].get("function") if isinstance(calls[0], dict) else None
     if not isinstance(function, dict) or function.get("name") != name:
-        raise BadReply(f"The model called a tool other than {name}.")
+        raise Invalid(f"The model called a tool other than {name}.", code="bad_reply")
     arguments = function.get("arguments")
     if settings.api_key and settings.api_key in str(arguments):
-        raise BadReply("The reply contains the API key.")
+        raise Invalid("The reply contains the API key.", code="bad_reply")
     return ToolReply(
         arguments, settings.model, usage_count(usage, "prompt_tokens"), usage_count(usage, "completion_tokens")
     )
@@ -158,8 +133,9 @@ def _post(
     settings: ModelSettings, messages: list[dict[str, str]], max_tokens: int, tool_options: dict[str, Any]
 ) -> bytes:
     if not settings.model or not settings.base_url:
-        raise ModelNotSet(
-            "No model is configured. Set MEMORYHUB_LLM_MODEL and, unless you use OpenAI, MEMORYHUB_LLM_BASE_URL."
+        raise ModelRefused(
+            "No model is configured. Set MEMORYHUB_LLM_MODEL and, unless you use OpenAI, MEMORYHUB_LLM_BASE_URL.",
+            code="model_not_set",
         )
     host, _ = split_url(settings.base_url)
     limit = "max_completion_tokens" if host == "api.openai.com" else "max_tokens"
@@ -176,7 +152,7 @@ def _post(
 def open_model_client(settings: ModelSettings) -> Iterator[openai.OpenAI]:
     """Open a client for one request, including retries.
 
-    Errors inside the block are raised as ModelUnavailable, ModelRefused, PromptTooLong, BadReply or AddressRefused,
+    Errors inside the block are raised as Busy, ModelRefused, PromptTooLong, Invalid or AddressRefused,
     with the API key removed from their messages.
     """
     openai = load_sdk()
@@ -207,15 +183,19 @@ def _translate_error(error: Exception, settings: ModelSettings) -> NoReturn:
     if isinstance(cause, AddressRefused):
         raise cause
     if isinstance(cause, BodyTooLarge):
-        raise BadReply(cause.message) from error
+        raise Invalid(cause.message, code="bad_reply") from error
     if isinstance(error, openai.APITimeoutError) or isinstance(cause, DeadlinePassed):
-        raise ModelUnavailable(f"The model did not reply within {settings.timeout_seconds:.0f} seconds.") from error
+        raise Busy(
+            f"The model did not reply within {settings.timeout_seconds:.0f} seconds.", code="model_unavailable"
+        ) from error
     if isinstance(error, openai.APIStatusError):
         _translate_status(error, _masked(error.response.text, settings.api_key), settings.key_setting)
     if isinstance(error, openai.APIConnectionError):
         reason = _masked(str(error.__cause__ or error), settings.api_key)
-        raise ModelUnavailable(f"The model's server can't be reached: {reason}") from error
-    raise ModelUnavailable(f"The request to the model failed: {_masked(str(error), settings.api_key)}") from error
+        raise Busy(f"The model's server can't be reached: {reason}", code="model_unavailable") from error
+    raise Busy(
+        f"The request to the model failed: {_masked(str(error), settings.api_key)}", code="model_unavailable"
+    ) from error
 
 
 def _own_cause(error: BaseException) -> MemoryHubError | None:
@@ -233,7 +213,7 @@ def _translate_status(error: openai.APIStatusError, text: str, key_setting: str)
     if status == 429 and "quota" in text:
         raise ModelRefused(f"The provider's quota is used up: {text}") from error
     if status in (408, 409, 425, 429) or status >= 500:
-        raise ModelUnavailable(f"The model's server returned {status}: {text}") from error
+        raise Busy(f"The model's server returned {status}: {text}", code="model_unavailable") from error
     if 300 <= status < 400:
         raise ModelRefused(f"The model's server returned {status}. Redirects are not followed.") from error
     hints = {
@@ -254,26 +234,30 @@ def _masked(text: str, key: str) -> str:
 def _read(body: bytes, reasons: tuple[str, ...]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the message and the usage of a chat completion.
 
-    Raises BadReply unless its first choice has one of the given finish reasons.
+    Raises Invalid unless its first choice has one of the given finish reasons.
     """
     value = read_json(body)
     choices = value.get("choices") if isinstance(value, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise BadReply("The reply contains no choices.")
+        raise Invalid("The reply contains no choices.", code="bad_reply")
     reason = choices[0].get("finish_reason")
     if reason not in reasons:
         causes = {"length": "it reached its length limit", "content_filter": "a content filter stopped it"}
-        raise BadReply(f"The reply is incomplete: {causes.get(str(reason), f'it ended with {reason!r}')}.")
+        raise Invalid(
+            f"The reply is incomplete: {causes.get(str(reason), f'it ended with {reason!r}')}.", code="bad_reply"
+        )
     message, usage = choices[0].get("message"), value.get("usage")
     return message if isinstance(message, dict) else {}, usage if isinstance(usage, dict) else {}
 
 
 def read_json(body: bytes) -> Any:
-    """Return the JSON value of a reply. Raises BadReply if it isn't valid JSON."""
+    """Return the JSON value of a reply. Raises Invalid if it isn't valid JSON."""
     try:
         return decode_json(body.decode()).value
     except (BadJSON, UnicodeDecodeError) as error:
-        raise BadReply("The reply is not JSON. It may come from a proxy instead of the model.") from error
+        raise Invalid(
+            "The reply is not JSON. It may come from a proxy instead of the model.", code="bad_reply"
+        ) from error
 
 
 def usage_count(usage: dict[str, Any], name: str) -> int:

@@ -15,18 +15,12 @@ from django.db.models import Model, Q, QuerySet
 from django.http import QueryDict
 from django.utils.dateparse import parse_datetime
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import NotFound
 from memoryhub.lib.validation import clean_text
 
 WRONG_CURSOR = "This cursor belongs to another list. Start again without a cursor."
 RowT = TypeVar("RowT", bound=Model)
 INVALID_VALUE = (ValueError, TypeError, OverflowError, ValidationError)  # a value that doesn't fit its column
-
-
-class BadCursor(MemoryHubError):
-    """A cursor that can't be decoded or belongs to another list."""
-
-    code = "bad_cursor"
 
 
 @dataclass(frozen=True)
@@ -81,19 +75,19 @@ def rows_after(
 ) -> tuple[list[RowT], str | None]:
     """Return up to ``size`` rows after a cursor ("" for the start), and the next cursor or None at the end.
 
-    ``order`` is as for ``keyset_page``. Raises BadCursor.
+    ``order`` is as for ``keyset_page``. Raises NotFound.
     """
     rows = queryset.order_by(*order)
     values = _decode(cursor, order) if cursor else []
     if values is None:
-        raise BadCursor(WRONG_CURSOR)
+        raise NotFound(WRONG_CURSOR, code="bad_cursor")
     try:
         rows = rows.filter(_beyond(order, values, backwards=False)) if values else rows
         page = list(rows[: size + 1])
     except INVALID_VALUE as error:
         if not cursor:
             raise
-        raise BadCursor(WRONG_CURSOR) from error
+        raise NotFound(WRONG_CURSOR, code="bad_cursor") from error
     return page[:size], _encode(page[size - 1], order) if len(page) > size else None
 
 

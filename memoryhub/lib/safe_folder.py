@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, NotFound
 
 T = TypeVar("T")
 
@@ -30,18 +30,14 @@ CHUNK_BYTES = 2**20
 ATTEMPTS = 3
 
 
-class FolderMissing(MemoryHubError):
+class FolderMissing(NotFound):
     code = "folder_missing"
 
 
-class UnreadableFile(MemoryHubError):
+class UnreadableFile(Invalid):
     """A file that wasn't read. The message gives the reason, for the import report."""
 
     code = "unreadable_file"
-
-
-class UnstableFile(UnreadableFile):
-    code = "unstable_file"
 
 
 class UnchangedFile(UnreadableFile):
@@ -258,7 +254,7 @@ class Folder:
 
         ``parse`` gets a Stream, and runs again if the file changed. ``even_if_unchanged``: also read a file that
         ``skip_unchanged`` covers. ``no_wait``: don't wait for ``quiet_seconds``. Raises UnreadableFile;
-        UnstableFile if the file changed during every attempt; UnchangedFile; whatever ``parse`` raises.
+        UnreadableFile if the file changed during every attempt; UnchangedFile; whatever ``parse`` raises.
         """
         if not even_if_unchanged and self.is_unchanged(path):
             raise UnchangedFile("unchanged since the last read")
@@ -279,7 +275,7 @@ class Folder:
                 raise UnreadableFile(_os_error_message(error)) from error
             if _is_same_content(before, after) and self._is_same_file(path, after):
                 return result, FileInfo(after.st_size, after.st_mtime_ns, stream.sha256(), stamp_of(after))
-        raise UnstableFile("kept changing while it was read; the next import will try again")
+        raise UnreadableFile("kept changing while it was read; the next import will try again", code="unstable_file")
 
     def read_bytes(
         self, path: str, *, limit: int = MAX_WHOLE_FILE_BYTES, even_if_unchanged: bool = False, no_wait: bool = False

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx2
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import LimitExceeded, Refused
 
 MAX_BODY_BYTES = 5 * 2**20
 CONNECT_SECONDS = 10.0
@@ -27,17 +27,17 @@ _PORTS = {"http": 80, "https": 443}
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-class AddressRefused(MemoryHubError):
+class AddressRefused(Refused):
     """An address that the hub never connects to, or only if it is in MEMORYHUB_PRIVATE_HOSTS."""
 
     code = "address_refused"
 
 
-class BodyTooLarge(MemoryHubError):
+class BodyTooLarge(LimitExceeded):
     code = "reply_too_large"
 
 
-class DeadlinePassed(MemoryHubError):
+class DeadlinePassed(LimitExceeded):
     code = "deadline_passed"
 
 

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 
 MAX_DEPTH = 64
 BRIEF_CHARS = 80
@@ -23,10 +23,11 @@ KEPT_AS_TEXT = " is kept as text"  # after NaN or an infinity
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-class BadJSON(MemoryHubError):
+class BadJSON(Invalid):
     """Invalid JSON. ``line`` and ``column`` count from 1."""
 
     code = "bad_json"
+    status = 400
 
     def __init__(self, message: str, line: int = 1, column: int = 1) -> None:
         super().__init__(message, line=line, column=column)

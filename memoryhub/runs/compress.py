@@ -10,13 +10,13 @@ from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, Reply, ask
+from memoryhub.lib.errors import Conflict, Invalid
+from memoryhub.lib.llm import ModelRefused, ModelSettings, PromptTooLong, Reply, ask
 from memoryhub.lib.tokens import counter_for
 from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor, By
-from sessions_app.services.compression import Plan, PlanStale, apply_summary, is_due, plan_compression
+from sessions_app.services.compression import Plan, apply_summary, is_due, plan_compression
 from sessions_app.services.entries import lock_session
 from sessions_app.services.lifecycle import restart_session
 from sessions_app.services.model_choice import model_for
@@ -40,12 +40,6 @@ from sessions_app.services.token_budget import record_cost, within_budget
 
 UPKEEP = Actor("run", "automatic compression")
 REST = 2  # an automatic run waits for max_entries / REST new entries after a person said no to one
-
-
-class SavesNothing(MemoryHubError):
-    """The summary is as long as what it would replace."""
-
-    code = "saves_nothing"
 
 
 @dataclass(frozen=True)
@@ -96,7 +90,7 @@ def _commit(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None
     if run.options.get("clear_after"):
         session = lock_session(plan.session.pk)
         if session.next_position > plan.last_position + 1:
-            raise PlanStale("New entries came while the session was archived: nothing was cleared.")
+            raise Conflict("New entries came while the session was archived: nothing was cleared.", code="plan_stale")
         restart_session(session, by=By(Actor("run", f"run {run.pk}"), now))
 
 
@@ -122,7 +116,7 @@ def _hold(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
 
 
 def approve_held(run: Run, *, owner: str, by: By) -> None:
-    """Commit a compression that was shown first. Raises PlanStale when the session changed since."""
+    """Commit a compression that was shown first. Raises Conflict when the session changed since."""
     proposal = run.proposal
     if run.session is None or run.status != Run.Status.HELD or run.kind != Run.Kind.COMPRESSION:
         raise RunNotFitting(gettext("Run %(number)s does not wait for a decision.") % {"number": run.pk})
@@ -135,15 +129,18 @@ def approve_held(run: Run, *, owner: str, by: By) -> None:
             list(Summary.objects.filter(pk__in=proposal["summaries"], epoch=run.epoch).order_by("first_position")),
         )
         if session.epoch != run.epoch or not (plan.entries or plan.summaries):
-            raise PlanStale(gettext("The session began anew since: discard this summary."))
+            raise Conflict(gettext("The session began anew since: discard this summary."), code="plan_stale")
         _commit(taken, plan, proposal["text"], proposal["method"], by.at)
 
 
 def chosen_model(session: Session, method: str) -> ModelSettings | None:
-    """Return the model that a method means; None for a summary by rule. Raises ModelNotSet."""
+    """Return the model that a method means; None for a summary by rule. Raises ModelRefused."""
     model = None if method == Summary.Method.HEURISTIC else model_for(session.workspace)
     if model is None and method == Summary.Method.LLM:
-        raise ModelNotSet("No model is set: set MEMORYHUB_LLM_MODEL and MEMORYHUB_LLM_BASE_URL, or fold by rule.")
+        raise ModelRefused(
+            "No model is set: set MEMORYHUB_LLM_MODEL and MEMORYHUB_LLM_BASE_URL, or fold by rule.",
+            code="model_not_set",
+        )
     return model
 
 
@@ -169,11 +166,12 @@ def draft(session: Session, *, method: str = "auto", keep: int | None = None, mi
 
 
 def _check_saving(run: Run, plan: Plan, text: str) -> None:
-    """Raise SavesNothing for a summary as long as what it replaces, unless the session is cleared with it."""
+    """Raise Invalid for a summary as long as what it replaces, unless the session is cleared with it."""
     tokens = counter_for(plan.session.workspace.model).count(text)
     if tokens >= plan.original_tokens and not run.options.get("clear_after"):
-        raise SavesNothing(
-            f"The summary takes {tokens:,} tokens, no fewer than the {plan.original_tokens:,} replaced."
+        raise Invalid(
+            f"The summary takes {tokens:,} tokens, no fewer than the {plan.original_tokens:,} replaced.",
+            code="saves_nothing",
         )
 
 

@@ -20,13 +20,13 @@ from knowledge_app.services.documents.consolidation import (
 )
 from knowledge_app.services.documents.replies import read_facts, read_save_memory
 from knowledge_app.services.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY
-from memoryhub.lib.llm import ModelNotSet, ModelSettings, PromptTooLong, ask, ask_tool
+from memoryhub.lib.errors import Conflict
+from memoryhub.lib.llm import ModelRefused, ModelSettings, PromptTooLong, ask, ask_tool
 from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
-from sessions_app.services.compression import PlanStale
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import (
     RunNotFitting,
@@ -89,10 +89,13 @@ def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
 
 
 def chosen_model(workspace: Workspace) -> ModelSettings:
-    """Return the model that consolidates. Raises ModelNotSet: facts aren't found by rule."""
+    """Return the model that consolidates. Raises ModelRefused: facts aren't found by rule."""
     model = model_for(workspace)
     if model is None:
-        raise ModelNotSet("No model is set: set MEMORYHUB_LLM_MODEL and MEMORYHUB_LLM_BASE_URL to consolidate.")
+        raise ModelRefused(
+            "No model is set: set MEMORYHUB_LLM_MODEL and MEMORYHUB_LLM_BASE_URL to consolidate.",
+            code="model_not_set",
+        )
     return model
 
 
@@ -160,7 +163,7 @@ def _grip_history(plan: Plan) -> str:
 def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, by: By) -> None:
     """Commit a consolidation that waited as a whole, with the text that a person approved.
 
-    Raises PlanStale when the session moved on since, RunNotFitting where the run doesn't wait.
+    Raises Conflict when the session moved on since, RunNotFitting where the run doesn't wait.
     """
     if run.session is None:
         raise RunNotFitting(gettext("The session of this run was deleted."))
@@ -168,7 +171,7 @@ def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, by:
         taken = claim_held_run(run, owner=owner, by=by)
         session = session_of(run)
         if (session.epoch, session.last_consolidated) != (run.epoch, run.from_position):
-            raise PlanStale(gettext("The session was cleared or consolidated since: reject this."))
+            raise Conflict(gettext("The session was cleared or consolidated since: reject this."), code="plan_stale")
         base: MemoryRevision | None = change.ours
         entries = Entry.objects.filter(session=session, epoch=run.epoch, position=run.proposal["end"] - 1)
         plan = Plan(session, change.document, base, list(entries))

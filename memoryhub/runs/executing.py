@@ -15,6 +15,7 @@ from memoryhub.graph import embedding_run
 from memoryhub.hygiene import scanning
 from memoryhub.hygiene.resolution import undo_resolution
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.llm import ModelRefused
 from memoryhub.runs import compress, consolidate, extract
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import By
@@ -38,12 +39,6 @@ UNDO: dict[str, Callable[..., Run | None]] = {
 }
 
 
-class Unexpected(MemoryHubError):
-    """A fault of the hub itself, or of its database."""
-
-    code = "unexpected"
-
-
 def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
     """Claim a queued run and carry it out; return it as it ended, or None where it couldn't be claimed."""
     run = claim_run(pk, owner=this_worker(), now=now())
@@ -54,10 +49,12 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
     except LeaseLost:
         logger.info("run %s was taken over or cancelled", pk)
     except MemoryHubError as error:
-        fail_run(run, error, now=now(), is_transient=getattr(error, "is_transient", True))
+        fail_run(run, error, now=now(), is_transient=not isinstance(error, ModelRefused))
     except Exception as error:  # whatever it was must not end the worker
         logger.exception("run %s failed unexpectedly", pk)
-        unexpected = Unexpected(f"Something unexpected: {type(error).__name__}. The hub's log has it.")
+        unexpected = MemoryHubError(
+            f"Something unexpected: {type(error).__name__}. The hub's log has it.", code="unexpected"
+        )
         fail_run(run, unexpected, now=now(), is_transient=True)
     return _followed_up(pk, now())
 

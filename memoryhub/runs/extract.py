@@ -18,7 +18,7 @@ from knowledge_app.services.documents.replies import read_observations
 from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.rows.observations import MAX_CHARS, Said, store
 from memoryhub.lib import db_retry
-from memoryhub.lib.llm import ModelNotSet, ModelSettings, ask
+from memoryhub.lib.llm import ModelRefused, ModelSettings, ask
 from memoryhub.lib.text.change_guard import INVISIBLE, is_instruction
 from memoryhub.lib.validation import clean_text
 from memoryhub.lookup import session_of
@@ -99,7 +99,9 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
         return
     model = extraction_model(run.workspace)
     if model is None:
-        raise ModelNotSet("No model is set: set MEMORYHUB_LLM_MODEL and MEMORYHUB_LLM_BASE_URL to extract.")
+        raise ModelRefused(
+            "No model is set: set MEMORYHUB_LLM_MODEL and MEMORYHUB_LLM_BASE_URL to extract.", code="model_not_set"
+        )
     requests = [messages_for(output) for output in outputs]
     everything = [message for messages, _ in requests for message in messages]
     if not within_budget(run, run.workspace, everything, now()):

@@ -28,7 +28,7 @@ def approve(
     """Take a held change: all of it, some of its hunks, or a text that a person made of it.
 
     A consolidation that waited as a whole is committed with it: revision, history entry and pointer together. Raises
-    CannotDecide, PlanStale, RunNotFitting; then nothing changed.
+    Conflict, RunNotFitting; then nothing changed.
     """
     wanted = text if text is not None else change.proposed if hunks is None else text_with(change, hunks)
     with transaction.atomic():
@@ -42,7 +42,7 @@ def approve(
 def approve_run(run: Run, *, by: By) -> None:
     """Commit a run that waits for a decision: a summary as it was shown, a consolidation with its held change.
 
-    Raises RunNotFitting, PlanStale, CannotDecide.
+    Raises RunNotFitting, Conflict.
     """
     change = HeldChange.objects.filter(run=run, status=HeldChange.Status.PENDING).first()
     if change:

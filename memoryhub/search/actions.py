@@ -13,8 +13,8 @@ from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows import knowledge
-from knowledge_app.services.rows.edits import NothingChosen, edit_rows
-from memoryhub.lib.errors import MemoryHubError
+from knowledge_app.services.rows.edits import edit_rows
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.search.query import Query
 from memoryhub.lib.tables.formulas import guard
 from memoryhub.search.filters import Scope, filtered_kinds, load
@@ -52,12 +52,6 @@ COUNTED = {
 }
 LOADED = 500  # rows per query in an export
 COLUMNS = ("kind", "id", "workspace", "session", "position", "occurred_at", "category", "tags", "source", "text")
-
-
-class WrongAction(MemoryHubError):
-    """No action was chosen, or it applies to none of the selected rows."""
-
-    code = "wrong_action"
 
 
 @dataclass
@@ -106,17 +100,19 @@ def act(
     """Apply an action to rows of a workspace; kinds that it doesn't apply to are skipped.
 
     ``action``: move (to ``category``), tag or untag (``tags``), pin, unpin, verify, review (by ``day``, ISO, or ""
-    for none), withdraw (with a ``reason``), archive, unarchive, remove (cached responses). Raises WrongAction,
-    NothingChosen, and what the edits raise.
+    for none), withdraw (with a ``reason``), archive, unarchive, remove (cached responses). Raises Invalid,
+    Invalid, and what the edits raise.
     """
     if action not in KINDS_BY_ACTION:
-        raise WrongAction(gettext("Choose an action."))
+        raise Invalid(gettext("Choose an action."), code="wrong_action")
     if not keys:
-        raise NothingChosen(gettext("Choose at least one row."))
+        raise Invalid(gettext("Choose at least one row."), code="nothing_chosen")
     chosen = {kind: list(pks) for kind, pks in keys.items() if _applies(kind, action, category)}
     done = ActionResult(skipped=[_count(kind, len(pks)) for kind, pks in keys.items() if kind not in chosen])
     if not chosen:
-        raise WrongAction(gettext("That can't be done with %(rows)s.") % {"rows": _listed(done.skipped)})
+        raise Invalid(
+            gettext("That can't be done with %(rows)s.") % {"rows": _listed(done.skipped)}, code="wrong_action"
+        )
     values = _values(action, tags, reason, day)
     for kind, pks in chosen.items():
         if action == "move":
@@ -134,7 +130,7 @@ def _values(action: str, tags: Sequence[str], reason: str, day: str) -> dict[str
     if action not in ("tag", "untag"):
         return {"reason": reason}
     if not (clean := knowledge.clean_tags(tags)):
-        raise WrongAction(gettext("Name at least one tag."))
+        raise Invalid(gettext("Name at least one tag."), code="wrong_action")
     return {"add" if action == "tag" else "remove": clean}
 
 

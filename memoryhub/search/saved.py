@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.search.query import parse
 from memoryhub.models import RecentSearch, SavedSearch
 from memoryhub.search.filters import Scope
@@ -20,12 +20,6 @@ from sessions_app.models import Workspace
 
 MAX_SAVED = 100  # of one person
 KEPT_RECENT = 20  # of one person
-
-
-class SearchNotSaved(MemoryHubError):
-    """The search has no name, or the user has too many saved searches."""
-
-    code = "search_not_saved"
 
 
 def searches_for(user: User, workspace: Workspace | None) -> QuerySet[SavedSearch]:
@@ -47,13 +41,16 @@ def save_search(
     is_shared: bool,
     now: datetime,
 ) -> SavedSearch:
-    """Save a search, replacing one of the same name. Raises SearchNotSaved."""
+    """Save a search, replacing one of the same name. Raises Invalid."""
     clean = " ".join(name.split())[:100]
     if not clean:
-        raise SearchNotSaved(gettext("Give the search a name."))
+        raise Invalid(gettext("Give the search a name."), code="search_not_saved")
     kept = SavedSearch.objects.filter(user=user)
     if kept.count() >= MAX_SAVED and not kept.filter(workspace=workspace, name=clean).exists():
-        raise SearchNotSaved(gettext("You have %(count)s saved searches: delete one first.") % {"count": MAX_SAVED})
+        raise Invalid(
+            gettext("You have %(count)s saved searches: delete one first.") % {"count": MAX_SAVED},
+            code="search_not_saved",
+        )
     saved, _ = SavedSearch.objects.update_or_create(
         user=user,
         workspace=workspace,

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json
 
@@ -17,7 +17,7 @@ MAX_COUNT = 2**31 - 1
 YES, NO = ("true", "yes", "1"), ("false", "no", "0", "")
 
 
-class BadCell(MemoryHubError):
+class BadCell(Invalid):
     """A cell that can't be what its column holds."""
 
     code = "bad_cell"

@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from knowledge_app.services.rows import spreadsheet_columns
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.tables import Table
 from memoryhub.lib.tables.columns import Export, export_rows
 from sessions_app.models import Workspace
@@ -18,18 +18,14 @@ from sessions_app.services.audit import By, record
 EXPORTS: dict[str, Export] = {**spreadsheet_columns.EXPORTS, **tables.EXPORTS}
 
 
-class UnknownTable(MemoryHubError):
-    code = "unknown_table"
-
-
 def export_table(table: str, rows: QuerySet[Any] | None = None, *, by: By) -> Table:
     """Return rows of a table, all by default, and say in the audit trail of each workspace that they were taken out.
 
-    Values of secrets are left out. Raises UnknownTable, and TableTooLarge beyond 50,000 rows or 10 MB of text.
+    Values of secrets are left out. Raises Invalid, and TableTooLarge beyond 50,000 rows or 10 MB of text.
     """
     export = EXPORTS.get(table)
     if export is None:
-        raise UnknownTable(f"There is no table {table!r}. There are: {', '.join(EXPORTS)}.")
+        raise Invalid(f"There is no table {table!r}. There are: {', '.join(EXPORTS)}.", code="unknown_table")
     made = export_rows(export, export.model._default_manager.all() if rows is None else rows)
     counts = Counter(row["workspace"] for row in made.rows)
     for workspace in Workspace.objects.filter(slug__in=counts).order_by("pk"):

@@ -19,7 +19,7 @@ from simple_history.utils import bulk_create_with_history
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.edit_tables import TABLES
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.tables import Table, check_rows
 from memoryhub.lib.validation import brief
 from memoryhub.spreadsheets.rows import BATCH_ROWS, TAKING, Judged, judge_table
@@ -33,17 +33,11 @@ NO_SUCH_COLUMN = {
 }
 
 
-class UnfitTable(MemoryHubError):
-    """The table as a whole can't be taken."""
-
-    code = "unfit_table"
-
-
 def import_rows(table: str, rows: Table, *, source: str, zone: tzinfo, by: By, dry_run: bool) -> Judged:
     """Take a table of knowledge entries, observations or key-values, unless a row is wrong; return what each came to.
 
     ``source``: the file's name, for histories and the audit trail. ``zone``: of times without one. With ``dry_run``
-    nothing is written. Raises UnfitTable, for columns that there aren't and for rows that were added meanwhile, and
+    nothing is written. Raises Invalid, for columns that there aren't and for rows that were added meanwhile, and
     TableTooLarge.
     """
     check_rows(len(rows))
@@ -54,17 +48,20 @@ def import_rows(table: str, rows: Table, *, source: str, zone: tzinfo, by: By, d
         return _take(table, rows, source, zone, by)
     except IntegrityError as error:
         words = gettext("Rows of this table were added meanwhile. Upload it again to see what is left.")
-        raise UnfitTable(words) from error
+        raise Invalid(words, code="unfit_table") from error
 
 
 def _check_columns(table: str, headers: list[str]) -> None:
     known = TAKING[table].columns
     unknown = next((name for name in headers if name not in known), "")
     if unknown:
-        raise UnfitTable(str(NO_SUCH_COLUMN[table]) % {"name": brief(unknown), "columns": ", ".join(known)})
+        raise Invalid(
+            str(NO_SUCH_COLUMN[table]) % {"name": brief(unknown), "columns": ", ".join(known)}, code="unfit_table"
+        )
     if "workspace" not in headers:
-        raise UnfitTable(
-            gettext("The column workspace is missing: it names each row's workspace, as its address does.")
+        raise Invalid(
+            gettext("The column workspace is missing: it names each row's workspace, as its address does."),
+            code="unfit_table",
         )
 
 

@@ -17,7 +17,7 @@ from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.edits import apply_values
 from memoryhub.forgetting.erasure import import_rules
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.tables import Table
 from memoryhub.lib.validation import BadJSON, brief, decode_json
@@ -41,7 +41,7 @@ ANOTHER_OWN_ID = {
 Values = dict[str, Any]
 
 
-class WrongRow(MemoryHubError):
+class WrongRow(Invalid):
     """A row that can't be taken, with the reason."""
 
     code = "wrong_row"

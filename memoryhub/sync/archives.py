@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 
 MAX_ENTRIES = 20_000
 MAX_ENTRY_BYTES = 64 * 2**20
@@ -21,7 +21,7 @@ RATIO_FROM_BYTES = 2**20
 CHUNK_BYTES = 2**16
 
 
-class BadArchive(MemoryHubError):
+class BadArchive(Invalid):
     """An archive that is refused as a whole; the message names the entry and the reason."""
 
     code = "bad_archive"

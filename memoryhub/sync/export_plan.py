@@ -22,7 +22,7 @@ from knowledge_app.models import (
     TermRelation,
 )
 from memoryhub.graph.export import count_terms
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.coverage import ExportPlan, plan_layout
 from memoryhub.lib.layouts.file_names import is_own_name, session_names
 from memoryhub.lib.layouts.snapshot import LAYOUTS
@@ -33,25 +33,21 @@ SHOWN = ("content", "tool_calls", "compressed", "timestamp", "role", "id", "toke
 KEPT_BY_NANOBOT = 1_000  # entries of its journal (formats.md section 2)
 
 
-class UnknownLayoutName(MemoryHubError):
-    code = "unknown_layout_name"
-
-
 def chosen_layout(workspace: Workspace, layout: str) -> str:
-    """Return the layout to write: ``auto`` (or "") is the workspace's own. Raises UnknownLayoutName."""
+    """Return the layout to write: ``auto`` (or "") is the workspace's own. Raises Invalid."""
     if layout in ("", "auto"):
         is_current = workspace.layout == "nanobot" and workspace.layout_version == "0.3"
         return "nanobot-current" if is_current else workspace.layout
     if layout not in LAYOUTS:
         words = gettext("There is no layout %(layout)s. Use one of %(layouts)s.")
-        raise UnknownLayoutName(words % {"layout": repr(layout), "layouts": ", ".join(LAYOUTS)})
+        raise Invalid(words % {"layout": repr(layout), "layouts": ", ".join(LAYOUTS)}, code="unknown_layout_name")
     return layout
 
 
 def plan_export(workspace: Workspace, layout: str) -> ExportPlan:
     """Say what an export in a layout writes, converts and leaves out, with the help of counts.
 
-    Of the messages it reads the further fields. Raises UnknownLayoutName.
+    Of the messages it reads the further fields. Raises Invalid.
     """
     layout = chosen_layout(workspace, layout)
     counts = _sessions(workspace, layout) | _entries(workspace) | _memory(workspace) | _rows(workspace)

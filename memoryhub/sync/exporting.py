@@ -30,7 +30,7 @@ from knowledge_app.services.rows.exporting import (
 )
 from memoryhub.graph.export import graph_meta, graph_parts, graph_rows
 from memoryhub.jobs.progress import Step, nothing_told
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Refused
 from memoryhub.lib.layouts.coverage import KINDS, ExportPlan
 from memoryhub.lib.layouts.hub import SETTINGS
 from memoryhub.lib.layouts.snapshot import WORDS, Snapshot
@@ -42,12 +42,6 @@ from sessions_app.services.export import all_sessions
 
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the earliest time of a zip archive: equal memory gives equal bytes
 _IDENTITY = re.compile(r"(?:^|/)sessions/([0-9a-f]{32})/")
-
-
-class ExportRefused(MemoryHubError):
-    """Nothing was written; the message says why and what to do."""
-
-    code = "export_refused"
 
 
 @dataclass(frozen=True)
@@ -65,7 +59,7 @@ def export_workspace(
     """Write a workspace into a new or empty folder, or into a new archive where ``dest`` ends in .zip.
 
     All or nothing: a folder beside ``dest`` is filled and takes its place at the end. Modes are 700 for folders and
-    600 for files. ``step`` hears of rows written, and may break it off. Raises UnknownLayoutName, ExportRefused.
+    600 for files. ``step`` hears of rows written, and may break it off. Raises Invalid, Refused.
     """
     layout = chosen_layout(workspace, layout)
     dest = _free_place(dest)
@@ -88,7 +82,7 @@ def write_archive(
 ) -> ExportReport:
     """Write a workspace as a zip archive into an open binary file, one of its files at a time.
 
-    ``step`` hears of rows written, and may break it off. Raises UnknownLayoutName, ExportRefused.
+    ``step`` hears of rows written, and may break it off. Raises Invalid, Refused.
     """
     report = _write_zip(workspace, chosen_layout(workspace, layout), out, step)
     _note(workspace, report, by)
@@ -113,7 +107,7 @@ def _write(workspace: Workspace, layout: str, take: Callable[[OutFile], None], s
     plan = plan_export(workspace, layout)
     if not plan.written:
         words = gettext("%(program)s has no place for what this workspace remembers. Choose another layout.")
-        raise ExportRefused(words % {"program": WORDS[layout]})
+        raise Refused(words % {"program": WORDS[layout]}, code="export_refused")
     written: Counter[str] = Counter()
     total = sum(part.count for part in plan.written)
     count = 0
@@ -169,20 +163,25 @@ def _identity(workspace: Workspace) -> str:
 
 
 def _free_place(dest: Path) -> Path:
-    """Return where to write. Raises ExportRefused for a place that is taken, or that an agent or the hub lives in."""
+    """Return where to write. Raises Refused for a place that is taken, or that an agent or the hub lives in."""
     place = dest.expanduser().resolve()
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
-        raise ExportRefused(f"{dest} is there already. Name a new or an empty folder, or a new .zip file.")
+        raise Refused(
+            f"{dest} is there already. Name a new or an empty folder, or a new .zip file.", code="export_refused"
+        )
     if place.exists() and place.suffix.lower() == ".zip":
-        raise ExportRefused(f"{dest} is a folder. Name a new .zip file.")
+        raise Refused(f"{dest} is a folder. Name a new .zip file.", code="export_refused")
     if not place.parent.is_dir():
-        raise ExportRefused(f"There is no folder {dest.parent}. Make it first.")
+        raise Refused(f"There is no folder {dest.parent}. Make it first.", code="export_refused")
     if place.is_relative_to(settings.MEMORYHUB_HOME.resolve()):
-        raise ExportRefused("This is MemoryHub's own data folder. Name another place.")
+        raise Refused("This is MemoryHub's own data folder. Name another place.", code="export_refused")
     for path in Workspace.objects.exclude(path="").values_list("path", flat=True):
         home = Path(path).resolve()
         if place.is_relative_to(home) or home.is_relative_to(place):
-            raise ExportRefused(f"{dest} is, holds or lies in a folder that an agent lives in. Name another place.")
+            raise Refused(
+                f"{dest} is, holds or lies in a folder that an agent lives in. Name another place.",
+                code="export_refused",
+            )
     return place
 
 
@@ -197,7 +196,9 @@ def _beside(dest: Path, *, is_folder: bool) -> Iterator[Path]:
             place.mkdir(mode=0o700)
         yield place
     except OSError as error:
-        raise ExportRefused(f"{dest} can't be written: {error.strerror}. Nothing was left behind.") from error
+        raise Refused(
+            f"{dest} can't be written: {error.strerror}. Nothing was left behind.", code="export_refused"
+        ) from error
     finally:
         if holder:
             shutil.rmtree(holder, ignore_errors=True)
@@ -206,7 +207,7 @@ def _beside(dest: Path, *, is_folder: bool) -> Iterator[Path]:
 def _write_file(folder: Path, file: OutFile) -> None:
     path = folder / file.path
     if ".." in Path(file.path).parts or not path.resolve().is_relative_to(folder.resolve()):
-        raise ExportRefused("A file's name leads out of the folder.")
+        raise Refused("A file's name leads out of the folder.", code="export_refused")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as out:

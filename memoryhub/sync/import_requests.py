@@ -21,7 +21,7 @@ from memoryhub.hygiene.scanning import scan_first
 from memoryhub.jobs.heartbeat_files import at_work, clear_away, lives
 from memoryhub.jobs.names import import_name
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.sync.importing import ImportCancelled, ImportRefused, ImportResult, Progress, import_workspace
 from sessions_app.models import ImportReport, Workspace
 from sessions_app.services.audit import Actor, By, record
@@ -32,12 +32,6 @@ KNOWN_HOMES = ("~/.nanobot", "~/.grip", "~/.local/grid")
 LIVE = (ImportReport.Status.QUEUED, ImportReport.Status.RUNNING)
 PROGRESS_SECONDS = 0.25  # how often a report's progress is written at most
 INTERRUPTED = "interrupted"  # the error code of an import that was taken up again, and of one that is given up
-
-
-class ImportIsOver(MemoryHubError):
-    """There is nothing to cancel any more."""
-
-    code = "import_is_over"
 
 
 def request_import(*, path: str, user: User, name: str = "", layout: str = "auto") -> ImportReport:
@@ -51,10 +45,10 @@ def request_import(*, path: str, user: User, name: str = "", layout: str = "auto
 @db_retry.retried
 @transaction.atomic
 def cancel_import(report: ImportReport, *, by: By) -> None:
-    """Cancel an import: one that waits at once, one that goes on after the file at hand. Raises ImportIsOver."""
+    """Cancel an import: one that waits at once, one that goes on after the file at hand. Raises Conflict."""
     report = ImportReport.objects.select_for_update(of=("self",)).select_related("workspace").get(pk=report.pk)
     if report.status not in LIVE:
-        raise ImportIsOver(gettext("The import is over already: there is nothing to cancel."))
+        raise Conflict(gettext("The import is over already: there is nothing to cancel."), code="import_is_over")
     if report.cancel_asked_at:
         return
     report.cancel_asked_at = by.at

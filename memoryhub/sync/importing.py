@@ -26,7 +26,7 @@ from knowledge_app.services.rows.importing import (
 )
 from memoryhub.forgetting.forget import shown_path, without_forgotten
 from memoryhub.graph.neighbours import import_graph
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import MemoryHubError, Refused
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import count_files, read_folder
@@ -57,7 +57,7 @@ ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
 PARTS_OF_AGENTS = ("sessions", "memory", "state", "workspace")
 
 
-class ImportRefused(MemoryHubError):
+class ImportRefused(Refused):
     """The folder may not, or can't now, be imported; the message says why and what to do."""
 
     code = "import_refused"
@@ -97,7 +97,7 @@ def import_workspace(
     transaction. Nothing in the hub is ever deleted for what a file lacks; a second import adds and changes nothing.
     ``progress`` hears of each file that is done, and last that all are; where it raises ImportCancelled, the import
     ends there, and no file counts as missing. Raises FolderMissing (and marks a known workspace as
-    unavailable), UnknownLayout, BadArchive, ImportRefused.
+    unavailable), Invalid, BadArchive, ImportRefused.
     """
     path = own_path(path)
     with one_at_a_time(path), opened_source(path, by.at) as (folder, only):

@@ -21,7 +21,7 @@ from knowledge_app.models import MemoryDocument
 from knowledge_app.services.documents.outside_edits import hold_emptied
 from knowledge_app.services.documents.revisions import StaleBase
 from knowledge_app.services.rows.knowledge_json import knowledge_mark
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import MemoryHubError, Refused
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.hub import MANIFEST
@@ -32,7 +32,7 @@ from memoryhub.sync.importing import import_sentence, import_source_file, one_at
 from memoryhub.sync.write_back import FileWritten, settle_files, write_files
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import By, record
-from sessions_app.services.syncing import CannotSync, Outcome, record_failure, record_success
+from sessions_app.services.syncing import Outcome, record_failure, record_success
 
 PATIENCE_SECONDS = 20.0  # for an import of the same folder
 EMPTY = hashlib.sha256(b"").hexdigest()
@@ -60,12 +60,12 @@ def sync_workspace(workspace: Workspace, *, by: By, full: bool = False, wait: bo
     """Take what is new in a workspace's folder, then write what the hub has newer, where that is switched on.
 
     ``full`` reads every file again, even one that looks as it did. ``wait`` false leaves copies of replaced files
-    that are not quiet yet to the next sync. How it went is kept with the workspace. Raises CannotSync, FolderMissing
-    (and marks the workspace as unavailable), UnknownLayout, ImportRefused while the folder is being imported.
+    that are not quiet yet to the next sync. How it went is kept with the workspace. Raises Refused, FolderMissing
+    (and marks the workspace as unavailable), Invalid, ImportRefused while the folder is being imported.
     """
     path = Path(workspace.path)
     if not workspace.path or path.is_file():
-        raise CannotSync("Only a folder can be kept in step, not a file or an archive.")
+        raise Refused("Only a folder can be kept in step, not a file or an archive.", code="cannot_sync")
     try:
         with one_at_a_time(own_path(path), patience=PATIENCE_SECONDS if wait else 0):
             result = _sync(workspace, path, by, full=full, wait=wait)

@@ -41,12 +41,6 @@ Marks = frozenset[tuple[object, ...]]
 Told = Callable[[Workspace, SyncResult | MemoryHubError], None]
 
 
-class FollowedElsewhere(MemoryHubError):
-    """Another process has the folder's lock; this one stands by."""
-
-    code = "followed_elsewhere"
-
-
 @dataclass
 class Followed:
     """A folder that is followed: when its next sync is due (monotonic seconds), and what waits to be written."""
@@ -78,7 +72,12 @@ def follow_workspaces(
             try:
                 for workspace in _choose(followed, chosen(), woken):
                     if workspace.pk not in elsewhere:
-                        told(workspace, FollowedElsewhere("Another process follows this folder; this one stands by."))
+                        told(
+                            workspace,
+                            MemoryHubError(
+                                "Another process follows this folder; this one stands by.", code="followed_elsewhere"
+                            ),
+                        )
                         elsewhere.add(workspace.pk)
                 _look_for_saved(followed)
             except DatabaseError as error:

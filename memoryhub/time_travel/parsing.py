@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.times import read_time
 from sessions_app.models import AuditRecord, Run, Workspace
 
@@ -16,7 +16,7 @@ UNITS = {"min": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(da
 JUST_BEFORE = timedelta(microseconds=1)
 
 
-class InvalidMoment(MemoryHubError):
+class InvalidMoment(Invalid):
     """The moment can't be parsed or is in the future."""
 
     code = "no_such_time"

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext, ngettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor, By, record
@@ -28,12 +28,6 @@ MAX_SUMMARIES = 8  # in the context; more are merged into one
 SUMMARY_SHARE = 4  # a summary, and all together, may take a quarter of the session's token limit
 MIN_TARGET = 60  # tokens
 MAX_ENTRIES = 20_000  # per run
-
-
-class PlanStale(MemoryHubError):
-    """The session changed after the plan was made."""
-
-    code = "plan_stale"
 
 
 class RunOptions(TypedDict, total=False):
@@ -158,15 +152,15 @@ def _context_summaries(session: Session) -> QuerySet[Summary]:
 def apply_summary(run: Run, plan: Plan, text: str, *, method: str, now: datetime) -> Summary:
     """Commit a summary in one transaction: links, totals, run, audit record.
 
-    Raises PlanStale if the session changed after planning, LeaseLost if another worker holds the run.
+    Raises Conflict if the session changed after planning, LeaseLost if another worker holds the run.
     """
     session = lock_session(plan.session.pk)
     if session.epoch != plan.session.epoch:
-        raise PlanStale(gettext("The session was cleared in the meantime."))
+        raise Conflict(gettext("The session was cleared in the meantime."), code="plan_stale")
     summary = _create(session, run, plan, text, method, now)
     linked = _link(session, plan, summary)
     if linked != len(plan.entries) + len(plan.summaries):
-        raise PlanStale(gettext("Some of the entries to summarise are no longer in the context."))
+        raise Conflict(gettext("Some of the entries to summarise are no longer in the context."), code="plan_stale")
     before = session.active_tokens + session.summary_tokens
     recount_session(session)
     after = session.active_tokens + session.summary_tokens

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.utils.translation import gettext
 
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, NotFound
 from memoryhub.lib.layouts.records import EntryRecord
 from memoryhub.lib.search.index_maintenance import bulk_indexing
 from memoryhub.lib.tokens import TokenCounter, counter_for
@@ -24,18 +24,6 @@ from sessions_app.services.totals import add_entries
 BATCH_ROWS = 500
 MANY = 50  # entries per batch from which they are indexed in bulk
 MAX_KEY_LENGTH = 200
-
-
-class KeyReused(MemoryHubError):
-    """An idempotency key was reused with different entries."""
-
-    code = "idempotency_key_reused"
-
-
-class SessionGone(MemoryHubError):
-    """The session was deleted."""
-
-    code = "session_gone"
 
 
 @dataclass(frozen=True)
@@ -55,17 +43,19 @@ def append(session: Session, records: Sequence[EntryRecord], *, by: By, idempote
     """Append a batch to a session's current epoch, atomically and durably.
 
     Writers lock the session's row, so that positions have no gaps. Repeating a batch with the same idempotency key
-    returns the first result and adds nothing. Raises KeyReused, SessionGone.
+    returns the first result and adds nothing. Raises Conflict, NotFound.
     """
     if len(idempotency_key) > MAX_KEY_LENGTH:
-        raise KeyReused(f"An idempotency key has at most {MAX_KEY_LENGTH} characters.")
+        raise Conflict(f"An idempotency key has at most {MAX_KEY_LENGTH} characters.", code="idempotency_key_reused")
     session = lock_session(session.pk)
     body_hash = batch_hash(records) if idempotency_key else ""
     receipts = AppendReceipt.objects.filter(session=session, idempotency_key=idempotency_key)
     known = receipts.first() if idempotency_key else None
     if known:
         if known.body_hash != body_hash:
-            raise KeyReused("This idempotency key was used with different entries. Send a new key.")
+            raise Conflict(
+                "This idempotency key was used with different entries. Send a new key.", code="idempotency_key_reused"
+            )
         return Appended(session, known.epoch, known.first_position, known.entry_count, is_repeat=True)
     first = session.next_position
     entries = write_entries(session, records, epoch=session.epoch, first_position=first, now=by.at)
@@ -106,10 +96,10 @@ def _audit(session: Session, entries: Sequence[Entry], by: By) -> None:
 
 
 def lock_session(pk: int) -> Session:
-    """Lock a session until the end of the transaction. Raises SessionGone."""
+    """Lock a session until the end of the transaction. Raises NotFound."""
     locked = Session.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=pk).first()
     if locked is None:
-        raise SessionGone(gettext("The session was deleted."))
+        raise NotFound(gettext("The session was deleted."), code="session_gone")
     return locked
 
 

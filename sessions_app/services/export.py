@@ -106,7 +106,7 @@ def count_summaries(workspace: Workspace, *, with_earlier: bool) -> int:
 def session_as_markdown(session: Session, *, epoch: int | None, originals: bool, zone: tzinfo) -> str:
     """Return one epoch of a session as Markdown (default: the current one), with summaries in place of their entries.
 
-    ``originals``: include the summarised turns. Times are in ``zone``. Raises TooMuchMarkdown, if possible before
+    ``originals``: include the summarised turns. Times are in ``zone``. Raises LimitExceeded, if possible before
     reading the entries.
     """
     chosen = session.epoch if epoch is None else epoch

@@ -12,7 +12,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Busy, Invalid
 from memoryhub.lib.tokens import count_tokens
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import DeletedSession, Entry, Run, Session, Summary, Workspace
@@ -25,36 +25,24 @@ from sessions_app.services.totals import forget_days, recount_session
 MAX_TITLE = 500
 
 
-class BadKey(MemoryHubError):
-    """The session key is invalid."""
-
-    code = "bad_session_key"
-
-
-class SessionBusy(MemoryHubError):
+class SessionBusy(Busy):
     """The session has a running run."""
 
     code = "session_busy"
 
 
-class NotConfirmed(MemoryHubError):
-    """The typed confirmation isn't the session's key."""
-
-    code = "not_confirmed"
-
-
 def check_key(key: str) -> str:
-    """Return a valid key (any text of 1 to 512 characters). Raises BadKey."""
+    """Return a valid key (any text of 1 to 512 characters). Raises Invalid."""
     if not isinstance(key, str) or not key.strip():
-        raise BadKey(gettext("A session needs a key, for example cli:main."))
+        raise Invalid(gettext("A session needs a key, for example cli:main."), code="bad_session_key")
     if len(key) > KEY_LENGTH:
         words = gettext("A session key has at most %(most)s characters; this one has %(count)s.")
-        raise BadKey(words % {"most": KEY_LENGTH, "count": f"{len(key):,}"})
+        raise Invalid(words % {"most": KEY_LENGTH, "count": f"{len(key):,}"}, code="bad_session_key")
     return clean_text(key)
 
 
 def open_session(workspace: Workspace, key: str, *, by: By, title: str = "") -> tuple[Session, bool]:
-    """Get or create the session with a key; return it and whether it is new. Raises BadKey."""
+    """Get or create the session with a key; return it and whether it is new. Raises Invalid."""
     key = check_key(key)
     known = Session.objects.select_related("workspace").filter(workspace=workspace, key=key).first()
     if known:
@@ -148,10 +136,12 @@ def _keep_summary_text(session: Session, now: datetime) -> None:
 def delete_session(session: Session, *, confirmation: str, reason: str, by: By) -> DeletedSession:
     """Permanently delete a session with its entries and summaries, leaving a tombstone. Its runs are kept, emptied.
 
-    ``confirmation``: the session's key, typed by the operator. A running run is cancelled. Raises NotConfirmed.
+    ``confirmation``: the session's key, typed by the operator. A running run is cancelled. Raises Invalid.
     """
     if confirmation != session.key:
-        raise NotConfirmed(gettext("That isn't the session's key. Type it exactly to delete the session."))
+        raise Invalid(
+            gettext("That isn't the session's key. Type it exactly to delete the session."), code="not_confirmed"
+        )
     with open_guard(f"session {session.pk} is deleted"):
         session = lock_session(session.pk)
         entries = Entry.objects.filter(session=session)

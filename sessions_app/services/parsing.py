@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord
 from memoryhub.lib.validation import canonical_json, json_text
@@ -19,23 +19,21 @@ MAX_BATCH = 1000
 MAX_CONTENT = 2 * 2**20  # characters of one entry
 
 
-class BadEntry(MemoryHubError):
-    """An entry is invalid; ``index`` is its place in the batch, ``field`` the invalid field."""
-
-    code = "bad_entry"
-
-
 def read_batch(rows: Any, *, now: datetime) -> list[EntryRecord]:
-    """Parse a batch of 1 to 1,000 entries into records. Raises BadEntry for the first invalid one.
+    """Parse a batch of 1 to 1,000 entries into records. Raises Invalid for the first invalid one.
 
     A row is an OpenAI chat message (``role``, ``content``, ``tool_calls``, ``tool_call_id``, ``name``) with an
     optional ``timestamp`` (ISO 8601, default now) and ``kind``. With a kind, ``role`` is optional, and a tool call
     can be ``name`` and ``arguments`` (as in AgTerm's addToolCall). Unknown fields are kept.
     """
     if not isinstance(rows, list) or not rows:
-        raise BadEntry("Send a list of at least one entry.", index=0, field="entries")
+        raise Invalid("Send a list of at least one entry.", code="bad_entry", index=0, field="entries")
     if len(rows) > MAX_BATCH:
-        raise BadEntry(f"A batch can have up to {MAX_BATCH:,} entries; split these {len(rows):,}.", field="entries")
+        raise Invalid(
+            f"A batch can have up to {MAX_BATCH:,} entries; split these {len(rows):,}.",
+            code="bad_entry",
+            field="entries",
+        )
     return [_read(row, index, now) for index, row in enumerate(rows)]
 
 
@@ -46,14 +44,16 @@ def batch_hash(records: Sequence[EntryRecord]) -> str:
 
 def _read(row: Any, index: int, now: datetime) -> EntryRecord:
     if not isinstance(row, dict):
-        raise BadEntry(f"entries[{index}] is not an object.", index=index, field="")
+        raise Invalid(f"entries[{index}] is not an object.", code="bad_entry", index=index, field="")
     message = _message(row, index)
     try:
         read, repairs = read_message(message, UTC)
     except NoEntry as error:
-        raise BadEntry(f"entries[{index}] {error.message}: {_roles()}.", index=index, field="role") from error
+        raise Invalid(
+            f"entries[{index}] {error.message}: {_roles()}.", code="bad_entry", index=index, field="role"
+        ) from error
     if repairs:
-        raise BadEntry(f"entries[{index}]: {repairs[0]}.", index=index, field="")
+        raise Invalid(f"entries[{index}]: {repairs[0]}.", code="bad_entry", index=index, field="")
     _check(read, index)
     return EntryRecord(
         kind=row.get("kind") or read.kind,
@@ -78,7 +78,12 @@ def _message(row: dict[str, Any], index: int) -> dict[str, Any]:
     if kind is None:
         return message
     if kind not in KINDS:
-        raise BadEntry(f"entries[{index}] has no kind {kind!r}: use {', '.join(KINDS)}.", index=index, field="kind")
+        raise Invalid(
+            f"entries[{index}] has no kind {kind!r}: use {', '.join(KINDS)}.",
+            code="bad_entry",
+            index=index,
+            field="kind",
+        )
     if kind == "tool_call" and "arguments" in message and "tool_calls" not in message:
         arguments = message.pop("arguments")
         text = arguments if isinstance(arguments, str) else json_text(arguments)
@@ -89,15 +94,25 @@ def _message(row: dict[str, Any], index: int) -> dict[str, Any]:
 
 def _check(read: EntryRecord, index: int) -> None:
     if read.role not in ROLES:
-        raise BadEntry(f"entries[{index}] has the role {read.role!r}: {_roles()}.", index=index, field="role")
+        raise Invalid(
+            f"entries[{index}] has the role {read.role!r}: {_roles()}.", code="bad_entry", index=index, field="role"
+        )
     if read.role == "tool" and not read.tool_call_id:
-        raise BadEntry(
-            f"entries[{index}] is a tool result: name its call in tool_call_id.", index=index, field="tool_call_id"
+        raise Invalid(
+            f"entries[{index}] is a tool result: name its call in tool_call_id.",
+            code="bad_entry",
+            index=index,
+            field="tool_call_id",
         )
     if not read.content and not read.tool_calls and read.role != "tool":
-        raise BadEntry(f"entries[{index}] is empty: give it content.", index=index, field="content")
+        raise Invalid(f"entries[{index}] is empty: give it content.", code="bad_entry", index=index, field="content")
     if len(read.content) > MAX_CONTENT:
-        raise BadEntry(f"entries[{index}] is longer than {MAX_CONTENT:,} characters.", index=index, field="content")
+        raise Invalid(
+            f"entries[{index}] is longer than {MAX_CONTENT:,} characters.",
+            code="bad_entry",
+            index=index,
+            field="content",
+        )
 
 
 def _roles() -> str:

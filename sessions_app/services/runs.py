@@ -23,7 +23,7 @@ from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, MemoryHubError
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.audit import Actor, By, record
@@ -49,7 +49,7 @@ class LeaseLost(MemoryHubError):
     code = "lease_lost"
 
 
-class RunNotFitting(MemoryHubError):
+class RunNotFitting(Conflict):
     """The run's state doesn't allow the action."""
 
     code = "run_not_fitting"

@@ -7,7 +7,8 @@ import secrets
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from memoryhub.lib.llm import BadReply, Reply
+from memoryhub.lib.errors import Invalid
+from memoryhub.lib.llm import Reply
 from memoryhub.lib.tokens import count_tokens, counter_for
 from sessions_app.models import Entry, Summary
 from sessions_app.services.compression import Plan
@@ -31,12 +32,6 @@ _PREFACE = re.compile(r"^\W*(sure|certainly|of course|okay|ok|here is|here's|bel
 _PLACEHOLDERS = re.compile(
     r"^\W*(summary|the summary|insert|todo|tbd|n/?a|none|null|your summary)[\s\w]{0,20}\W*$", re.IGNORECASE
 )
-
-
-class UnusableReply(BadReply):
-    """The reply is well-formed but unusable as a summary."""
-
-    code = "bad_summary"
 
 
 @dataclass(frozen=True)
@@ -114,7 +109,7 @@ def _clipped(text: str) -> str:
 def by_model(plan: Plan, requests: Sequence[Request], ask: Ask, progress: Callable[[int], None]) -> str:
     """Return the model's checked summary of a plan; ``progress`` receives the number of replies so far.
 
-    Raises UnusableReply and what ``ask`` raises.
+    Raises Invalid and what ``ask`` raises.
     """
     texts: list[str] = []
     for request in requests:
@@ -125,20 +120,22 @@ def by_model(plan: Plan, requests: Sequence[Request], ask: Ask, progress: Callab
     text = "\n\n".join(texts)
     tokens = counter_for(plan.session.workspace.model).count(text)
     if tokens > max(plan.target_tokens * MOST, LEAST_BOUND):
-        raise UnusableReply(f"The summary has {tokens:,} tokens; {plan.target_tokens:,} were requested.")
+        raise Invalid(
+            f"The summary has {tokens:,} tokens; {plan.target_tokens:,} were requested.", code="bad_summary"
+        )
     return text
 
 
 def judge(text: str, request: Request) -> None:
-    """Raise UnusableReply for a reply that refuses, repeats the request, or is empty."""
+    """Raise Invalid for a reply that refuses, repeats the request, or is empty."""
     if _REFUSALS.match(text):
-        raise UnusableReply(f"The model refused or returned an error: {text[:120]!r}")
+        raise Invalid(f"The model refused or returned an error: {text[:120]!r}", code="bad_summary")
     if request.mark in text or text[:200] in request.messages[0]["content"]:
-        raise UnusableReply("The reply repeats the request.")
+        raise Invalid("The reply repeats the request.", code="bad_summary")
     if _PLACEHOLDERS.match(text) or sum(letter.isalnum() for letter in text) < 8:
-        raise UnusableReply(f"The reply has no summary: {text[:120]!r}")
+        raise Invalid(f"The reply has no summary: {text[:120]!r}", code="bad_summary")
     if len(text) < SHORT and _PREFACE.match(text):
-        raise UnusableReply(f"The reply announces a summary but has none: {text!r}")
+        raise Invalid(f"The reply announces a summary but has none: {text!r}", code="bad_summary")
     asked = request.messages[1]["content"]
     if len(text) > 400 and text[:300] in asked:
-        raise UnusableReply("The reply repeats the conversation instead of summarising it.")
+        raise Invalid("The reply repeats the conversation instead of summarising it.", code="bad_summary")

@@ -10,19 +10,13 @@ from pathlib import Path
 from django.db import transaction
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import MemoryHubError, Refused
 from sessions_app.models import SyncState, Workspace
 from sessions_app.models.workspaces import WRITTEN_BACK
 from sessions_app.services.audit import By, record
 from sessions_app.services.workspaces import save_settings
 
 QUIET_NOTE = timedelta(seconds=15)  # between notes of syncs that changed nothing: SQLite has one writer
-
-
-class CannotSync(MemoryHubError):
-    """A workspace that has no folder to be kept in step with, or none that the hub may write to."""
-
-    code = "cannot_sync"
 
 
 @dataclass(frozen=True)
@@ -43,15 +37,15 @@ class Outcome:
 def switch_sync(workspace: Workspace, *, follow: bool | None = None, write_back: bool | None = None, by: By) -> bool:
     """Switch following a folder, and writing to it, on or off (None: as it is); tell whether anything changed.
 
-    Raises CannotSync where the workspace has no folder, or one that the hub never writes to.
+    Raises Refused where the workspace has no folder, or one that the hub never writes to.
     """
     if (follow or write_back) and not workspace.path:
-        raise CannotSync(gettext("This workspace has no folder: its agent writes to the hub."))
+        raise Refused(gettext("This workspace has no folder: its agent writes to the hub."), code="cannot_sync")
     if (follow or write_back) and Path(workspace.path).is_file():
-        raise CannotSync(gettext("Only a folder can be kept in step, not a file or an archive."))
+        raise Refused(gettext("Only a folder can be kept in step, not a file or an archive."), code="cannot_sync")
     if write_back and workspace.layout not in WRITTEN_BACK:
         words = gettext("The hub never writes into a folder of %(program)s.")
-        raise CannotSync(words % {"program": workspace.get_layout_display()})
+        raise Refused(words % {"program": workspace.get_layout_display()}, code="cannot_sync")
     wishes = {"is_followed": follow, "write_back": write_back}
     values = {name: wish for name, wish in wishes.items() if wish is not None}
     return bool(values and save_settings(workspace, values, by=by))
@@ -59,9 +53,9 @@ def switch_sync(workspace: Workspace, *, follow: bool | None = None, write_back:
 
 @transaction.atomic
 def request_sync(workspace: Workspace, *, by: By) -> SyncState:
-    """Note that a person wants a sync now; the caller enqueues it. Raises CannotSync."""
+    """Note that a person wants a sync now; the caller enqueues it. Raises Refused."""
     if not workspace.path:
-        raise CannotSync(gettext("This workspace has no folder: its agent writes to the hub."))
+        raise Refused(gettext("This workspace has no folder: its agent writes to the hub."), code="cannot_sync")
     state, _ = SyncState.objects.get_or_create(workspace=workspace)
     SyncState.objects.filter(pk=state.pk).update(requested_at=by.at)
     text = "A sync with the agent's folder was asked for"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import LimitExceeded
 from memoryhub.lib.llm import Reply, ToolReply
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Run, Workspace
@@ -12,16 +12,10 @@ from sessions_app.services.model_choice import cost_of
 from sessions_app.services.runs import postpone_run, tokens_spent
 
 
-class BudgetSpent(MemoryHubError):
-    """Today's token budget is used up."""
-
-    code = "budget_spent"
-
-
 def within_budget(run: Run, workspace: Workspace, messages: list[dict[str, str]], now: datetime) -> bool:
     """Tell whether today's budget covers a request; otherwise postpone the run until midnight UTC.
 
-    Raises BudgetSpent for a run started by a command, and for a request larger than the daily budget.
+    Raises LimitExceeded for a run started by a command, and for a request larger than the daily budget.
     """
     budget = workspace.daily_token_budget
     if budget is None:
@@ -32,7 +26,7 @@ def within_budget(run: Run, workspace: Workspace, messages: list[dict[str, str]]
         return True
     why = f"today's budget of {budget:,} tokens is used up ({spent:,} spent, {needed:,} needed)"
     if run.options.get("once") or needed > budget:
-        raise BudgetSpent(f"Not sent: {why}. Raise it in the workspace's settings.")
+        raise LimitExceeded(f"Not sent: {why}. Raise it in the workspace's settings.", code="budget_spent")
     postpone_run(run, until=midnight_after(now), why=f"waits for tomorrow: {why}")
     return False
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts import agterm, grip, nanobot
 from memoryhub.lib.layouts.records import FileRead, Problem, SessionRecord
@@ -23,26 +23,16 @@ from sessions_app.services.export import session_record
 from sessions_app.services.importing import import_conversation
 
 
-class UnknownSessionFile(MemoryHubError):
-    """The file isn't a session of a known program."""
-
-    code = "unknown_session_file"
-
-
-class UnknownExport(MemoryHubError):
-    code = "unknown_export"
-
-
 def export_session(session: Session, layout: str = "", *, epoch: int | None = None) -> tuple[str, str]:
     """Return a session as a program's file: name and text. Importing it restores the same session.
 
-    ``layout``: nanobot, grip or agterm; default: the workspace's, or agterm. Raises UnknownExport.
+    ``layout``: nanobot, grip or agterm; default: the workspace's, or agterm. Raises Invalid.
     """
     own = session.workspace.layout
     layout = layout or (own if own in LAYOUTS else "agterm")
     if layout not in LAYOUTS:
         words = gettext("Sessions can be exported for %(layouts)s, not for %(layout)s.")
-        raise UnknownExport(words % {"layouts": ", ".join(LAYOUTS), "layout": layout})
+        raise Invalid(words % {"layouts": ", ".join(LAYOUTS), "layout": layout}, code="unknown_export")
     text = write_session(
         session_record(session, epoch=epoch), layout, zone=ZoneInfo(settings.TIME_ZONE), is_native=layout == own
     )
@@ -74,7 +64,7 @@ def export_sessions(sessions: Iterable[Session], out: IO[bytes]) -> int:
 def import_session(workspace: Workspace, path: Path, *, by: By) -> ImportCounts:
     """Import one session's file into a workspace; a repeated import adds only new entries.
 
-    Raises FolderMissing, UnknownSessionFile.
+    Raises FolderMissing, Invalid.
     """
     with Folder(path.parent, quiet_seconds=0) as folder:
         if not folder.exists(path.name):
@@ -83,7 +73,7 @@ def import_session(workspace: Workspace, path: Path, *, by: By) -> ImportCounts:
     tally = ImportCounts(problems=list(read.problems))
     records = [item for item in read.items if isinstance(item, SessionRecord)]
     if not records:
-        raise UnknownSessionFile(_no_session_in(path.name, read.problems))
+        raise Invalid(_no_session_in(path.name, read.problems), code="unknown_session_file")
     for item in records:
         taken, _ = import_conversation(workspace=workspace, record=item, path="", now=by.at, dry_run=False)
         tally.include(taken)

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.safe_http import check_url, open_client
 from sessions_app.models import AuditRecord, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.audit import EVENTS, By, record
@@ -26,23 +26,17 @@ TIMEOUT_SECONDS = 10.0
 BATCH = 20
 
 
-class BadWebhook(MemoryHubError):
-    """A webhook that can't be kept as it is."""
-
-    code = "bad_webhook"
-
-
 def add_webhook(
     workspace: Workspace, url: str, actions: Sequence[str], *, allowed: Collection[str], by: By
 ) -> Webhook:
     """Keep an address that is told of some events, all of them where none is named.
 
-    Raises AddressRefused for an address that the hub wouldn't connect to, BadWebhook for one that is kept already or
+    Raises AddressRefused for an address that the hub wouldn't connect to, Invalid for one that is kept already or
     for an unknown event.
     """
     unknown = [action for action in actions if action not in EVENTS]
     if unknown:
-        raise BadWebhook(f"There is no event {unknown[0]!r}: use {', '.join(EVENTS)}.")
+        raise Invalid(f"There is no event {unknown[0]!r}: use {', '.join(EVENTS)}.", code="bad_webhook")
     check_url(url, allowed)
     with transaction.atomic():
         hook, is_new = Webhook.objects.get_or_create(
@@ -56,7 +50,7 @@ def add_webhook(
             },
         )
         if not is_new:
-            raise BadWebhook(gettext("This address is told already."))
+            raise Invalid(gettext("This address is told already."), code="bad_webhook")
         record(by, "webhook.added", "webhook", hook.pk, "Webhook added", workspace=workspace)
     return hook
 

@@ -8,22 +8,18 @@ from django.db import transaction
 from django.utils.text import slugify
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
 
 
-class BadName(MemoryHubError):
-    code = "bad_name"
-
-
 @transaction.atomic
 def create_workspace(name: str, *, by: By) -> Workspace:
-    """Create a workspace without a folder, for an agent that writes to the hub. Raises BadName."""
+    """Create a workspace without a folder, for an agent that writes to the hub. Raises Invalid."""
     name = clean_text(" ".join(name.split()))
     if not name or len(name) > 200:
-        raise BadName(gettext("A workspace needs a name of 1 to 200 characters."))
+        raise Invalid(gettext("A workspace needs a name of 1 to 200 characters."), code="bad_name")
     workspace = Workspace.objects.create(slug=free_slug(name), name=name, created_at=by.at, updated_at=by.at)
     record(by, "workspace.created", "workspace", workspace.pk, "Workspace created", workspace=workspace)
     return workspace

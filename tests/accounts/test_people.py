@@ -10,8 +10,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from memoryhub.accounts.people import LastOperator, remove_operator
+from memoryhub.accounts.people import remove_operator
 from memoryhub.agents.tokens import issue_token
+from memoryhub.lib.errors import Refused
 from memoryhub.management.serve_address import address_for_links, publish_address
 from memoryhub.models import Invitation
 from sessions_app.models import AuditRecord, Membership
@@ -124,8 +125,8 @@ def test_of_two_operators_who_remove_each_other_at_once_one_stays():
         start.wait()
         try:
             return remove_operator(other, by=By(Actor("person", own.username), NOW))
-        except LastOperator:
-            return False
+        except Refused as error:
+            return error.code != "last_operator"
         finally:
             connection.close()
 

@@ -3,8 +3,8 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 
-from memoryhub.accounts.setup import SetupLinkInvalid, create_first_operator, is_valid, issue_setup_token
-from tests.hub import NOW
+from memoryhub.accounts.setup import create_first_operator, is_valid, issue_setup_token
+from tests.hub import NOW, raises_code
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a calm sea 42"
@@ -19,7 +19,7 @@ def test_no_link_makes_a_second_operator():
     User.objects.create_superuser("olga")
 
     assert not is_valid(token, NOW)
-    with pytest.raises(SetupLinkInvalid):
+    with raises_code("setup_link_invalid"):
         create(token, username="mallory")
     assert not User.objects.filter(username="mallory").exists()
 
@@ -30,7 +30,7 @@ def test_a_link_makes_one_operator_though_that_one_is_deactivated_later():
     User.objects.update(is_active=False)
 
     assert not is_valid(token, NOW)
-    with pytest.raises(SetupLinkInvalid):
+    with raises_code("setup_link_invalid"):
         create(token, username="mallory")
     assert is_valid(issue_setup_token(NOW), NOW)
 
@@ -40,6 +40,6 @@ def test_a_link_is_good_for_the_minutes_that_the_settings_say(settings):
     token = issue_setup_token(NOW)
 
     assert is_valid(token, NOW + timedelta(minutes=5, seconds=-1))
-    with pytest.raises(SetupLinkInvalid):
+    with raises_code("setup_link_invalid"):
         create(token, now=NOW + timedelta(minutes=5))
     assert not is_valid("another", NOW)

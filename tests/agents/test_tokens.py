@@ -14,7 +14,6 @@ from memoryhub.agents.tokens import (
     SCOPES,
     BadToken,
     NotAuthenticated,
-    ScopeMissing,
     TooManyCalls,
     authenticate,
     forget_old_calls,
@@ -29,7 +28,7 @@ from memoryhub.models import AccessRecord, ApiToken, IdempotentCall
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.access_log import log_access, seen_rows
 from sessions_app.services.audit import Actor, By
-from tests.hub import NOW, PERSON
+from tests.hub import NOW, PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
 
@@ -133,7 +132,7 @@ def test_a_scope_that_is_missing_is_named(workspace):
     caller = authenticate(text, via="rest", now=NOW)
 
     require(caller, "append")
-    with pytest.raises(ScopeMissing) as refused:
+    with raises_code("scope_missing") as refused:
         require(caller, "edit")
     assert refused.value.details == {"scope": "edit"}
 

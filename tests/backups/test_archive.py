@@ -13,7 +13,6 @@ from memoryhub.backups import encryption
 from memoryhub.backups.archive import (
     BadBackup,
     Content,
-    KeyMissing,
     Manifest,
     content_of,
     digest_of,
@@ -21,6 +20,7 @@ from memoryhub.backups.archive import (
     unpack_backup,
     write_backup_file,
 )
+from tests.hub import raises_code
 
 KEY = "a calm sea at dawn"
 
@@ -142,7 +142,7 @@ def test_another_key_or_none_is_refused_in_words(tmp_path, manifest, database):
 
     with pytest.raises(BadBackup, match="another one"):
         unpacked(file, "a stormy sea at dusk", tmp_path)
-    with pytest.raises(KeyMissing, match="MEMORYHUB_BACKUP_KEY"):
+    with raises_code("backup_key_missing", match="MEMORYHUB_BACKUP_KEY"):
         unpacked(file, "", tmp_path)
 
 

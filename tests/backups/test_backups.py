@@ -21,7 +21,7 @@ from memoryhub.backups import create, encryption, folder, postgres, sqlite
 from memoryhub.backups import restore as restoring
 from memoryhub.backups.archive import BadBackup, content_of, unpack_backup, write_backup_file
 from memoryhub.backups.create import make_backup, only_backup
-from memoryhub.backups.errors import BackupFailed, BackupUnderWay, HubRuns, RestoreRefused
+from memoryhub.backups.errors import BackupFailed, BackupUnderWay
 from memoryhub.backups.in_use_lock import alone_with_database, using_database
 from memoryhub.backups.restore import Restored, holds_rows, restore_backup
 from memoryhub.conversations.appending import record_entries
@@ -30,7 +30,7 @@ from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import By
 from sessions_app.services.parsing import read_batch
-from tests.hub import AGENT, NOW, PERSON
+from tests.hub import AGENT, NOW, PERSON, raises_code
 
 ON_POSTGRES = bool(hub.DATABASES["default"]["ENGINE"].endswith("postgresql"))
 pytestmark = [
@@ -165,7 +165,7 @@ def test_the_present_database_is_refused_then_put_aside_and_named(source, elsewh
         )
     assert holds_rows(elsewhere)
 
-    with pytest.raises(RestoreRefused, match="holds rows"):
+    with raises_code("restore_refused", match="holds rows"):
         restore(source, elsewhere)
     with elsewhere.cursor() as cursor:
         cursor.execute("SELECT username FROM auth_user")
@@ -219,7 +219,7 @@ def test_a_restore_that_goes_wrong_leaves_what_was_there(there_was, source, else
     before = one_table(elsewhere) if there_was else {}
     go_wrong(monkeypatch)
 
-    with pytest.raises(RestoreRefused, match=r"as it was before|out of memory"):
+    with raises_code("restore_refused", match=r"as it was before|out of memory"):
         restore(source, elsewhere)
 
     if there_was:
@@ -237,7 +237,7 @@ def test_a_database_that_something_uses_is_left_alone(source, elsewhere, setting
     with used.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM shopping")
 
-    with pytest.raises(HubRuns):
+    with raises_code("hub_runs"):
         restore(source, elsewhere, replace=True)
     used.close()
 
@@ -247,7 +247,7 @@ def test_a_database_that_something_uses_is_left_alone(source, elsewhere, setting
 def test_a_restore_and_a_hub_keep_each_other_away(source, elsewhere, settings, monkeypatch):
     settings.MEMORYHUB_BACKUP_KEY = KEY
 
-    with using_database(elsewhere), using_database(elsewhere), pytest.raises(HubRuns, match="stop it"):
+    with using_database(elsewhere), using_database(elsewhere), raises_code("hub_runs", match="stop it"):
         restore(source, elsewhere)
 
     monkeypatch.setattr("memoryhub.management.commands.worker.connection", elsewhere)
@@ -284,7 +284,7 @@ def test_a_damaged_database_is_put_aside_as_it_is(source, elsewhere, settings):
     settings.MEMORYHUB_BACKUP_KEY = KEY
     Path(elsewhere.settings_dict["NAME"]).write_text("no database at all, and more than a few bytes of it" * 20)
 
-    with pytest.raises(RestoreRefused, match="holds rows"):
+    with raises_code("restore_refused", match="holds rows"):
         restore(source, elsewhere)
     restored = restore(source, elsewhere, replace=True)
 
@@ -325,7 +325,7 @@ def test_a_backup_of_a_newer_hub_is_refused(source, elsewhere, settings, tmp_pat
     settings.MEMORYHUB_BACKUP_KEY = KEY
     migrations = [*source.manifest.migrations, "memoryhub.9999_later"]
 
-    with pytest.raises(RestoreRefused, match=r"newer MemoryHub .* update"):
+    with raises_code("restore_refused", match=r"newer MemoryHub .* update"):
         restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere)
     assert not holds_rows(elsewhere)
 
@@ -349,7 +349,7 @@ def test_one_from_before_827a92b_is_refused(source, elsewhere, settings, tmp_pat
     settings.MEMORYHUB_BACKUP_KEY = KEY
     migrations = [one for one in source.manifest.migrations if one != "sessions_app.0011_sessions_in_use"]
 
-    with pytest.raises(RestoreRefused, match=r"from before commit 827a92b.*make a new backup"):
+    with raises_code("restore_refused", match=r"from before commit 827a92b.*make a new backup"):
         restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere)
     assert not holds_rows(elsewhere)
 
@@ -365,7 +365,7 @@ def test_a_backup_of_the_other_kind_of_database_is_refused(source, elsewhere, se
     with (tmp_path / "other.sealed").open("wb") as out:
         write_backup_file(out, manifest, {name: other / name}, KEY)
 
-    with pytest.raises(RestoreRefused, match="export each workspace"):
+    with raises_code("restore_refused", match="export each workspace"):
         restore(replace(source, file=tmp_path / "other.sealed"), elsewhere)
 
 
@@ -383,8 +383,9 @@ def test_rows_that_changed_inside_are_refused(source, elsewhere, settings, tmp_p
     tables = source.manifest.tables | {"auth_user": replace(source.manifest.tables["auth_user"], size=7)}
     wrong = changed(source, tmp_path, {"tables": tables, "digest": create.digest_of(tables)})
 
-    with pytest.raises((BadBackup, RestoreRefused), match="rows"):
+    with pytest.raises(MemoryHubError, match="rows") as caught:
         restore(wrong, elsewhere)
+    assert caught.value.code in ("bad_backup", "restore_refused")
     assert not holds_rows(elsewhere)
     if ON_POSTGRES:
         assert not postgres.has_tables(elsewhere)

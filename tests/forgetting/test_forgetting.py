@@ -31,19 +31,12 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import Said, store
 from memoryhub.forgetting import rules
-from memoryhub.forgetting.erasure import (
-    ErasureRequest,
-    ForgetChanged,
-    NothingToForget,
-    apply_forget,
-    lift,
-    plan_forget,
-)
+from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, lift, plan_forget
 from memoryhub.integrity import check_memory
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, DeletedSession, Entry, Session, Workspace
 from sessions_app.services.audit import By, open_guard
-from tests.hub import NOW, PERSON, add, open_at, talk
+from tests.hub import NOW, PERSON, add, open_at, raises_code, talk
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -272,12 +265,12 @@ def test_another_workspace_keeps_its_own(workspace):
 def test_what_changed_since_the_preview_is_looked_at_again(workspace):
     write_value(workspace, "k", CANARY, by=BY)
 
-    with pytest.raises(ForgetChanged):
+    with raises_code("forget_changed"):
         apply_forget(workspace, ErasureRequest("phrase", (CANARY,)), expected=1, reason="", by=BY)
-    with pytest.raises(NothingToForget):
+    with raises_code("nothing_to_forget"):
         apply_forget(workspace, ErasureRequest("phrase", ("nothing has this",)), expected=0, reason="", by=BY)
     for words in (("ab",), ("",), ()):
-        with pytest.raises(NothingToForget):
+        with raises_code("nothing_to_forget"):
             plan_forget(workspace, ErasureRequest("phrase", words))
 
     assert KeyValue.objects.exists()

@@ -17,14 +17,14 @@ from memoryhub.graph.export import graph_document
 from memoryhub.graph.nearest import MOST
 from memoryhub.graph.neighbours import expand, import_graph
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
-from memoryhub.lib.llm import ModelNotSet, ModelRefused
+from memoryhub.lib.llm import ModelRefused
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.model_choice import embedding_settings_for
 from sessions_app.services.runs import cancel_run
 from tests.embedder import Embedder
-from tests.hub import NOW, PERSON
+from tests.hub import NOW, PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
 TEXTS = ["The database has a schema", "A quick carrier", "PostgreSQL is fast, the parcel came with speed"]
@@ -472,7 +472,7 @@ def test_a_run_that_was_cancelled_keeps_nothing_of_the_reply(workspace, embedder
 
 
 def test_without_a_provider_a_request_says_what_to_set(workspace):
-    with pytest.raises(ModelNotSet, match="MEMORYHUB_EMBEDDING_PROVIDER"):
+    with raises_code("model_not_set", match="MEMORYHUB_EMBEDDING_PROVIDER"):
         request_embedding(workspace, by=By(PERSON, NOW))
     assert outlook(workspace).settings is None
 

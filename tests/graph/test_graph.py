@@ -8,11 +8,11 @@ import pytest
 
 from knowledge_app.models import Term, TermRelation
 from memoryhub.graph.neighbours import expand, import_graph, related
-from memoryhub.graph.relations import RelationNotFitting, TermNotFound, decide, find_term
+from memoryhub.graph.relations import decide, find_term
 from memoryhub.lib.layouts.records import GraphRecord, TermRecord
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON
+from tests.hub import NOW, PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
 
@@ -171,11 +171,11 @@ def test_what_is_no_relation_is_told(workspace):
     relate(workspace, "owl")
     fast = find_term(workspace, "fast")
 
-    with pytest.raises(RelationNotFitting, match="not related"):
+    with raises_code("relation_not_fitting", match="not related"):
         decide(*pair(workspace, "fast", "owl"), "remove", by=By(PERSON, NOW))
-    with pytest.raises(RelationNotFitting):
+    with raises_code("relation_not_fitting"):
         decide(fast, fast, "pin", by=By(PERSON, NOW))
-    with pytest.raises(TermNotFound, match="nowhere"):
+    with raises_code("term_not_found", match="nowhere"):
         find_term(workspace, "nowhere")
     assert find_term(workspace, " FAST ").pk == fast.pk
     assert not AuditRecord.objects.exists()

@@ -3,24 +3,13 @@ from datetime import date, timedelta
 import pytest
 
 from knowledge_app.models import CachedResponse, Concern, Fact, KeyValue, KnowledgeEntry
-from knowledge_app.services.rows.edits import NothingChosen
 from memoryhub.hygiene import resolution
-from memoryhub.hygiene.resolution import (
-    NotWithdrawable,
-    TooMany,
-    dismiss,
-    keep,
-    reopen,
-    review,
-    undo_resolution,
-    verify,
-    withdraw,
-)
+from memoryhub.hygiene.resolution import dismiss, keep, reopen, review, undo_resolution, verify, withdraw
 from memoryhub.hygiene.rows import Row, shown_text
 from memoryhub.runs.executing import undo_run
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.runs import RunNotFitting
-from tests.hub import NOW, add, open_at
+from tests.hub import NOW, add, open_at, raises_code
 from tests.hygiene.test_scanning import BY, OLD, TOKEN, facts, knowledge, observation, scan
 
 pytestmark = pytest.mark.django_db
@@ -109,7 +98,7 @@ def test_messages_are_not_withdrawn(workspace):
     add(open_at(workspace), [{"role": "user", "content": TOKEN}])
     scan(workspace)
 
-    with pytest.raises(NotWithdrawable):
+    with raises_code("not_withdrawable"):
         withdraw(workspace, pks(), by=BY)
 
     assert statuses() == ["open"]
@@ -253,11 +242,11 @@ def test_concerns_of_another_workspace_and_settled_ones_are_not_chosen(workspace
     knowledge(other, f"use {TOKEN}")
     scan(other)
 
-    with pytest.raises(NothingChosen):
+    with raises_code("nothing_chosen"):
         withdraw(workspace, pks(), by=BY)
-    with pytest.raises(NothingChosen):
+    with raises_code("nothing_chosen"):
         verify(other, pks(), by=BY)
-    with pytest.raises(NothingChosen):
+    with raises_code("nothing_chosen"):
         keep(other, pks(), other=True, by=BY)
 
     assert KnowledgeEntry.objects.get().withdrawn_at is None
@@ -267,7 +256,7 @@ def test_too_many_at_once_are_refused(workspace, monkeypatch):
     monkeypatch.setattr(resolution, "MAX_AT_ONCE", 1)
     monkeypatch.setattr(resolution, "MAX_MARKED", 1)
 
-    with pytest.raises(TooMany):
+    with raises_code("too_many"):
         dismiss(workspace, [1, 2], by=BY)
 
 

@@ -22,14 +22,14 @@ from memoryhub.jobs.heartbeat_files import at_work, lives, worker_lives, working
 from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import import_piece, job_piece, live_count
 from memoryhub.jobs.names import import_name
-from memoryhub.jobs.queue import JobNotFitting, cancel_job, do_next_job, execute_job, request_job, resume_jobs
+from memoryhub.jobs.queue import cancel_job, do_next_job, execute_job, request_job, resume_jobs
 from memoryhub.lib.search.index_maintenance import faults
 from memoryhub.lib.search.operations import indexes
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import cancel_import, carry_out_import, resume_imports, run_import
 from sessions_app.models import AuditRecord, ImportReport, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.services.audit import By
-from tests.hub import PERSON, open_at, talk
+from tests.hub import PERSON, open_at, raises_code, talk
 
 pytestmark = pytest.mark.django_db
 HOLD = """
@@ -252,7 +252,7 @@ def test_a_job_that_waits_is_cancelled_at_once_and_one_that_is_over_not_at_all(w
     job = ask("export", workspace)
 
     assert cancel_job(job, by=By(PERSON, timezone.now())).status == "cancelled"
-    with pytest.raises(JobNotFitting):
+    with raises_code("job_not_fitting"):
         cancel_job(job, by=By(PERSON, timezone.now()))
 
 

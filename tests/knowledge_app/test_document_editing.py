@@ -6,7 +6,6 @@ from django.urls import reverse
 from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.editing import (
     EditConflict,
-    NoSuchFact,
     bring_back,
     curate_facts,
     edit_fact,
@@ -19,7 +18,7 @@ from knowledge_app.services.documents.origins import line_origins
 from memoryhub.integrity import check_memory
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON
+from tests.hub import NOW, PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
 TEXT = "# Team\n\n- likes tea\n- [project_decision] pool limit 40\n\n# Tools\n\n- uses ruff\n"
@@ -140,7 +139,7 @@ def test_a_fact_that_went_meanwhile_is_not_edited(document):
     fact = Fact.objects.get(text="likes tea")
     remove_facts(document, [fact.pk], by=By(PERSON, NOW))
 
-    with pytest.raises(NoSuchFact):
+    with raises_code("no_such_fact"):
         edit_fact(fact, text="x", category="", section="Team", by=By(PERSON, NOW))
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from knowledge_app.models import CachedResponse, EditedRow, KnowledgeEntry, Observation
 from knowledge_app.services.rows import edits
-from knowledge_app.services.rows.edits import NothingChosen, carry_out_edit, edit_rows, undo_edit
+from knowledge_app.services.rows.edits import carry_out_edit, edit_rows, undo_edit
 from knowledge_app.services.rows.importing import import_knowledge
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import KnowledgeRecord
@@ -12,7 +12,7 @@ from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.runs import LeaseLost, RunNotFitting, cancel_run, claim_run
-from tests.hub import NOW, PERSON, figures
+from tests.hub import NOW, PERSON, figures, raises_code
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -144,7 +144,7 @@ def test_rows_of_another_workspace_are_passed_over(workspace):
 
 
 def test_nothing_chosen_is_no_edit(workspace):
-    with pytest.raises(NothingChosen):
+    with raises_code("nothing_chosen"):
         recategorise(workspace, [])
 
 

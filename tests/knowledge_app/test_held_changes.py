@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.held_changes import CannotDecide, hunks_of
+from knowledge_app.services.documents.held_changes import hunks_of
 from knowledge_app.services.documents.outside_edits import hold_emptied
 from knowledge_app.services.documents.pending_writes import (
     bytes_are_kept,
@@ -18,7 +18,7 @@ from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.runs.review import approve, reject
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import By
-from tests.hub import PERSON
+from tests.hub import PERSON, raises_code
 from tests.knowledge_app.test_outside_edits import FACTS, NOW, edit, head, take
 
 pytestmark = pytest.mark.django_db
@@ -73,7 +73,7 @@ def test_a_text_that_is_rejected_is_kept_and_the_hubs_text_goes_to_the_file(chan
 
 
 def test_an_unknown_part_decides_nothing(change):
-    with pytest.raises(CannotDecide):
+    with raises_code("cannot_decide"):
         approve(change, by=BY, hunks=[0, 2])
 
     assert head() == FACTS
@@ -92,7 +92,7 @@ def test_an_edit_of_the_same_lines_keeps_the_change_for_a_person(change):
     edited = FACTS.replace("about f", "about foxes")
     edit(edited)
 
-    with pytest.raises(CannotDecide):
+    with raises_code("cannot_decide"):
         approve(change, by=BY)
 
     assert head() == edited

@@ -6,12 +6,12 @@ from django.urls import reverse
 from knowledge_app.models import KeyValue
 from knowledge_app.services.rows.exporting import key_values_file
 from knowledge_app.services.rows.importing import import_key_values
-from knowledge_app.services.rows.key_values import BadKeyValue, NoSuchKey, find_key, list_keys, with_text, write_value
+from knowledge_app.services.rows.key_values import find_key, list_keys, with_text, write_value
 from memoryhub.lib.layouts.records import KeyValueRecord
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import By
-from tests.hub import AGENT, NOW, PERSON
+from tests.hub import AGENT, NOW, PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -41,7 +41,7 @@ def test_a_written_value_is_read_back_exactly_and_every_earlier_one_is_kept(work
 
 @pytest.mark.parametrize(("key", "value"), [("", "v"), ("  ", "v"), ("k" * 513, "v"), ("k", "v" * 200_001)])
 def test_what_can_not_be_kept_is_refused(workspace, key, value):
-    with pytest.raises(BadKeyValue):
+    with raises_code("bad_key_value"):
         write(workspace, key, value)
 
 
@@ -69,7 +69,7 @@ def test_a_withdrawn_key_is_gone_until_it_is_written_again(workspace, editor):
     row = write(workspace)
     editor.post(url("edit-key-value", row.pk), {"action": "withdraw", "text": "old"})
 
-    with pytest.raises(NoSuchKey):
+    with raises_code("no_such_key"):
         find_key(workspace, "theme")
     assert list_keys(workspace) == []
     assert key_values_file(workspace) == "{}"

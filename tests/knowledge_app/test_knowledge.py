@@ -4,12 +4,10 @@ from datetime import timedelta
 import pytest
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.rows.edits import NothingChosen, edit_rows, undo_edit
+from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.exporting import cache_file, key_values_file, knowledge_file, observations_file
 from knowledge_app.services.rows.knowledge import (
-    BadKnowledge,
     KnowledgeExists,
-    NothingToMove,
     add_knowledge,
     context_export,
     merge_groups,
@@ -22,7 +20,7 @@ from memoryhub.lib.layouts.grip import content_id
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import By
-from tests.hub import AGENT, NOW, PERSON
+from tests.hub import AGENT, NOW, PERSON, raises_code
 from tests.shared import FIXTURES
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +60,7 @@ def test_an_unknown_category_becomes_learned_fact_and_says_so(workspace):
 
 @pytest.mark.parametrize("content", ["", "  ", "x" * 20_001])
 def test_what_says_nothing_or_too_much_is_refused(workspace, content):
-    with pytest.raises(BadKnowledge):
+    with raises_code("bad_knowledge"):
         add(workspace, content)
 
 
@@ -103,11 +101,11 @@ def test_entries_that_the_category_has_already_stay_behind(workspace):
     run, behind = recategorise(workspace, [here.pk, also.pk], "user_preference", by=BY)
 
     assert (run.proposal["changed"], behind) == (1, 1)
-    with pytest.raises(NothingToMove):
+    with raises_code("nothing_to_move"):
         recategorise(workspace, [here.pk], "user_preference", by=BY)
-    with pytest.raises(NothingChosen):
+    with raises_code("nothing_chosen"):
         recategorise(workspace, [], "user_preference", by=BY)
-    with pytest.raises(BadKnowledge):
+    with raises_code("bad_knowledge"):
         recategorise(workspace, [here.pk], "hunch", by=BY)
 
 

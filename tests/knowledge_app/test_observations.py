@@ -3,10 +3,10 @@ from django.urls import reverse
 
 from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.rows.edits import edit_rows, undo_edit
-from knowledge_app.services.rows.observations import AlreadyDecided, BadObservation, Said, decide, store
+from knowledge_app.services.rows.observations import Said, decide, store
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By
-from tests.hub import AGENT, NOW, PERSON
+from tests.hub import AGENT, NOW, PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -33,7 +33,7 @@ def test_observations_are_stored_with_author_and_audit(workspace):
 
 @pytest.mark.parametrize("said", [Said("hunch", "x"), Said("finding", "  "), Said("finding", "x" * 4001)])
 def test_one_that_can_not_be_kept_keeps_none_of_its_batch(workspace, said):
-    with pytest.raises(BadObservation):
+    with raises_code("bad_observation"):
         store(workspace, [KNOWN, said], by=BY)
 
     assert not Observation.objects.exists()
@@ -78,7 +78,7 @@ def test_a_confirmation_counts_and_can_be_undone(workspace):
     offered.refresh_from_db()
     assert offered.status == "offered"
     decide(offered, is_same=False, by=BY)
-    with pytest.raises(AlreadyDecided):
+    with raises_code("already_decided"):
         decide(offered, is_same=True, by=BY)
 
 

@@ -5,14 +5,13 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
-from knowledge_app.services.documents.held_changes import CannotDecide
 from knowledge_app.services.documents.outside_edits import import_document, plan_outside_edit
 from knowledge_app.services.documents.revisions import StaleBase, revise_document
 from memoryhub.lib.layouts.records import DocumentRecord
 from memoryhub.runs.review import approve, reject
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, By
-from tests.hub import PERSON
+from tests.hub import PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
@@ -120,7 +119,7 @@ def test_approving_takes_the_held_text_and_rejecting_leaves_the_document(workspa
 
     assert head() == halved
     assert +take(workspace, halved).unchanged == {"documents": 1}
-    with pytest.raises(CannotDecide):
+    with raises_code("cannot_decide"):
         reject(HeldChange.objects.get(), by=By(PERSON, NOW), user=user)
 
 

@@ -6,17 +6,10 @@ import pytest
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents import proposals
-from knowledge_app.services.documents.editing import TextTooLong
-from knowledge_app.services.documents.proposals import (
-    NoSuchRevision,
-    NothingProposed,
-    TooManyProposals,
-    propose_text,
-    write_text,
-)
+from knowledge_app.services.documents.proposals import propose_text, write_text
 from knowledge_app.services.documents.revisions import StaleBase
 from sessions_app.services.audit import Actor, By
-from tests.hub import AGENT
+from tests.hub import AGENT, raises_code
 from tests.knowledge_app.test_outside_edits import FACTS, NOW, edit, head, take
 
 pytestmark = pytest.mark.django_db
@@ -78,9 +71,9 @@ def test_a_proposal_changes_nothing_and_names_the_revision_that_it_was_made_from
 
 
 def test_a_proposal_that_says_nothing_new_or_names_no_revision_is_refused(document):
-    with pytest.raises(NothingProposed):
+    with raises_code("nothing_proposed"):
         propose(document, FACTS.replace("\n", "\r\n"))
-    with pytest.raises(NoSuchRevision):
+    with raises_code("no_such_revision"):
         propose(document, HALVED, base=7)
     assert not HeldChange.objects.exists()
 
@@ -90,7 +83,7 @@ def test_an_author_may_leave_only_so_many_proposals_to_people(document, monkeypa
     for number in range(2):
         propose(document, f"{FACTS}\n- proposal {number}")
 
-    with pytest.raises(TooManyProposals):
+    with raises_code("too_many_proposals"):
         propose(document, f"{FACTS}\n- proposal 2")
     assert propose(document, f"{FACTS}\n- proposal 2", by=By(Actor("agent", "another"), NOW))
 
@@ -100,5 +93,5 @@ def test_a_text_has_a_largest_length(document, monkeypatch):
 
     assert propose(document, FACTS + "\n-")
     for act in (write, propose):
-        with pytest.raises(TextTooLong):
+        with raises_code("text_too_long"):
             act(document, FACTS + "\n- ")

@@ -9,11 +9,11 @@ from knowledge_app.services.rows.cached_responses import keep
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import Said, store
-from knowledge_app.services.rows.scratchpads import IDLE, NotScratch, end_run, idle_scratchpads
+from knowledge_app.services.rows.scratchpads import IDLE, end_run, idle_scratchpads
 from memoryhub.worker import sweep
 from sessions_app.models import AuditRecord, Entry, Workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON, add, open_at
+from tests.hub import NOW, PERSON, add, open_at, raises_code
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
@@ -60,7 +60,7 @@ def test_the_end_of_a_run_leaves_nothing_of_what_was_learnt(scratch):
 def test_memory_that_is_kept_is_not_emptied(scratch):
     Workspace.objects.update(persist_memory=True)
 
-    with pytest.raises(NotScratch):
+    with raises_code("not_scratch"):
         end_run(scratch, by=BY)
 
     assert KeyValue.objects.exists()

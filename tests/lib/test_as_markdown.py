@@ -8,6 +8,7 @@ from markdown_it import MarkdownIt
 
 from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
 from memoryhub.lib.text import as_markdown
+from tests.hub import raises_code
 from tests.records import entry_record, session_record
 
 PARSER = MarkdownIt("commonmark")
@@ -140,14 +141,14 @@ def test_ten_thousand_entries_are_the_most():
     entry = entry_record("x", role="user")
     as_markdown.transcript(SessionRecord("k", [entry] * 10))
 
-    with pytest.raises(as_markdown.TooMuchMarkdown, match="10,001 of at most 10,000"):
+    with raises_code("too_much_markdown", match="10,001 of at most 10,000"):
         as_markdown.transcript(SessionRecord("k", [entry] * 10_001))
 
 
 def test_too_many_characters_are_refused(monkeypatch):
     monkeypatch.setattr(as_markdown, "MAX_CHARS", 100)
 
-    with pytest.raises(as_markdown.TooMuchMarkdown):
+    with raises_code("too_much_markdown"):
         as_markdown.transcript(session_record("x" * 200))
 
 

@@ -9,8 +9,9 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from memoryhub.lib.embeddings import PROVIDERS, EmbeddingSettings, dimensions_of, embed, provider_error
-from memoryhub.lib.llm import BadReply, ModelError, ModelNotSet, ModelRefused, ModelUnavailable
+from memoryhub.lib.llm import ModelRefused
 from memoryhub.lib.safe_http import AddressRefused
+from tests.hub import raises_code
 
 PATH = "/v1/embeddings"
 
@@ -106,14 +107,14 @@ def test_a_server_may_leave_the_index_out(httpserver):
 def test_a_reply_of_another_shape_is_refused(httpserver, body, words):
     httpserver.expect_request(PATH).respond_with_json(body)
 
-    with pytest.raises(BadReply, match=words):
+    with raises_code("bad_reply", match=words):
         embed(settings_for(httpserver), ["a", "b"])
 
 
 def test_embeddings_shorter_than_the_models_are_refused(httpserver):
     httpserver.expect_request(PATH).respond_with_json(reply([1, 0]))
 
-    with pytest.raises(BadReply, match="2 dimensions instead of 1536"):
+    with raises_code("bad_reply", match="2 dimensions instead of 1536"):
         embed(settings_for(httpserver, dimensions=1536), ["a"])
 
 
@@ -121,15 +122,17 @@ def test_embeddings_shorter_than_the_models_are_refused(httpserver):
 def test_a_body_that_is_no_json_is_refused(httpserver, body):
     httpserver.expect_request(PATH).respond_with_data(body, content_type="application/json")
 
-    with pytest.raises(BadReply, match="not JSON"):
+    with raises_code("bad_reply", match="not JSON"):
         embed(settings_for(httpserver), ["a"])
 
 
-@pytest.mark.parametrize(("status", "error"), [(503, ModelUnavailable), (429, ModelUnavailable), (404, ModelRefused)])
-def test_an_error_status_is_told_without_the_key(httpserver, status, error):
+@pytest.mark.parametrize(
+    ("status", "code"), [(503, "model_unavailable"), (429, "model_unavailable"), (404, "model_refused")]
+)
+def test_an_error_status_is_told_without_the_key(httpserver, status, code):
     httpserver.expect_request(PATH).respond_with_data("no sk-very-secret", status=status)
 
-    with pytest.raises(error, match=f"{status}: no •••"):
+    with raises_code(code, match=f"{status}: no •••"):
         embed(settings_for(httpserver, retries=0), ["a"])
 
 
@@ -159,7 +162,7 @@ def test_a_provider_without_embeddings_is_refused_in_a_sentence(httpserver, prov
 def test_addresses_are_checked_before_anything_is_sent():
     with pytest.raises(AddressRefused):
         embed(EmbeddingSettings("http://127.0.0.1:9/v1", "m", provider="ollama"), ["a"])
-    with pytest.raises(ModelNotSet):
+    with raises_code("model_not_set"):
         embed(EmbeddingSettings("", "m", provider="ollama"), ["a"])
 
 
@@ -168,7 +171,7 @@ def test_a_server_that_is_not_there_is_told():
         "http://127.0.0.1:9/v1", "m", provider="ollama", retries=0, allowed=frozenset({"127.0.0.1:9"})
     )
 
-    with pytest.raises(ModelError, match="can't be reached"):
+    with raises_code("model_unavailable", match="can't be reached"):
         embed(settings, ["a"])
 
 

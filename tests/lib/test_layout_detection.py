@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from memoryhub.lib.layouts.detect import UnknownLayout, detect
+from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.documents import document_bytes, document_of, split_history
 from memoryhub.lib.layouts.records import Found
 from memoryhub.lib.safe_folder import Folder
+from tests.hub import raises_code
 
 
 def look(place: Path, wanted: str = "auto", **files: str) -> Found:
@@ -44,7 +45,7 @@ def test_one_file_shows_whose_memory_it_is(tmp_path, name, content, layout, vers
 
 @pytest.mark.parametrize("content", ['{"entries": []}', '{"sessionId": "s"}', "[]", "{"])
 def test_other_json_is_nobody_s_memory(tmp_path, content):
-    with pytest.raises(UnknownLayout):
+    with raises_code("unknown_layout"):
         look(tmp_path, **{"a.json": content})
 
 

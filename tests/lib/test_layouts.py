@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lib.layouts.detect import UnknownLayout, detect
+from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.nanobot import decoded_key
 from memoryhub.lib.layouts.read import read_folder
@@ -28,6 +28,7 @@ from memoryhub.lib.layouts.records import (
 )
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.lib.validation import canonical_json
+from tests.hub import raises_code
 
 SAMPLES = Path(__file__).resolve().parent.parent / "samples"
 
@@ -288,7 +289,7 @@ def test_a_folder_is_told_by_what_is_in_it(files, layout, tmp_path):
 def test_a_strange_folder_is_refused_in_words(tmp_path):
     (tmp_path / "photo.jpg").write_bytes(b"\xff")
 
-    with Folder(tmp_path) as folder, pytest.raises(UnknownLayout, match="It looked for"):
+    with Folder(tmp_path) as folder, raises_code("unknown_layout", match="It looked for"):
         detect(folder)
 
 

@@ -9,16 +9,9 @@ import pytest
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from memoryhub.lib.llm import (
-    BadReply,
-    ModelNotSet,
-    ModelRefused,
-    ModelSettings,
-    ModelUnavailable,
-    PromptTooLong,
-    ask,
-)
+from memoryhub.lib.llm import ModelRefused, ModelSettings, PromptTooLong, ask
 from memoryhub.lib.safe_http import AddressRefused, check_url
+from tests.hub import raises_code
 
 PATH = "/v1/chat/completions"
 MESSAGES = [{"role": "user", "content": "Sum it up."}]
@@ -85,7 +78,7 @@ def test_a_reply_comes_with_its_cost(httpserver, settings):
 def test_a_reply_of_another_shape_is_refused(httpserver, settings, body, words):
     httpserver.expect_request(PATH).respond_with_json(body)
 
-    with pytest.raises(BadReply, match=words):
+    with raises_code("bad_reply", match=words):
         ask(settings, MESSAGES, max_tokens=50)
 
 
@@ -93,26 +86,26 @@ def test_a_reply_of_another_shape_is_refused(httpserver, settings, body, words):
 def test_a_body_that_is_no_json_is_refused(httpserver, settings, body):
     httpserver.expect_request(PATH).respond_with_data(body, content_type="application/json")
 
-    with pytest.raises(BadReply, match="not JSON"):
+    with raises_code("bad_reply", match="not JSON"):
         ask(settings, MESSAGES, max_tokens=50)
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "requests"),
+    ("status", "code", "requests"),
     [
-        (502, ModelUnavailable, 2),
-        (503, ModelUnavailable, 2),
-        (429, ModelUnavailable, 2),
-        (401, ModelRefused, 1),
-        (403, ModelRefused, 1),
-        (404, ModelRefused, 1),
-        (400, ModelRefused, 1),
+        (502, "model_unavailable", 2),
+        (503, "model_unavailable", 2),
+        (429, "model_unavailable", 2),
+        (401, "model_refused", 1),
+        (403, "model_refused", 1),
+        (404, "model_refused", 1),
+        (400, "model_refused", 1),
     ],
 )
-def test_an_error_status_is_told_and_tried_again_only_where_that_helps(httpserver, settings, status, error, requests):
+def test_an_error_status_is_told_and_tried_again_only_where_that_helps(httpserver, settings, status, code, requests):
     httpserver.expect_request(PATH).respond_with_data("<h1>no</h1> sk-very-secret", status=status)
 
-    with pytest.raises(error, match=rf"{status}: no •••"):
+    with raises_code(code, match=rf"{status}: no •••"):
         ask(settings, MESSAGES, max_tokens=50)
     assert len(httpserver.log) == requests
 
@@ -146,26 +139,26 @@ def test_a_slow_reply_is_cut_at_the_deadline(httpserver):
 
     httpserver.expect_request(PATH).respond_with_handler(drip)
 
-    with pytest.raises(ModelUnavailable, match="within"):
+    with raises_code("model_unavailable", match="within"):
         ask(settings_for(httpserver, timeout_seconds=0.5, retries=0), MESSAGES, max_tokens=50)
 
 
 def test_a_reply_of_many_megabytes_is_refused(httpserver, settings):
     httpserver.expect_request(PATH).respond_with_json(completion("x" * 6_000_000))
 
-    with pytest.raises(BadReply, match="larger than 5 MB"):
+    with raises_code("bad_reply", match="larger than 5 MB"):
         ask(settings, MESSAGES, max_tokens=50)
 
 
 def test_a_server_that_is_not_there_is_told(httpserver):
     settings = ModelSettings("http://127.0.0.1:9/v1", "m", allowed=frozenset({"127.0.0.1:9"}), retries=0)
 
-    with pytest.raises(ModelUnavailable, match="can't be reached"):
+    with raises_code("model_unavailable", match="can't be reached"):
         ask(settings, MESSAGES, max_tokens=50)
 
 
 def test_without_a_model_it_says_what_to_set():
-    with pytest.raises(ModelNotSet, match="MEMORYHUB_LLM_MODEL"):
+    with raises_code("model_not_set", match="MEMORYHUB_LLM_MODEL"):
         ask(ModelSettings("https://models.example.org/v1", ""), MESSAGES, max_tokens=50)
 
 

@@ -7,8 +7,9 @@ from urllib.parse import parse_qs
 import pytest
 from django.http import QueryDict
 
-from memoryhub.lib.pagination import BadCursor, Page, keyset_page, parse_int, parse_ints, rows_after
+from memoryhub.lib.pagination import Page, keyset_page, parse_int, parse_ints, rows_after
 from sessions_app.models import Session, Workspace
+from tests.hub import raises_code
 
 pytestmark = pytest.mark.django_db
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -137,5 +138,5 @@ def test_a_forged_cursor_is_no_error(workspace, values, order):
 
 @pytest.mark.parametrize("text", ["[" * 1_400, '["abc"]', "[]", f'[{{"at": "{FIRST_MOMENT}"}}]'])
 def test_agents_are_told_of_a_cursor_that_is_none_of_the_list_s(workspace, text):
-    with pytest.raises(BadCursor):
+    with raises_code("bad_cursor"):
         rows_after(Session.objects.all(), order=("-updated_at",), cursor=encoded(text), size=5)

@@ -3,7 +3,8 @@ import socket
 
 import pytest
 
-from memoryhub.lib.safe_folder import Folder, FolderMissing, SkippedPath, UnreadableFile, UnstableFile, display_path
+from memoryhub.lib.safe_folder import Folder, FolderMissing, SkippedPath, UnreadableFile, display_path
+from tests.hub import raises_code
 
 
 def lines(folder: Folder, path: str, **limits: int) -> list[tuple[int, bytes | None]]:
@@ -184,7 +185,7 @@ def test_a_file_that_keeps_changing_is_left_for_later(tmp_path):
             out.write("y")
         return stream.read()
 
-    with Folder(tmp_path) as folder, pytest.raises(UnstableFile):
+    with Folder(tmp_path) as folder, raises_code("unstable_file"):
         folder.read("a", grow)
 
 

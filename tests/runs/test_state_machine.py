@@ -15,9 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from memoryhub.conversations.context import build_context
 from memoryhub.integrity import check_memory
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Busy, Invalid, MemoryHubError
 from memoryhub.lib.layouts.records import SessionRecord
-from memoryhub.lib.llm import BadReply, ModelSettings, ModelUnavailable, Reply
+from memoryhub.lib.llm import ModelSettings, Reply
 from memoryhub.runs import compress
 from memoryhub.runs.executing import execute
 from sessions_app.models import Entry, Run, Session, Summary, Workspace
@@ -45,8 +45,8 @@ REPLIES = {
     "good": Reply("They looked at the label service.", "scripted", 100, 10),
     "refusal": Reply("I'm sorry, I can't do that.", "scripted", 100, 10),
     "longer": Reply("It went on and on. " * 5000, "scripted", 100, 9000),
-    "down": ModelUnavailable("The model's server can't be reached."),
-    "empty": BadReply("The reply holds no text."),
+    "down": Busy("The model's server can't be reached.", code="model_unavailable"),
+    "empty": Invalid("The reply holds no text.", code="bad_reply"),
 }
 KEYS = st.sampled_from(["cli:a", "cli:b"])
 

@@ -6,9 +6,8 @@ from django.test.utils import CaptureQueriesContext
 
 from memoryhub.integrity import check_memory
 from sessions_app.models import AuditRecord, DailyTotal, Entry, Session
-from sessions_app.services.entries import KeyReused
-from sessions_app.services.parsing import BadEntry, read_batch
-from tests.hub import NOW, add, open_at, talk, turn
+from sessions_app.services.parsing import read_batch
+from tests.hub import NOW, add, open_at, raises_code, talk, turn
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +47,7 @@ def test_the_same_key_with_other_entries_is_refused(workspace):
     session = open_at(workspace)
     add(session, turn(0), key="k1")
 
-    with pytest.raises(KeyReused):
+    with raises_code("idempotency_key_reused"):
         add(session, turn(1), key="k1")
     assert Entry.objects.count() == 4
 
@@ -143,13 +142,13 @@ def test_what_agents_send_is_understood(row, kind, role, content):
     ],
 )
 def test_what_can_not_be_kept_is_refused_with_its_place(row):
-    with pytest.raises(BadEntry, match=r"entries\[1\]"):
+    with raises_code("bad_entry", match=r"entries\[1\]"):
         read_batch([{"role": "user", "content": "fine"}, row], now=NOW)
 
 
 @pytest.mark.parametrize("rows", [[], None, "x", [{"role": "user", "content": "x"}] * 1001])
 def test_a_batch_has_one_to_a_thousand_entries(rows):
-    with pytest.raises(BadEntry):
+    with raises_code("bad_entry"):
         read_batch(rows, now=NOW)
 
 

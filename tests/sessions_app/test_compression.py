@@ -1,11 +1,12 @@
 import pytest
 
 from memoryhub.integrity import check_memory
+from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.runs.compress import approve_held, draft, request_if_due
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Entry, Run, Session, Summary
 from sessions_app.services.audit import By
-from sessions_app.services.compression import PlanStale, is_due, plan_compression, undo_compression
+from sessions_app.services.compression import is_due, plan_compression, undo_compression
 from sessions_app.services.lifecycle import clear_session
 from sessions_app.services.runs import (
     MAX_FAILURES,
@@ -168,8 +169,9 @@ def test_a_held_summary_of_a_cleared_session_is_refused(session):
     run = compress(session, hold=True)
     clear_session(session, by=By(PERSON, NOW))
 
-    with pytest.raises((PlanStale, RunNotFitting)):
+    with pytest.raises(Conflict) as caught:
         approve_held(run, owner=this_worker(), by=By(PERSON, NOW))
+    assert caught.value.code in ("plan_stale", "run_not_fitting")
     assert not Summary.objects.exists()
 
 
@@ -224,12 +226,16 @@ def test_a_run_whose_lease_has_passed_is_freed_on_any_host(session):
 
 
 def failing(session, times: int) -> Run:
-    from memoryhub.lib.llm import BadReply
 
     run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
     for _ in range(times):
         Run.objects.update(not_before=NOW)
-        fail_run(claim_run(run.pk, owner="x", now=NOW), BadReply("It said nothing."), now=NOW, is_transient=True)
+        fail_run(
+            claim_run(run.pk, owner="x", now=NOW),
+            Invalid("It said nothing.", code="bad_reply"),
+            now=NOW,
+            is_transient=True,
+        )
     return Run.objects.get(pk=run.pk)
 
 

@@ -9,8 +9,8 @@ from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Run
 from sessions_app.services.audit import By
 from sessions_app.services.runs import claim_run, request_run
-from sessions_app.services.token_budget import BudgetSpent, budget_left, record_cost, within_budget
-from tests.hub import NOW, PERSON, open_at
+from sessions_app.services.token_budget import budget_left, record_cost, within_budget
+from tests.hub import NOW, PERSON, open_at, raises_code
 
 pytestmark = pytest.mark.django_db
 MESSAGES = [{"role": "system", "content": "be brief"}, {"role": "user", "content": "what is new in the garden?"}]
@@ -50,12 +50,12 @@ def test_a_request_that_does_not_fit_waits_until_midnight_and_counts_as_no_attem
 
 
 def test_a_request_that_no_day_has_tokens_for_or_that_somebody_waits_for_is_refused(run):
-    with pytest.raises(BudgetSpent):
+    with raises_code("budget_spent"):
         allow(run, NEEDED - 1)
 
     spend(run, 100)
     run.options = {"once": True}
-    with pytest.raises(BudgetSpent):
+    with raises_code("budget_spent"):
         allow(run, 100)
 
 

@@ -10,8 +10,8 @@ import pytest
 from memoryhub.integrity import check_memory
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.services.audit import By
-from sessions_app.services.transfer import UnknownExport, UnknownSessionFile, export_session, import_session
-from tests.hub import NOW, PERSON, add, compress, open_at, talk
+from sessions_app.services.transfer import export_session, import_session
+from tests.hub import NOW, PERSON, add, compress, open_at, raises_code, talk
 from tests.shared import FIXTURES
 
 pytestmark = pytest.mark.django_db
@@ -127,10 +127,10 @@ def test_importing_again_adds_nothing(tmp_path):
 def test_another_file_is_refused(tmp_path, text):
     (tmp_path / "x.json").write_text(text)
 
-    with pytest.raises(UnknownSessionFile):
+    with raises_code("unknown_session_file"):
         import_session(workspace_of("hub"), tmp_path / "x.json", by=By(PERSON, NOW))
 
 
 def test_an_unknown_program_is_refused():
-    with pytest.raises(UnknownExport):
+    with raises_code("unknown_export"):
         export_session(open_at(workspace_of("hub")), "eliza")

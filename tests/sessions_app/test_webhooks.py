@@ -12,7 +12,6 @@ from sessions_app.models import AuditRecord, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.webhooks import (
     MAX_ATTEMPTS,
-    BadWebhook,
     add_webhook,
     deliver,
     due_deliveries,
@@ -20,7 +19,7 @@ from sessions_app.services.webhooks import (
     secret_of,
     signature,
 )
-from tests.hub import NOW, PERSON, add, compress, open_at, talk, turn
+from tests.hub import NOW, PERSON, add, compress, open_at, raises_code, talk, turn
 
 pytestmark = pytest.mark.django_db
 
@@ -108,9 +107,9 @@ def test_an_address_inside_is_refused_when_it_is_saved_and_when_it_is_told(works
 def test_an_address_is_told_once_and_unknown_events_are_refused(workspace, httpserver):
     listen(workspace, httpserver)
 
-    with pytest.raises(BadWebhook, match="already"):
+    with raises_code("bad_webhook", match="already"):
         listen(workspace, httpserver)
-    with pytest.raises(BadWebhook, match="no event"):
+    with raises_code("bad_webhook", match="no event"):
         listen(workspace, httpserver, "sun.rises")
 
 

@@ -12,10 +12,10 @@ from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.tables import Table, TableTooLarge
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
-from memoryhub.spreadsheets.importing import UnfitTable, import_rows
+from memoryhub.spreadsheets.importing import import_rows
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import By
-from tests.hub import NOW, PERSON, open_at, talk
+from tests.hub import NOW, PERSON, open_at, raises_code, talk
 from tests.rows import make
 
 pytestmark = pytest.mark.django_db
@@ -299,7 +299,7 @@ def test_a_value_that_looks_secret_by_now_is_masked_in_its_preview(workspace):
     ("headers", "what"), [(["workspace", "colour"], "no column colour"), (["content"], "column workspace is missing")]
 )
 def test_columns_that_there_are_not_are_refused(workspace, headers, what):
-    with pytest.raises(UnfitTable, match=what):
+    with raises_code("unfit_table", match=what):
         take([dict.fromkeys(headers, "x")])
 
 

@@ -15,12 +15,12 @@ from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.snapshot import LAYOUTS
 from memoryhub.sync import exporting as flow
 from memoryhub.sync.export_plan import plan_export
-from memoryhub.sync.exporting import ExportRefused, export_workspace, write_archive
+from memoryhub.sync.exporting import export_workspace, write_archive
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord, Entry, Session, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import clear_session
-from tests.hub import NOW, PERSON, add, compress, open_at, talk, turn
+from tests.hub import NOW, PERSON, add, compress, open_at, raises_code, talk, turn
 from tests.shared import FIXTURES, badinput_cases
 
 pytestmark = pytest.mark.django_db
@@ -197,7 +197,7 @@ def test_a_place_that_is_taken_is_refused(tmp_path, settings, workspace, dest):
     Workspace.objects.create(slug="other", name="Other", path=str(tmp_path / "agent"))
     talk(open_at(workspace), 1)
     before = contents(tmp_path)
-    with pytest.raises(ExportRefused):
+    with raises_code("export_refused"):
         give(workspace, tmp_path / dest, "nanobot")
     assert contents(tmp_path) == before
 
@@ -211,7 +211,7 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(tmp_path, workspace, monk
         yield
 
     monkeypatch.setattr(flow, "history_records", fail)
-    with pytest.raises(ExportRefused, match="No space left"):
+    with raises_code("export_refused", match="No space left"):
         give(workspace, tmp_path / name, "nanobot")
     assert list(tmp_path.iterdir()) == []
     assert not AuditRecord.objects.filter(action="workspace.exported").exists()
@@ -219,7 +219,7 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(tmp_path, workspace, monk
 
 def test_nothing_is_written_where_nothing_fits(tmp_path, workspace):
     talk(open_at(workspace), 1)
-    with pytest.raises(ExportRefused, match="grid has no place"):
+    with raises_code("export_refused", match="grid has no place"):
         give(workspace, tmp_path / "out", "grid")
     assert list(tmp_path.iterdir()) == []
 

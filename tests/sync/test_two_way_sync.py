@@ -17,8 +17,8 @@ from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import AuditRecord, Entry, Session, SourceFile, SyncState, Workspace
 from sessions_app.services.audit import Actor, By
-from sessions_app.services.syncing import CannotSync, request_sync, switch_sync
-from tests.hub import PERSON
+from sessions_app.services.syncing import request_sync, switch_sync
+from tests.hub import PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
 ACTOR = Actor("command", "test")
@@ -388,9 +388,9 @@ def test_a_sync_that_was_asked_for_is_noted_as_done(atlas):
 
 
 def test_a_workspace_without_a_folder_has_nothing_to_follow(workspace):
-    with pytest.raises(CannotSync):
+    with raises_code("cannot_sync"):
         switch_sync(workspace, follow=True, by=By(PERSON, timezone.now()))
-    with pytest.raises(CannotSync):
+    with raises_code("cannot_sync"):
         sync(workspace)
 
 
@@ -400,6 +400,6 @@ def test_an_archive_is_imported_and_not_followed(tmp_path, workspace, command):
     Workspace.objects.filter(pk=workspace.pk).update(path=str(archive))
     workspace.refresh_from_db()
 
-    with pytest.raises(CannotSync):
+    with raises_code("cannot_sync"):
         switch_sync(workspace, follow=True, by=By(PERSON, timezone.now()))
     assert command("sync") == {"workspaces": []}

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from memoryhub.lib.layouts.detect import UnknownLayout, detect
+from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.file_names import session_names
 from memoryhub.lib.layouts.hub import MANIFEST
 from memoryhub.lib.layouts.read import read_folder
@@ -25,6 +25,7 @@ from memoryhub.lib.layouts.records import (
 from memoryhub.lib.layouts.snapshot import LAYOUTS, Snapshot
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.write_folder import write_folder
+from tests.hub import raises_code
 from tests.records import START, entry_record, session_record
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "shell", "arguments": '{"c": "ls"}'}}
@@ -166,7 +167,7 @@ def test_another_version_of_the_format_is_not_taken_for_this_one(tmp_path):
     read_back(snapshot(), "hub", tmp_path)
     value = json.loads((tmp_path / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps(value | {"version": 2}))
-    with pytest.raises(UnknownLayout):
+    with raises_code("unknown_layout"):
         read_all(tmp_path)
 
 

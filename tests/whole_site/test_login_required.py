@@ -8,7 +8,8 @@ from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLPattern, URLResolver
 from django.utils import timezone
 
-from memoryhub.accounts.setup import SetupLinkInvalid, issue_setup_token
+from memoryhub.accounts.setup import issue_setup_token
+from memoryhub.lib.errors import Gone
 from sessions_app.models import AuditRecord, ImportReport, Membership, Workspace
 
 pytestmark = pytest.mark.django_db
@@ -153,7 +154,7 @@ def test_the_demo_opens_from_the_first_page(admin_client, settings, tmp_path):
 @pytest.mark.parametrize("is_htmx", [True, False])
 def test_an_expected_error_is_said_in_words(is_htmx, admin_client, monkeypatch):
     def refuse(*_args, **_options):
-        raise SetupLinkInvalid("Not now.")
+        raise Gone("Not now.", code="setup_link_invalid")
 
     monkeypatch.setattr("memoryhub.dashboard.views.home.keyset_page", refuse)
 

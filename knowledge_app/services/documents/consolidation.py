@@ -20,6 +20,7 @@ from knowledge_app.models import Fact, FactSource, HeldChange, HistoryEntry, Mem
 from knowledge_app.services.documents.history import append_history
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
 from memoryhub.lib import db_retry
+from memoryhub.lib.errors import Conflict
 from memoryhub.lib.layouts.records import HistoryRecord
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.text.change_guard import additions_only, review_reasons
@@ -27,7 +28,6 @@ from memoryhub.lib.text.facts import normal_form
 from memoryhub.lib.text.merge import merge_texts, overlay_texts
 from sessions_app.models import Entry, Run, Session
 from sessions_app.services.audit import Actor, By, record
-from sessions_app.services.compression import PlanStale
 from sessions_app.services.context_window import last_safe_cut
 from sessions_app.services.entries import lock_session
 from sessions_app.services.runs import RunNotFitting, finish_run
@@ -120,11 +120,11 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     is held: its additions are committed, the rest waits; where there are no additions, or the texts conflict, nothing
     is committed and the run waits as a whole. ``approved``: a person has looked, so nothing is held.
 
-    Raises PlanStale when pointer or epoch moved, LeaseLost when the run isn't this worker's any more.
+    Raises Conflict when pointer or epoch moved, LeaseLost when the run isn't this worker's any more.
     """
     session = lock_session(plan.session.pk)
     if (session.epoch, session.last_consolidated) != (plan.session.epoch, plan.session.last_consolidated):
-        raise PlanStale(gettext("The session was cleared or consolidated meanwhile."))
+        raise Conflict(gettext("The session was cleared or consolidated meanwhile."), code="plan_stale")
     run.epoch, run.from_position, run.to_position = session.epoch, session.last_consolidated, plan.end
     run.base_revision_number = plan.base.number if plan.base else None
     document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=_document(plan).pk)
@@ -133,7 +133,7 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     merged = merge_texts(plan.memory, current, proposal.memory, keep_both=True)
     if merged.text is None and approved:
         words = gettext("%(document)s was changed since in the same lines. Edit it by hand, then reject this.")
-        raise PlanStale(words % {"document": document.name})
+        raise Conflict(words % {"document": document.name}, code="plan_stale")
     wanted = overlay_texts(plan.memory, current, proposal.memory)
     flags = [] if approved else judge(document, current, wanted)
     if merged.text is None:

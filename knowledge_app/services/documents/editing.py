@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.revisions import open_document, revise_document
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
 from memoryhub.lib.text.facts import split_sections
 from memoryhub.lib.text.merge import merge_texts
 from memoryhub.lib.validation import clean_text
@@ -24,7 +24,7 @@ _BULLET = re.compile(r"^\s*[-*+]\s+")
 NAMES = ("MEMORY.md", "SOUL.md", "USER.md")
 
 
-class EditConflict(MemoryHubError):
+class EditConflict(Conflict):
     """The document was changed in the same lines since the base at hand; ``head`` is its text now."""
 
     code = "edit_conflict"
@@ -33,14 +33,6 @@ class EditConflict(MemoryHubError):
         super().__init__(message, head=head.number)
         self.base = base
         self.head = head
-
-
-class TextTooLong(MemoryHubError):
-    code = "text_too_long"
-
-
-class NoSuchFact(MemoryHubError):
-    code = "no_such_fact"
 
 
 @dataclass(frozen=True)
@@ -61,12 +53,12 @@ def start_document(workspace: Workspace, name: str) -> MemoryDocument:
 def save_text(document: MemoryDocument, text: str, *, base_number: int, by: By, reason: str) -> Saved:
     """Save a text that was edited from a revision (0: from nothing); others' changes since are merged in.
 
-    Raises EditConflict where both changed the same lines, TextTooLong.
+    Raises EditConflict where both changed the same lines, LimitExceeded.
     """
     text = clean_text(text.replace("\r\n", "\n"))
     if len(text) > MAX_CHARS:
         words = gettext("A document has at most %(most)s characters; this one has %(count)s.")
-        raise TextTooLong(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(text):,}"})
+        raise LimitExceeded(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(text):,}"}, code="text_too_long")
     locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
     head = locked.head
     is_merged = False
@@ -112,12 +104,12 @@ def remove_facts(document: MemoryDocument, facts: Collection[int], *, by: By) ->
 def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> Fact:
     """Reword a fact, give it another category, or move it to the end of another section; its pin and dates stay.
 
-    Returns the fact as it lives on. Raises NoSuchFact where it is gone, or the section is.
+    Returns the fact as it lives on. Raises NotFound where it is gone, or the section is.
     """
     document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
     living = Fact.objects.filter(pk=fact.pk, died=None).first()
     if living is None or document.head is None:
-        raise NoSuchFact(gettext("This fact was removed meanwhile."))
+        raise NotFound(gettext("This fact was removed meanwhile."), code="no_such_fact")
     lines = document.head.content.split("\n")
     bullet = _BULLET.match(lines[living.line - 1])
     mark = bullet.group() if bullet else "- "
@@ -145,7 +137,9 @@ def _end_of_section(text: str, title: str) -> int:
     """Return where a section's next line goes: after its last line that isn't blank, counted from 0."""
     found = next((section for section in split_sections(text) if section.title == title), None)
     if found is None:
-        raise NoSuchFact(gettext("There is no section %(title)s any more.") % {"title": repr(title)})
+        raise NotFound(
+            gettext("There is no section %(title)s any more.") % {"title": repr(title)}, code="no_such_fact"
+        )
     lines = text.split("\n")
     end = found.end - 1
     while end > found.start and not lines[end - 1].strip():

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.editing import Saved, save_text
 from knowledge_app.services.documents.revisions import revise_document
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import By
 
@@ -20,18 +20,6 @@ CURATED = ("pinned", "last_verified_at", "review_by")
 _BULLET = re.compile(r"^\s*[-*+]\s+")
 _WITH_CATEGORY = re.compile(rf"{_BULLET.pattern}\[[\w-]{{1,64}}\]\s+")
 _CATEGORY = re.compile(r"[\w-]{0,64}")
-
-
-class BadCategory(MemoryHubError):
-    """A word that can't stand in brackets before a fact."""
-
-    code = "bad_category"
-
-
-class NothingToUndo(MemoryHubError):
-    """The revision is gone, or is the first."""
-
-    code = "nothing_to_undo"
 
 
 @dataclass(frozen=True)
@@ -43,16 +31,16 @@ class Revised:
 
 
 def checked_category(text: str) -> str:
-    """Return a category as it stands before a fact, "" for none. Raises BadCategory."""
+    """Return a category as it stands before a fact, "" for none. Raises Invalid."""
     category = "_".join(clean_text(text).lower().split())
     if not _CATEGORY.fullmatch(category):
-        raise BadCategory(gettext("A category is one word of at most 64 letters, digits, - and _."))
+        raise Invalid(gettext("A category is one word of at most 64 letters, digits, - and _."), code="bad_category")
     return category
 
 
 @transaction.atomic
 def recategorise_facts(document: MemoryDocument, facts: Collection[int], category: str, *, by: By) -> Revised:
-    """Give fact lines another category, "" for none; the facts live on. Raises BadCategory."""
+    """Give fact lines another category, "" for none; the facts live on. Raises Invalid."""
     wanted = checked_category(category)
     locked, living = _locked(document, facts)
     changing = [fact for fact in living if fact.category != wanted]
@@ -97,13 +85,13 @@ def _locked(document: MemoryDocument, facts: Collection[int]) -> tuple[MemoryDoc
 def undo_revision(document: MemoryDocument, number: int, *, by: By) -> Saved:
     """Take a revision back as a new one, merged with what changed since; facts that return keep pins and dates.
 
-    Raises NothingToUndo, and EditConflict where the same lines were changed again.
+    Raises Conflict, and EditConflict where the same lines were changed again.
     """
     made = document.revisions.filter(number=number).first()
     before = document.revisions.filter(number=number - 1).first()
     if made is None or before is None:
         words = gettext("%(document)s has nothing before revision %(number)s.")
-        raise NothingToUndo(words % {"document": document.name, "number": number})
+        raise Conflict(words % {"document": document.name, "number": number}, code="nothing_to_undo")
     reason = f"undid revision {number}"
     saved = save_text(document, before.content, base_number=number, by=by, reason=reason)
     if saved.revision is not None:

@@ -13,16 +13,10 @@ from django.utils.translation import gettext
 from knowledge_app.models import HeldChange, MemoryDocument
 from knowledge_app.services.documents.outside_edits import SYNC
 from knowledge_app.services.documents.revisions import revise_document
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict
 from memoryhub.lib.text.diff import line_changes
 from memoryhub.lib.text.merge import merge_texts
 from sessions_app.services.audit import Actor, By, record
-
-
-class CannotDecide(MemoryHubError):
-    """The change was decided before, or the document moved on so that the two can't be merged."""
-
-    code = "cannot_decide"
 
 
 @dataclass(frozen=True)
@@ -48,12 +42,12 @@ def hunks_of(change: HeldChange) -> list[Hunk]:
 
 
 def text_with(change: HeldChange, chosen: Collection[int]) -> str:
-    """Return the hub's text of that time with some of the hunks taken. Raises CannotDecide for an unknown number."""
+    """Return the hub's text of that time with some of the hunks taken. Raises Conflict for an unknown number."""
     hunks = hunks_of(change)
     unknown = set(chosen) - {hunk.number for hunk in hunks}
     if unknown:
         words = gettext("There is no part %(number)s: this change has parts 0 to %(last)s.")
-        raise CannotDecide(words % {"number": min(unknown), "last": len(hunks) - 1})
+        raise Conflict(words % {"number": min(unknown), "last": len(hunks) - 1}, code="cannot_decide")
     lines = _ours(change).split("\n")
     for hunk in reversed(hunks):
         if hunk.number in chosen:
@@ -66,11 +60,11 @@ def _ours(change: HeldChange) -> str:
 
 
 def close_change(change: HeldChange, *, approve: bool, by: By, user: User | None, reason: str) -> None:
-    """Mark a pending change as decided, with its record. Call inside a transaction. Raises CannotDecide."""
+    """Mark a pending change as decided, with its record. Call inside a transaction. Raises Conflict."""
     status = HeldChange.Status.APPROVED if approve else HeldChange.Status.REJECTED
     pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
     if not pending.update(status=status, decided_by=user, decided_at=by.at, decision_reason=reason):
-        raise CannotDecide(gettext("This change was decided already."))
+        raise Conflict(gettext("This change was decided already."), code="cannot_decide")
     verb = "approved" if approve else "rejected"
     record(
         by,
@@ -85,7 +79,7 @@ def close_change(change: HeldChange, *, approve: bool, by: By, user: User | None
 
 @transaction.atomic
 def accept_text(change: HeldChange, text: str, *, by: By) -> None:
-    """Make an approved text the document's head, merged with what changed since. Raises CannotDecide."""
+    """Make an approved text the document's head, merged with what changed since. Raises Conflict."""
     document = (
         MemoryDocument.objects.select_related("head").select_for_update(of=("self",)).get(pk=change.document_id)
     )
@@ -93,7 +87,7 @@ def accept_text(change: HeldChange, text: str, *, by: By) -> None:
     merged = merge_texts(_ours(change), head, text)
     if merged.text is None:
         words = gettext("%(document)s was changed since in the same lines. Edit it by hand, then reject this.")
-        raise CannotDecide(words % {"document": document.name})
+        raise Conflict(words % {"document": document.name}, code="cannot_decide")
     is_file = _is_text_of_file(change, document)
     if is_file and merged.text != change.proposed:
         _keep_text_of_file(change, document, by.at)

@@ -9,30 +9,14 @@ from django.db import transaction
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.consolidation import judge
-from knowledge_app.services.documents.editing import MAX_CHARS, TextTooLong
+from knowledge_app.services.documents.editing import MAX_CHARS
 from knowledge_app.services.documents.revisions import StaleBase, content_hash, revise_document
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
 from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import By, record
 
 MAX_PENDING = 50  # proposals of one author for one document
-
-
-class NoSuchRevision(MemoryHubError):
-    code = "no_such_revision"
-
-
-class TooManyProposals(MemoryHubError):
-    """People have enough of this author's proposals to look at."""
-
-    code = "too_many_proposals"
-
-
-class NothingProposed(MemoryHubError):
-    """The text is the document's own."""
-
-    code = "nothing_proposed"
 
 
 @dataclass(frozen=True)
@@ -48,7 +32,7 @@ def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By,
     """Make an agent's text the document's head, or hold it where a run's change would be held.
 
     ``base_number``: the revision that the text was made from, 0 where there was none. Raises StaleBase where that
-    isn't the head any more (nothing is merged behind an agent's back), TextTooLong.
+    isn't the head any more (nothing is merged behind an agent's back), LimitExceeded.
     """
     text = _cleaned(text)
     with transaction.atomic():
@@ -71,7 +55,7 @@ def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By,
 def propose_text(document: MemoryDocument, text: str, *, base_number: int | None, by: By, reason: str) -> HeldChange:
     """Put a text into the review inbox, made from a revision (by default the head); a person decides.
 
-    The same text is put there once. Raises NoSuchRevision, NothingProposed, TextTooLong.
+    The same text is put there once. Raises NotFound, Conflict, LimitExceeded.
     """
     text = _cleaned(text)
     with transaction.atomic():
@@ -80,10 +64,10 @@ def propose_text(document: MemoryDocument, text: str, *, base_number: int | None
         if base_number is not None and base_number != (base.number if base else 0):
             base = locked.revisions.filter(number=base_number).first()
             if base is None and base_number:
-                raise NoSuchRevision(f"{locked.name} has no revision {base_number}.")
+                raise NotFound(f"{locked.name} has no revision {base_number}.", code="no_such_revision")
         before = base.content if base else ""
         if text == before:
-            raise NothingProposed(f"{locked.name} says just that already.")
+            raise Conflict(f"{locked.name} says just that already.", code="nothing_proposed")
         flags = ["proposed by an agent", *judge(locked, before, text)]
         return _hold(locked, base, text, flags, by, reason)
 
@@ -91,7 +75,9 @@ def propose_text(document: MemoryDocument, text: str, *, base_number: int | None
 def _cleaned(text: str) -> str:
     text = clean_text(text.replace("\r\n", "\n"))
     if len(text) > MAX_CHARS:
-        raise TextTooLong(f"A document has at most {MAX_CHARS:,} characters; this one has {len(text):,}.")
+        raise LimitExceeded(
+            f"A document has at most {MAX_CHARS:,} characters; this one has {len(text):,}.", code="text_too_long"
+        )
     return text
 
 
@@ -109,7 +95,9 @@ def _hold(
     if known is not None:
         return known
     if pending.filter(author_kind=by.actor.kind, author_name=by.actor.name[:200]).count() >= MAX_PENDING:
-        raise TooManyProposals(f"{MAX_PENDING} proposals for {document.name} wait for a decision already.")
+        raise Conflict(
+            f"{MAX_PENDING} proposals for {document.name} wait for a decision already.", code="too_many_proposals"
+        )
     change = HeldChange.objects.create(
         workspace_id=document.workspace_id,
         document=document,

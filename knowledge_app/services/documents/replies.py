@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from memoryhub.lib.llm import BadReply
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.validation import BadJSON, clean_text, decode_json, json_text
 
 MAX_ENTRY = 8_000  # characters of a history entry
@@ -41,7 +41,7 @@ def read_save_memory(arguments: Any, *, mark: str) -> SavedMemory:
 
     They may be an object, JSON text of one, text encoded twice, text in a code fence, or a list that begins with one.
     A history entry that is an object is kept as its JSON text; a memory that is none is refused, since MEMORY.md
-    must not become one. Raises BadReply with what is wrong.
+    must not become one. Raises Invalid with what is wrong.
     """
     fields = _object(arguments)
     entry, memory = fields.get("history_entry"), fields.get("memory_update")
@@ -56,13 +56,13 @@ def read_observations(text: str, *, mark: str) -> list[tuple[str, str]]:
     """Return (kind, text) of an answer ``{"findings": [], "insights": [], "lessons": []}``, in that order.
 
     The JSON may stand in a code fence, or have words before and after it; an item may be an object with a content.
-    At most 20 of a kind are taken. Raises BadReply where there is no such object.
+    At most 20 of a kind are taken. Raises Invalid where there is no such object.
     """
     if mark in text:
-        raise BadReply("The reply repeats the request.")
+        raise Invalid("The reply repeats the request.", code="bad_reply")
     found = _embedded_object(text)
     if not found.keys() & KINDS.keys():
-        raise BadReply("The reply names no findings, insights or lessons.")
+        raise Invalid("The reply names no findings, insights or lessons.", code="bad_reply")
     return [(KINDS[name], said) for name in KINDS for said in _texts_of(found.get(name) or [])]
 
 
@@ -71,15 +71,15 @@ def _embedded_object(text: str) -> dict[str, Any]:
     try:
         value = decode_json(text[start : end + 1]).value if 0 <= start < end else None
     except BadJSON as error:
-        raise BadReply(f"The reply can't be read as JSON: {error.message}.") from error
+        raise Invalid(f"The reply can't be read as JSON: {error.message}.", code="bad_reply") from error
     if not isinstance(value, dict):
-        raise BadReply(f"The reply is no JSON object: {text.strip()[:80]!r}")
+        raise Invalid(f"The reply is no JSON object: {text.strip()[:80]!r}", code="bad_reply")
     return value
 
 
 def _texts_of(items: Any) -> list[str]:
     if not isinstance(items, list):
-        raise BadReply("Findings, insights and lessons are to be lists.")
+        raise Invalid("Findings, insights and lessons are to be lists.", code="bad_reply")
     texts = [item.get("content") if isinstance(item, dict) else item for item in items]
     clean = [clean_text(text).strip() for text in texts if isinstance(text, str)]
     return list(dict.fromkeys(text for text in clean if text and not _PLACEHOLDER.match(text)))[:MAX_OBSERVATIONS]
@@ -96,8 +96,10 @@ def _object(value: Any) -> dict[str, Any]:
         try:
             value = decode_json(_unfenced(value)).value
         except BadJSON as error:
-            raise BadReply(f"The arguments of save_memory can't be read: {error.message}.") from error
-    raise BadReply("The arguments of save_memory are no object.")
+            raise Invalid(
+                f"The arguments of save_memory can't be read: {error.message}.", code="bad_reply"
+            ) from error
+    raise Invalid("The arguments of save_memory are no object.", code="bad_reply")
 
 
 def _unfenced(text: str) -> str:
@@ -107,28 +109,28 @@ def _unfenced(text: str) -> str:
 
 def _field(name: str, value: Any, limit: int, mark: str) -> str:
     if not isinstance(value, str):
-        raise BadReply(f"{name} is no text.")
+        raise Invalid(f"{name} is no text.", code="bad_reply")
     text = clean_text(value)
     if not text.strip():
-        raise BadReply(f"{name} is empty.")
+        raise Invalid(f"{name} is empty.", code="bad_reply")
     if len(text) > limit:
-        raise BadReply(f"{name} has {len(text):,} characters, beyond {limit:,}.")
+        raise Invalid(f"{name} has {len(text):,} characters, beyond {limit:,}.", code="bad_reply")
     if _PLACEHOLDER.match(text) or _ERROR.match(text):
-        raise BadReply(f"{name} is a placeholder or an error, no memory: {text.strip()[:80]!r}")
+        raise Invalid(f"{name} is a placeholder or an error, no memory: {text.strip()[:80]!r}", code="bad_reply")
     if mark in text:
-        raise BadReply(f"{name} repeats the request.")
+        raise Invalid(f"{name} repeats the request.", code="bad_reply")
     return text
 
 
 def read_facts(text: str, *, mark: str) -> list[str]:
-    """Return the bullets of Grip's answer, without their marks; none for "No new facts". Raises BadReply.
+    """Return the bullets of Grip's answer, without their marks; none for "No new facts". Raises Invalid.
 
     Only an answer that says nothing else counts as "No new facts": Grip drops a whole list for a mention of it.
     """
     if mark in text:
-        raise BadReply("The reply repeats the request.")
+        raise Invalid("The reply repeats the request.", code="bad_reply")
     facts = [bullet.group(1).strip() for line in _unfenced(text).split("\n") if (bullet := _BULLET.match(line))]
     facts = [fact for fact in facts if not _NOTHING.match(fact) and not _PLACEHOLDER.match(fact)]
     if not facts and not _NOTHING.match(text.strip()):
-        raise BadReply(f"The reply is no list of facts: {text.strip()[:80]!r}")
+        raise Invalid(f"The reply is no list of facts: {text.strip()[:80]!r}", code="bad_reply")
     return facts

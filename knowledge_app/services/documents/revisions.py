@@ -8,16 +8,17 @@ from django.db import transaction
 from django.utils.translation import gettext
 
 from knowledge_app.models import Fact, MemoryDocument, MemoryRevision
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By, record
 
 
-class StaleBase(MemoryHubError):
+class StaleBase(Conflict):
     """The document changed since the text at hand was read: merge it, or show both."""
 
     code = "stale_base"
+    status = 412
 
 
 def content_hash(content: str) -> str:

@@ -29,7 +29,7 @@ from knowledge_app.services.rows.edit_tables import TABLES, Table
 from knowledge_app.services.rows.row_changes import CHANGES, WORDS, Changes, Values
 from knowledge_app.services.rows.session_and_run_edits import FINAL, STEP_ROWS, STEPS, take_back
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, MemoryHubError
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.runs import (
@@ -50,18 +50,6 @@ USES = ("access_count", "accessed_at")  # that agents move on, whatever people e
 HEAD_START = timedelta(minutes=1)  # for whoever asked to carry it out, before a worker takes it up
 
 
-class EditBroken(MemoryHubError):
-    """A fault of the hub or its database in the middle of an edit; batches that are done stay done."""
-
-    code = "edit_broken"
-
-
-class NothingChosen(MemoryHubError):
-    """An edit without rows."""
-
-    code = "nothing_chosen"
-
-
 def edit_rows(
     workspace: Workspace,
     table: str,
@@ -79,11 +67,11 @@ def edit_rows(
     ``action`` and ``values``: see ``row_changes``. ``reason``: what the rows' histories say,
     instead of the action's own word. ``along``: what was changed with them (``settling``). Rows that are gone, or of
     another workspace, are passed over. Steps (``session_and_run_edits``) are queued beyond 50. Raises
-    NothingChosen.
+    Invalid.
     """
     groups = [[unit] if isinstance(unit, int) else list(unit) for unit in units]
     if not groups:
-        raise NothingChosen(gettext("Choose at least one row."))
+        raise Invalid(gettext("Choose at least one row."), code="nothing_chosen")
     options: dict[str, Any] = {"table": table, "action": action, "units": groups, "values": values or {}}
     options |= {name: value for name, value in (("reason", reason), ("along", along)) if value}
     return _start(workspace, options, sum(len(group) for group in groups), by)
@@ -148,7 +136,11 @@ def _start(workspace: Workspace, options: dict[str, Any], size: int, by: By) -> 
         with override(settings.LANGUAGE_CODE):  # why it failed is stored
             carry_out_edit(claimed, now=by.at)
     except Exception as error:
-        told = error if isinstance(error, MemoryHubError) else EditBroken(f"It broke off: {type(error).__name__}.")
+        told = (
+            error
+            if isinstance(error, MemoryHubError)
+            else MemoryHubError(f"It broke off: {type(error).__name__}.", code="edit_broken")
+        )
         fail_run(claimed, told, now=by.at, is_transient=False)
         raise
     return Run.objects.select_related("workspace").get(pk=run.pk)

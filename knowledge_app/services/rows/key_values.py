@@ -13,7 +13,7 @@ from knowledge_app.models import KeyValue
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edits import edit_rows
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
@@ -22,26 +22,16 @@ from sessions_app.services.audit import By, record
 MAX_CHARS = 200_000
 
 
-class BadKeyValue(MemoryHubError):
-    """A key or value that can't be kept."""
-
-    code = "bad_key_value"
-
-
-class NoSuchKey(MemoryHubError):
-    code = "no_such_key"
-
-
 def living(workspace: Workspace) -> QuerySet[KeyValue]:
     return KeyValue.objects.filter(workspace=workspace, withdrawn_at=None)
 
 
 def find_key(workspace: Workspace, key: str) -> KeyValue:
-    """Return the row of a key. Raises NoSuchKey where there is none, or it is withdrawn."""
+    """Return the row of a key. Raises NotFound where there is none, or it is withdrawn."""
     row = living(workspace).filter(key=key).first()
     if row is None:
         names = {"workspace": workspace.slug, "key": repr(key)}
-        raise NoSuchKey(gettext("%(workspace)s has no key %(key)s.") % names)
+        raise NotFound(gettext("%(workspace)s has no key %(key)s.") % names, code="no_such_key")
     return row
 
 
@@ -61,7 +51,7 @@ def with_text(rows: QuerySet[KeyValue], text: str, *, in_values: bool = True) ->
 def write_value(workspace: Workspace, key: str, value: str, *, by: By) -> KeyValue:
     """Set the value of a key (grid's memory_write); a withdrawn key is back. The same value changes nothing.
 
-    Raises BadKeyValue.
+    Raises Invalid.
     """
     key, value = checked(key, value)
     with transaction.atomic():
@@ -76,16 +66,16 @@ def write_value(workspace: Workspace, key: str, value: str, *, by: By) -> KeyVal
 
 
 def checked(key: str, value: str) -> tuple[str, str]:
-    """Return key and value as they are stored. Raises BadKeyValue."""
+    """Return key and value as they are stored. Raises Invalid."""
     key, value = clean_text(key), clean_text(value)
     if not key.strip():
-        raise BadKeyValue(gettext("A value needs a key."))
+        raise Invalid(gettext("A value needs a key."), code="bad_key_value")
     if len(key) > KEY_LENGTH:
         words = gettext("A key has at most %(most)s characters; this one has %(count)s.")
-        raise BadKeyValue(words % {"most": KEY_LENGTH, "count": f"{len(key):,}"})
+        raise Invalid(words % {"most": KEY_LENGTH, "count": f"{len(key):,}"}, code="bad_key_value")
     if len(value) > MAX_CHARS:
         words = gettext("A value has at most %(most)s characters; this one has %(count)s.")
-        raise BadKeyValue(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(value):,}"})
+        raise Invalid(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(value):,}"}, code="bad_key_value")
     return key, value
 
 
@@ -107,8 +97,10 @@ def change_value(row: KeyValue, value: str, *, is_json: bool = False, by: By) ->
 
 
 def restore_value(row: KeyValue, state: int, *, by: By) -> Run:
-    """Give a key the value of an earlier state, by that state's number. Raises NoSuchKey."""
+    """Give a key the value of an earlier state, by that state's number. Raises NotFound."""
     old = row.history.filter(history_id=state).first()
     if old is None:
-        raise NoSuchKey(gettext("%(key)s has no state %(state)s.") % {"key": repr(row.key), "state": state})
+        raise NotFound(
+            gettext("%(key)s has no state %(state)s.") % {"key": repr(row.key), "state": state}, code="no_such_key"
+        )
     return change_value(row, old.value, is_json=old.is_json, by=by)

@@ -17,7 +17,7 @@ from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.row_changes import MAX_COUNT
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs
 from memoryhub.lib.tokens import counter_for
@@ -33,19 +33,7 @@ CATEGORIES = [category.value for category in KnowledgeEntry.Category]  # in Grip
 DEFAULT_CATEGORY = KnowledgeEntry.Category.LEARNED_FACT.value
 
 
-class BadKnowledge(MemoryHubError):
-    """Knowledge that can't be kept: no content, or too much of it."""
-
-    code = "bad_knowledge"
-
-
-class NothingToMove(MemoryHubError):
-    """All that was chosen stands in the category already."""
-
-    code = "nothing_to_move"
-
-
-class KnowledgeExists(MemoryHubError):
+class KnowledgeExists(Conflict):
     """Another entry of the category says just that: merge the two."""
 
     code = "knowledge_exists"
@@ -80,7 +68,7 @@ def add_knowledge(
     """Add an entry; one that is there already counts an access instead, as Grip has it.
 
     A withdrawn one comes back when a person or a command adds it again; an agent's own repeat only counts. Raises
-    BadKnowledge.
+    Invalid.
     """
     was_unknown = category not in CATEGORIES
     chosen = DEFAULT_CATEGORY if was_unknown else category
@@ -109,19 +97,19 @@ def add_knowledge(
 def clean_content(content: str) -> str:
     text = clean_text(content).strip()
     if not text:
-        raise BadKnowledge(gettext("An entry needs something to say."))
+        raise Invalid(gettext("An entry needs something to say."), code="bad_knowledge")
     if len(text) > MAX_CHARS:
         words = gettext("An entry has at most %(most)s characters; this one has %(count)s.")
-        raise BadKnowledge(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(text):,}"})
+        raise Invalid(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(text):,}"}, code="bad_knowledge")
     return text
 
 
 def clean_tags(tags: Sequence[str]) -> list[str]:
-    """Return tags without repeats and spaces round them. Raises BadKnowledge for too many or too long ones."""
+    """Return tags without repeats and spaces round them. Raises Invalid for too many or too long ones."""
     clean = list(dict.fromkeys(tag for raw in tags if (tag := " ".join(clean_text(raw).split()))))
     if len(clean) > MAX_TAGS or any(len(tag) > MAX_TAG for tag in clean):
         limits = {"tags": MAX_TAGS, "characters": MAX_TAG}
-        raise BadKnowledge(gettext("At most %(tags)s tags of %(characters)s characters.") % limits)
+        raise Invalid(gettext("At most %(tags)s tags of %(characters)s characters.") % limits, code="bad_knowledge")
     return clean
 
 
@@ -156,7 +144,7 @@ def _free_id(entry: KnowledgeEntry) -> str:
 
 
 def save_entry(entry: KnowledgeEntry, values: dict[str, Any], *, by: By) -> Run:
-    """Change an entry in place: category, content, source, tags. Raises KnowledgeExists, BadKnowledge."""
+    """Change an entry in place: category, content, source, tags. Raises KnowledgeExists, Invalid."""
     wanted = dict(values)
     if "content" in wanted:
         wanted["content"] = clean_content(wanted["content"])
@@ -185,10 +173,12 @@ def _check_no_twin(entry: KnowledgeEntry, identity: str) -> None:
 def recategorise(workspace: Workspace, pks: Collection[int], category: str, *, by: By) -> tuple[Run, int]:
     """Move entries to a category; return the run and how many stay behind, since the category says that already.
 
-    Raises NothingChosen, NothingToMove where none can move, BadKnowledge for an unknown category.
+    Raises Invalid where none can move, or for an unknown category.
     """
     if category not in CATEGORIES:
-        raise BadKnowledge(gettext("The categories are %(names)s.") % {"names": ", ".join(CATEGORIES)})
+        raise Invalid(
+            gettext("The categories are %(names)s.") % {"names": ", ".join(CATEGORIES)}, code="bad_knowledge"
+        )
     taken = set(_living(workspace).filter(category=category).values_list("identity", flat=True))
     moving: list[int] = []
     for pk, content in _contents(workspace, pks):
@@ -197,7 +187,9 @@ def recategorise(workspace: Workspace, pks: Collection[int], category: str, *, b
             moving.append(pk)
             taken.add(identity)
     if pks and not moving:
-        raise NothingToMove(gettext("Nothing was different: the category says all of that already."))
+        raise Invalid(
+            gettext("Nothing was different: the category says all of that already."), code="nothing_to_move"
+        )
     run = edit_rows(workspace, "knowledge", "assign", moving, values={"category": category}, by=by)
     return run, len(pks) - len(moving)
 
@@ -283,6 +275,6 @@ def plan_merges(
 
 
 def merge_groups(workspace: Workspace, groups: Sequence[Sequence[int]], *, by: By) -> Run:
-    """Merge groups of entries, the first of each to stay with what the others add. Raises NothingChosen."""
+    """Merge groups of entries, the first of each to stay with what the others add. Raises Invalid."""
     units = [list(group) for group in groups if len(group) > 1]
     return edit_rows(workspace, "knowledge", "merge", units, by=by)

@@ -13,7 +13,7 @@ from simple_history.utils import bulk_create_with_history
 from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.rows.edits import edit_rows
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.text.change_guard import count_negations, numbers_in
 from memoryhub.lib.text.facts import normal_form
 from memoryhub.lib.text.similarity import tokens_of
@@ -26,16 +26,6 @@ MAX_SOURCE = 500
 NEAR = 0.7  # likeness from which an observation is offered as a confirmation
 COMPARED = 20_000  # of the latest observations
 CATEGORIES = [category.value for category in Observation.Category]
-
-
-class BadObservation(MemoryHubError):
-    """An observation that can't be kept: of no known kind, or without anything to say."""
-
-    code = "bad_observation"
-
-
-class AlreadyDecided(MemoryHubError):
-    code = "already_decided"
 
 
 @dataclass(frozen=True)
@@ -61,7 +51,7 @@ def store(
 ) -> Stored:
     """Store observations in one transaction. What is much like a known one, withdrawn or not, is offered instead.
 
-    ``even_if_known``: a person said that it is another thing. Raises BadObservation, and then stores nothing.
+    ``even_if_known``: a person said that it is another thing. Raises Invalid, and then stores nothing.
     """
     checked = [_checked(one) for one in said]
     with transaction.atomic():
@@ -89,12 +79,12 @@ def store(
 def _checked(one: Said) -> Said:
     content = clean_text(one.content).strip()
     if one.category not in CATEGORIES:
-        raise BadObservation(gettext("The kinds are %(names)s.") % {"names": ", ".join(CATEGORIES)})
+        raise Invalid(gettext("The kinds are %(names)s.") % {"names": ", ".join(CATEGORIES)}, code="bad_observation")
     if not content:
-        raise BadObservation(gettext("An observation needs something to say."))
+        raise Invalid(gettext("An observation needs something to say."), code="bad_observation")
     if len(content) > MAX_CHARS:
         words = gettext("An observation has at most %(most)s characters; this one has %(count)s.")
-        raise BadObservation(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(content):,}"})
+        raise Invalid(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(content):,}"}, code="bad_observation")
     return Said(one.category, content, clean_text(one.source).strip()[:MAX_SOURCE])
 
 
@@ -183,11 +173,11 @@ def decide(confirmation: Confirmation, *, is_same: bool, by: By) -> Run | Observ
     """Settle an offered confirmation: it counts for the known observation, or becomes one of its own.
 
     Counting takes a withdrawn observation back in and marks it as verified; the run returned can be undone. Raises
-    AlreadyDecided.
+    Conflict.
     """
     locked = Confirmation.objects.select_for_update(of=("self",)).get(pk=confirmation.pk)
     if locked.status != Confirmation.Status.OFFERED:
-        raise AlreadyDecided(gettext("This was decided already."))
+        raise Conflict(gettext("This was decided already."), code="already_decided")
     locked.status = Confirmation.Status.CONFIRMED if is_same else Confirmation.Status.KEPT_APART
     locked.decided_at, locked.decided_by = by.at, by.actor.name[:200]
     locked.save(update_fields=["status", "decided_at", "decided_by"])

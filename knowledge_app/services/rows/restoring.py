@@ -12,23 +12,11 @@ from knowledge_app.services.rows.edits import FROM_FILES, edit_rows
 from knowledge_app.services.rows.key_values import restore_value
 from knowledge_app.services.rows.knowledge import restore_entry
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, NotFound
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
 
 Curated = KnowledgeEntry | Observation | KeyValue
-
-
-class RowChanged(MemoryHubError):
-    """The row is another than the one that was shown to whoever asks."""
-
-    code = "row_changed"
-
-
-class NoSuchState(MemoryHubError):
-    """The row never had this state, or it isn't kept."""
-
-    code = "no_such_state"
 
 
 @db_retry.retried
@@ -37,17 +25,19 @@ def restore_row(row: Curated, state: int, *, known: int | None = None, by: By) -
     """Give a row the text and fields of an earlier state, to the letter, and take it back in if it is withdrawn.
 
     ``state``: that state's number. ``known``: the number of the latest state that was shown to whoever asks, if any
-    was. Raises RowChanged where the row got another since, NoSuchState, and KnowledgeExists.
+    was. Raises Conflict where the row got another since, NotFound, and KnowledgeExists.
     """
     Workspace.objects.select_for_update().get(pk=row.workspace_id)  # nobody forgets what is being brought back
     rows: Any = type(row)._default_manager.select_related("workspace").select_for_update(of=("self",))
     locked = rows.filter(pk=row.pk).first()
     latest = row.history.order_by("-history_id").values_list("history_id", flat=True).first()
     if locked is None or (known is not None and known != latest):
-        raise RowChanged(gettext("Someone changed this meanwhile: look at it as it is now, then restore it."))
+        raise Conflict(
+            gettext("Someone changed this meanwhile: look at it as it is now, then restore it."), code="row_changed"
+        )
     old = row.history.filter(history_id=state).first()
     if old is None:
-        raise NoSuchState(gettext("This earlier state is not kept any more."))
+        raise NotFound(gettext("This earlier state is not kept any more."), code="no_such_state")
     return _restore(locked, old, by)
 
 

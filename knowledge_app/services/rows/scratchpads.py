@@ -26,7 +26,7 @@ from knowledge_app.models import (
     Term,
 )
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Refused
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import Actor, By, record
 
@@ -47,19 +47,14 @@ _TABLES: tuple[type[Model], ...] = (
 _KINDS = (Run.Kind.EXTRACTION, Run.Kind.EMBEDDING, Run.Kind.EDIT, Run.Kind.SCAN)
 
 
-class NotScratch(MemoryHubError):
-    """The workspace keeps its memory."""
-
-    code = "not_scratch"
-
-
 @db_retry.retried
 @transaction.atomic
 def end_run(workspace: Workspace, *, by: By) -> dict[str, int]:
-    """Empty a scratchpad; return how many rows of each kind went. Raises NotScratch where memory is kept."""
+    """Empty a scratchpad; return how many rows of each kind went. Raises Refused where memory is kept."""
     if Workspace.objects.select_for_update().get(pk=workspace.pk).persist_memory:
-        raise NotScratch(
-            gettext("This workspace keeps its memory: only a scratchpad is emptied (setting: Keep memory).")
+        raise Refused(
+            gettext("This workspace keeps its memory: only a scratchpad is emptied (setting: Keep memory)."),
+            code="not_scratch",
         )
     counts: dict[str, int] = {}
     for model in _TABLES:

@@ -13,8 +13,9 @@ from memoryhub.agents.tokens import Caller, require
 from memoryhub.as_json import run_document, session_document
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, seen_in
+from memoryhub.lib.errors import NotFound
 from memoryhub.lib.pagination import rows_after
-from memoryhub.lookup import NotFound, find_session
+from memoryhub.lookup import find_session
 from sessions_app.models import Entry, Run, Session
 from sessions_app.services.access_log import Seen, seen_entries
 from sessions_app.services.audit import By
@@ -41,7 +42,7 @@ def list_sessions(
 
 
 def open_one(caller: Caller, key: str, *, title: str = "", now: datetime) -> tuple[Document, bool]:
-    """Return the session of a key, made where it isn't there, and whether it is new. Raises BadKey."""
+    """Return the session of a key, made where it isn't there, and whether it is new. Raises Invalid."""
     require(caller, "append")
     session, is_new = open_session(caller.workspace, key, by=By(caller.actor, now), title=title)
     return _session(session), is_new
@@ -63,7 +64,7 @@ def show_session(caller: Caller, pk: int) -> Document:
 def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime) -> Document:
     """Append entries to the session of a key, opened where it isn't there: all of them or none.
 
-    ``rows`` are as ``sessions_app.services.parsing.read_batch`` takes them. Raises BadKey, BadEntry.
+    ``rows`` are as ``sessions_app.services.parsing.read_batch`` takes them. Raises Invalid.
     """
     require(caller, "append")
     records = read_batch(rows, now=now)
@@ -146,7 +147,7 @@ def clear(caller: Caller, pk: int, *, now: datetime) -> Document:
 def export_one(
     caller: Caller, pk: int, *, layout: str = "", epoch: int | None = None, now: datetime
 ) -> tuple[str, str]:
-    """Return a session as one file of a program: its name and its text. Raises UnknownExport."""
+    """Return a session as one file of a program: its name and its text. Raises Invalid."""
     require(caller, "read")
     session = get_session(caller, pk)
     name, text = export_session(session, layout, epoch=epoch)
@@ -158,7 +159,7 @@ def export_one(
 
 
 def import_one(caller: Caller, name: str, content: str, *, now: datetime) -> Document:
-    """Take one session's file of nanobot, Grip or AgTerm, given as text. Raises UnknownSessionFile."""
+    """Take one session's file of nanobot, Grip or AgTerm, given as text. Raises Invalid."""
     require(caller, "edit")
     with tempfile.TemporaryDirectory(prefix="memoryhub-session-") as folder:
         safe = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in name)

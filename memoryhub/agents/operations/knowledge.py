@@ -14,19 +14,14 @@ from knowledge_app.services.rows.observations import Said, store
 from memoryhub.agents.operations.record_access import note
 from memoryhub.agents.tokens import Caller, require
 from memoryhub.as_json import knowledge_document, observation_document
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import LimitExceeded, NotFound
 from memoryhub.lib.pagination import rows_after
-from memoryhub.lookup import NotFound
 from memoryhub.search.recall import log_recall, recall
 from sessions_app.services.access_log import seen_rows
 from sessions_app.services.audit import By
 
 Document = dict[str, Any]
 MAX_STORED = 100  # observations in one call
-
-
-class TooManyAtOnce(MemoryHubError):
-    code = "too_many_at_once"
 
 
 def list_knowledge(
@@ -53,7 +48,7 @@ def learn(
 ) -> tuple[Document, bool]:
     """Add a knowledge entry, and tell whether it is new; one that is there counts another use.
 
-    Raises BadKnowledge.
+    Raises Invalid.
     """
     require(caller, "append")
     added = add_knowledge(
@@ -65,7 +60,7 @@ def learn(
 def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: datetime) -> Document:
     """Change an entry's category, content, source or tags; people can undo it.
 
-    Raises NotFound, KnowledgeExists, BadKnowledge.
+    Raises NotFound, KnowledgeExists, Invalid.
     """
     require(caller, "edit")
     entry = _entry(caller, pk)
@@ -86,11 +81,11 @@ def knowledge_for_prompt(caller: Caller, *, max_chars: int = 2_000, now: datetim
 def remember(caller: Caller, said: Sequence[Said], *, now: datetime) -> Document:
     """Store observations: ``added`` are new; ``offered`` are much like known ones, and a person says so or not.
 
-    Raises BadObservation, TooManyAtOnce.
+    Raises Invalid, LimitExceeded.
     """
     require(caller, "append")
     if not 0 < len(said) <= MAX_STORED:
-        raise TooManyAtOnce(f"Send 1 to {MAX_STORED} observations at once.")
+        raise LimitExceeded(f"Send 1 to {MAX_STORED} observations at once.", code="too_many_at_once")
     stored = store(caller.workspace, said, by=By(caller.actor, now))
     return {
         "added": [observation_document(row) for row in stored.added],
@@ -131,7 +126,7 @@ def list_keys(
 
 
 def read_value(caller: Caller, key: str, *, now: datetime) -> Document:
-    """Return the value of a key (grid's memory_read). Raises NoSuchKey."""
+    """Return the value of a key (grid's memory_read). Raises NotFound."""
     require(caller, "read")
     row = find_key(caller.workspace, key)
     note(caller, "key_value.read", seen_rows("key_values", [row.pk]), now)
@@ -139,7 +134,7 @@ def read_value(caller: Caller, key: str, *, now: datetime) -> Document:
 
 
 def set_value(caller: Caller, key: str, value: str, *, now: datetime) -> Document:
-    """Set the value of a key (grid's memory_write); every earlier one is kept. Raises BadKeyValue."""
+    """Set the value of a key (grid's memory_write); every earlier one is kept. Raises Invalid."""
     require(caller, "edit")
     return _value(write_value(caller.workspace, key, value, by=By(caller.actor, now)))
 

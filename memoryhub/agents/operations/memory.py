@@ -10,24 +10,18 @@ from django.db.models import QuerySet
 from knowledge_app.models import HeldChange, HistoryEntry, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.editing import NAMES, start_document
 from knowledge_app.services.documents.history import add_note
-from knowledge_app.services.documents.proposals import NoSuchRevision, propose_text, write_text
+from knowledge_app.services.documents.proposals import propose_text, write_text
 from memoryhub.agents.operations.record_access import note
 from memoryhub.agents.tokens import Caller, require
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
-from memoryhub.lookup import NotFound, find_document
+from memoryhub.lookup import find_document
 from sessions_app.services.access_log import seen_revision, seen_rows
 from sessions_app.services.audit import By
 
 Document = dict[str, Any]
 MAX_NOTE = 20_000
 MAX_REASON = 500
-
-
-class BadNote(MemoryHubError):
-    """A history entry without a word, or with too many."""
-
-    code = "bad_note"
 
 
 def list_documents(caller: Caller) -> list[Document]:
@@ -38,12 +32,12 @@ def list_documents(caller: Caller) -> list[Document]:
 
 
 def read_document(caller: Caller, name: str, *, revision: int | None = None, now: datetime) -> Document:
-    """Return a document's text, as it is or as it stood at a revision. Raises NotFound, NoSuchRevision."""
+    """Return a document's text, as it is or as it stood at a revision. Raises NotFound."""
     require(caller, "read")
     document = find_document(caller.workspace, name)
     found = document.head if revision is None else document.revisions.filter(number=revision).first()
     if found is None:
-        raise NoSuchRevision(f"{name} has no revision {revision}.")
+        raise NotFound(f"{name} has no revision {revision}.", code="no_such_revision")
     note(caller, "document.read", [seen_revision(document.pk, found.number)], now)
     return _facts(document, found) | {"content": found.content}
 
@@ -64,7 +58,7 @@ def write_document(
     """Write a document on the base of a revision (0: it isn't there yet).
 
     ``status`` is written, unchanged, or held where a person has to look at the change first. Raises NotFound,
-    StaleBase, TextTooLong.
+    StaleBase, LimitExceeded.
     """
     require(caller, "edit")
     document = _document(caller, name)
@@ -79,7 +73,7 @@ def write_document(
 def propose_document(
     caller: Caller, name: str, content: str, *, base: int | None = None, reason: str = "", now: datetime
 ) -> Document:
-    """Put a document's new text into the review inbox. Raises NotFound, NoSuchRevision, NothingProposed."""
+    """Put a document's new text into the review inbox. Raises NotFound, Conflict."""
     require(caller, "append")
     document = _document(caller, name)
     why = " ".join(reason.split())[:MAX_REASON] or f"proposed by {caller.actor.name}"
@@ -105,10 +99,10 @@ def list_proposals(caller: Caller, *, cursor: str = "", limit: int = 50) -> tupl
 
 
 def append_history(caller: Caller, text: str, *, session_key: str = "", now: datetime) -> Document:
-    """Append to the history log. Raises BadNote."""
+    """Append to the history log. Raises Invalid."""
     require(caller, "append")
     if not text.strip() or len(text) > MAX_NOTE:
-        raise BadNote(f"A history entry has 1 to {MAX_NOTE:,} characters.")
+        raise Invalid(f"A history entry has 1 to {MAX_NOTE:,} characters.", code="bad_note")
     entry = add_note(caller.workspace, text, by=By(caller.actor, now), session_key=session_key)
     return history_document(entry)
 

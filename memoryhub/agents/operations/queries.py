@@ -9,9 +9,8 @@ from typing import Any
 from memoryhub.agents.operations.record_access import note
 from memoryhub.agents.tokens import Caller, require
 from memoryhub.as_json import run_document
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
-from memoryhub.lookup import NotFound
 from memoryhub.runs.extract import request_extraction
 from memoryhub.search import KINDS, Scope
 from memoryhub.search.results import Question, answer
@@ -22,21 +21,11 @@ from sessions_app.services.audit import By
 Document = dict[str, Any]
 
 
-class UnknownKind(MemoryHubError):
-    """A kind of rows that there is none of."""
-
-    code = "unknown_kind"
-
-
-class NothingToExtract(MemoryHubError):
-    code = "nothing_to_extract"
-
-
 def search(caller: Caller, text: str, *, kinds: Sequence[str] = (), limit: int = 20, now: datetime) -> Document:
     """Return results from everything the workspace keeps, best first, as the command ``search`` does."""
     require(caller, "read")
     if unknown := [kind for kind in kinds if kind not in KINDS]:
-        raise UnknownKind(f"There is no kind {unknown[0]}: there are {', '.join(KINDS)}.")
+        raise Invalid(f"There is no kind {unknown[0]}: there are {', '.join(KINDS)}.", code="unknown_kind")
     question = Question(text, kinds=tuple(kinds), limit=limit)
     found = answer(Scope((caller.workspace.pk,)), question, now=now)
     note(caller, "search.read", seen_results(found["results"]), now)
@@ -44,10 +33,10 @@ def search(caller: Caller, text: str, *, kinds: Sequence[str] = (), limit: int =
 
 
 def extract(caller: Caller, text: str, *, source: str = "", now: datetime) -> Document:
-    """Ask for the observations in an agent's output; a worker asks the model. Raises NothingToExtract."""
+    """Ask for the observations in an agent's output; a worker asks the model. Raises Invalid."""
     require(caller, "consolidate")
     if not text.strip():
-        raise NothingToExtract("Send the text to look into.")
+        raise Invalid("Send the text to look into.", code="nothing_to_extract")
     run = request_extraction(caller.workspace, text, source=source, by=By(caller.actor, now))
     return run_document(run)
 

@@ -25,12 +25,12 @@ from knowledge_app.models import (
     Observation,
 )
 from memoryhub.access import get_workspace
-from memoryhub.audit.access_log import TABLES, Target, Touch, UnknownRow, log_of, rows_of, target_of, words_of
+from memoryhub.audit.access_log import TABLES, Target, Touch, log_of, rows_of, target_of, words_of
 from memoryhub.audit.access_log_forms import AccessFilterForm
 from memoryhub.lib.date_ranges import end_of_day, start_of_day
+from memoryhub.lib.errors import NotFound
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import Page, keyset_page, parse_int
-from memoryhub.lookup import NotFound
 from memoryhub.models import AccessedRow, AccessRecord
 from memoryhub.search.views.rows import fact_url, history_url
 from sessions_app.models import Entry, Session, Summary, Workspace
@@ -93,7 +93,7 @@ def _asked_about(request: HttpRequest, workspace: Workspace) -> Target | None:
         return None
     try:
         return target_of(workspace, entry=entry, fact=fact, row=row)
-    except (NotFound, UnknownRow) as error:
+    except NotFound as error:
         raise Http404 from error
 
 

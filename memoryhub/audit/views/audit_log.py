@@ -21,7 +21,7 @@ from memoryhub.access import (
 from memoryhub.audit.audit_log import Wanted, fitting, lines_of, record_export
 from memoryhub.audit.audit_log_forms import AuditFilterForm
 from memoryhub.lib.downloads import streaming_download
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import LimitExceeded
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.pagination import keyset_page
@@ -31,12 +31,6 @@ from sessions_app.models import AuditRecord, Membership, Session, Workspace
 VIEWER = Membership.Role.VIEWER
 KINDS = ("changes", "runs")
 MILLISECONDS = 2_000  # for finding a page of records; longer, and the reader is asked to narrow it by days
-
-
-class LogTooLong(MemoryHubError):
-    """So many records that what is asked for isn't found in time."""
-
-    code = "log_too_long"
 
 
 @require_GET
@@ -50,7 +44,7 @@ def activity(request: HttpRequest, slug: str | None = None) -> HttpResponse:
             page = keyset_page(fitting(_records(workspace), wanted), order=("-id",), params=request.GET)
     except SearchTooSlow as error:
         words = gettext("Looking through the whole log took too long. Give the days that you mean.")
-        raise LogTooLong(words) from error
+        raise LimitExceeded(words, code="log_too_long") from error
     keys = dict(Session.objects.filter(pk__in={row.session_id for row in page.rows}).values_list("pk", "key"))
     slugs = dict(Workspace.objects.filter(pk__in={row.workspace_id for row in page.rows}).values_list("pk", "slug"))
     context = {

@@ -13,12 +13,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from knowledge_app.services.rows.edits import NothingChosen, edit_rows
+from knowledge_app.services.rows.edits import edit_rows
 from memoryhub.access import EDITOR, OPERATOR, by_person, get_workspace, log_page_access, person
 from memoryhub.bulk_edits import after_edit, answer_edit, list_address
 from memoryhub.conversations.views.session_list import matching_sessions
 from memoryhub.lib.bulk_selection import action_value, check_count, selected_keys, submitted_rows
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
 from sessions_app.models import Run, Session, Workspace
@@ -47,19 +47,19 @@ def edit_sessions(request: HttpRequest, slug: str) -> HttpResponseBase:
 
 
 def _chosen(request: HttpRequest, workspace: Workspace) -> list[int]:
-    """Return the keys of the chosen sessions that are there. Raises SelectionChanged, NothingChosen."""
+    """Return the keys of the chosen sessions that are there. Raises Conflict, Invalid."""
     keys = set(selected_keys(request, matching_sessions(workspace, request)))
     there = Session.objects.filter(workspace=workspace).order_by("pk").values_list("pk", flat=True)
     found = [pk for pk in there if pk in keys]
     if not found:
-        raise NothingChosen(_("Choose at least one row."))
+        raise Invalid(_("Choose at least one row."), code="nothing_chosen")
     return found
 
 
 def _edit(request: HttpRequest, workspace: Workspace) -> Run:
     action = request.POST.get("action", "")
     if action not in ACTIONS:
-        raise NothingChosen(_("Choose an action."))
+        raise Invalid(_("Choose an action."), code="nothing_chosen")
     values = {"keep": workspace.memory_window} if action == "prune" else {}
     pks = _chosen(request, workspace)
     return edit_rows(workspace, "sessions", action, pks, values=values, by=by_person(request))
@@ -68,7 +68,9 @@ def _edit(request: HttpRequest, workspace: Workspace) -> Run:
 def _export(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
     pks = _chosen(request, workspace)
     if len(pks) > MAX_EXPORTED:
-        raise NothingChosen(_("An archive has at most %(count)s sessions.") % {"count": f"{MAX_EXPORTED:,}"})
+        raise Invalid(
+            _("An archive has at most %(count)s sessions.") % {"count": f"{MAX_EXPORTED:,}"}, code="nothing_chosen"
+        )
     out = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  the response closes it
     sessions = Session.objects.filter(workspace=workspace, pk__in=pks).select_related("workspace").order_by("pk")
     count = export_sessions(sessions.iterator(chunk_size=50), out)

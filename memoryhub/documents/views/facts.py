@@ -14,13 +14,13 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
-from knowledge_app.services.rows.edits import NothingChosen, edit_rows
+from knowledge_app.services.rows.edits import edit_rows
 from memoryhub.access import by_person, has_role, log_page_access
 from memoryhub.bulk_edits import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.documents.views.editing import find_document
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.date_ranges import parse_day
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_ints
 from memoryhub.lib.text.change_guard import show_invisible
@@ -91,12 +91,12 @@ def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _chosen(request: HttpRequest, document: MemoryDocument) -> list[int]:
-    """Return the keys of chosen facts that live in the document. Raises SelectionChanged, NothingChosen."""
+    """Return the keys of chosen facts that live in the document. Raises Conflict, Invalid."""
     wanted = {*selected_keys(request, _matching(document, request)), *parse_ints(request.POST.getlist("fact"))}
     living = Fact.objects.filter(document=document, died=None).order_by("line").values_list("pk", flat=True)
     chosen = [pk for pk in living if pk in wanted]
     if not chosen:
-        raise NothingChosen(_("Choose at least one row."))
+        raise Invalid(_("Choose at least one row."), code="nothing_chosen")
     return chosen
 
 
@@ -115,7 +115,7 @@ def _revise(request: HttpRequest, document: MemoryDocument, action: str, chosen:
         return recategorise_facts(document, chosen, text, by=by)
     if action == "remove":
         return withdraw_facts(document, chosen, by=by, reason=text)
-    raise NothingChosen(_("Choose an action."))
+    raise Invalid(_("Choose an action."), code="nothing_chosen")
 
 
 def _tell(request: HttpRequest, document: MemoryDocument, revised: Revised, action: str) -> None:

@@ -15,11 +15,12 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HistoryEntry
 from knowledge_app.services.documents.history import add_note
-from knowledge_app.services.rows.edits import NothingChosen, edit_rows
+from knowledge_app.services.rows.edits import edit_rows
 from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import EXPORT, answer_chosen, list_address
 from memoryhub.documents.forms import HistoryFilterForm
 from memoryhub.lib.bulk_selection import Action, selected_keys
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.extra_fields import Fields, with_extra_fields
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
@@ -88,7 +89,7 @@ def edit_history(request: HttpRequest, slug: str) -> HttpResponse:
 def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Run:
     action = request.POST.get("action", "")
     if action not in ("archive", "unarchive"):
-        raise NothingChosen(_("Choose an action."))
+        raise Invalid(_("Choose an action."), code="nothing_chosen")
     return edit_rows(workspace, "history", action, pks, by=by_person(request))
 
 

@@ -17,7 +17,8 @@ from memoryhub.graph.forms import RelateForm
 from memoryhub.graph.layout import ring
 from memoryhub.graph.neighbours import Related, neighbours_of
 from memoryhub.graph.occurrences import knowledge_with, observations_with
-from memoryhub.graph.relations import TermNotFound, decide, find_term
+from memoryhub.graph.relations import decide, find_term
+from memoryhub.lib.errors import NotFound
 from memoryhub.lib.extra_fields import extra_fields
 from memoryhub.lib.pagination import parse_int
 from sessions_app.models import Membership
@@ -84,7 +85,7 @@ def relate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if form.is_valid():
         try:
             other = find_term(workspace, form.cleaned_data["name"])
-        except TermNotFound as error:
+        except NotFound as error:
             form.add_error("name", error.message)
         else:
             decide(found, other, "pin", by=by_person(request))

@@ -20,6 +20,7 @@ from memoryhub.bulk_edits import EXPORT, RETURN, WITHDRAW, edit_chosen
 from memoryhub.knowledge.forms import KeyValueFilterForm, KeyValueForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.knowledge.views.rows import hand_out, row_context
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.lib.tokens import count_tokens
@@ -47,7 +48,7 @@ def _edit_row(request: HttpRequest, row: KeyValue) -> Outcome:
     if value is None:
         return _edit(request, row.workspace, [row.pk])
     if row.is_secret and not value:
-        raise service.BadKeyValue(_("Give the new value: the masked one stays as it is."))
+        raise Invalid(_("Give the new value: the masked one stays as it is."), code="bad_key_value")
     _key, checked = service.checked(row.key or "-", value.replace("\r\n", "\n"))
     return service.change_value(row, checked, by=by_person(request)), ""
 

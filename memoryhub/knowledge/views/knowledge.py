@@ -26,6 +26,7 @@ from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.knowledge.views.rows import matching_rows
 from memoryhub.lib.bulk_selection import Action, action_value
 from memoryhub.lib.downloads import markdown_response
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.text import as_markdown
@@ -79,7 +80,7 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Outcome
         return _merge_chosen(request, workspace, pks)
     if action in ("tag", "untag"):
         if not (tags := service.clean_tags(text.split(","))):
-            raise service.BadKnowledge(_("Name at least one tag."))
+            raise Invalid(_("Name at least one tag."), code="bad_knowledge")
         values = {"add" if action == "tag" else "remove": tags}
         return edit_rows(workspace, "knowledge", "tag", pks, values=values, by=by), ""
     if action == "review":
@@ -92,7 +93,7 @@ def _merge_chosen(request: HttpRequest, workspace: Workspace, pks: list[int]) ->
     """Merge those of some entries that say the same; the others are named as left."""
     units = _units(service.plan_merges(workspace, among=pks))
     if not units:
-        raise service.NothingToMove(_("None of those chosen say the same: nothing was merged."))
+        raise Invalid(_("None of those chosen say the same: nothing was merged."), code="nothing_to_move")
     left = len(pks) - sum(map(len, units))
     words = ngettext("%(count)s says something else.", "%(count)s say something else.", left)
     run = service.merge_groups(workspace, units, by=by_person(request))
@@ -104,11 +105,11 @@ def _units(groups: list[service.Group]) -> list[list[int]]:
 
 
 def _day(text: str) -> str:
-    """Return a day as ISO text, "" for none. Raises BadKnowledge."""
+    """Return a day as ISO text, "" for none. Raises Invalid."""
     try:
         return parse_date(text).isoformat() if text else ""  # type: ignore[union-attr]
     except (ValueError, AttributeError) as error:
-        raise service.BadKnowledge(_("Enter a valid date.")) from error
+        raise Invalid(_("Enter a valid date."), code="bad_knowledge") from error
 
 
 def _add(request: HttpRequest, workspace: Workspace, values: dict[str, Any]) -> HttpResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts import grid, hub_folder
 from memoryhub.lib.layouts.nanobot import WORKSPACE_ID, below
 from memoryhub.lib.layouts.records import Found
@@ -20,14 +20,8 @@ MAX_CONFIG_BYTES = 2**20
 MAX_PROBED = 20  # files looked into to tell JSON shapes apart
 
 
-class UnknownLayout(MemoryHubError):
-    """No memory of a known agent is there."""
-
-    code = "unknown_layout"
-
-
 def detect(folder: Folder, wanted: str = "auto", *, only: str = "") -> Found:
-    """Return the layout of a folder; ``only`` is the one file of it that is meant. Raises UnknownLayout.
+    """Return the layout of a folder; ``only`` is the one file of it that is meant. Raises Invalid.
 
     ``wanted`` names a layout to be taken for granted. A damaged file never hides the layout that others show.
     """
@@ -42,7 +36,7 @@ def detect(folder: Folder, wanted: str = "auto", *, only: str = "") -> Found:
         if wanted in ("auto", name) and (not only or name == "agterm") and (found := look()):
             return found
     place = only or "This folder"
-    raise UnknownLayout(f"{place} holds no memory that MemoryHub knows. It looked for {LOOKED_FOR}.")
+    raise Invalid(f"{place} holds no memory that MemoryHub knows. It looked for {LOOKED_FOR}.", code="unknown_layout")
 
 
 def _config(folder: Folder, path: str) -> dict[str, Any]:

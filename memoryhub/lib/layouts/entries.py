@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, tzinfo
 from typing import Any
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.records import EntryKind, EntryRecord, ToolCall
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.validation import canonical_json, json_text
@@ -17,7 +17,7 @@ ROLE_LENGTH = 32
 KNOWN = ("role", "content", "tool_calls", "tool_call_id", "name", "timestamp")
 
 
-class NoEntry(MemoryHubError):
+class NoEntry(Invalid):
     """A record that is no message; the message says why."""
 
     code = "no_entry"

@@ -16,7 +16,7 @@ from django.db import DatabaseError, OperationalError, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import LimitExceeded
 from memoryhub.lib.search.indexes import index_name
 from memoryhub.lib.search.postgres_index import COLUMN, CONFIGURATION
 from memoryhub.lib.search.query import Term
@@ -30,7 +30,7 @@ NOWHERE = "none"  # the key of a scope without any: an empty one would stand for
 _WORDS = "{content parts meta}"
 
 
-class SearchTooSlow(MemoryHubError):
+class SearchTooSlow(LimitExceeded):
     """The time that a search may take ran out."""
 
     code = "search_too_slow"

@@ -8,18 +8,18 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid, LimitExceeded
 
 MAX_BYTES = 10 * 2**20
 MAX_ROWS = 50_000
 MAX_COLUMNS = 200
 
 
-class TableTooLarge(MemoryHubError):
+class TableTooLarge(LimitExceeded):
     code = "table_too_large"
 
 
-class UnreadableTable(MemoryHubError):
+class UnreadableTable(Invalid):
     """The file is no table of its format."""
 
     code = "unreadable_table"

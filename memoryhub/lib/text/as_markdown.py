@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from markdown_it import MarkdownIt
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import LimitExceeded
 from memoryhub.lib.layouts.records import EntryRecord, SessionRecord, ToolCall
 
 MAX_ROWS = 10_000
@@ -36,10 +36,6 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~])")
 _OWN_HEADING = re.compile(r"^ {0,3}#{1,6}\s+#\d", re.MULTILINE)
 ToolResults = dict[tuple[int, int], tuple[int, int]]  # (entry, number) of a call: entries of its result and itself
 _parser = MarkdownIt("commonmark").enable("table").disable("inline")  # only blocks matter here
-
-
-class TooMuchMarkdown(MemoryHubError):
-    code = "too_much_markdown"
 
 
 @dataclass(frozen=True)
@@ -63,9 +59,11 @@ class Message:
 
 
 def check_amount(rows: int, what: str = "entries") -> None:
-    """Raise TooMuchMarkdown for more than 10,000 rows. ``what``: entries, messages or rows, for the message."""
+    """Raise LimitExceeded for more than 10,000 rows. ``what``: entries, messages or rows, for the message."""
     if rows > MAX_ROWS:
-        raise TooMuchMarkdown(str(TOO_MANY[what]) % {"most": f"{MAX_ROWS:,}", "count": f"{rows:,}"})
+        raise LimitExceeded(
+            str(TOO_MANY[what]) % {"most": f"{MAX_ROWS:,}", "count": f"{rows:,}"}, code="too_much_markdown"
+        )
 
 
 def inline_text(text: str) -> str:
@@ -108,20 +106,20 @@ def transcript(record: SessionRecord, *, originals: bool = False, zone: tzinfo =
     """Return one epoch of a session as Markdown, each turn with its position, role and time in ``zone``.
 
     Compressed entries are replaced by their summary, followed by the entries if ``originals``. Tool results are shown
-    with their calls. Raises TooMuchMarkdown for more than 10,000 entries or 20 million characters.
+    with their calls. Raises LimitExceeded for more than 10,000 entries or 20 million characters.
     """
     check_amount(len(record.entries))
     return join_blocks([*_head(record), *_turns(record, originals=originals, zone=zone)])
 
 
 def join_blocks(blocks: Sequence[str]) -> str:
-    """Return blocks as one document. Raises TooMuchMarkdown for more than 20 million characters."""
+    """Return blocks as one document. Raises LimitExceeded for more than 20 million characters."""
     text = _blocks(*blocks) + "\n"
     if len(text) > MAX_CHARS:
         message = gettext(
             "Too much text for Markdown: %(count)s of at most %(most)s characters. Export a file instead."
         )
-        raise TooMuchMarkdown(message % {"count": f"{len(text):,}", "most": f"{MAX_CHARS:,}"})
+        raise LimitExceeded(message % {"count": f"{len(text):,}", "most": f"{MAX_CHARS:,}"}, code="too_much_markdown")
     return text
 
 

@@ -8,11 +8,12 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.conversations.appending import record_entries
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.validation import BadJSON, decode_json
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor, By
-from sessions_app.services.parsing import BadEntry, read_batch
+from sessions_app.services.parsing import read_batch
 
 
 class Command(JsonCommand):
@@ -53,19 +54,19 @@ def _text(file: str | None) -> str:
     try:
         return Path(file).read_text(encoding="utf-8") if file else sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
-        raise BadEntry("The input is not UTF-8.") from error
+        raise Invalid("The input is not UTF-8.", code="bad_entry") from error
     except OSError as error:
-        raise BadEntry(f"{file} can't be read: {error.strerror}.") from error
+        raise Invalid(f"{file} can't be read: {error.strerror}.", code="bad_entry") from error
 
 
 def _rows(text: str) -> list[Any]:
-    """Return the entries of a JSON list, a JSON object or JSON Lines. Raises BadEntry for what can't be stored."""
+    """Return the entries of a JSON list, a JSON object or JSON Lines. Raises Invalid for what can't be stored."""
     try:
         values = [decode_json(text)]
     except BadJSON:
         values = [decode_json(line) for line in text.split("\n") if line.strip()]
     repairs = [repair for value in values for repair in value.repairs]
     if repairs:
-        raise BadEntry(f"The input can't be stored unchanged: {repairs[0]}.")
+        raise Invalid(f"The input can't be stored unchanged: {repairs[0]}.", code="bad_entry")
     rows = [value.value for value in values]
     return rows[0] if len(rows) == 1 and isinstance(rows[0], list) else rows

@@ -6,7 +6,7 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.services.documents.compaction import apply_compaction, plan_compaction
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.text.compaction import without_lines
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lookup import find_document, find_workspace
@@ -14,10 +14,6 @@ from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "compact")
-
-
-class BadThreshold(MemoryHubError):
-    code = "bad_threshold"
 
 
 class Command(JsonCommand):
@@ -33,7 +29,7 @@ class Command(JsonCommand):
 
     def run(self, *, workspace: str, threshold: float, apply: bool, **_options: Any) -> dict[str, Any]:
         if not 0 < threshold <= 1:
-            raise BadThreshold("The threshold must be greater than 0 and at most 1.")
+            raise Invalid("The threshold must be greater than 0 and at most 1.", code="bad_threshold")
         document = find_document(find_workspace(workspace), "MEMORY.md")
         found = plan_compaction(document, threshold=threshold)
         before = document.head.content if document.head else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
@@ -14,10 +14,6 @@ from memoryhub.spreadsheets.exporting import EXPORTS, export_table
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "export")
-
-
-class NoOutput(MemoryHubError):
-    code = "no_output"
 
 
 class Command(JsonCommand):
@@ -38,7 +34,7 @@ class Command(JsonCommand):
         suffix = Path(output or "").suffix.removeprefix(".")
         kind = format or (suffix if suffix in FORMATS else "csv")
         if not output and (kind == "xlsx" or options["json"]):
-            raise NoOutput("Specify a file with --output.")
+            raise Invalid("Specify a file with --output.", code="no_output")
         rows = EXPORTS[table].model._default_manager.all()
         if workspace:
             rows = rows.filter(workspace=find_workspace(workspace))

@@ -11,7 +11,8 @@ from memoryhub.hygiene import resolution
 from memoryhub.hygiene.findings import count_open, score_of
 from memoryhub.hygiene.rows import rows_at, shown_text
 from memoryhub.hygiene.scanning import request_scan
-from memoryhub.lookup import NotFound, find_workspace
+from memoryhub.lib.errors import NotFound
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete, undo_run
 from sessions_app.models import Run, Workspace

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from django.utils import timezone
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import NotFound
 from memoryhub.lib.tables import check_size
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.management.json_command import JsonCommand
@@ -17,10 +17,6 @@ from memoryhub.spreadsheets.rows import TAKING
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "import")
-
-
-class NoSuchFile(MemoryHubError):
-    code = "no_such_file"
 
 
 class Command(JsonCommand):
@@ -37,12 +33,14 @@ class Command(JsonCommand):
         path = Path(file)
         kind = format or path.suffix.removeprefix(".").lower()
         if kind not in FORMATS:
-            raise NoSuchFile(f"Specify the format of {path.name} with --format: {', '.join(FORMATS)}.")
+            raise NotFound(
+                f"Specify the format of {path.name} with --format: {', '.join(FORMATS)}.", code="no_such_file"
+            )
         try:
             check_size(path.stat().st_size)
             raw = path.read_bytes()
         except OSError as error:
-            raise NoSuchFile(f"{path} can't be read: {error.strerror}.") from error
+            raise NotFound(f"{path} can't be read: {error.strerror}.", code="no_such_file") from error
         judged = import_rows(
             table,
             FORMATS[kind].read(raw),

@@ -8,6 +8,7 @@ from django.utils import timezone
 from knowledge_app.models import KeyValue
 from knowledge_app.services.rows import key_values as service
 from knowledge_app.services.rows.exporting import key_values_file
+from memoryhub.lib.errors import NotFound
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.management.row_edits import edit_now, finish, show_outcome
@@ -82,7 +83,7 @@ def _get(workspace: Workspace, key: str) -> dict[str, Any]:
 def _of_key(workspace: Workspace, action: str, key: str, options: dict[str, Any]) -> dict[str, Any]:
     row = KeyValue.objects.select_related("workspace").filter(workspace=workspace, key=key).first()
     if row is None:
-        raise service.NoSuchKey(f"{workspace.slug} has no key {key!r}.")
+        raise NotFound(f"{workspace.slug} has no key {key!r}.", code="no_such_key")
     if action == "history":
         if options["reveal"]:
             _record_reveal(workspace, f"revealed the value of {key!r}")
@@ -92,11 +93,11 @@ def _of_key(workspace: Workspace, action: str, key: str, options: dict[str, Any]
 
 
 def _of_keys(workspace: Workspace, action: str, keys: list[str], reason: str) -> dict[str, Any]:
-    """Withdraw or restore keys as one edit. Raises NoSuchKey before anything changes."""
+    """Withdraw or restore keys as one edit. Raises NotFound before anything changes."""
     found = dict(KeyValue.objects.filter(workspace=workspace, key__in=keys).values_list("key", "pk"))
     missing = next((key for key in keys if key not in found), None)
     if missing is not None:
-        raise service.NoSuchKey(f"{workspace.slug} has no key {missing!r}.")
+        raise NotFound(f"{workspace.slug} has no key {missing!r}.", code="no_such_key")
     pks = [found[key] for key in keys]
     return {"run": edit_now(COMMAND, workspace, "key_values", action, pks, {"reason": reason})}
 

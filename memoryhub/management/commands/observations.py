@@ -7,9 +7,10 @@ from django.utils import timezone
 
 from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.rows.exporting import observations_file
-from knowledge_app.services.rows.observations import CATEGORIES, BadObservation, Said, decide, store
+from knowledge_app.services.rows.observations import CATEGORIES, Said, decide, store
 from memoryhub.as_json import observation_document
-from memoryhub.lookup import NotFound, find_workspace
+from memoryhub.lib.errors import Invalid, NotFound
+from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.management.row_edits import edit_now, given, show_outcome
 from sessions_app.models import Workspace
@@ -94,6 +95,6 @@ def _edit(workspace: Workspace, action: str, ids: list[int], options: dict[str, 
     if action in ("edit", "move"):
         values = given(options, content="content", source="source", category="kind")
         if action == "edit" and len(ids) > 1 and "content" in values:
-            raise BadObservation("--content can only be used with one observation.")
+            raise Invalid("--content can only be used with one observation.", code="bad_observation")
     asked = "assign" if action in ("edit", "move") else action
     return {"run": edit_now(COMMAND, workspace, "observations", asked, ids, values)}

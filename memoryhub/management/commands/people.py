@@ -13,7 +13,7 @@ from django.utils import timezone
 from memoryhub.accounts import people
 from memoryhub.accounts.invitations import DAYS, OpenInvitation, invite, make_reset_link, open_invitations, with_roles
 from memoryhub.agents.tokens import tokens_of
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.serve_address import address_for_links
@@ -23,10 +23,6 @@ from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "people")
 ACTIONS = ("list", "invite", "roles", "deactivate", "activate", "reset-link")
-
-
-class NameMissing(MemoryHubError):
-    code = "name_missing"
 
 
 class Command(JsonCommand):
@@ -56,7 +52,7 @@ class Command(JsonCommand):
         if action == "list":
             return {"people": _documents(User.objects.all()), "invitations": _open(now)}
         if not name:
-            raise NameMissing(f"A name is required: people {action} NAME.")
+            raise Invalid(f"A name is required: people {action} NAME.", code="name_missing")
         if action == "invite":
             made, token = invite(
                 name=name,

@@ -9,19 +9,13 @@ from typing import Any
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.search import KINDS, Scope
 from memoryhub.search.results import Question, answer, answer_as_grip
 
 GRIP_MODES = ("grip-memory", "grip-history", "grip-knowledge")
-
-
-class WrongQuestion(MemoryHubError):
-    """An invalid combination of arguments."""
-
-    code = "wrong_arguments"
 
 
 class Command(JsonCommand):
@@ -60,14 +54,14 @@ class Command(JsonCommand):
         found = find_workspace(workspace) if workspace else None
         if mode:
             if found is None:
-                raise WrongQuestion(f"--mode {mode} needs a workspace: use --workspace.")
+                raise Invalid(f"--mode {mode} needs a workspace: use --workspace.", code="wrong_arguments")
             decay = 0.001 if options["decay"] is None else options["decay"]
             return answer_as_grip(
                 found, query, mode=mode, category=options["category"], decay=decay, now=now, limit=options["limit"]
             )
         kinds = [name.strip() for name in options["kinds"].split(",") if name.strip()]
         if unknown := [name for name in kinds if name not in KINDS]:
-            raise WrongQuestion(f"Unknown kind {unknown[0]}: use {', '.join(KINDS)}.")
+            raise Invalid(f"Unknown kind {unknown[0]}: use {', '.join(KINDS)}.", code="wrong_arguments")
         recency = "grip" if options["decay"] is not None else options["recency"]
         question = Question(
             query,
@@ -103,5 +97,5 @@ def _moment(text: str) -> datetime:
     except ValueError:
         moment = None
     if moment is None:
-        raise WrongQuestion(f"Invalid time for --now: {text}. Use the format 2026-11-21T12:00:00Z.")
+        raise Invalid(f"Invalid time for --now: {text}. Use the format 2026-11-21T12:00:00Z.", code="wrong_arguments")
     return moment if timezone.is_aware(moment) else timezone.make_aware(moment)

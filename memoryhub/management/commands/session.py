@@ -9,8 +9,8 @@ from django.utils import timezone
 
 from memoryhub.as_json import run_document, session_document
 from memoryhub.lib.downloads import safe_name
-from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lookup import NotFound, find_session, find_workspace
+from memoryhub.lib.errors import Conflict, NotFound
+from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.row_edits import edit_now, edit_summary
 from memoryhub.runs.executing import complete
@@ -45,12 +45,6 @@ ACTIONS = (
     *BULK,
 )
 POLL_SECONDS = 0.2
-
-
-class NotArchived(MemoryHubError):
-    """Compression failed, so the session was not cleared."""
-
-    code = "not_archived"
 
 
 class Command(JsonCommand):
@@ -142,7 +136,7 @@ def _clear(session: Session, *, archive: bool, wait: bool) -> None:
         requested = archive_and_clear(session, by=By(COMMAND, timezone.now()), once=True)
         run = complete(requested, now=timezone.now)
         if run.status != Run.Status.DONE:
-            raise NotArchived(f"Nothing was cleared: {run.error}", run=run.pk)
+            raise Conflict(f"Nothing was cleared: {run.error}", code="not_archived", run=run.pk)
         return
     while True:
         try:

@@ -14,7 +14,7 @@ from memoryhub.graph.export import graph_document, graph_parts
 from memoryhub.graph.neighbours import Related, neighbours_of
 from memoryhub.graph.occurrences import knowledge_with, observations_with
 from memoryhub.graph.relations import ACTIONS, decide, find_term
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete
@@ -23,12 +23,6 @@ from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "terms")
 NEEDED = {"show": 1} | dict.fromkeys(ACTIONS, 2)  # number of terms for each action (others: 0)
-
-
-class WrongTerms(MemoryHubError):
-    """The wrong number of terms for an action."""
-
-    code = "wrong_terms"
 
 
 class Command(JsonCommand):
@@ -54,7 +48,9 @@ class Command(JsonCommand):
     ) -> dict[str, Any]:
         found = find_workspace(workspace)
         if len(terms) != NEEDED.get(action, 0):
-            raise WrongTerms(f"{action} needs {NEEDED.get(action, 0)} terms, but {len(terms)} were given.")
+            raise Invalid(
+                f"{action} needs {NEEDED.get(action, 0)} terms, but {len(terms)} were given.", code="wrong_terms"
+            )
         if action == "list":
             return _list(found, contains, limit)
         if action in ("embed", "rebuild"):

@@ -3,14 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 from memoryhub.forgetting.forget import vacuum
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Busy
 from memoryhub.management.json_command import JsonCommand
-
-
-class DatabaseBusy(MemoryHubError):
-    """Another process uses the database, or a transaction is open."""
-
-    code = "database_busy"
 
 
 class Command(JsonCommand):
@@ -18,7 +12,7 @@ class Command(JsonCommand):
 
     def run(self, **_options: Any) -> dict[str, Any]:
         if not vacuum():
-            raise DatabaseBusy("The database is in use. Try again later, or stop the hub first.")
+            raise Busy("The database is in use. Try again later, or stop the hub first.", code="database_busy")
         return {"vacuumed": True}
 
     def show(self, _result: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from memoryhub.jobs.listing import Piece, import_piece, job_piece, list_work, run_piece
 from memoryhub.jobs.queue import cancel_job
-from memoryhub.lookup import NotFound
+from memoryhub.lib.errors import NotFound
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import cancel_import

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from memoryhub.as_json import settings_document
 from memoryhub.dashboard.settings_forms import WorkspaceSettingsForm
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Invalid
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Workspace
@@ -17,12 +17,6 @@ from sessions_app.services.workspaces import create_workspace, save_settings
 
 COMMAND = Actor("command", "workspace")
 NAMES = WorkspaceSettingsForm.Meta.fields
-
-
-class BadSetting(MemoryHubError):
-    """An unknown setting, or one that conflicts with others."""
-
-    code = "bad_setting"
 
 
 class Command(JsonCommand):
@@ -53,7 +47,9 @@ def _set(workspace: Workspace, pairs: list[str]) -> dict[str, Any]:
     wanted = dict(pair.partition("=")[::2] for pair in pairs)
     unknown = [name for name in wanted if name not in NAMES]
     if unknown:
-        raise BadSetting(f"Unknown setting {unknown[0]!r}: use {', '.join(NAMES)}.", field=unknown[0])
+        raise Invalid(
+            f"Unknown setting {unknown[0]!r}: use {', '.join(NAMES)}.", code="bad_setting", field=unknown[0]
+        )
     off = {name for name, value in wanted.items() if value.lower() in ("0", "false", "no", "off")}
     data = {name: "" if value is None else value for name, value in model_to_dict(workspace, NAMES).items()} | wanted
     switches = [name for name in NAMES if isinstance(getattr(workspace, name), bool)]
@@ -61,5 +57,5 @@ def _set(workspace: Workspace, pairs: list[str]) -> dict[str, Any]:
     form = WorkspaceSettingsForm(data, instance=Workspace.objects.get(pk=workspace.pk))
     if not form.is_valid():
         field, errors = next(iter(form.errors.items()))
-        raise BadSetting(f"{field}: {' '.join(str(error) for error in errors)}", field=field)
+        raise Invalid(f"{field}: {' '.join(str(error) for error in errors)}", code="bad_setting", field=field)
     return save_settings(workspace, form.cleaned_data, by=By(COMMAND, timezone.now()))

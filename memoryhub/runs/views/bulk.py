@@ -8,10 +8,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from knowledge_app.services.rows.edits import NothingChosen, edit_rows
+from knowledge_app.services.rows.edits import edit_rows
 from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.bulk_edits import answer_edit, list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
+from memoryhub.lib.errors import Invalid
 from sessions_app.models import Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES
 
@@ -49,7 +50,7 @@ def edit_runs(request: HttpRequest, slug: str) -> HttpResponse:
     def edit() -> tuple[Run, str]:
         action = request.POST.get("action", "")
         if action not in ("retry", "dismiss", "cancel"):
-            raise NothingChosen(_("Choose an action."))
+            raise Invalid(_("Choose an action."), code="nothing_chosen")
         pks = selected_keys(request, matching_runs(workspace, request.GET.get("state", "")))
         values = {"reason": action_value(request, action)}
         run = edit_rows(workspace, "runs", action, pks, values=values, by=by_person(request))

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_POST
 from knowledge_app.models import HeldChange
 from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.bulk_edits import list_address
-from memoryhub.lib.bulk_selection import Action, TooManyBoxes, action_value, selected_keys
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
+from memoryhub.lib.errors import LimitExceeded, MemoryHubError
 from memoryhub.runs.review import approve, reject
 from sessions_app.models import Workspace
 
@@ -44,7 +44,9 @@ def decide_changes(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         keys = selected_keys(request, pending_changes(workspace))
         if len(keys) > MAX_AT_ONCE:
-            raise TooManyBoxes(_("Decide about at most %(count)s changes at once.") % {"count": MAX_AT_ONCE})
+            raise LimitExceeded(
+                _("Decide about at most %(count)s changes at once.") % {"count": MAX_AT_ONCE}, code="too_many_boxes"
+            )
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(address)

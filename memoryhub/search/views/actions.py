@@ -12,13 +12,12 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import KnowledgeEntry, Observation
-from knowledge_app.services.rows.edits import NothingChosen
 from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.bulk_edits import REVIEW, VERIFY, WITHDRAW, moves, tell
-from memoryhub.lib.bulk_selection import Action, SelectionChanged, action_value, check_count, submitted_rows
+from memoryhub.lib.bulk_selection import Action, action_value, check_count, submitted_rows
 from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.downloads import download
-from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.errors import Conflict, Invalid, MemoryHubError
 from memoryhub.lib.pagination import parse_int
 from memoryhub.search import KINDS
 from memoryhub.search.actions import (
@@ -99,7 +98,7 @@ def export_matches(request: HttpRequest, slug: str | None = None) -> HttpRespons
     try:
         keys = _chosen(request, place, asked)
         if not keys:
-            raise NothingChosen(gettext("Choose at least one row."))
+            raise Invalid(gettext("Choose at least one row."), code="nothing_chosen")
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(asked.but(place.url("search")))
@@ -114,7 +113,7 @@ def export_matches(request: HttpRequest, slug: str | None = None) -> HttpRespons
 def _chosen(request: HttpRequest, place: Place, asked: SearchParams) -> dict[str, list[int]]:
     """Return the selected rows by kind: the checked ones, or all matches.
 
-    Raises SelectionChanged if the number of matches differs from the one on the page.
+    Raises Conflict if the number of matches differs from the one on the page.
     """
     if not request.POST.get("all"):
         return keep_within(place.scope, _boxes(submitted_rows(request)))
@@ -123,7 +122,7 @@ def _chosen(request: HttpRequest, place: Place, asked: SearchParams) -> dict[str
     tally = count_matches(place.scope, query, kinds=asked.kinds)
     if tally.is_more:
         words = gettext("More than %(count)s rows match. Narrow the search to select all of them.")
-        raise SelectionChanged(words % {"count": f"{tally.count:,}"})
+        raise Conflict(words % {"count": f"{tally.count:,}"}, code="selection_changed")
     keys = matching_keys(place.scope, query, kinds=asked.kinds)
     check_count(sum(map(len, keys.values())), expected)
     return keys
