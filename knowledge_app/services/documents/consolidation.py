@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TypedDict
 
 from django.db import transaction
 from django.db.models import Q
@@ -38,17 +37,6 @@ CONTEXT_HEADING = "[Previous conversation context]"
 MAX_ENTRIES = 5_000  # read by one run
 _PREFIX = re.compile(r"^\s*\[(\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)(?: ?UTC| ?Z)?\]\s*")
 _WORD = re.compile(r"\w{3,}")
-
-
-class ConsolidationOptions(TypedDict, total=False):
-    """What a consolidation was asked for. ``archive_all``: everything, not only what is older than the window keeps.
-    ``hold``: nothing counts before a person approved it. ``once``: asked for at a prompt, no second attempt.
-    ``entries``: at most so many, after a request was too long."""
-
-    archive_all: bool
-    hold: bool
-    once: bool
-    entries: int
 
 
 @dataclass(frozen=True)

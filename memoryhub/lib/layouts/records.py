@@ -232,18 +232,6 @@ FileKind = Literal[
     "settings",
     "other",
 ]
-FILE_KINDS = (  # as the filter ``words`` shows them
-    gettext_noop("Session"),
-    gettext_noop("Document"),
-    gettext_noop("History"),
-    gettext_noop("Knowledge"),
-    gettext_noop("Observations"),
-    gettext_noop("Key values"),
-    gettext_noop("Graph"),
-    gettext_noop("Cache"),
-    gettext_noop("Settings"),
-    gettext_noop("Other"),
-)
 
 
 @dataclass(frozen=True)
