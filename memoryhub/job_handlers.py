@@ -1,28 +1,40 @@
-"""What each kind of job does. Each may be carried out twice without harm, and breaks off at any of its steps.
+"""The kinds of jobs. Each may be carried out twice without harm, and breaks off at any of its steps.
 
 ``options`` by kind. Export: ``layout``. Compression: ``method`` (auto, llm, heuristic), ``hold``, and ``sessions``,
-the keys of some; without it all that are due. Rebuild: ``tables``; without it all indexes.
+the keys of some; without it all that are due. Rebuild: ``tables``; without it all indexes. Import: ``report``, its
+key, and ``source``, its path. Check of a backup: ``name``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from datetime import datetime
+from datetime import timedelta
+from typing import Any
 
+from django.conf import settings
+
+from memoryhub import sweeps
+from memoryhub.backups import folder
 from memoryhub.jobs.downloads import new_file
-from memoryhub.jobs.progress import Progress
-from memoryhub.jobs.queue import WORK, Outcome
+from memoryhub.jobs.kinds import ALL, KINDS, Clock, JobKind
+from memoryhub.jobs.progress import Postponed, Progress, TryAgain
 from memoryhub.lib.errors import Gone
 from memoryhub.models import Job
+from memoryhub.processes import this_home
 from memoryhub.runs.compress_all import compress_sessions, due_sessions
 from memoryhub.search.rebuild import rebuild_indexes
 from memoryhub.sync.exporting import write_archive
-from sessions_app.models import Run, Session, Workspace
+from memoryhub.sync.import_requests import carry_out_import, close_report
+from memoryhub.sync.sync_requests import carry_out_sync
+from sessions_app.models import Run, Session, WebhookDelivery, Workspace
+from sessions_app.services import webhooks
 from sessions_app.services.audit import Actor, By
 
+CANCELLED = frozenset(("cancelled",))
+DISABLED_PAUSE = timedelta(hours=1)  # for messages of a webhook that is switched off
 
-def _export(job: Job, progress: Progress, clock: Callable[[], datetime]) -> Outcome:
+
+def _export(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
     workspace = _workspace(job)
     with new_file(job) as out:
         report = write_archive(
@@ -30,11 +42,12 @@ def _export(job: Job, progress: Progress, clock: Callable[[], datetime]) -> Outc
         )
         size = out.tell()
         progress.keep(stage="")  # cancelled at the last moment, it leaves no file
-    result = {"layout": report.plan.layout, "files": report.files, "written": report.written, "bytes": size}
-    return result, f"{workspace.slug}-{report.plan.layout}.zip"
+    job.file_name = f"{workspace.slug}-{report.plan.layout}.zip"
+    made = {"layout": report.plan.layout, "files": report.files, "written": report.written, "bytes": size}
+    return made | {"home": this_home()}
 
 
-def _compress(job: Job, progress: Progress, clock: Callable[[], datetime]) -> Outcome:
+def _compress(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
     workspace = _workspace(job)
     counts: Counter[str] = Counter(job.result.get("counts", {}))  # of the worker before, if that was killed
     wanted = job.options.get("sessions")
@@ -57,12 +70,33 @@ def _compress(job: Job, progress: Progress, clock: Callable[[], datetime]) -> Ou
     )
     for _ in runs:
         progress.keep(steps_done=counts.total(), result={"counts": dict(counts)})
-    return {"counts": dict(counts)}, ""
+    return {"counts": dict(counts)}
 
 
-def _rebuild(job: Job, progress: Progress, _clock: Callable[[], datetime]) -> Outcome:
+def _rebuild(job: Job, progress: Progress, _clock: Clock) -> dict[str, Any]:
     found = rebuild_indexes(job.options.get("tables", ()), step=progress.step)
-    return {"indexes": found}, ""
+    return {"indexes": found}
+
+
+def _send(job: Job, _progress: Progress, clock: Clock) -> dict[str, Any]:
+    delivery = WebhookDelivery.objects.select_related("webhook__workspace").filter(job=job).first()
+    if delivery is None or delivery.status:
+        return {}
+    if not delivery.webhook.is_enabled:
+        raise Postponed("The webhook is switched off.", until=clock() + DISABLED_PAUSE)
+    if not webhooks.deliver(delivery, allowed=settings.MEMORYHUB_PRIVATE_HOSTS, now=clock()):
+        raise TryAgain(delivery.error)
+    return {}
+
+
+def _sweep(_job: Job, _progress: Progress, clock: Clock) -> dict[str, Any]:
+    sweeps.request_due(clock())
+    return {}
+
+
+def _prune(_job: Job, _progress: Progress, clock: Clock) -> dict[str, Any]:
+    sweeps.prune(clock())
+    return {}
 
 
 def _actor(job: Job) -> Actor:
@@ -75,8 +109,29 @@ def _workspace(job: Job) -> Workspace:
     return job.workspace
 
 
-WORK |= {
-    Job.Kind.EXPORT: _export,
-    Job.Kind.COMPRESSION: _compress,
-    Job.Kind.REBUILD: _rebuild,
-}
+KINDS |= {
+    Job.Kind.EXPORT: JobKind(_export, lane="long", label="Export", audited=ALL),
+    Job.Kind.COMPRESSION: JobKind(_compress, lane="long", label="Compression of sessions", audited=ALL),
+    Job.Kind.REBUILD: JobKind(_rebuild, lane="long", label="Rebuild of search", audited=ALL),
+    Job.Kind.IMPORT: JobKind(
+        carry_out_import, lane="files", label="Import", max_takeovers=1, on_end=close_report, noun="import",
+        audited=CANCELLED,
+    ),
+    Job.Kind.SYNC: JobKind(carry_out_sync, lane="files", label="Sync", is_cancellable=lambda _job: False),
+    Job.Kind.BACKUP: JobKind(
+        folder.carry_out_backup, lane="backups", label="Backup", is_cancellable=folder.is_cancellable, noun="backup",
+        audited=CANCELLED,
+    ),
+    Job.Kind.BACKUP_CHECK: JobKind(
+        folder.carry_out_check, lane="backups", label="Check of a backup", is_cancellable=folder.is_cancellable,
+        noun="backup", audited=CANCELLED,
+    ),
+    Job.Kind.WEBHOOK: JobKind(
+        _send, lane="webhooks", label="Webhook delivery", pauses=webhooks.PAUSES, is_listed=False,
+        on_end=lambda job, _now: webhooks.give_up(job),
+    ),
+    Job.Kind.SWEEP: JobKind(
+        _sweep, lane="sweeps", label="Sweep", every=sweeps.SWEEP_EVERY, is_listed=False
+    ),
+    Job.Kind.PRUNING: JobKind(_prune, lane="sweeps", label="Pruning", every=sweeps.PRUNE_EVERY, is_listed=False),
+}  # fmt: skip

@@ -97,17 +97,52 @@ class Preferences(models.Model):
         return f"preferences of {self.user_id}"
 
 
-class Job(models.Model):
-    """Long work that is no run of one memory: its progress while it goes on, then what came of it.
+class Process(models.Model):
+    """A process that uses the database. ``seen_at``, by the database's clock, is renewed for as long as it lives.
 
-    ``options``: what was asked for. ``result``: counts, or what to say. ``file_name``: of the file that it made.
-    A running one says every few seconds that it lives (``heartbeat_at``); one that doesn't was interrupted.
+    ``name``: host, process id and birth, as in ``lease_owner`` of jobs and runs. ``home``: host and MEMORYHUB_HOME.
+    """
+
+    class Kind(models.TextChoices):
+        WEB = "web", _("Web")
+        WORKER = "worker", _("Worker")
+        COMMAND = "command", _("Command")
+
+    name = models.CharField(max_length=300, unique=True)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    host = models.CharField(max_length=200)
+    pid = models.PositiveIntegerField()
+    home = models.CharField(max_length=300, blank=True)
+    started_at = models.DateTimeField(default=timezone.now)
+    seen_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "processes"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+class Job(models.Model):
+    """Work that isn't a run: its progress while it is under way, then its result. The table is the queue.
+
+    ``options``: what was requested. ``result``: counts, or what to say. ``file_name``: of the file that it made.
+    ``unique_key``: only one job with this key is queued or running at a time. ``not_before``: when a queued one may
+    start. ``attempt_count``: attempts that failed; ``takeover_count``: workers that died in the middle.
+    ``lease_owner``: the process that runs it, which holds it by ``fencing_number``. ``home``: whose files it needs.
     """
 
     class Kind(models.TextChoices):
         EXPORT = "export", _("Export")
         COMPRESSION = "compression", _("Compression")
         REBUILD = "rebuild", _("Rebuild")
+        IMPORT = "import", _("Import")
+        SYNC = "sync", _("Sync")
+        BACKUP = "backup", _("Backup")
+        BACKUP_CHECK = "backup_check", _("Check of a backup")
+        WEBHOOK = "webhook", _("Webhook delivery")
+        SWEEP = "sweep", _("Sweep")
+        PRUNING = "pruning", _("Pruning")
 
     class Status(models.TextChoices):
         QUEUED = "queued", _("Queued")
@@ -123,6 +158,8 @@ class Job(models.Model):
     status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED)
     requested_by = models.CharField(max_length=200)
     options = JSONTextField(default=dict, blank=True)
+    unique_key = models.CharField(max_length=200, blank=True)
+    home = models.CharField(max_length=300, blank=True)
     stage = models.CharField(max_length=200, blank=True)
     steps_done = models.PositiveIntegerField(default=0)
     steps_total = models.PositiveIntegerField(default=0)
@@ -130,20 +167,36 @@ class Job(models.Model):
     file_name = models.CharField(max_length=200, blank=True)
     error_code = models.CharField(max_length=64, blank=True)
     error = models.TextField(blank=True)
+    attempt_count = models.PositiveIntegerField(default=0)
+    takeover_count = models.PositiveIntegerField(default=0)
+    lease_owner = models.CharField(max_length=300, blank=True)
+    fencing_number = models.PositiveIntegerField(default=0)
     cancel_asked_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
+    not_before = models.DateTimeField(default=timezone.now)
     started_at = models.DateTimeField(null=True, blank=True)
-    heartbeat_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["unique_key"],
+                condition=Q(status__in=("queued", "running"), cancel_asked_at=None) & ~Q(unique_key=""),
+                name="live_job_once",
+            )
+        ]
         indexes = [
             models.Index(fields=["workspace", "-id"], name="job_latest"),
             models.Index(fields=["status"], name="job_status"),
+            models.Index(fields=["not_before"], condition=Q(status="queued"), name="job_due"),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.pk}"
+
+    @property
+    def is_live(self) -> bool:
+        return self.status in (self.Status.QUEUED, self.Status.RUNNING)
 
 
 class SavedSearch(models.Model):

@@ -10,9 +10,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import dj_database_url
+import django_stubs_ext
 import platformdirs
 from django.core.exceptions import ImproperlyConfigured
 
+django_stubs_ext.monkeypatch()  # lets classes such as ModelAdmin take their model in brackets
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 
@@ -120,8 +122,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "django.contrib.humanize",
     "django_htmx",
-    "django_tasks",
-    "django_tasks_db",
     "simple_history",
     "template_partials",
 ]
@@ -194,7 +194,6 @@ _database["OPTIONS"] = _own_options | _database.get("OPTIONS", {})
 SIMPLE_HISTORY_HISTORY_CHANGE_REASON_USE_TEXT_FIELD = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 CACHES = {  # counters of sign-ins and calls, and what was just written down: room for all that a busy minute brings
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 50_000}}
 }

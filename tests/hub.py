@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from memoryhub.jobs.queue import do_next_job
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.runs.executing import execute
 from sessions_app.models import Run, Session, Workspace
@@ -30,6 +31,12 @@ def raises_code(code: str, *, match: str | None = None) -> Iterator[pytest.Excep
     with pytest.raises(MemoryHubError, match=match) as caught:
         yield caught
     assert caught.value.code == code
+
+
+def run_jobs() -> None:
+    """Carry out the jobs that wait, as a worker would."""
+    while do_next_job(clock=timezone.now):
+        pass
 
 
 def open_at(workspace: Workspace, key: str = "cli:main") -> Session:

@@ -1,4 +1,4 @@
-"""The hub's settings, made quick and quiet for tests: a fast hasher, immediate tasks, a home of its own."""
+"""The hub's settings, made quick and quiet for tests: a fast hasher, a home of its own."""
 
 import atexit
 import os
@@ -25,7 +25,6 @@ from memoryhub.settings import *  # noqa: E402
 STATIC_ROOT.mkdir()  # noqa: F405  where whitenoise looks
 MEMORYHUB_BACKUP_HOURS = 0
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-TASKS = {"default": {"BACKEND": "django_tasks.backends.immediate.ImmediateBackend"}}
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},

@@ -17,12 +17,6 @@ class BackupUnderWay(Busy):
     code = "backup_under_way"
 
 
-class BackupCancelled(MemoryHubError):
-    """Somebody asked that the backup ends; nothing of it is left."""
-
-    code = "backup_cancelled"
-
-
 class NoLock(Refused):
     """The file that stands for the database's users can't be made."""
 

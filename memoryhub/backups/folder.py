@@ -1,40 +1,42 @@
 """The folder of backups that the hub keeps by itself: what is in it, what is due, what goes.
 
-The files are the truth. Beside them lies ``state.json``: what is asked for or failed, and which files were checked.
+The files are the truth. Beside them lies ``state.json``: what failed, and which files were checked. Making and
+checking them are jobs, one at a time.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 from django.conf import settings
-from django.db import close_old_connections, connection
-from django.utils import timezone
+from django.db import connection
 from django.utils.translation import gettext
-from filelock import FileLock, Timeout
+from filelock import FileLock
 
 from memoryhub.backups.archive import BadBackup, summary_of
 from memoryhub.backups.create import STAMP, Made, make_backup, only_backup, opened_backup
-from memoryhub.backups.errors import BackupCancelled, BackupFailed, BackupUnderWay
+from memoryhub.backups.errors import BackupFailed
+from memoryhub.jobs.kinds import Clock
+from memoryhub.jobs.progress import Progress
+from memoryhub.jobs.queue import LIVE, cancel_job, request_job
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, MemoryHubError
+from memoryhub.models import Job
+from memoryhub.processes import this_home
 from sessions_app.services.audit import Actor, By, record
 
-logger = logging.getLogger(__name__)
 NAME = re.compile(r"memoryhub-(\d{8}T\d{6}Z)(?:-(\d+))?\.(?:tar\.gz|sealed)")
 SCHEDULE = Actor("run", "the schedule")
-LOOKS_EVERY = 60.0  # seconds
 RETRY = timedelta(hours=1)  # after a scheduled backup that failed
-LONGEST_WAIT = timedelta(minutes=10)  # for a worker to take up what a page asked for
-CANCELLABLE = ("waiting", "copying", "packing")  # steps; what is being read back is as good as made
+KINDS = (Job.Kind.BACKUP, Job.Kind.BACKUP_CHECK)
+KEY = "backup"  # of the jobs: one at a time
+CANCELLABLE = ("", "copying", "packing")  # stages of a job; what is being read back is as good as made
 
 
 @dataclass(frozen=True)
@@ -52,18 +54,9 @@ class Kept:
 
 @dataclass(frozen=True)
 class State:
-    """Times are ISO 8601. ``step``: of the backup under way. ``checked``: by file, when, and what was wrong.
-
-    ``wanted_at``: of a wish that waits; ``cancelled_wish``: of the last that was cancelled while it waited.
-    ``cancel_asked_at``: of the backup under way; ``put_off_at``: when one ended by that.
-    """
+    """Times are ISO 8601. ``checked``: by file, when, and what was wrong."""
 
     watched_since: str = ""
-    wanted_at: str = ""
-    step: str = ""
-    cancelled_wish: str = ""
-    cancel_asked_at: str = ""
-    put_off_at: str = ""
     failed_at: str = ""
     failure: str = ""
     checked: dict[str, list[str]] = field(default_factory=dict)
@@ -111,39 +104,25 @@ def _unread(error: OSError) -> str:
     return gettext("It can't be read: %(reason)s.") % {"reason": error.strerror}
 
 
-def make_kept_backup(*, actor: Actor, clock: Callable[[], datetime], only_if_due: bool = False) -> Made | None:
+def make_kept_backup(*, actor: Actor, clock: Clock, stage: Callable[[str], None] = lambda _stage: None) -> Made:
     """Make a backup in the folder, and remove those beyond the number that is kept.
 
-    None where none was due, or it was cancelled, which puts the schedule off as a failure does.
-    A failure is kept for the page. Raises BackupFailed, BackupUnderWay.
+    ``stage`` hears "copying", "packing" and "checking"; what it raises ends the backup. A failure is kept for the
+    page. Raises BackupFailed, BackupUnderWay.
     """
-    try:
-        with only_backup():
-            if only_if_due and not is_due(clock()):
-                return None
-            return _make_kept(actor, clock)
-    except BackupUnderWay:
-        change_state(wanted_at="")
-        raise
-
-
-def _make_kept(actor: Actor, clock: Callable[[], datetime]) -> Made | None:
-    for left in backup_folder().glob(".memoryhub-*.part"):  # by one that was killed
-        left.unlink(missing_ok=True)
-    change_state(cancel_asked_at="")  # it was of another one
-    try:
-        made = make_backup(backup_folder(), database=connection, clock=clock, progress=_note_step)
-    except BackupCancelled:
-        change_state(wanted_at="", step="", put_off_at=_text(clock()))
-        return None
-    except BackupFailed as error:
-        change_state(wanted_at="", step="", failed_at=_text(clock()), failure=error.message)
-        raise
-    change_state(wanted_at="", step="", failed_at="", failure="")
-    record_backup(made, by=By(actor, clock()))
-    for old in list_backups()[settings.MEMORYHUB_BACKUP_KEEP :] if settings.MEMORYHUB_BACKUP_KEEP > 0 else []:
-        remove_backup(old.name, by=By(SCHEDULE, clock()))
-    return made
+    with only_backup():
+        for left in backup_folder().glob(".memoryhub-*.part"):  # by one that was killed
+            left.unlink(missing_ok=True)
+        try:
+            made = make_backup(backup_folder(), database=connection, clock=clock, progress=stage)
+        except BackupFailed as error:
+            change_state(failed_at=_text(clock()), failure=error.message)
+            raise
+        change_state(failed_at="", failure="")
+        record_backup(made, by=By(actor, clock()))
+        for old in list_backups()[settings.MEMORYHUB_BACKUP_KEEP :] if settings.MEMORYHUB_BACKUP_KEEP > 0 else []:
+            remove_backup(old.name, by=By(SCHEDULE, clock()))
+        return made
 
 
 def record_backup(made: Made, *, by: By) -> None:
@@ -175,14 +154,9 @@ def check_kept_backup(name: str, *, now: datetime) -> str:
 
     Raises BackupUnderWay.
     """
-    try:
-        with only_backup():
-            change_state(wanted_at="", step="checking")
-            fault = _fault_of(backup_folder() / name)
-            change_state(step="", checked=read_state().checked | {name: [_text(now), fault]})
-    except BackupUnderWay:
-        change_state(wanted_at="")
-        raise
+    with only_backup():
+        fault = _fault_of(backup_folder() / name)
+        change_state(checked=read_state().checked | {name: [_text(now), fault]})
     return fault
 
 
@@ -199,20 +173,45 @@ def _note(by: By, verb: str, name: str, words: str, **values: Any) -> None:
     record(by, f"backup.{verb}", "backup", name[:64], words, **values)
 
 
-def keep_backups(stopping: Event) -> None:
-    """Make backups when they are due, until told to stop. What failed is tried again an hour later."""
-    while not stopping.wait(LOOKS_EVERY):
-        close_old_connections()
-        try:
-            if is_due(timezone.now()):
-                make_kept_backup(actor=SCHEDULE, clock=timezone.now, only_if_due=True)
-        except BackupUnderWay:
-            pass
-        except BackupFailed as error:
-            logger.error("the scheduled backup failed: %s", error.message)
-        except Exception:
-            logger.exception("the scheduled backup failed")
-    connection.close()
+def request_backup(*, by: By) -> bool:
+    """Request a backup; tell whether it is a new request: one backup, or check, waits or runs at a time."""
+    return request_job("backup", None, {}, by=by, key=KEY)[1]
+
+
+def request_check(name: str, *, by: By) -> bool:
+    """Request the check of a backup of this folder; tell whether it is a new request."""
+    return request_job("backup_check", None, {"name": name}, by=by, key=KEY, home=this_home())[1]
+
+
+def request_due_backup(now: datetime) -> None:
+    """Request the backup that the schedule asks for."""
+    if is_due(now) and current_job() is None:
+        request_backup(by=By(SCHEDULE, now))
+
+
+def current_job() -> Job | None:
+    """Return the backup or check that waits or runs."""
+    return Job.objects.filter(kind__in=KINDS, status__in=LIVE).order_by("status", "id").last()
+
+
+def carry_out_backup(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
+    """Make the backup that a page or the schedule requested."""
+    actor = SCHEDULE if job.requested_by == SCHEDULE.name else Actor("person", job.requested_by)
+    if actor == SCHEDULE and not is_due(clock()):  # somebody else made one meanwhile
+        return {}
+    made = make_kept_backup(actor=actor, clock=clock, stage=lambda stage: progress.keep(stage=stage))
+    return {"file": made.file.name, "home": this_home(), "bytes": made.size}
+
+
+def carry_out_check(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
+    """Check the backup that a page named."""
+    progress.keep(stage="checking")
+    return {"fault": check_kept_backup(job.options["name"], now=clock())}
+
+
+def is_cancellable(job: Job) -> bool:
+    """Tell whether a backup that runs can be cancelled: not while it is read back."""
+    return job.stage in CANCELLABLE
 
 
 def is_due(now: datetime) -> bool:
@@ -240,61 +239,35 @@ def next_due(now: datetime) -> datetime | None:
 
 
 def _rests(state: State) -> list[datetime]:
-    """Return until when the schedule rests: a while after a failure, and after one was cancelled."""
-    return [datetime.fromisoformat(text) + RETRY for text in (state.failed_at, state.put_off_at) if text]
+    """Return until when the schedule rests: a while after a backup failed or was cancelled, on any machine."""
+    failed = [datetime.fromisoformat(state.failed_at)] if state.failed_at else []
+    last = Job.objects.filter(kind=Job.Kind.BACKUP).exclude(finished_at=None).order_by("-finished_at").first()
+    if last is not None and last.finished_at and last.status != Job.Status.DONE:
+        failed.append(last.finished_at)
+    return [moment + RETRY for moment in failed]
 
 
 def _times_until(now: datetime) -> list[datetime]:
-    """Return when backups were made; one of the future, made while the clock was wrong, puts off nothing."""
-    return [kept.taken_at for kept in list_backups() if kept.taken_at <= now]
+    """Return when backups were made, here or by the worker of another machine.
 
-
-def want(now: datetime) -> str:
-    """Keep that a person asked for a backup, or a check, so that the page says so until the worker takes it up.
-
-    Return the wish's time, by which the worker asks whether it was cancelled.
+    One of the future, made while the clock was wrong, puts off nothing.
     """
-    wish = now.astimezone(UTC).isoformat()
-    change_state(wanted_at=wish)
-    return wish
-
-
-def is_cancelled(wish: str) -> bool:
-    """Tell whether a wish was cancelled while it waited."""
-    return bool(wish) and read_state().cancelled_wish == wish
+    made = Job.objects.filter(kind=Job.Kind.BACKUP, status=Job.Status.DONE, finished_at__lte=now)
+    elsewhere = made.order_by("-finished_at").values_list("finished_at", flat=True)[:1]
+    times = [kept.taken_at for kept in list_backups() if kept.taken_at <= now]
+    return times + [moment for moment in elsewhere if moment is not None]
 
 
 def cancel_backup(*, by: By) -> None:
-    """Let the backup that waits not begin, or the one under way end after the step at hand. Raises Conflict."""
-    step, state = step_under_way(by.at), read_state()
-    if step not in CANCELLABLE:
-        raise Conflict(
-            gettext("It is being checked, or over already: there is nothing to cancel."), code="backup_is_over"
-        )
-    if step == "waiting":
-        change_state(wanted_at="", cancelled_wish=state.wanted_at)
-    elif not state.cancel_asked_at:
-        change_state(cancel_asked_at=_text(by.at))
-    else:
-        return
-    _note(by, "cancelled", "", "asked to cancel a backup, or the check of one")
-
-
-def step_under_way(now: datetime) -> str:
-    """Return what the hub is at: "waiting", "copying", "packing" or "checking"; "" for nothing.
-
-    A step whose worker was killed is nothing, for nobody holds the lock; so is a wish that no worker took up.
-    """
-    state = read_state()
-    if state.wanted_at and now - datetime.fromisoformat(state.wanted_at) < LONGEST_WAIT:
-        return "waiting"
-    if not state.step:
-        return ""
+    """Cancel the backup that waits, or the one that runs, after the step at hand. Raises Conflict."""
+    job = current_job()
     try:
-        with FileLock(settings.MEMORYHUB_HOME / "locks" / "backup.lock", timeout=0):
-            return ""
-    except Timeout:
-        return state.step
+        if job is None:
+            raise Conflict("There is no backup under way.")
+        cancel_job(job, by=by)
+    except Conflict:
+        over = gettext("It is being checked, or over already: there is nothing to cancel.")
+        raise Conflict(over, code="backup_is_over") from None
 
 
 def read_state() -> State:
@@ -315,12 +288,6 @@ def change_state(**changes: Any) -> None:
         draft.touch(mode=0o600)
         draft.write_text(json.dumps(asdict(state)))
         draft.replace(folder / "state.json")
-
-
-def _note_step(step: str) -> None:
-    if read_state().cancel_asked_at:
-        raise BackupCancelled("It was cancelled.")
-    change_state(wanted_at="", step=step)
 
 
 def _text(moment: datetime) -> str:

@@ -1,64 +1,83 @@
-"""Who uses a database: hubs and workers share a lock on it, and a restore has to have it alone."""
+"""Who uses a database: hubs and workers share a lock on it, and a restore has to have it alone.
+
+SQLite: a file beside the database, since a restore replaces the file itself. PostgreSQL: an advisory lock on a
+connection of its own, seen from every machine. Either is free as soon as the process that held it is gone, and not
+before: a row of ``Process`` expires while its process sleeps.
+"""
 
 from __future__ import annotations
 
 import fcntl
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
 
-from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.translation import gettext
 
 from memoryhub.backups.errors import NoLock, RestoreUnderWay
 from memoryhub.lib.errors import Busy
 
+APPLICATION = "memoryhub lock"  # by which a restore knows its own connection
+_LOCK = 0x6D656D6F7279  # the advisory lock
+
 
 @contextmanager
 def using_database(database: BaseDatabaseWrapper) -> Iterator[None]:
     """Keep restores away for the length of the block. Raises RestoreUnderWay, NoLock."""
-    with _opened_lock(database) as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RestoreUnderWay("A backup is being restored here: start the hub again when that is done.") from None
+    with _locked(database, alone=False) as is_ours:
+        if not is_ours:
+            raise RestoreUnderWay("A backup is being restored here: start the hub again when that is done.")
         yield
 
 
 @contextmanager
 def alone_with_database(database: BaseDatabaseWrapper) -> Iterator[None]:
     """Keep hubs and workers from starting for the length of the block. Raises Busy, NoLock."""
-    with _opened_lock(database) as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Busy(
-                "The hub runs on this database: stop it, and its workers, and restore then.", code="hub_runs"
-            ) from None
+    with _locked(database, alone=True) as is_ours:
+        if not is_ours:
+            words = "The hub runs on this database: stop it, and its workers, and restore then."
+            raise Busy(words, code="hub_runs")
         yield
 
 
-def _opened_lock(database: BaseDatabaseWrapper) -> IO[str]:
-    file = _lock_file(database)
+@contextmanager
+def _locked(database: BaseDatabaseWrapper, *, alone: bool) -> Iterator[bool]:
+    """Hold the lock, shared or alone, for the length of the block; yield whether it is ours."""
+    locked = _file_lock if database.vendor == "sqlite" else _advisory_lock
+    with locked(database, alone=alone) as is_ours:
+        yield is_ours
+
+
+@contextmanager
+def _file_lock(database: BaseDatabaseWrapper, *, alone: bool) -> Iterator[bool]:
+    place = Path(database.settings_dict["NAME"])
+    file = place.with_name(f"{place.name}.lock")
     try:
-        return file.open("a")
+        lock = file.open("a")
     except OSError as error:
         raise NoLock(f"The database's folder can't be written to ({file}): {error.strerror}.") from error
+    with lock:
+        try:
+            fcntl.flock(lock, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
 
 
-def _lock_file(database: BaseDatabaseWrapper) -> Path:
-    """Return a file that stands for the database: beside it, or in the hub's home for one on a server."""
-    values = database.settings_dict
-    if database.vendor == "sqlite":
-        file = Path(values["NAME"])
-        return file.with_name(f"{file.name}.lock")
-    place = f"{values['HOST']}:{values['PORT']}/{values['NAME']}"
-    locks: Path = settings.MEMORYHUB_HOME / "locks"
-    locks.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return locks / f"database-{hashlib.sha256(place.encode()).hexdigest()[:16]}.lock"
+@contextmanager
+def _advisory_lock(database: BaseDatabaseWrapper, *, alone: bool) -> Iterator[bool]:
+    own = database.copy()
+    function = "pg_try_advisory_lock" if alone else "pg_try_advisory_lock_shared"
+    try:
+        with own.cursor() as cursor:
+            cursor.execute("SELECT set_config('application_name', %s, false)", [APPLICATION])
+            cursor.execute(f"SELECT {function}(%s)", [_LOCK])
+            is_ours = bool(cursor.fetchone()[0])
+        yield is_ours
+    finally:
+        own.close()
 
 
 def database_words(database: BaseDatabaseWrapper) -> str:

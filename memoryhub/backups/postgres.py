@@ -17,6 +17,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 from memoryhub.backups.archive import BadBackup, Content
 from memoryhub.backups.errors import BackupFailed
+from memoryhub.backups.in_use_lock import APPLICATION as LOCK_APPLICATION
 from memoryhub.lib.errors import Busy, Refused
 
 LOCK_SECONDS = 60  # that a dump waits for a table which somebody rewrites
@@ -128,7 +129,8 @@ def take_hold(database: BaseDatabaseWrapper) -> None:
     with database.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-            "AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+            "AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND application_name <> %s",
+            [LOCK_APPLICATION],
         )
         others = cursor.fetchone()[0]
     if others:

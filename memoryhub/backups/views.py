@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from django.conf import settings
 from django.contrib import messages
-from django.db import connection, transaction
+from django.db import connection
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -17,10 +16,9 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseStopPolling
 
-from memoryhub.access import by_person, person, require_hub_operator
+from memoryhub.access import by_person, require_hub_operator
 from memoryhub.backups import folder
 from memoryhub.backups.in_use_lock import database_words
-from memoryhub.backups.tasks import back_up, check_backup
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 
@@ -35,7 +33,9 @@ STEPS = {
 @require_GET
 def backups(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
-    step = folder.step_under_way(timezone.now())
+    job = folder.current_job()
+    step = (job.stage or "waiting") if job else ""
+    may_cancel = job is not None and folder.is_cancellable(job)
     step_title, step_words = STEPS.get(step, (step, ""))
     state = folder.read_state()
     context = {
@@ -43,8 +43,8 @@ def backups(request: HttpRequest) -> HttpResponse:
         "step": step,
         "step_title": step_title,
         "step_words": step_words,
-        "may_cancel": step in folder.CANCELLABLE and not state.cancel_asked_at,
-        "is_cancelling": step in folder.CANCELLABLE and bool(state.cancel_asked_at),
+        "may_cancel": may_cancel and job is not None and not job.cancel_asked_at,
+        "is_cancelling": may_cancel and job is not None and bool(job.cancel_asked_at),
         "failed_at": parse_datetime(state.failed_at) if state.failed_at else None,
         "failure": state.failure,
         "next_due": folder.next_due(timezone.now()),
@@ -64,8 +64,7 @@ def backups(request: HttpRequest) -> HttpResponse:
 @require_POST
 def make(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
-    name = person(request).name
-    return _ask(request, lambda wish: back_up.enqueue(name, wish))
+    return _requested(request, is_new=folder.request_backup(by=by_person(request)))
 
 
 @require_POST
@@ -81,7 +80,8 @@ def cancel(request: HttpRequest) -> HttpResponse:
 @require_POST
 def check(request: HttpRequest, name: str) -> HttpResponse:
     file = _found(request, name)
-    return _ask(request, lambda wish: check_backup.enqueue(file.name, wish))
+    is_new = folder.request_check(file.name, by=by_person(request))
+    return _requested(request, is_new=is_new)
 
 
 @require_POST
@@ -104,13 +104,9 @@ def delete(request: HttpRequest, name: str) -> HttpResponse:
     return render_page(request, "backups/delete.html", {"kept": kept[0]})
 
 
-def _ask(request: HttpRequest, enqueue: Callable[[str], object]) -> HttpResponse:
-    """Hand work to the worker, one thing at a time."""
-    if folder.step_under_way(timezone.now()):
+def _requested(request: HttpRequest, *, is_new: bool) -> HttpResponse:
+    if not is_new:
         messages.info(request, gettext("A backup is being made or checked: wait for its end."))
-    else:
-        wish = folder.want(timezone.now())
-        transaction.on_commit(lambda: enqueue(wish))
     return redirect("backups")
 
 

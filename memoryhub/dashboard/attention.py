@@ -9,7 +9,7 @@ from collections import defaultdict
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import CharField, Exists, F, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import CharField, Exists, F, Max, Min, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Cast, Coalesce
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -20,6 +20,8 @@ from knowledge_app.services.documents.pending_writes import blocking
 from memoryhub.dashboard.attention_items import MOST, ORDER, RECENT, AttentionItem, Finder, attention_item, grouped
 from memoryhub.dashboard.failures import failed_deliveries, failed_jobs, first_imports, latest_imports
 from memoryhub.dashboard.scope import RoleScope
+from memoryhub.jobs.queue import LIVE
+from memoryhub.models import Job
 from sessions_app.models import AuditRecord, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 
@@ -28,7 +30,7 @@ WAITS_AFTER = timedelta(minutes=30)
 GROWN_BEFORE = timedelta(hours=1)  # a session that is over its limits since then was passed over
 SMALLER = (Concern.Kind.CONTRADICTION, Concern.Kind.PERSONAL, Concern.Kind.DUPLICATE, Concern.Kind.STALE)
 STOPPED = (Run.Status.PARKED, Run.Status.HELD, Run.Status.FAILED)
-FOLDER_FACTS = ("failed_at", "error", "succeeded_at", "requested_at", "unwritten")
+FOLDER_FACTS = ("failed_at", "error", "succeeded_at", "unwritten")
 
 
 def attention_items(reach: RoleScope, *, now: datetime) -> list[AttentionItem]:
@@ -144,12 +146,23 @@ def _waiting(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionIt
 
 def _folders(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Folders that can't be opened, fail, refuse what the hub would write, or that nobody looks at any more."""
-    rows = workspaces.exclude(path="").annotate(looked_at=Coalesce("sync_state__succeeded_at", "updated_at"))
+    asked = Job.objects.filter(workspace=OuterRef("pk"), kind=Job.Kind.SYNC, status__in=LIVE).order_by("id")
+    rows = workspaces.exclude(path="").annotate(
+        looked_at=Coalesce("sync_state__succeeded_at", "updated_at"),
+        requested_at=Subquery(asked.values("created_at")[:1]),
+    )
     fails = Q(unavailable_since__isnull=False) | Q(sync_state__failed_at__isnull=False)
     refuses = Q(sync_state__isnull=False) & ~Q(sync_state__unwritten={})
     limit = now - LAGS_AFTER
-    lags = Q(is_followed=True, looked_at__lt=limit) | Q(sync_state__requested_at__lt=limit)
-    fields = ("slug", "name", "unavailable_since", "looked_at", *(f"sync_state__{name}" for name in FOLDER_FACTS))
+    lags = Q(is_followed=True, looked_at__lt=limit) | Q(requested_at__lt=limit)
+    fields = (
+        "slug",
+        "name",
+        "unavailable_since",
+        "looked_at",
+        "requested_at",
+        *(f"sync_state__{name}" for name in FOLDER_FACTS),
+    )
     found = rows.filter(fails | refuses | lags).order_by("name", "slug").values(*fields)
     return [_folder(row) for row in found[:MOST]]
 
@@ -171,7 +184,7 @@ def _folder(row: dict[str, Any]) -> AttentionItem:
         ) % {"count": count, "why": next(iter(refused.values()))}
     else:
         text = _("Nobody has looked into the agent's folder for a while: is the hub's worker running?")
-        since = row["sync_state__requested_at"] or since
+        since = row["requested_at"] or since
     return AttentionItem("folder", row["slug"], row["name"], text, reverse("sync", args=[row["slug"]]), count, since)
 
 

@@ -15,7 +15,6 @@ from memoryhub.dashboard.attention_items import MOST, RECENT, AttentionItem
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import uploads
 from sessions_app.models import ImportProblem, ImportReport, Webhook, WebhookDelivery, Workspace
-from sessions_app.services.webhooks import LONGEST_PAUSE
 
 TO_LOOK_AT = ("rejected", "repaired", "held")  # of what imports tell; the rest is as it should be
 JOBS: dict[str, Promise | str] = {
@@ -34,7 +33,7 @@ def failed_jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool)
     later = Job.objects.filter(kind=OuterRef("kind"), pk__gt=OuterRef("pk")).exclude(status=Job.Status.CANCELLED)
     is_followed = Exists(later.filter(workspace=OuterRef("workspace")))
     is_followed_in_hub = Q(workspace=None) & Exists(later.filter(workspace=None))
-    failed = Job.objects.filter(mine, status=Job.Status.FAILED, finished_at__gte=now - RECENT)
+    failed = Job.objects.filter(mine, kind__in=JOBS, status=Job.Status.FAILED, finished_at__gte=now - RECENT)
     rows = failed.exclude(is_followed).exclude(is_followed_in_hub).select_related("workspace")
     return [_job(job) for job in rows.order_by("-id")[:MOST]]
 
@@ -47,10 +46,10 @@ def _job(job: Job) -> AttentionItem:
 
 def failed_deliveries(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
     """Webhooks in use whose latest message, of those that don't wait any more, was given up within a week."""
-    tried = WebhookDelivery.objects.filter(webhook=OuterRef("pk")).exclude(status=WebhookDelivery.Status.WAITING)
+    tried = WebhookDelivery.objects.filter(webhook=OuterRef("pk")).exclude(status="")
     hooks = Webhook.objects.filter(workspace__in=workspaces.values("pk"), is_enabled=True)
     newest = hooks.annotate(latest=Subquery(tried.order_by("-id").values("pk")[:1])).values("latest")
-    given_up = Q(status=WebhookDelivery.Status.FAILED, next_attempt_at__gte=now - RECENT + LONGEST_PAUSE)
+    given_up = Q(status=WebhookDelivery.Status.FAILED, tried_at__gte=now - RECENT)
     rows = WebhookDelivery.objects.filter(given_up, pk__in=newest).select_related("webhook__workspace")
     return [_delivery(delivery) for delivery in rows.order_by("-id")[:MOST]]
 
@@ -60,9 +59,10 @@ def _delivery(delivery: WebhookDelivery) -> AttentionItem:
     words = _("Messages to %(host)s are not taken, and the hub gave up on the last one: %(error)s.")
     host = urlsplit(delivery.webhook.url).hostname or ""  # the rest of an address may be a secret
     text = words % {"host": host, "error": delivery.error.rstrip(".")}
-    since = delivery.next_attempt_at - LONGEST_PAUSE  # the last attempt put the next one off for so long
     url = reverse("webhooks", args=[workspace.slug])
-    return AttentionItem("webhook", workspace.slug, workspace.name, text, url, since=since, pk=delivery.webhook_id)
+    return AttentionItem(
+        "webhook", workspace.slug, workspace.name, text, url, since=delivery.tried_at, pk=delivery.webhook_id
+    )
 
 
 def latest_imports(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:

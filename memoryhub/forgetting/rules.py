@@ -14,7 +14,6 @@ from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.db.models import BinaryField, CharField, Field, ForeignKey, JSONField, Model, Q, QuerySet, TextField
 from django.utils.translation import gettext_noop
-from django_tasks_db.models import DBTaskResult
 
 from knowledge_app.models import (
     CachedResponse,
@@ -52,7 +51,7 @@ from sessions_app.models import (
 from sessions_app.services.lifecycle import forgotten_key
 
 APPS = ("sessions_app", "knowledge_app", "memoryhub")
-UNOWNED: tuple[type[Model], ...] = (LogEntry, DBTaskResult)  # of no workspace: only for operators of the hub
+UNOWNED: tuple[type[Model], ...] = (LogEntry,)  # of no workspace: only for operators of the hub
 GO_AS_ROWS = (
     KeyValue,
     CachedResponse,
@@ -67,9 +66,10 @@ OF_MEMORY = (MemoryRevision, Fact, HeldChange)
 NEVER_MODELS = (Workspace, Webhook, HygieneScore)  # settings and figures: only named in the preview
 _STRUCTURE = """
 role kind tool_call_id source_id source_hash content_hash body_hash before_hash after_hash path_hash proposed_hash
-token_method channel lease_owner error_code model method provider base_url fingerprint table other_table action
-object_kind object_id layout layout_version wanted_layout author_kind actor_kind history_type digests counts added
-updated unchanged source_fields identity text_hash stamp knowledge_mark prefix token_hash request_hash scopes
+token_method channel lease_owner unique_key home error_code model method provider base_url fingerprint table
+other_table action object_kind object_id layout layout_version wanted_layout author_kind actor_kind history_type
+digests counts added updated unchanged source_fields identity text_hash stamp knowledge_mark prefix token_hash
+request_hash scopes
 """
 STRUCTURE = frozenset(_STRUCTURE.split())  # columns that the hub itself writes, without user text
 KEYED = frozenset(
@@ -118,7 +118,6 @@ NAMES = (  # of the tables, as the filter ``words`` shows them
     gettext_noop("Source files"),
     gettext_noop("Summaries"),
     gettext_noop("Sync states"),
-    gettext_noop("Task Results"),
     gettext_noop("Terms"),
     gettext_noop("Webhook deliveries"),
 )

@@ -106,6 +106,9 @@ def check_tenancy() -> tuple[int, Iterable[Finding]]:
                 continue
             for parent in _parents(model):
                 foreign = model._default_manager.exclude(**{f"{parent.name}__workspace_id": F("workspace_id")})
+                foreign = foreign.exclude(
+                    **{f"{parent.name}__workspace": None, "workspace": None}
+                )  # of the whole hub
                 rows = foreign.filter(**{f"{parent.name}__isnull": False}).values_list("pk", flat=True)[:10]
                 words = f"its {parent.name} is of another workspace"
                 found += [(words, f"{model._meta.verbose_name} {pk}") for pk in rows]

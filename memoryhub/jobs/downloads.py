@@ -14,11 +14,12 @@ from django.conf import settings
 
 from memoryhub.lib import db_retry
 from memoryhub.models import Job
+from memoryhub.processes import this_home
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
 
 KEPT = timedelta(days=1)
-_NAME = re.compile(r"job-(\d+)\.(?:out|part)")
+_NAME = re.compile(r"job-(\d+)\.(?:out|(?:\d+\.)?part)")
 
 
 def file_of(job: Job) -> Path | None:
@@ -27,18 +28,25 @@ def file_of(job: Job) -> Path | None:
     return file if job.file_name and file.is_file() and not file.is_symlink() else None
 
 
+def other_host(job: Job) -> str:
+    """Return the host that has the file of a job, where that isn't this hub's own folder; "" otherwise."""
+    home = str(job.result.get("home", ""))
+    return home.partition(":")[0] if job.file_name and home and home != this_home() else ""
+
+
 @contextmanager
 def new_file(job: Job) -> Iterator[IO[bytes]]:
     """Yield a file for what a job makes; it is there only once the block came to its end."""
-    part = _folder() / f"job-{job.pk}.part"
-    part.unlink(missing_ok=True)  # of a worker that was killed
+    for left in _folder().glob(f"job-{job.pk}.*part"):  # by a worker that was killed
+        left.unlink(missing_ok=True)
+    part = _folder() / f"job-{job.pk}.{job.fencing_number}.part"
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
         with os.fdopen(handle, "w+b") as out:
             yield out
             out.flush()
             os.fsync(out.fileno())
-        part.replace(part.with_suffix(".out"))
+        part.replace(_folder() / f"job-{job.pk}.out")
     finally:
         part.unlink(missing_ok=True)
 
@@ -56,7 +64,7 @@ def record_fetch(job: Job, *, by: By) -> None:
 
 
 def remove_old_downloads(now: datetime) -> int:
-    """Remove the files that are older than a day, and those that no job knows; return how many."""
+    """Remove this machine's files that are older than a day, and those that no job knows; return how many."""
     Job.objects.exclude(file_name="").filter(finished_at__lt=now - KEPT).update(file_name="")
     found = {int(match[1]): file for file in _folder().iterdir() if (match := _NAME.fullmatch(file.name))}
     kept = set(Job.objects.filter(pk__in=found).exclude(file_name="").values_list("pk", flat=True))

@@ -1,4 +1,4 @@
-"""Long work as pages name it: what it is, how far, how long still, and what came of it."""
+"""Labels of jobs and runs on pages: what each is, how far, how much time is left, and its result."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.backups.folder import CANCELLABLE
-from memoryhub.jobs.listing import Piece
+from memoryhub.jobs.kinds import KINDS
+from memoryhub.jobs.listing import WorkItem
 from memoryhub.templatetags.memoryhub import filesize
 
-KINDS: dict[str, Promise | str] = {
+JOBS: dict[str, Promise | str] = {
     "export": _("Export"),
     "compression": _("Compression of sessions"),
     "rebuild": _("Rebuild of search"),
     "import": _("Import"),
     "sync": _("Sync with the agent’s folder"),
     "backup": _("Backup of the hub"),
+    "backup_check": _("Check of a backup"),
 }
+STAGES: dict[str, Promise | str] = {"copying": _("copying"), "packing": _("packing"), "checking": _("checking")}
 RUNS: dict[str, Promise | str] = {
     "compression": _("Compression"),
     "consolidation": _("Consolidation"),
@@ -71,73 +73,77 @@ OUTCOMES: dict[str, Promise | str] = {
 
 @dataclass(frozen=True)
 class WorkRow:
-    """A piece of work with its words and addresses; an address that isn't for this person is ""."""
+    """A job or run with its labels and addresses; an address that isn't for this person is ""."""
 
-    piece: Piece
+    item: WorkItem
     title: str
     state: str
     progress: str
+    stage: str
     result: str
     url: str
     cancel_url: str
     download_url: str
 
 
-def work_row(piece: Piece, *, may_decide: bool) -> WorkRow:
-    """Return a piece of work as a page shows it to somebody who may decide about it, or only see it."""
-    may_cancel = may_decide and piece.is_live and not piece.is_cancelling
-    has_file = piece.table == "job" and bool(piece.row.file_name)
+def work_row(item: WorkItem, *, may_decide: bool) -> WorkRow:
+    """Return a job or run as a page shows it to somebody who may decide about it, or only see it."""
+    may_cancel = may_decide and item.is_live and not item.is_cancelling
+    is_job = item.table != "run"
+    can_cancel = may_cancel and (not is_job or item.status == "queued" or KINDS[item.kind].is_cancellable(item.row))
     return WorkRow(
-        piece,
-        title=_title(piece),
-        state=_state(piece),
-        progress=_progress(piece),
-        result=_result(piece),
-        url=_url(piece),
-        cancel_url=_cancel_url(piece) if may_cancel else "",
-        download_url=reverse("download-job", args=[piece.number]) if has_file and may_decide else "",
+        item,
+        title=_title(item),
+        state=_state(item),
+        progress=_progress(item),
+        stage=str(STAGES.get(item.stage, item.stage)) if item.is_live else "",
+        result=_result(item),
+        url=_url(item),
+        cancel_url=_cancel_url(item) if can_cancel else "",
+        download_url=reverse("download-job", args=[item.number])
+        if is_job and item.row.file_name and may_decide
+        else "",
     )
 
 
-def _state(piece: Piece) -> str:
-    if piece.is_interrupted:
+def _state(item: WorkItem) -> str:
+    if item.is_interrupted:
         return gettext("Interrupted")
-    return gettext("Cancelling") if piece.is_cancelling else str(STATES[piece.status])
+    return gettext("Cancelling") if item.is_cancelling else str(STATES[item.status])
 
 
-def _title(piece: Piece) -> str:
-    if piece.table == "run":
-        return f"{RUNS[piece.kind]} {piece.number}"
-    return f"{KINDS[piece.kind]} {piece.number}" if piece.table in ("job", "import") else str(KINDS[piece.kind])
+def _title(item: WorkItem) -> str:
+    labels = RUNS if item.table == "run" else JOBS
+    return f"{labels[item.kind]} {item.number}"
 
 
-def _url(piece: Piece) -> str:
-    slug = piece.workspace.slug if piece.workspace else ""
-    addresses: dict[str, tuple[str, list[Any]]] = {
-        "job": ("job", [piece.number]),
-        "import": ("import-report", [piece.number]),
-        "run": ("run", [slug, piece.number]),
+def _url(item: WorkItem) -> str:
+    slug = item.workspace.slug if item.workspace else ""
+    if item.table == "run":
+        return reverse("run", args=[slug, item.number])
+    pages: dict[str, tuple[str, list[Any]]] = {
+        "import": ("import-report", [item.number]),
         "sync": ("sync", [slug]),
         "backup": ("backups", []),
+        "backup_check": ("backups", []),
     }
-    name, arguments = addresses[piece.table]
+    name, arguments = pages.get(item.kind, ("job", [item.number]))
     return reverse(name, args=arguments)
 
 
-def _cancel_url(piece: Piece) -> str:
-    if piece.table == "run" and piece.workspace:
-        return reverse("cancel-run", args=[piece.workspace.slug, piece.number])
-    if piece.table == "backup":
-        return reverse("cancel-backup") if piece.row in CANCELLABLE else ""
-    names = {"job": "cancel-job", "import": "cancel-import"}
-    return reverse(names[piece.table], args=[piece.number]) if piece.table in names else ""
+def _cancel_url(item: WorkItem) -> str:
+    if item.table == "run":
+        return reverse("cancel-run", args=[item.workspace.slug, item.number])
+    if item.kind in ("backup", "backup_check"):
+        return reverse("cancel-backup")
+    return reverse("cancel-import" if item.kind == "import" else "cancel-job", args=[item.number])
 
 
-def _progress(piece: Piece) -> str:
-    if piece.status != "running" or not piece.total:
+def _progress(item: WorkItem) -> str:
+    if item.status != "running" or not item.total:
         return ""
-    counted = str(COUNTED[piece.unit]) % {"done": f"{piece.done:,}", "total": f"{piece.total:,}"}
-    return f"{counted} · {_left(piece.seconds_left)}" if piece.seconds_left is not None else counted
+    counted = str(COUNTED[item.unit]) % {"done": f"{item.done:,}", "total": f"{item.total:,}"}
+    return f"{counted} · {_left(item.seconds_left)}" if item.seconds_left is not None else counted
 
 
 def _left(seconds: int) -> str:
@@ -148,21 +154,21 @@ def _left(seconds: int) -> str:
     return ngettext("about %(count)d min left", "about %(count)d min left", minutes) % {"count": minutes}
 
 
-def _result(piece: Piece) -> str:
-    """Say what came of a job or an import, as far as it came."""
-    if piece.table == "import":
-        return _import_words(piece)
-    if piece.table != "job":
+def _result(item: WorkItem) -> str:
+    """Return the result of a job, as far as it came."""
+    if item.table == "run":
         return ""
     words = {"export": _export_words, "compression": _compression_words, "rebuild": _rebuild_words}
-    return words[piece.kind](piece.row.result)
+    if item.kind == "import":
+        return _import_words(item)
+    return words[item.kind](item.row.result) if item.kind in words else ""
 
 
-def _import_words(piece: Piece) -> str:
-    added = added_words(piece.row.added)
-    if piece.status != "done":
+def _import_words(item: WorkItem) -> str:
+    added = added_words(item.row.result.get("added", {}))
+    if item.status != "done":
         return added
-    read = ngettext("%(count)s file read", "%(count)s files read", piece.done) % {"count": f"{piece.done:,}"}
+    read = ngettext("%(count)s file read", "%(count)s files read", item.done) % {"count": f"{item.done:,}"}
     return f"{read} · {added}" if added else read
 
 

@@ -1,64 +1,60 @@
-"""All long work in one list, whatever table it stands in: jobs, imports, runs, syncs, and backups of the hub."""
+"""The queue as a list, with the runs beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import connection
 from django.db.models import Q, QuerySet
-from django.utils.functional import Promise
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
-from memoryhub.backups.folder import CANCELLABLE, read_state, step_under_way
-from memoryhub.jobs.heartbeat_files import lives, where_at, worker_lives
-from memoryhub.jobs.names import import_name
-from memoryhub.models import Job
-from sessions_app.models import ImportReport, Run, SyncState, Workspace
+from memoryhub.jobs.kinds import KINDS, listed_kinds
+from memoryhub.jobs.queue import number_of
+from memoryhub.models import Job, Process
+from memoryhub.processes import expired, live_processes
+from sessions_app.models import Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES
 
 LATELY = timedelta(days=1)
 MOST_SHOWN = 100  # of each table
 TRUSTED_SHARE = 0.05  # of the work has to be done before it tells how long the rest takes
 TRUSTED_SECONDS = 3.0
-FRESH = timedelta(minutes=1)  # of a heartbeat that shows that some worker lives
 PATIENCE = timedelta(seconds=10)  # before waiting work says that no worker runs
 UNITS = {"export": "rows", "compression": "sessions", "rebuild": "rows", "import": "files"}
-STEPS: dict[str, Promise | str] = {"copying": _("copying"), "packing": _("packing"), "checking": _("checking")}
 EVEN_KINDS = ("export", "import")  # whose steps take about as long each
 
 
 @dataclass(frozen=True)
-class Piece:
-    """One piece of long work. ``table``: job, import, run, sync or backup; ``number``: its key there.
+class WorkItem:
+    """A job or a run in the list. ``table``: job, import or run; ``number``: as people know it.
 
     ``unit``: of what ``done`` and ``total`` count; "" where only its stage is known. ``seconds_left`` only where what
-    is done tells. ``is_interrupted``: its worker was killed. ``is_stranded``: it waits, and no worker runs that could
-    take it up.
+    is done tells. ``is_interrupted``: its worker is gone. ``is_stranded``: it waits, and no worker runs that could
+    take it.
     """
 
     table: str
     number: int
-    kind: str
-    workspace: Workspace | None
-    status: str
-    requested_by: str
-    created_at: datetime | None
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
+    row: Any
     done: int = 0
     total: int = 0
     unit: str = ""
     stage: str = ""
-    error: str = ""
     seconds_left: int | None = None
     is_cancelling: bool = False
     is_interrupted: bool = False
     is_stranded: bool = False
-    row: Any = None
+
+    kind = property(lambda self: self.row.kind)
+    workspace = property(lambda self: self.row.workspace)
+    status = property(lambda self: self.row.status)
+    requested_by = property(lambda self: self.row.requested_by)
+    created_at = property(lambda self: self.row.created_at)
+    started_at = property(lambda self: self.row.started_at)
+    finished_at = property(lambda self: self.row.finished_at)
+    error = property(lambda self: self.row.error)
 
     @property
     def name(self) -> str:
@@ -71,188 +67,105 @@ class Piece:
     @property
     def order(self) -> tuple[bool, float]:
         moment = self.finished_at or self.created_at
-        return self.is_live, moment.timestamp() if moment else 0.0
+        return self.is_live, moment.timestamp()
 
 
-def list_work(workspaces: QuerySet[Workspace], *, of_hub: bool, now: datetime, with_runs: bool = True) -> list[Piece]:
-    """Return what is under way, waits, or ended within a day: first what goes on, then the latest.
+def list_work(
+    workspaces: QuerySet[Workspace], *, of_hub: bool, now: datetime, with_runs: bool = True
+) -> list[WorkItem]:
+    """Return what is under way, waits, or ended within a day: first what is under way, then the latest.
 
-    ``of_hub``: with what is of no workspace, imports of new ones and backups too. ``with_runs``: runs of the
-    workspaces too; of those that are over only the long ones, which are about no single session, and no edits.
+    ``of_hub``: with what is of no workspace. ``with_runs``: runs of the workspaces too; of those that are over only
+    the long ones, which are about no single session, and no edits.
     """
-    jobs = list(_jobs(workspaces, now, of_hub=of_hub))
-    at_hand = {job.row.result.get("run") for job in jobs if job.is_live}  # a job tells of its runs itself
-    runs = [run for run in _runs(workspaces, now) if run.number not in at_hand] if with_runs else []
-    pieces = [*jobs, *_imports(workspaces, now, of_hub=of_hub), *_syncs(workspaces, now), *runs]
-    pieces += _backup(now) if of_hub else []
-    return sorted(pieces, key=lambda piece: piece.order, reverse=True)
+    jobs = list(_jobs(workspaces, of_hub=of_hub).filter(_lately(now)).order_by("-id")[:MOST_SHOWN])
+    at_hand = {job.result.get("run") for job in jobs if job.is_live}  # a job shows its run itself
+    runs = [run for run in _runs(workspaces, now) if run.pk not in at_hand] if with_runs else []
+    workers = live_workers()
+    gone = expired({job.lease_owner for job in jobs if job.status == Job.Status.RUNNING})
+    items = [_job_item(job, now, workers, gone) for job in jobs] + [_run_item(run, now, workers) for run in runs]
+    return sorted(items, key=lambda item: item.order, reverse=True)
 
 
 def live_count(workspaces: QuerySet[Workspace], *, of_hub: bool) -> int:
     """Count what is under way or waits, in one query."""
-    mine = Q(workspace__in=workspaces.order_by().values("pk")) | (Q(workspace=None) if of_hub else Q(pk__in=[]))
-    tables: Sequence[QuerySet[Any]] = (Job.objects.all(), ImportReport.objects.all(), Run.objects.all())
-    jobs, imports, runs = (rows.filter(mine, status__in=LIVE_STATUSES).order_by().values("pk") for rows in tables)
-    return int(jobs.union(imports, runs, all=True).count())
+    jobs = _jobs(workspaces, of_hub=of_hub).filter(status__in=LIVE_STATUSES).order_by().values("pk")
+    mine = Q(workspace__in=workspaces.order_by().values("pk"))
+    runs = Run.objects.filter(mine, status__in=LIVE_STATUSES).order_by().values("pk")
+    return int(jobs.union(runs, all=True).count())
 
 
-def job_piece(job: Job, now: datetime) -> Piece:
+def job_item(job: Job, now: datetime) -> WorkItem:
     """Return a job as the list shows it."""
     is_running = job.status == Job.Status.RUNNING
-    is_interrupted = is_running and lives(f"job-{job.pk}") is False
-    is_moving = is_running and not is_interrupted
-    left = _seconds_left(job.kind, job.started_at, job.steps_done, job.steps_total, now) if is_moving else None
-    return Piece(
-        table="job",
-        number=job.pk,
-        kind=job.kind,
-        workspace=job.workspace,
-        status=job.status,
-        requested_by=job.requested_by,
-        created_at=job.created_at,
-        started_at=job.started_at,
-        finished_at=job.finished_at,
-        done=job.steps_done,
-        total=job.steps_total,
-        unit=UNITS[job.kind],
-        stage=job.stage,
-        error=job.error,
-        seconds_left=left,
-        is_cancelling=job.cancel_asked_at is not None and is_running,
-        is_interrupted=is_interrupted,
-        is_stranded=(is_interrupted or job.status == Job.Status.QUEUED) and is_stranded(job.created_at, now),
-        row=job,
-    )
+    return _job_item(job, now, live_workers(), expired({job.lease_owner}) if is_running else ())
 
 
-def import_piece(report: ImportReport, now: datetime) -> Piece:
-    """Return an import as the list shows it; the file at hand is known on the worker's own machine."""
-    is_running = report.status == ImportReport.Status.RUNNING
-    is_interrupted = is_running and lives(import_name(report.pk)) is False
-    left = _seconds_left("import", report.started_at, report.files_done, report.file_count, now)
-    return Piece(
-        table="import",
-        number=report.pk,
-        kind="import",
-        workspace=report.workspace,
-        status=report.status,
-        requested_by=report.requested_by.get_username() if report.requested_by else gettext("a command"),
-        created_at=report.created_at,
-        started_at=report.started_at,
-        finished_at=report.finished_at,
-        done=report.files_done,
-        total=report.file_count,
-        unit="files",
-        stage=where_at(import_name(report.pk)) if is_running else "",
-        error=report.error if not is_running else "",
-        seconds_left=left if is_running and not is_interrupted else None,
-        is_cancelling=report.cancel_asked_at is not None and is_running,
-        is_interrupted=is_interrupted,
-        is_stranded=(is_interrupted or report.status == ImportReport.Status.QUEUED)
-        and is_stranded(report.created_at, now),
-        row=report,
-    )
+def run_item(run: Run, now: datetime) -> WorkItem:
+    """Return a run as the list shows it."""
+    return _run_item(run, now, live_workers())
 
 
-def is_stranded(asked_at: datetime | None, now: datetime) -> bool:
-    """Tell whether work waits that nobody will take up: for a while already, and no worker runs on this machine.
-
-    On PostgreSQL a worker of another machine may be at another job, and take this one up then.
-    """
-    if asked_at is None or now - asked_at <= PATIENCE or worker_lives():
-        return False
-    busy = Job.objects.filter(status=Job.Status.RUNNING, heartbeat_at__gte=now - FRESH)
-    return connection.vendor == "sqlite" or not busy.exists()
+def live_workers() -> list[Process]:
+    """Return the workers that are alive, on any machine."""
+    return live_processes(Process.Kind.WORKER)
 
 
-def _jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool) -> Iterable[Piece]:
-    mine = Q(workspace__in=workspaces) | (Q(workspace=None) if of_hub else Q(pk__in=[]))
-    rows = Job.objects.filter(mine).filter(_lately(now)).select_related("workspace")
-    return (job_piece(job, now) for job in rows.order_by("-id")[:MOST_SHOWN])
+def _jobs(workspaces: QuerySet[Workspace], *, of_hub: bool) -> QuerySet[Job]:
+    mine = Q(workspace__in=workspaces.order_by().values("pk")) | (Q(workspace=None) if of_hub else Q(pk__in=[]))
+    return Job.objects.filter(mine, kind__in=listed_kinds()).select_related("workspace")
 
 
-def _imports(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool) -> Iterable[Piece]:
-    mine = Q(workspace__in=workspaces) | (Q(workspace=None) if of_hub else Q(pk__in=[]))
-    rows = ImportReport.objects.filter(mine).filter(_lately(now)).select_related("workspace", "requested_by")
-    return (import_piece(report, now) for report in rows.order_by("-id")[:MOST_SHOWN])
+def _runs(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[Run]:
+    rows = Run.objects.filter(_lately(now), workspace__in=workspaces)
+    is_long = Q(session=None) & ~Q(kind=Run.Kind.EDIT)
+    rows = rows.filter(Q(status__in=LIVE_STATUSES) | is_long, origin=Run.Origin.HUB)
+    return rows.select_related("workspace", "session").order_by("-id")[:MOST_SHOWN]
 
 
 def _lately(now: datetime) -> Q:
     return Q(status__in=LIVE_STATUSES) | Q(finished_at__gte=now - LATELY)
 
 
-def _runs(workspaces: QuerySet[Workspace], now: datetime) -> Iterable[Piece]:
-    rows = Run.objects.filter(_lately(now), workspace__in=workspaces)
-    is_long = Q(session=None) & ~Q(kind=Run.Kind.EDIT)
-    rows = rows.filter(Q(status__in=LIVE_STATUSES) | is_long, origin=Run.Origin.HUB)
-    return (run_piece(run, now) for run in rows.select_related("workspace", "session").order_by("-id")[:MOST_SHOWN])
+def _job_item(job: Job, now: datetime, workers: list[Process], gone: Collection[str]) -> WorkItem:
+    is_running = job.status == Job.Status.RUNNING
+    is_interrupted = is_running and job.lease_owner in gone
+    is_waiting = is_interrupted or job.status == Job.Status.QUEUED
+    may_run = [worker for worker in workers if job.home in ("", worker.home)]
+    return WorkItem(
+        table="import" if "report" in job.options else "job",
+        number=number_of(job),
+        row=job,
+        done=job.steps_done,
+        total=job.steps_total,
+        unit=UNITS.get(job.kind, ""),
+        stage=job.stage,
+        seconds_left=_seconds_left(job, now) if is_running and not is_interrupted else None,
+        is_cancelling=job.cancel_asked_at is not None and is_running and KINDS[job.kind].is_cancellable(job),
+        is_interrupted=is_interrupted,
+        is_stranded=is_waiting and not may_run and now - job.created_at > PATIENCE,
+    )
 
 
-def run_piece(run: Run, now: datetime) -> Piece:
-    """Return a run as the list shows it."""
+def _run_item(run: Run, now: datetime, workers: list[Process]) -> WorkItem:
     is_by_row = run.kind in (Run.Kind.SCAN, Run.Kind.EMBEDDING, Run.Kind.EDIT)
-    return Piece(
+    is_late = now - max(run.created_at, run.not_before) > PATIENCE
+    return WorkItem(
         table="run",
         number=run.pk,
-        kind=run.kind,
-        workspace=run.workspace,
-        status=run.status,
-        requested_by=run.requested_by,
-        created_at=run.created_at,
-        started_at=run.started_at,
-        finished_at=run.finished_at,
+        row=run,
         done=run.steps_done,
         total=run.steps_total if run.steps_total > 1 else 0,
         unit="rows" if is_by_row else "parts",
-        stage=gettext(run.stage),
-        error=run.error,
-        is_stranded=run.status == Run.Status.QUEUED and is_stranded(max(run.created_at, run.not_before), now),
-        row=run,
+        stage=gettext(run.stage) if run.stage else "",
+        is_stranded=run.status == Run.Status.QUEUED and is_late and not workers,
     )
 
 
-def _syncs(workspaces: QuerySet[Workspace], now: datetime) -> Iterable[Piece]:
-    rows = SyncState.objects.filter(workspace__in=workspaces).exclude(requested_at=None).select_related("workspace")
-    return (
-        Piece(
-            table="sync",
-            number=state.pk,
-            kind="sync",
-            workspace=state.workspace,
-            status="queued",
-            requested_by="",
-            created_at=state.requested_at,
-            is_stranded=is_stranded(state.requested_at, now),
-        )
-        for state in rows[:MOST_SHOWN]
-    )
-
-
-def _backup(now: datetime) -> list[Piece]:
-    step, state = step_under_way(now), read_state()
-    if not step:
-        return []
-    is_waiting = step == "waiting"
-    asked_at = datetime.fromisoformat(state.wanted_at) if state.wanted_at else None
-    piece = Piece(
-        table="backup",
-        number=0,
-        kind="backup",
-        workspace=None,
-        status="queued" if is_waiting else "running",
-        requested_by="",
-        created_at=asked_at,
-        stage="" if is_waiting else str(STEPS.get(step, step)),
-        is_cancelling=bool(state.cancel_asked_at) and step in CANCELLABLE,
-        is_stranded=is_waiting and is_stranded(asked_at, now),
-        row=step,
-    )
-    return [piece]
-
-
-def _seconds_left(kind: str, started_at: datetime | None, done: int, total: int, now: datetime) -> int | None:
+def _seconds_left(job: Job, now: datetime) -> int | None:
     """Return how long the rest takes if it goes on as it did; None where too little is done to tell."""
-    if started_at is None or kind not in EVEN_KINDS or not 0 < done < total or done < total * TRUSTED_SHARE:
+    done, total = job.steps_done, job.steps_total
+    if job.started_at is None or job.kind not in EVEN_KINDS or not 0 < done < total or done < total * TRUSTED_SHARE:
         return None
-    elapsed = (now - started_at).total_seconds()
+    elapsed = (now - job.started_at).total_seconds()
     return round(elapsed * (total - done) / done) if elapsed >= TRUSTED_SECONDS else None

@@ -1,90 +1,115 @@
-"""Long work that is no run of one memory: asked for, claimed by a worker, cancelled, taken up again, and over.
+"""The queue of all work that isn't a run: requested, claimed, cancelled, retried, resumed, ended.
 
-The table is the queue. A worker holds a job by the moment at which it started it: whoever lost it to another one
-can't write a word more. Every kind may be carried out twice without harm.
+The table is the queue. A worker holds a job by its fencing number: whoever lost it to another one can't write to it
+any more. Every kind may be carried out twice without harm.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import DatabaseError, connection, transaction
-from django.db.models import F, Q, QuerySet
+from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, transaction
+from django.db.models import Exists, F, OuterRef, QuerySet
 from django.utils.translation import gettext
 
 from memoryhub.jobs.downloads import remove_file
-from memoryhub.jobs.heartbeat_files import at_work, clear_away, lives
-from memoryhub.jobs.progress import JobCancelled, JobLost, JobStopped, Progress, held_job, writing_aside
+from memoryhub.jobs.kinds import KINDS, Clock
+from memoryhub.jobs.progress import (
+    JobCancelled,
+    JobLost,
+    JobStopped,
+    Postponed,
+    Progress,
+    TryAgain,
+    held_job,
+    writing_aside,
+)
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, MemoryHubError
 from memoryhub.models import Job
+from memoryhub.processes import expired, holding, is_held_here, renew_lease, this_home, this_process
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.runs import RunNotFitting, cancel_run, free_stuck_runs
 
 logger = logging.getLogger(__name__)
 LIVE = (Job.Status.QUEUED, Job.Status.RUNNING)
-STALE = timedelta(minutes=2)  # without a heartbeat: its worker, on another machine, is gone
-HEARTBEAT_SECONDS = 20.0
-MAX_TAKEOVERS = 3  # of workers that died in the middle: it may be what kills them
 WORKER = Actor("run", "the worker")
-_ASKING = 0x6A6F6273  # a lock of PostgreSQL: two who ask at once get one job
+KEPT = timedelta(days=14)
+KEPT_UNLISTED = timedelta(days=1)  # of what no page shows, and what succeeded
+ONCE = "once"  # the option of a job that a command carries out: nobody else takes it over
 
 
-Outcome = tuple[dict[str, Any], str]  # the job's result, and the name of the file that it made
-Work = Callable[[Job, Progress, Callable[[], datetime]], Outcome]
-WORK: dict[str, Work] = {}  # by kind; memoryhub.job_handlers fills it when the hub starts
+def request_job(
+    kind: str,
+    workspace: Workspace | None,
+    options: dict[str, Any],
+    *,
+    by: By,
+    key: str = "",
+    home: str = "",
+) -> tuple[Job, bool]:
+    """Return the job that does this and whether it is new: one that is queued or running isn't requested twice.
+
+    ``workspace`` None: of the whole hub. ``options``: see ``memoryhub.job_handlers``. ``key``: by which two requests
+    are the same; by default kind, workspace and options.
+    """
+    key = key or _key(kind, workspace, options)
+    values = {"kind": kind, "workspace": workspace, "options": options, "unique_key": key, "home": home}
+    return _request(values, by)
+
+
+def _key(kind: str, workspace: Workspace | None, options: dict[str, Any]) -> str:
+    digest = hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
+    return f"{kind}:{workspace.pk if workspace else ''}:{digest[:32]}"
 
 
 @db_retry.retried
 @transaction.atomic
-def request_job(kind: str, workspace: Workspace | None, options: dict[str, Any], *, by: By) -> tuple[Job, bool]:
-    """Return the job that does this and whether it is new: one that waits or goes on already is not asked for twice.
-
-    ``workspace`` None: of the whole hub. ``options``: see ``job_work``.
-    """
-    if connection.vendor == "postgresql":  # SQLite has one writer at a time as it is
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_ASKING])
-    for job in Job.objects.filter(kind=kind, workspace=workspace, status__in=LIVE, cancel_asked_at=None):
-        if _wishes(job) == options:
-            return job, False
-    job = Job.objects.create(
-        kind=kind, workspace=workspace, options=options, requested_by=by.actor.name[:200], created_at=by.at
-    )
-    _tell(job, by, "requested", "was asked for")
+def _request(values: dict[str, Any], by: By) -> tuple[Job, bool]:
+    same = Job.objects.filter(unique_key=values["unique_key"], status__in=LIVE, cancel_asked_at=None)
+    job = same.select_related("workspace").first()
+    if job is not None:
+        return job, False
+    try:
+        with transaction.atomic():
+            job = Job.objects.create(**values, requested_by=by.actor.name[:200], created_at=by.at, not_before=by.at)
+    except IntegrityError:  # somebody else requested it at this very moment
+        return same.select_related("workspace").get(), False
+    _audit(job, by, "requested", "was asked for")
     return job, True
-
-
-def _wishes(job: Job) -> dict[str, Any]:
-    return {name: value for name, value in job.options.items() if name != "taken_up"}
 
 
 @db_retry.retried
 @transaction.atomic
 def cancel_job(job: Job, *, by: By) -> Job:
-    """Cancel a job: one that waits at once, one that runs as soon as its work looks up. Raises Conflict."""
+    """Cancel a job: a queued one at once, a running one at its next step. Raises Conflict."""
     locked = Job.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=job.pk).first()
-    if locked is None or locked.status not in LIVE:
+    if locked is None or not locked.is_live or (locked.status == Job.Status.RUNNING and not _is_cancellable(locked)):
         raise Conflict(gettext("It is over already: there is nothing to cancel."), code="job_not_fitting")
     if locked.cancel_asked_at:
         return locked
     locked.cancel_asked_at = by.at
+    locked.save(update_fields=["cancel_asked_at"])
     if locked.status == Job.Status.QUEUED:
-        locked.status, locked.finished_at = Job.Status.CANCELLED, by.at
-    locked.save(update_fields=["cancel_asked_at", "status", "finished_at"])
+        _finish(Job.objects.filter(pk=job.pk), locked, {"status": Job.Status.CANCELLED}, by.at)
     _cancel_run_at_hand(locked, by)
-    _tell(locked, by, "cancelled", "was cancelled")
+    _audit(locked, by, "cancelled", "was cancelled")
     return locked
 
 
+def _is_cancellable(job: Job) -> bool:
+    return KINDS[job.kind].is_cancellable(job)
+
+
 def _cancel_run_at_hand(job: Job, by: By) -> None:
-    """Let nobody wait for a model whose answer isn't wanted any more."""
+    """Don't wait for a model whose answer isn't wanted any more."""
     run = Run.objects.filter(pk=job.result.get("run") or 0).first() if job.status == Job.Status.RUNNING else None
     if run is not None and run.is_live:
         with suppress(RunNotFitting):
@@ -92,149 +117,232 @@ def _cancel_run_at_hand(job: Job, by: By) -> None:
 
 
 def retry_job(job: Job, *, by: By) -> Job:
-    """Ask again for what a job that is over was to do; return the job that does. Raises Conflict."""
+    """Request again what a finished job was to do; return the job that does it. Raises Conflict."""
     if job.status in LIVE:
         raise Conflict(gettext("It is under way: wait for its end, or cancel it."), code="job_not_fitting")
-    return request_job(job.kind, job.workspace, _wishes(job), by=by)[0]
+    options = {name: value for name, value in job.options.items() if name != ONCE}
+    return request_job(job.kind, job.workspace, options, by=by, key=job.unique_key, home=job.home)[0]
 
 
-def execute_job(
-    pk: int, *, clock: Callable[[], datetime], is_stopping: Callable[[], bool] = lambda: False
-) -> Job | None:
-    """Claim a queued job and carry it out; return it as it ended, or None where another worker has it.
+def waiting_jobs(now: datetime, kinds: Collection[str] = ()) -> QuerySet[Job]:
+    """Return the queued jobs that this process may claim, oldest first."""
+    same = Job.objects.filter(status=Job.Status.RUNNING, unique_key=OuterRef("unique_key")).exclude(unique_key="")
+    rows = Job.objects.filter(status=Job.Status.QUEUED, not_before__lte=now, home__in=("", this_home()))
+    rows = rows.filter(kind__in=kinds) if kinds else rows
+    return rows.exclude(Exists(same)).order_by("not_before", "id")
 
-    ``is_stopping``: asked at each step; a worker that ends gives the job back.
-    """
-    job = _claim(pk, clock())
+
+def do_next_job(
+    *, clock: Clock, is_stopping: Callable[[], bool] = lambda: False, kinds: Collection[str] = ()
+) -> bool:
+    """Carry out the oldest job of these kinds; tell whether there was one."""
+    rows = waiting_jobs(clock(), kinds)
+    if not rows.exists():
+        return False
+    job = _claim(rows, clock())
+    if job is not None:
+        _execute(job, clock, is_stopping)
+    return job is not None
+
+
+def execute_job(pk: int, *, clock: Clock, is_stopping: Callable[[], bool] = lambda: False) -> Job | None:
+    """Claim a queued job and carry it out; return it as it ended, or None where another worker has it."""
+    job = _claim(waiting_jobs(clock()).filter(pk=pk), clock())
     if job is None:
         return None
-    with at_work(f"job-{pk}"), _heartbeat(job, clock), writing_aside() as aside:
-        _carry_out(job, Progress(job, aside, clock, is_stopping), clock)
+    _execute(job, clock, is_stopping)
     return Job.objects.select_related("workspace").filter(pk=pk).first()
-
-
-def _carry_out(job: Job, progress: Progress, clock: Callable[[], datetime]) -> None:
-    values: dict[str, Any] = {"status": Job.Status.FAILED}
-    try:
-        result, file_name = WORK[job.kind](job, progress, clock)
-        values = {"status": Job.Status.DONE, "result": result, "file_name": file_name, "steps_done": F("steps_total")}
-    except JobCancelled:
-        values = {"status": Job.Status.CANCELLED}
-    except JobStopped:
-        progress.aside(lambda: held_job(job).update(status=Job.Status.QUEUED))
-        return
-    except JobLost:
-        logger.info("job %s was taken over", job.pk)
-        return
-    except MemoryHubError as error:
-        values |= {"error_code": error.code, "error": error.message}
-    except Exception as error:  # whatever it was must not end the worker
-        logger.exception("job %s failed unexpectedly", job.pk)
-        words = f"Something unexpected: {type(error).__name__}. The hub's log has it. Try again."
-        values |= {"error_code": "unexpected", "error": words}
-    progress.aside(lambda: _end_as(job, values, clock()))
-
-
-@db_retry.retried
-def _claim(pk: int, now: datetime) -> Job | None:
-    values = {"status": Job.Status.RUNNING, "started_at": now, "heartbeat_at": now, "stage": "", "steps_done": 0}
-    if not Job.objects.filter(pk=pk, status=Job.Status.QUEUED).update(**values):
-        return None
-    return Job.objects.select_related("workspace").filter(pk=pk).first()
-
-
-@contextmanager
-def _heartbeat(job: Job, clock: Callable[[], datetime]) -> Iterator[None]:
-    """Say that the job lives while its work is too busy to."""
-    over = threading.Event()
-
-    def beat() -> None:
-        while not over.wait(HEARTBEAT_SECONDS):
-            with suppress(DatabaseError):  # a long write holds SQLite: the lock file tells that we live
-                held_job(job).update(heartbeat_at=clock())
-        connection.close()
-
-    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
-
-
-def _end_as(job: Job, values: dict[str, Any], now: datetime) -> None:
-    """End a job. One that was cancelled after its last step leaves no file: what was forgotten may stand in it."""
-    if not values.get("file_name"):
-        _end(held_job(job), job, values, now)
-        return
-    is_ended = _end(held_job(job).filter(cancel_asked_at=None), job, values, now)
-    if not is_ended and _end(held_job(job), job, {"status": Job.Status.CANCELLED}, now):
-        remove_file(job)
 
 
 @db_retry.retried
 @transaction.atomic
-def _end(rows: QuerySet[Job], job: Job, values: dict[str, Any], now: datetime) -> bool:
-    if not rows.update(**values, finished_at=now, stage=""):
+def _claim(rows: QuerySet[Job], now: datetime) -> Job | None:
+    job = rows.select_related("workspace").select_for_update(of=("self",), skip_locked=True).first()
+    if job is None:
+        return None
+    job.status, job.lease_owner, job.fencing_number = Job.Status.RUNNING, this_process(), job.fencing_number + 1
+    job.started_at, job.stage, job.steps_done = now, "", 0
+    job.save(update_fields=["status", "lease_owner", "fencing_number", "started_at", "stage", "steps_done"])
+    renew_lease()
+    return job
+
+
+def _execute(job: Job, clock: Clock, is_stopping: Callable[[], bool]) -> None:
+    try:
+        with _held(job, clock, is_stopping) as progress:
+            progress.result = KINDS[job.kind].carry_out(job, progress, clock)
+    except DatabaseError as error:
+        logger.warning("job %s is resumed when the database can be used again: %s", job.pk, error)
+    except Exception:  # noqa: BLE001, S110  it is kept with the job, and must not end the worker
+        pass
+
+
+@contextmanager
+def job_here(
+    kind: str, workspace: Workspace | None, options: dict[str, Any], *, actor: Actor, clock: Clock
+) -> Iterator[Progress]:
+    """Keep a job for the work that the block does in this process. Where the process dies, the job has failed."""
+
+    @db_retry.retried
+    @transaction.atomic
+    def begin() -> Job:
+        job = Job.objects.create(
+            kind=kind, workspace=workspace, options=options | {ONCE: True}, requested_by=actor.name[:200],
+            created_at=clock(), not_before=clock(), started_at=clock(), status=Job.Status.RUNNING,
+            lease_owner=this_process(), fencing_number=1,
+        )  # fmt: skip
+        renew_lease()
+        return job
+
+    with _held(begin(), clock, lambda: False) as progress:
+        yield progress
+
+
+@contextmanager
+def _held(job: Job, clock: Clock, is_stopping: Callable[[], bool]) -> Iterator[Progress]:
+    """Hold a claimed job for the length of the block, and end it as the block ends."""
+    with holding(_held_name(job.pk)), writing_aside() as aside:
+        progress = Progress(job, aside, is_stopping)
+        try:
+            yield progress
+        except (OperationalError, InterfaceError):
+            raise  # the database is away: the job is resumed when it is back
+        except JobLost:
+            logger.info("job %s was taken over", job.pk)
+            raise
+        except BaseException as error:
+            values = _outcome(job, error, clock())
+            aside(lambda: _end(job, values, clock()))
+            raise
+        done = {"status": Job.Status.DONE, "result": progress.result, "file_name": job.file_name, "error": ""}
+        aside(lambda: _end(job, done | {"error_code": "", "steps_done": F("steps_total")}, clock()))
+
+
+def _held_name(pk: int) -> str:
+    return f"job-{pk}"
+
+
+def _outcome(job: Job, error: BaseException, now: datetime) -> dict[str, Any]:
+    """Return what becomes of a job whose work ended with an error."""
+    if isinstance(error, JobStopped):
+        return {"status": Job.Status.QUEUED}
+    if isinstance(error, Postponed):
+        return {"status": Job.Status.QUEUED, "not_before": error.until}
+    if isinstance(error, JobCancelled) or not isinstance(error, Exception):
+        return {"status": Job.Status.CANCELLED}
+    if isinstance(error, TryAgain):
+        values = {"attempt_count": job.attempt_count + 1, "error": error.message, "error_code": error.code}
+        pauses = KINDS[job.kind].pauses
+        if job.attempt_count < len(pauses):
+            return values | {"status": Job.Status.QUEUED, "not_before": now + pauses[job.attempt_count]}
+        return values | {"status": Job.Status.FAILED}
+    if isinstance(error, MemoryHubError):
+        logger.warning("%s %s failed: %s", KINDS[job.kind].label, number_of(job), error.message)
+        return {"status": Job.Status.FAILED, "error_code": error.code, "error": error.message}
+    logger.error("job %s failed unexpectedly", job.pk, exc_info=error)
+    words = f"Something unexpected: {type(error).__name__}. The hub's log has it. Try again."
+    return {"status": Job.Status.FAILED, "error_code": "unexpected", "error": words}
+
+
+def _end(job: Job, values: dict[str, Any], now: datetime) -> None:
+    """End a job, or queue it again. One that was cancelled after its last step leaves no file."""
+    rows = held_job(job)
+    every = KINDS[job.kind].every
+    if values["status"] == Job.Status.QUEUED:
+        _update(rows, **values, lease_owner="", stage="")
+    elif every is not None and values["status"] != Job.Status.CANCELLED:
+        again = {"status": Job.Status.QUEUED, "not_before": now + every, "lease_owner": "", "finished_at": now}
+        _update(rows, **again, error=values["error"], takeover_count=0)
+    elif values.get("file_name"):  # what was forgotten meanwhile may be in it
+        is_done = _end_as(rows.filter(cancel_asked_at=None), job, values, now)
+        if not is_done and _end_as(rows, job, {"status": Job.Status.CANCELLED}, now):
+            remove_file(job)
+    else:
+        _end_as(rows, job, values, now)
+
+
+@db_retry.retried
+def _update(rows: QuerySet[Job], **values: Any) -> int:
+    return rows.update(**values)
+
+
+@db_retry.retried
+@transaction.atomic
+def _end_as(rows: QuerySet[Job], job: Job, values: dict[str, Any], now: datetime) -> bool:
+    if not _finish(rows, job, values, now):
         return False
     status = values["status"]
     words = {Job.Status.DONE: "is done", Job.Status.FAILED: "failed"}.get(status, "ended where it was")
     verb = "failed" if status == Job.Status.FAILED else "finished"
-    _tell(job, By(WORKER, now), verb, words, status=status, error=values.get("error_code", ""))
+    _audit(job, By(WORKER, now), verb, words, status=status, error=values.get("error_code", ""))
+    return True
+
+
+def _finish(rows: QuerySet[Job], job: Job, values: dict[str, Any], now: datetime) -> bool:
+    """Write the end of a job, and let its kind write what follows from it; inside a transaction."""
+    if not rows.update(**values, finished_at=now, stage="", lease_owner=""):
+        return False
+    job.refresh_from_db()
+    KINDS[job.kind].on_end(job, now)
     return True
 
 
 def resume_jobs(now: datetime) -> list[Job]:
-    """Let jobs whose worker is gone wait for the next one; return them. One that outlived three workers fails."""
-    gone = [job for job in Job.objects.filter(status=Job.Status.RUNNING) if _is_interrupted(job, now)]
-    if gone:
+    """Queue jobs whose worker is gone; return them. One that outlived too many workers fails."""
+    running = list(Job.objects.filter(status=Job.Status.RUNNING).select_related("workspace"))
+    gone = expired({job.lease_owner for job in running}) if running else set()
+    lost = [job for job in running if job.lease_owner in gone or _is_dropped(job)]
+    if lost:
         free_stuck_runs(now)
-    return [job for job in gone if _resume(job, now)]
+    return [job for job in lost if _resume(job, now)]
 
 
-def _is_interrupted(job: Job, now: datetime) -> bool:
-    is_alive = lives(f"job-{job.pk}")
-    if is_alive is not None:
-        return not is_alive
-    return job.heartbeat_at is None or now - job.heartbeat_at > STALE
+def is_interrupted(job: Job) -> bool:
+    """Tell whether the process that runs a job is gone."""
+    return job.status == Job.Status.RUNNING and bool(expired({job.lease_owner}))
+
+
+def _is_dropped(job: Job) -> bool:
+    """Tell whether this process claimed a job and isn't at work on it: the database was away when it ended."""
+    return job.lease_owner == this_process() and not is_held_here(_held_name(job.pk))
 
 
 @db_retry.retried
 @transaction.atomic
 def _resume(job: Job, now: datetime) -> bool:
-    times = job.options.get("taken_up", 0) + 1
-    values: dict[str, Any] = {"status": Job.Status.QUEUED, "options": job.options | {"taken_up": times}}
+    times = job.takeover_count + 1
+    rows = held_job(job)
     if job.cancel_asked_at:
-        values |= {"status": Job.Status.CANCELLED, "finished_at": now}
-    elif times > MAX_TAKEOVERS:
+        is_ours = _finish(rows, job, {"status": Job.Status.CANCELLED}, now)
+    elif job.options.get(ONCE) or times > KINDS[job.kind].max_takeovers:
         words = f"Its worker ended in the middle of it {times} times. The hub's log may say why; then try again."
-        error = MemoryHubError(words, code="interrupted")
-        values |= {"status": Job.Status.FAILED, "finished_at": now, "error": error.message, "error_code": error.code}
-    if not held_job(job).filter(heartbeat_at=job.heartbeat_at).update(**values):
-        return False
-    clear_away(f"job-{job.pk}")
-    _tell(job, By(WORKER, now), "interrupted", "lost its worker", status=values["status"])
-    return True
+        failed = {"status": Job.Status.FAILED, "error": words, "error_code": "interrupted"}
+        is_ours = _finish(rows, job, failed, now)
+    else:
+        is_ours = bool(rows.update(status=Job.Status.QUEUED, lease_owner="", takeover_count=times))
+        job.takeover_count = times
+    if is_ours:
+        logger.warning("job %s lost its worker", job.pk)
+        _audit(job, By(WORKER, now), "interrupted", "lost its worker", status=job.status)
+    return is_ours
 
 
-def do_next_job(*, clock: Callable[[], datetime], is_stopping: Callable[[], bool] = lambda: False) -> bool:
-    """Carry out the job that waits the longest; tell whether there was one."""
-    pk = Job.objects.filter(status=Job.Status.QUEUED).order_by("id").values_list("pk", flat=True).first()
-    return pk is not None and execute_job(pk, clock=clock, is_stopping=is_stopping) is not None
+def forget_old_jobs(now: datetime) -> None:
+    """Remove the rows of jobs that ended long ago; the audit records stay."""
+    over = Job.objects.exclude(status__in=LIVE)
+    over.filter(finished_at__lt=now - KEPT).delete()
+    unlisted = [name for name, kind in KINDS.items() if not kind.is_listed]
+    over.filter(kind__in=unlisted, status=Job.Status.DONE, finished_at__lt=now - KEPT_UNLISTED).delete()
 
 
-def forget_old_jobs(now: datetime, *, kept: timedelta) -> None:
-    """Remove the rows of jobs that are long over; the audit records stay."""
-    Job.objects.filter(~Q(status__in=LIVE), finished_at__lt=now - kept).delete()
+def number_of(job: Job) -> int:
+    """Return the number by which people know a job: an import by that of its report."""
+    return int(job.options.get("report", job.pk))
 
 
-def job_words(job: Job) -> str:
-    """Return what a job is, as audit records and commands name it."""
-    return {"export": "Export", "compression": "Compression of sessions", "rebuild": "Rebuild of search"}[job.kind]
-
-
-def _tell(job: Job, by: By, verb: str, words: str, **detail: Any) -> None:
-    text = f"{job_words(job)} {job.pk} {words}"
-    detail = {"kind": job.kind, **detail}
-    record(by, f"job.{verb}", "job", job.pk, text, workspace=job.workspace, detail=detail)
+def _audit(job: Job, by: By, verb: str, words: str, **detail: Any) -> None:
+    kind, number = KINDS[job.kind], number_of(job)
+    if verb in kind.audited:
+        detail = {"kind": job.kind, **detail}
+        text = f"{kind.label} {number} {words}"
+        record(by, f"{kind.noun}.{verb}", kind.noun, number, text, workspace=job.workspace, detail=detail)

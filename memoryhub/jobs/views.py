@@ -1,4 +1,4 @@
-"""Long work on pages: all of it in one list, one job, and what a person decides about it."""
+"""Pages of jobs: the list of all work, one job, and what a person decides about it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.access import EDITOR, by_person, get_workspace, has_role, is_hub_operator, visible_workspaces
-from memoryhub.jobs.downloads import KEPT, file_of, record_fetch
+from memoryhub.jobs.downloads import KEPT, file_of, other_host, record_fetch
+from memoryhub.jobs.kinds import listed_kinds
 from memoryhub.jobs.labels import WorkRow, work_row
-from memoryhub.jobs.listing import Piece, job_piece, list_work
+from memoryhub.jobs.listing import WorkItem, job_item, list_work
 from memoryhub.jobs.queue import cancel_job, retry_job
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -29,11 +30,11 @@ SHOWN_ON_RUNS_PAGE = 3  # of the other work of its workspace; a link leads to th
 @require_GET
 def work(request: HttpRequest) -> HttpResponse:
     workspaces, is_operator = visible_workspaces(request), is_hub_operator(request.user)
-    pieces = list_work(workspaces, of_hub=is_operator, now=timezone.now())
+    items = list_work(workspaces, of_hub=is_operator, now=timezone.now())
     context = {
-        "work": _rows(request, pieces),
+        "work": _rows(request, items),
         "work_url": reverse("work"),
-        "is_work_live": any(piece.is_live for piece in pieces),
+        "is_work_live": any(item.is_live for item in items),
         "indexes": index_names() if is_operator and not request.GET.get("part") else {},
     }
     return render_page(request, "jobs/jobs.html", context, fragment="work-list")
@@ -51,35 +52,39 @@ def workspace_work(request: HttpRequest, slug: str) -> HttpResponse:
 def work_context(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
     """Return what a page of a workspace shows of its jobs, imports and syncs."""
     mine = Workspace.objects.filter(pk=workspace.pk)
-    pieces = list_work(mine, of_hub=False, now=timezone.now(), with_runs=False)[:SHOWN_ON_RUNS_PAGE]
+    items = list_work(mine, of_hub=False, now=timezone.now(), with_runs=False)[:SHOWN_ON_RUNS_PAGE]
     return {
-        "work": _rows(request, pieces),
+        "work": _rows(request, items),
         "work_url": reverse("workspace-work", args=[workspace.slug]),
-        "is_work_live": any(piece.is_live for piece in pieces),
+        "is_work_live": any(item.is_live for item in items),
         "is_part": True,
     }
 
 
-def _rows(request: HttpRequest, pieces: list[Piece]) -> list[WorkRow]:
+def _rows(request: HttpRequest, items: list[WorkItem]) -> list[WorkRow]:
     mine = Membership.objects.filter(user_id=request.user.pk or 0).exclude(role=Membership.Role.VIEWER)
     edited = set(mine.values_list("workspace_id", flat=True))
     is_operator = is_hub_operator(request.user)
     return [
-        work_row(piece, may_decide=is_operator or (piece.workspace is not None and piece.workspace.pk in edited))
-        for piece in pieces
+        work_row(item, may_decide=is_operator or (item.workspace is not None and item.workspace.pk in edited))
+        for item in items
     ]
 
 
 @require_GET
 def job_page(request: HttpRequest, pk: int) -> HttpResponse:
     job = _find(request, pk)
-    piece = job_piece(job, timezone.now())
+    item = job_item(job, timezone.now())
     may_decide = job.workspace is None or has_role(request.user, job.workspace, EDITOR)
     file = file_of(job)
+    row = work_row(item, may_decide=may_decide)
+    if row.url != request.path:  # a kind with a page of its own
+        return redirect(row.url)
     context = {
         "workspace": job.workspace,
         "job": job,
-        "row": work_row(piece, may_decide=may_decide),
+        "row": row,
+        "other_host": other_host(job),
         "may_decide": may_decide,
         "file_size": file.stat().st_size if file else None,
         "kept_until": job.finished_at + KEPT if file and job.finished_at else None,
@@ -106,6 +111,8 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
     job = _find(request, pk, role=EDITOR)
+    if job.kind == Job.Kind.IMPORT:  # its report stays as it is: a new import has its own
+        raise Http404
     try:
         job = retry_job(job, by=by_person(request))
     except MemoryHubError as error:
@@ -119,7 +126,9 @@ def download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
     job = _find(request, pk, role=EDITOR)
     file = file_of(job)
     if file is None:
-        messages.info(request, gettext("The file is gone: it is kept for a day. Ask for it again."))
+        where = gettext("The file is on %(host)s: download it from the hub there.") % {"host": other_host(job)}
+        gone = gettext("The file is gone: it is kept for a day. Ask for it again.")
+        messages.info(request, where if other_host(job) else gone)
         return redirect("job", pk)
     record_fetch(job, by=by_person(request))
     return FileResponse(
@@ -138,7 +147,7 @@ def to_job(request: HttpRequest, job: Job, *, is_new: bool) -> HttpResponse:
 
 
 def _find(request: HttpRequest, pk: int, *, role: str = Membership.Role.VIEWER) -> Job:
-    job: Job = get_object_or_404(Job.objects.select_related("workspace"), pk=pk)
+    job: Job = get_object_or_404(Job.objects.select_related("workspace"), pk=pk, kind__in=listed_kinds())
     if job.workspace is not None:
         get_workspace(request, job.workspace.slug, role=role)
     elif not is_hub_operator(request.user):

@@ -16,11 +16,12 @@ from memoryhub.hygiene import scanning
 from memoryhub.hygiene.resolution import undo_resolution
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.llm import ModelRefused
+from memoryhub.processes import holding, this_process
 from memoryhub.runs import compress, consolidate, extract
 from sessions_app.models import Run, Session
 from sessions_app.services.audit import By
 from sessions_app.services.compression import undo_compression
-from sessions_app.services.runs import LeaseLost, RunNotFitting, claim_run, fail_run, this_worker
+from sessions_app.services.runs import LeaseLost, RunNotFitting, claim_run, fail_run
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.2
@@ -41,11 +42,12 @@ UNDO: dict[str, Callable[..., Run | None]] = {
 
 def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
     """Claim a queued run and carry it out; return it as it ended, or None where it couldn't be claimed."""
-    run = claim_run(pk, owner=this_worker(), now=now())
+    run = claim_run(pk, owner=this_process(), now=now())
     if run is None:
         return None
     try:
-        STEPS[run.kind](run, now=now)
+        with holding(f"run-{pk}"):
+            STEPS[run.kind](run, now=now)
     except LeaseLost:
         logger.info("run %s was taken over or cancelled", pk)
     except MemoryHubError as error:

@@ -9,11 +9,12 @@ from django.db import transaction
 
 from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.held_changes import accept_text, close_change, keep_ours, text_with
+from memoryhub.processes import this_process
 from memoryhub.runs.compress import approve_held
 from memoryhub.runs.consolidate import approve_held_run
 from sessions_app.models import Run
 from sessions_app.services.audit import By
-from sessions_app.services.runs import cancel_run, this_worker
+from sessions_app.services.runs import cancel_run
 
 
 def approve(
@@ -34,7 +35,7 @@ def approve(
     with transaction.atomic():
         close_change(change, approve=True, by=by, user=user, reason=reason)
         if change.run and change.run.status == Run.Status.HELD:
-            approve_held_run(change.run, change, wanted, owner=this_worker(), by=by)
+            approve_held_run(change.run, change, wanted, owner=this_process(), by=by)
         else:
             accept_text(change, wanted, by=by)
 
@@ -48,7 +49,7 @@ def approve_run(run: Run, *, by: By) -> None:
     if change:
         approve(change, by=by)
     else:
-        approve_held(run, owner=this_worker(), by=by)
+        approve_held(run, owner=this_process(), by=by)
 
 
 def reject(change: HeldChange, *, by: By, user: User | None = None, reason: str = "") -> None:

@@ -1,14 +1,14 @@
-"""Import requests of pages: kept as a report, carried out by the worker, cancelled, and taken up again."""
+"""Imports as jobs: requested by pages and commands, carried out, and their results kept as reports."""
 
 from __future__ import annotations
 
-import logging
 import re
-import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -18,128 +18,111 @@ from django.utils.translation import gettext
 
 from memoryhub.demo.workspaces import let_the_demo_propose
 from memoryhub.hygiene.scanning import scan_first
-from memoryhub.jobs.heartbeat_files import at_work, clear_away, lives
-from memoryhub.jobs.names import import_name
+from memoryhub.jobs.kinds import Clock
+from memoryhub.jobs.progress import JobCancelled, Progress
+from memoryhub.jobs.queue import cancel_job, job_here, request_job
 from memoryhub.lib import db_retry
-from memoryhub.lib.errors import Conflict, MemoryHubError
-from memoryhub.sync.importing import ImportCancelled, ImportRefused, ImportResult, Progress, import_workspace
+from memoryhub.lib.errors import Conflict
+from memoryhub.models import Job
+from memoryhub.processes import this_home
+from memoryhub.sync.importing import ImportCancelled, ImportRefused, ImportResult, import_workspace
+from memoryhub.sync.importing import Progress as Drawn
 from sessions_app.models import ImportReport, Workspace
-from sessions_app.services.audit import Actor, By, record
-from sessions_app.services.sources import store_problems
+from sessions_app.services.audit import Actor, By
+from sessions_app.services.sources import path_hash, store_problems
 
-logger = logging.getLogger(__name__)
 KNOWN_HOMES = ("~/.nanobot", "~/.grip", "~/.local/grid")
-LIVE = (ImportReport.Status.QUEUED, ImportReport.Status.RUNNING)
-PROGRESS_SECONDS = 0.25  # how often a report's progress is written at most
-INTERRUPTED = "interrupted"  # the error code of an import that was taken up again, and of one that is given up
+A_COMMAND = "a command"
+FAILED = {  # what the report says where the queue has words of its own
+    "interrupted": "The hub stopped during this import. What was taken stays; import again for the rest.",
+    "unexpected": "Something went wrong in the middle; the hub's log says what. What was taken stays: import again.",
+}
 
 
 def request_import(*, path: str, user: User, name: str = "", layout: str = "auto") -> ImportReport:
-    """Keep an import request; the caller enqueues it."""
-    workspace = Workspace.objects.filter(path=path).first()
-    return ImportReport.objects.create(
-        path=path, requested_by=user, name=name, wanted_layout=layout or "auto", workspace=workspace
-    )
+    """Return the report of an import that the worker will carry out; a folder is imported by one at a time."""
+    by = By(Actor("person", user.get_username()), timezone.now())
+    values = {"path": path, "requested_by": user, "name": name, "wanted_layout": layout or "auto"}
+    return _request(values, by)
 
 
 @db_retry.retried
 @transaction.atomic
+def _request(values: dict[str, Any], by: By) -> ImportReport:
+    path = values["path"]
+    workspace = Workspace.objects.filter(path=path).first()
+    report = ImportReport.objects.create(**values, workspace=workspace, created_at=by.at)
+    options = {"report": report.pk, "source": path}
+    home = this_home() if Path(path).is_relative_to(settings.MEMORYHUB_HOME) else ""
+    key = f"import:{path_hash(path)}"
+    job, is_new = request_job("import", workspace, options, by=by, key=key, home=home)
+    if not is_new:
+        report.delete()
+        return ImportReport.objects.get(job=job)
+    report.job = job
+    report.save(update_fields=["job"])
+    return report
+
+
 def cancel_import(report: ImportReport, *, by: By) -> None:
-    """Cancel an import: one that waits at once, one that goes on after the file at hand. Raises Conflict."""
-    report = ImportReport.objects.select_for_update(of=("self",)).select_related("workspace").get(pk=report.pk)
-    if report.status not in LIVE:
-        raise Conflict(gettext("The import is over already: there is nothing to cancel."), code="import_is_over")
-    if report.cancel_asked_at:
-        return
-    report.cancel_asked_at = by.at
-    if report.status == ImportReport.Status.QUEUED:
-        report.status, report.finished_at = ImportReport.Status.CANCELLED, by.at
-        report.error = "Cancelled before it began: nothing was read."
-    report.save(update_fields=["cancel_asked_at", "status", "finished_at", "error"])
-    text = f"Import {report.pk} was cancelled"
-    record(by, "import.cancelled", "import", report.pk, text, workspace=report.workspace)
-
-
-def carry_out_import(pk: int, *, clock: Callable[[], datetime]) -> None:
-    """Carry out an import that a page asked for, and ask for the workspace's first scan; the report says how it went.
-
-    One that is over, or was cancelled while it waited, is left alone.
-    """
-    report = ImportReport.objects.select_related("requested_by").filter(pk=pk, status__in=LIVE).first()
-    if report is None:
-        return
-    actor = Actor("person", report.requested_by.get_username() if report.requested_by else "unknown")
+    """Cancel an import: a queued one at once, a running one after the file at hand. Raises Conflict."""
     try:
-        result = run_import(report, by=By(actor, clock()))
-    except MemoryHubError as error:
-        logger.warning("import %s failed: %s", pk, error.code)
-    else:
-        scan_first(result.workspace, by=By(actor, clock()))
-        let_the_demo_propose(result.workspace, now=clock())
+        if report.job is None:
+            raise Conflict("The queue has forgotten it.")
+        cancel_job(report.job, by=by)
+    except Conflict:
+        over = gettext("The import is over already: there is nothing to cancel.")
+        raise Conflict(over, code="import_is_over") from None
 
 
-def run_import(report: ImportReport, *, by: By, progress: Progress | None = None) -> ImportResult:
-    """Carry out a stored import request and keep its outcome, problems included, with the report.
+def carry_out_import(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
+    """Carry out an import that a page requested, and request the first scan of its workspace."""
+    report = ImportReport.objects.get(pk=job.options["report"])
+    actor = Actor("person", job.requested_by)
+    result = _import(report, progress, by=By(actor, clock()))
+    _end_if_cancelled(result, progress)
+    scan_first(result.workspace, by=By(actor, clock()))
+    let_the_demo_propose(result.workspace, now=clock())
+    return progress.result
 
-    It looks between two files whether the report was cancelled. Raises what ``import_workspace`` raises, after the
-    report says so.
+
+def run_import(report: ImportReport, *, by: By, progress: Drawn | None = None) -> ImportResult:
+    """Carry out an import in this process, as a command does. Raises what ``import_workspace`` raises.
+
+    The report keeps the outcome, problems included. ``progress`` hears of each file that is done.
     """
-    ImportReport.objects.filter(pk=report.pk).update(status=ImportReport.Status.RUNNING, started_at=by.at)
-    try:
-        with at_work(import_name(report.pk)) as note:
-            result = import_workspace(
-                Path(report.path),
-                by=by,
-                name=report.name,
-                layout=report.wanted_layout,
-                progress=_kept_progress(report, note, progress),
-            )
-            _keep_outcome(report, result)
-    except MemoryHubError as error:
-        _keep_failure(report, error, by.at)
-        raise
-    except Exception:
-        words = "Something went wrong in the middle; the hub's log says what. What was taken stays: import again."
-        _keep_failure(report, ImportRefused(words), by.at)
-        raise
-    except KeyboardInterrupt:
-        _keep_stopped(report)
-        raise
+    options = {"report": report.pk, "source": report.path}
+    command = Actor(by.actor.kind, A_COMMAND)
+    with suppress(JobCancelled), job_here("import", None, options, actor=command, clock=timezone.now) as held:
+        ImportReport.objects.filter(pk=report.pk).update(job=held.job)
+        result = _import(report, held, by=by, drawn=progress)
+        _end_if_cancelled(result, held)
     return result
 
 
-def _kept_progress(report: ImportReport, note: Callable[[str], None], further: Progress | None) -> Progress:
-    """Return what keeps an import's progress, several times a second at most, and looks whether it is to end."""
-    written_at = 0.0
+def _import(report: ImportReport, progress: Progress, *, by: By, drawn: Drawn | None = None) -> ImportResult:
+    def step(done: int, file_count: int, file: str) -> None:
+        if drawn:
+            drawn(done, file_count, file)
+        try:
+            if done == file_count:
+                progress.keep(steps_done=done, steps_total=file_count, stage=file[:200])
+            else:
+                progress.step(done, file_count, file)
+        except JobCancelled:
+            if done != file_count:
+                raise ImportCancelled(cancelled_words(done, file_count)) from None
 
-    def keep(done: int, file_count: int, file: str) -> None:
-        nonlocal written_at
-        if further:
-            further(done, file_count, file)
-        if done != file_count and time.monotonic() - written_at <= PROGRESS_SECONDS:
-            return
-        mine = ImportReport.objects.filter(pk=report.pk)
-        mine.update(files_done=done, file_count=file_count)
-        written_at = time.monotonic()
-        note(file)
-        if done != file_count and mine.exclude(cancel_asked_at=None).exists():
-            raise ImportCancelled(cancelled_words(done, file_count))
-
-    return keep
-
-
-def cancelled_words(done: int, file_count: int) -> str:
-    """Say how far a cancelled import came."""
-    kept = f"Cancelled after {done:,} of {file_count:,} files; what was read is kept"
-    return f"{kept}, import again to go on."
+    path, options = Path(report.path), {"name": report.name, "layout": report.wanted_layout}
+    result = import_workspace(path, by=by, progress=step, **options)  # type: ignore[arg-type]
+    _keep_outcome(report, result)
+    progress.result = {"added": dict(+result.tally.added)}
+    return result
 
 
-def _keep_stopped(report: ImportReport) -> None:
-    """Note that somebody ended the import at a prompt, wherever it was: the file at hand is not taken."""
-    report.refresh_from_db()
-    report.status, report.finished_at = ImportReport.Status.CANCELLED, timezone.now()
-    report.error = cancelled_words(report.files_done, report.file_count)
-    report.save(update_fields=["status", "finished_at", "error"])
+def _end_if_cancelled(result: ImportResult, progress: Progress) -> None:
+    if result.broken_off:
+        progress.keep(result=progress.result)  # raises JobCancelled
 
 
 def _keep_outcome(report: ImportReport, result: ImportResult) -> None:
@@ -151,21 +134,34 @@ def _keep_outcome(report: ImportReport, result: ImportResult) -> None:
         report.added, report.updated = dict(+tally.added), dict(+tally.updated)
         report.unchanged = dict(+tally.unchanged)
         report.problem_count = store_problems(report, tally.problems)
-        report.status = ImportReport.Status.CANCELLED if result.broken_off else ImportReport.Status.DONE
-        report.error, report.error_code = result.broken_off, ""
-        report.finished_at = timezone.now()
+        report.error = result.broken_off
         report.save()
+        Job.objects.filter(import_report=report).update(workspace=result.workspace)
 
 
-def _keep_failure(report: ImportReport, error: MemoryHubError, now: datetime) -> None:
-    workspace = Workspace.objects.filter(path=report.path).first()
-    ImportReport.objects.filter(pk=report.pk).update(
-        status=ImportReport.Status.FAILED,
-        workspace=workspace,
-        error_code=error.code,
-        error=error.message,
-        finished_at=now,
-    )
+def close_report(job: Job, now: datetime) -> None:
+    """Write the end of an import's job into its report."""
+    report = ImportReport.objects.filter(pk=job.options["report"]).first()
+    if report is None:
+        return
+    report.status, report.finished_at, report.error_code = job.status, now, ""
+    report.files_done, report.file_count = job.steps_done, job.steps_total
+    report.workspace = report.workspace or Workspace.objects.filter(path=report.path).first()
+    if job.status == Job.Status.FAILED:
+        report.error = FAILED.get(job.error_code, job.error)
+        report.error_code = ImportRefused.code if job.error_code == "unexpected" else job.error_code
+    elif job.status == Job.Status.CANCELLED and not report.error:
+        has_begun = job.started_at is not None
+        words = cancelled_words(job.steps_done, job.steps_total)
+        report.error = words if has_begun else "Cancelled before it began: nothing was read."
+    report.save()
+    Job.objects.filter(pk=job.pk).update(workspace=report.workspace)
+
+
+def cancelled_words(done: int, file_count: int) -> str:
+    """Say how far a cancelled import came."""
+    kept = f"Cancelled after {done:,} of {file_count:,} files; what was read is kept"
+    return f"{kept}, import again to go on."
 
 
 def uploads() -> Path:
@@ -183,48 +179,6 @@ def store_upload(name: str, chunks: Iterable[bytes]) -> Path:
         for chunk in chunks:
             out.write(chunk)
     return file
-
-
-def resume_imports(clock: Callable[[], datetime]) -> int:
-    """Go on with imports whose worker was killed on this machine; return how many. What they took stays.
-
-    One that is interrupted again is given up, since it may be what kills the worker; so is one of a command, which
-    somebody ended at its prompt.
-    """
-    running = ImportReport.objects.filter(status=ImportReport.Status.RUNNING)
-    gone = [report for report in running if lives(import_name(report.pk)) is False]
-    for report in gone:
-        mine = running.filter(pk=report.pk, error_code=report.error_code)
-        if report.cancel_asked_at:
-            words = cancelled_words(report.files_done, report.file_count)
-            mine.update(status=ImportReport.Status.CANCELLED, error_code="", error=words, finished_at=clock())
-        elif report.error_code == INTERRUPTED or report.requested_by_id is None:
-            close_interrupted_imports(clock(), only=report.pk)
-        elif mine.update(error_code=INTERRUPTED):
-            logger.warning("import %s lost its worker and is taken up again", report.pk)
-            carry_out_import(report.pk, clock=clock)
-        clear_away(import_name(report.pk))
-    return len(gone)
-
-
-def close_interrupted_imports(now: datetime, *, only: int | None = None) -> int:
-    """Mark imports that a stopped hub left half-done as failed; return how many. What they took stays.
-
-    ``only``: one of them. All: for the one embedded worker, before it starts, since with several workers another one
-    may be at it; those that can be taken up again are left.
-    """
-    running = ImportReport.objects.filter(status=ImportReport.Status.RUNNING)
-    left = [pk for pk in running.values_list("pk", flat=True) if pk == only or _is_lost(pk, only)]
-    return running.filter(pk__in=left).update(
-        status=ImportReport.Status.FAILED,
-        error_code=INTERRUPTED,
-        error="The hub stopped during this import. What was taken stays; import again for the rest.",
-        finished_at=now,
-    )
-
-
-def _is_lost(pk: int, only: int | None) -> bool:
-    return only is None and lives(import_name(pk)) is None
 
 
 def known_folders() -> list[str]:

@@ -70,9 +70,9 @@ def sync_workspace(workspace: Workspace, *, by: By, full: bool = False, wait: bo
         with one_at_a_time(own_path(path), patience=PATIENCE_SECONDS if wait else 0):
             result = _sync(workspace, path, by, full=full, wait=wait)
     except MemoryHubError as error:
-        record_failure(workspace, error, started_at=by.at, now=timezone.now())
+        record_failure(workspace, error, started_at=by.at, now=timezone.now(), always=full)
         raise
-    record_success(workspace, _outcome(result), started_at=by.at, now=max(by.at, timezone.now()))
+    record_success(workspace, _outcome(result), started_at=by.at, now=max(by.at, timezone.now()), always=full)
     return result
 
 

@@ -49,17 +49,21 @@ class SourceFile(models.Model):
 
 
 class ImportReport(models.Model):
-    """One import of a folder: progress while it runs, then what was added, changed and found wrong."""
+    """The result of one import of a folder: what was added, changed and found wrong.
+
+    ``job``: carries it out; null once the queue has forgotten it. ``status``: "" until the import is over.
+    """
 
     class Status(models.TextChoices):
-        QUEUED = "queued", _("Queued")
-        RUNNING = "running", _("Running")
         DONE = "done", _("Done")
         FAILED = "failed", _("Failed")
         CANCELLED = "cancelled", _("Cancelled")
 
     workspace = models.ForeignKey(
         Workspace, null=True, blank=True, on_delete=models.CASCADE, related_name="import_reports"
+    )
+    job = models.OneToOneField(
+        "memoryhub.Job", null=True, blank=True, on_delete=models.SET_NULL, related_name="import_report"
     )
     requested_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
@@ -69,7 +73,7 @@ class ImportReport(models.Model):
     wanted_layout = models.CharField(max_length=16, default="auto")
     layout = models.CharField(max_length=16, blank=True)
     layout_version = models.CharField(max_length=100, blank=True)
-    status = models.CharField(max_length=16, choices=Status.choices, default=Status.QUEUED)
+    status = models.CharField(max_length=16, choices=Status.choices, blank=True)
     file_count = models.PositiveIntegerField(default=0)
     files_done = models.PositiveIntegerField(default=0)
     added = JSONTextField(default=dict, blank=True)
@@ -79,8 +83,6 @@ class ImportReport(models.Model):
     error_code = models.CharField(max_length=64, blank=True)
     error = models.TextField(blank=True)
     created_at = models.DateTimeField(default=timezone.now)
-    started_at = models.DateTimeField(null=True, blank=True)
-    cancel_asked_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -88,6 +90,11 @@ class ImportReport(models.Model):
 
     def __str__(self) -> str:
         return f"import {self.pk}"
+
+    @property
+    def state(self) -> str:
+        """How it ended, or the state of its job."""
+        return self.status or (self.job.status if self.job else self.Status.FAILED)
 
 
 class ImportProblem(models.Model):

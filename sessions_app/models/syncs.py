@@ -12,14 +12,13 @@ from sessions_app.models.workspaces import Workspace
 class SyncState(models.Model):
     """What the last syncs of a workspace came to. Times are null until it happened once.
 
-    ``requested_at``: a person asked for a sync that has not begun. ``changed_at``: of the last one that changed
-    something, with its ``counts``. ``lag_seconds``: from a file's modification until it was in the hub, the longest
-    of that sync. ``unwritten``: paths that the hub would write and can't, each with the reason as a sentence.
-    ``knowledge_mark``: which state of the knowledge entries was last compared with the agent's file.
+    ``changed_at``: of the last one that changed something, with its ``counts``. ``lag_seconds``: from a file's
+    modification until it was in the hub, the longest of that sync. ``unwritten``: paths that the hub would write and
+    can't, each with the reason as a sentence. ``knowledge_mark``: which state of the knowledge entries was last
+    compared with the agent's file.
     """
 
     workspace = models.OneToOneField(Workspace, on_delete=models.CASCADE, related_name="sync_state")
-    requested_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     succeeded_at = models.DateTimeField(null=True, blank=True)
     changed_at = models.DateTimeField(null=True, blank=True)

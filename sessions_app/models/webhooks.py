@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -31,29 +30,28 @@ class Webhook(models.Model):
 
 
 class WebhookDelivery(models.Model):
-    """One record for one address, written in the transaction of the record and sent by the worker."""
+    """One record for one address, and what became of it. ``status``: "" while its job has it to send."""
 
     class Status(models.TextChoices):
-        WAITING = "waiting", _("Waiting")
         SENT = "sent", _("Sent")
         FAILED = "failed", _("Failed")
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
     record = models.ForeignKey(AuditRecord, on_delete=models.DO_NOTHING, db_constraint=False, related_name="+")
-    status = models.CharField(max_length=16, choices=Status.choices, default=Status.WAITING)
+    job = models.OneToOneField(
+        "memoryhub.Job", null=True, blank=True, on_delete=models.SET_NULL, related_name="webhook_delivery"
+    )
+    status = models.CharField(max_length=16, choices=Status.choices, blank=True)
     attempt_count = models.PositiveIntegerField(default=0)
-    next_attempt_at = models.DateTimeField(default=timezone.now)
     response_status = models.PositiveIntegerField(null=True, blank=True)
     error = models.TextField(blank=True)
+    tried_at = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         verbose_name_plural = "webhook deliveries"
         constraints = [models.UniqueConstraint(fields=["webhook", "record"], name="webhook_delivery_once")]
-        indexes = [
-            models.Index(fields=["next_attempt_at"], condition=Q(status="waiting"), name="webhook_delivery_due"),
-            models.Index(fields=["webhook", "-id"], name="webhook_delivery_latest"),
-        ]
+        indexes = [models.Index(fields=["webhook", "-id"], name="webhook_delivery_latest")]
 
     def __str__(self) -> str:
         return f"delivery {self.pk}"

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.models import Job
 from sessions_app.models import AuditRecord, MutationGuard, Session, Webhook, WebhookDelivery, Workspace
 
 # Events that webhooks can subscribe to. docs/activity.md maps the names that AgTerm and others use.
@@ -78,12 +79,15 @@ def record(
 
 
 def _queue_deliveries(written: AuditRecord, workspace: Workspace) -> None:
-    hooks = Webhook.objects.filter(workspace=workspace, is_enabled=True)
-    WebhookDelivery.objects.bulk_create(
-        WebhookDelivery(webhook=hook, record=written, next_attempt_at=written.at)
-        for hook in hooks
-        if not hook.actions or written.action in hook.actions
-    )
+    """Queue a job for each webhook that is told of a record."""
+    for hook in Webhook.objects.filter(workspace=workspace, is_enabled=True):
+        if hook.actions and written.action not in hook.actions:
+            continue
+        delivery = WebhookDelivery(webhook=hook, record=written)
+        delivery.job = Job.objects.create(
+            kind=Job.Kind.WEBHOOK, workspace=workspace, requested_by="", created_at=written.at, not_before=written.at
+        )
+        delivery.save()
 
 
 @contextmanager

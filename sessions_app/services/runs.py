@@ -6,10 +6,7 @@ worker can claim the run; that raises its fencing number, so the first worker ca
 
 from __future__ import annotations
 
-import os
 import random
-import socket
-import uuid
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,6 +21,8 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, MemoryHubError
+from memoryhub.models import Process
+from memoryhub.processes import expired, is_alive_here, renew_known_lease
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.audit import Actor, By, record
@@ -34,7 +33,6 @@ MAX_TAKEOVERS = 10  # workers that died during a run before it is parked
 PAUSES = (timedelta(minutes=2), timedelta(minutes=10))  # before the second and the third attempt
 LEASE_MARGIN = timedelta(seconds=30)
 WORKER = Actor("run", "the worker")
-_BIRTH = uuid.uuid4().hex[:8]
 UNFIT: dict[str, Promise | str] = {
     "run.approved": _("Run %(number)s is %(state)s: approved needs another state."),
     "run.cancelled": _("Run %(number)s is %(state)s: cancelled needs another state."),
@@ -53,11 +51,6 @@ class RunNotFitting(Conflict):
     """The run's state doesn't allow the action."""
 
     code = "run_not_fitting"
-
-
-def this_worker() -> str:
-    """Return this worker's name, "host:pid:birth", by which others can tell whether it is alive."""
-    return f"{socket.gethostname()}:{os.getpid()}:{_BIRTH}"
 
 
 @db_retry.retried
@@ -110,6 +103,7 @@ def _claim(pk: int, owner: str, now: datetime) -> Run | None:
     run.steps_done = run.steps_total = 0
     run.save()
     renew_lease(run)
+    renew_known_lease()
     _audit(run, By(WORKER, now), "run.started", "started")
     return run
 
@@ -274,25 +268,14 @@ def free_stuck_runs(now: datetime) -> list[Run]:
 
 
 def _stuck() -> list[Run]:
-    running = Run.objects.filter(status=Run.Status.RUNNING)
-    expired = set(running.filter(lease_expires_at__lt=Now()).values_list("pk", flat=True))
-    return [run for run in running if run.pk in expired or _is_gone(run.lease_owner)]
-
-
-def _is_gone(owner: str) -> bool:
-    """Tell whether a worker on this host has ended; False for other hosts."""
-    host, number, birth = owner.rsplit(":", 2) if owner.count(":") >= 2 else ("", "", "")
-    if host != socket.gethostname() or not number.isdigit():
-        return False
-    if int(number) == os.getpid():  # process ids are reused, for example after a container restart
-        return birth != _BIRTH
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
+    running = list(Run.objects.filter(status=Run.Status.RUNNING))
+    if not running:
+        return []
+    late = set(Run.objects.filter(status=Run.Status.RUNNING, lease_expires_at__lt=Now()).values_list("pk", flat=True))
+    owners = {run.lease_owner for run in running}
+    known = set(Process.objects.filter(name__in=owners).values_list("name", flat=True))
+    dead = {name for name in owners if is_alive_here(name) is False} | (expired(owners) & known)
+    return [run for run in running if run.pk in late or run.lease_owner in dead]
 
 
 @db_retry.retried

@@ -120,4 +120,4 @@ def figures_by_kind(rows: Iterable[DailyTotal]) -> list[KindFigures]:
 
 
 def latest_import(workspace: Workspace) -> ImportReport | None:
-    return workspace.import_reports.order_by("-id").first()
+    return workspace.import_reports.select_related("job").order_by("-id").first()

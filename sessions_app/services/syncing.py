@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from memoryhub.lib.errors import MemoryHubError, Refused
 from sessions_app.models import SyncState, Workspace
 from sessions_app.models.workspaces import WRITTEN_BACK
-from sessions_app.services.audit import By, record
+from sessions_app.services.audit import By
 from sessions_app.services.workspaces import save_settings
 
 QUIET_NOTE = timedelta(seconds=15)  # between notes of syncs that changed nothing: SQLite has one writer
@@ -51,31 +51,18 @@ def switch_sync(workspace: Workspace, *, follow: bool | None = None, write_back:
     return bool(values and save_settings(workspace, values, by=by))
 
 
-@transaction.atomic
-def request_sync(workspace: Workspace, *, by: By) -> SyncState:
-    """Note that a person wants a sync now; the caller enqueues it. Raises Refused."""
-    if not workspace.path:
-        raise Refused(gettext("This workspace has no folder: its agent writes to the hub."), code="cannot_sync")
-    state, _ = SyncState.objects.get_or_create(workspace=workspace)
-    SyncState.objects.filter(pk=state.pk).update(requested_at=by.at)
-    text = "A sync with the agent's folder was asked for"
-    record(by, "workspace.sync_requested", "workspace", workspace.pk, text, workspace=workspace)
-    state.refresh_from_db()
-    return state
-
-
-def record_success(workspace: Workspace, outcome: Outcome, *, started_at: datetime, now: datetime) -> None:
-    """Note a sync that came to its end. One that changed nothing, soon after another, is not worth a row."""
+def record_success(
+    workspace: Workspace, outcome: Outcome, *, started_at: datetime, now: datetime, always: bool = False
+) -> None:
+    """Write the result of a sync. One that changed nothing, soon after another, is written only where ``always``."""
     state = SyncState.objects.filter(workspace=workspace).first() or SyncState(workspace=workspace)
     same = (state.unwritten, state.knowledge_mark) == (dict(outcome.unwritten), outcome.knowledge_mark)
     is_fresh = state.succeeded_at is not None and now - state.succeeded_at < QUIET_NOTE
-    if is_fresh and same and not (outcome.has_changed or state.error_code or state.requested_at):
+    if is_fresh and same and not (outcome.has_changed or state.error_code or always):
         return
     state.started_at, state.succeeded_at = started_at, now
     state.failed_at, state.error_code, state.error = None, "", ""
     state.unwritten, state.knowledge_mark = dict(outcome.unwritten), outcome.knowledge_mark
-    if state.requested_at is not None and state.requested_at <= started_at:
-        state.requested_at = None
     if outcome.has_changed:
         state.changed_at = now
         state.counts = {word: dict(kinds) for word, kinds in outcome.counts.items() if kinds}
@@ -83,12 +70,14 @@ def record_success(workspace: Workspace, outcome: Outcome, *, started_at: dateti
     state.save()
 
 
-def record_failure(workspace: Workspace, error: MemoryHubError, *, started_at: datetime, now: datetime) -> None:
-    """Note a sync that failed; the same failure again, soon after, is not worth a row."""
+def record_failure(
+    workspace: Workspace, error: MemoryHubError, *, started_at: datetime, now: datetime, always: bool = False
+) -> None:
+    """Write that a sync failed; the same failure again, soon after, only where ``always``."""
     state = SyncState.objects.filter(workspace=workspace).first() or SyncState(workspace=workspace)
     is_known = state.error_code == error.code and state.failed_at is not None
-    if is_known and state.failed_at is not None and now - state.failed_at < QUIET_NOTE and not state.requested_at:
+    if is_known and state.failed_at is not None and now - state.failed_at < QUIET_NOTE and not always:
         return
-    state.started_at, state.failed_at, state.requested_at = started_at, now, None
+    state.started_at, state.failed_at = started_at, now
     state.error_code, state.error = error.code, error.message
     state.save()

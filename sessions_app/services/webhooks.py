@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import json
@@ -16,14 +17,16 @@ from django.utils.translation import gettext
 
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.safe_http import check_url, open_client
+from memoryhub.models import Job
 from sessions_app.models import AuditRecord, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.audit import EVENTS, By, record
 
 MAX_ATTEMPTS = 8
 FIRST_PAUSE = timedelta(seconds=30)  # four times as long after each failure, a day at most
 LONGEST_PAUSE = timedelta(days=1)
+PAUSES = tuple(min(FIRST_PAUSE * 4**failures, LONGEST_PAUSE) for failures in range(MAX_ATTEMPTS - 1))
 TIMEOUT_SECONDS = 10.0
-BATCH = 20
+SECRET_PREFIX = "whsec_"  # noqa: S105  no secret
 
 
 def add_webhook(
@@ -66,60 +69,69 @@ def secret_of(hook: Webhook) -> str:
     return salted_hmac(f"memoryhub.webhook.{hook.salt}", str(hook.pk), algorithm="sha256").hexdigest()
 
 
+def standard_secret_of(hook: Webhook) -> str:
+    """Return the same key as libraries of the Standard Webhooks specification take it: ``whsec_`` and its base64."""
+    return SECRET_PREFIX + base64.b64encode(bytes.fromhex(secret_of(hook))).decode()
+
+
 def signature(secret: str, timestamp: str, body: bytes) -> str:
     """Return ``sha256=`` and the hex HMAC-SHA-256 of ``timestamp.body``, as in the header X-MemoryHub-Signature."""
     digest = hmac.new(secret.encode(), timestamp.encode() + b"." + body, hashlib.sha256).hexdigest()
     return f"sha256={digest}"
 
 
-def due_deliveries(now: datetime) -> list[WebhookDelivery]:
-    """Return the next deliveries to send, those that wait longest first."""
-    due = WebhookDelivery.objects.filter(
-        status=WebhookDelivery.Status.WAITING, next_attempt_at__lte=now, webhook__is_enabled=True
-    )
-    return list(due.select_related("webhook", "webhook__workspace").order_by("next_attempt_at", "id")[:BATCH])
+def standard_signature(secret: str, message_id: str, timestamp: str, body: bytes) -> str:
+    """Return ``v1,`` and the base64 HMAC-SHA-256 of ``id.timestamp.body``, as in the header webhook-signature.
+
+    ``secret``: base64, with or without ``whsec_`` in front.
+    """
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return f"v1,{base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()}"
 
 
 def deliver(delivery: WebhookDelivery, *, allowed: Collection[str], now: datetime) -> bool:
-    """Send one message; tell whether it was taken (2xx). A message may arrive twice: its id stays the same.
-
-    Only one worker tries: the attempt is counted, and the next one set, before anything is sent.
-    """
-    pause = min(FIRST_PAUSE * 4**delivery.attempt_count, LONGEST_PAUSE)
-    claimed = WebhookDelivery.objects.filter(
-        pk=delivery.pk, status=WebhookDelivery.Status.WAITING, attempt_count=delivery.attempt_count
-    ).update(attempt_count=delivery.attempt_count + 1, next_attempt_at=now + pause)
-    if not claimed:
-        return False
+    """Send one message; tell whether it was taken (2xx). A message may arrive twice: its id stays the same."""
     delivery.attempt_count += 1
     delivery.response_status, delivery.error = _send(delivery, allowed, now)
+    delivery.tried_at = now
     is_taken = delivery.response_status is not None and 200 <= delivery.response_status < 300
     if is_taken:
         delivery.status, delivery.sent_at = WebhookDelivery.Status.SENT, now
-    elif delivery.attempt_count >= MAX_ATTEMPTS:
-        delivery.status = WebhookDelivery.Status.FAILED
-    delivery.save(update_fields=["status", "sent_at", "response_status", "error"])
+    delivery.save(update_fields=["status", "attempt_count", "tried_at", "sent_at", "response_status", "error"])
     return is_taken
+
+
+def give_up(job: Job) -> None:
+    """Write that a message isn't tried again, where its job ended without sending it."""
+    rows = WebhookDelivery.objects.filter(job=job, status="")
+    rows.update(status=WebhookDelivery.Status.FAILED)
 
 
 def _send(delivery: WebhookDelivery, allowed: Collection[str], now: datetime) -> tuple[int | None, str]:
     told = AuditRecord.objects.select_related("workspace").get(pk=delivery.record_id)
     body = json.dumps(message(told), ensure_ascii=False).encode()
-    timestamp = str(int(now.timestamp()))
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": "MemoryHub",
-        "X-MemoryHub-Event": told.action,
-        "X-MemoryHub-Delivery": str(delivery.pk),
-        "X-MemoryHub-Timestamp": timestamp,
-        "X-MemoryHub-Signature": signature(secret_of(delivery.webhook), timestamp, body),
-    }
+    headers = {"Content-Type": "application/json", "User-Agent": "MemoryHub", "X-MemoryHub-Event": told.action}
+    headers |= _signed(delivery, str(int(now.timestamp())), body)
     try:
         with open_client(allowed=allowed, deadline_seconds=TIMEOUT_SECONDS) as http:
             response = http.post(delivery.webhook.url, content=body, headers=headers)
     except (httpx2.HTTPError, MemoryHubError) as error:
         return None, str(error)[:300]
     return response.status_code, "" if response.is_success else f"it answered {response.status_code}"
+
+
+def _signed(delivery: WebhookDelivery, timestamp: str, body: bytes) -> dict[str, str]:
+    """Return the headers that sign a message: our own, and those of the Standard Webhooks specification."""
+    hook, message_id = delivery.webhook, f"msg_{delivery.pk}"
+    return {
+        "X-MemoryHub-Delivery": str(delivery.pk),
+        "X-MemoryHub-Timestamp": timestamp,
+        "X-MemoryHub-Signature": signature(secret_of(hook), timestamp, body),
+        "webhook-id": message_id,
+        "webhook-timestamp": timestamp,
+        "webhook-signature": standard_signature(standard_secret_of(hook), message_id, timestamp, body),
+    }
 
 
 def message(told: AuditRecord) -> dict[str, object]:

@@ -26,6 +26,7 @@ from memoryhub.backups.in_use_lock import alone_with_database, using_database
 from memoryhub.backups.restore import Restored, holds_rows, restore_backup
 from memoryhub.conversations.appending import record_entries
 from memoryhub.integrity import Broken, CheckResult
+from memoryhub.jobs.queue import do_next_job
 from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import By
@@ -472,11 +473,12 @@ def test_a_backup_cancelled_while_it_copies_leaves_nothing_and_the_schedule_wait
     settings.MEMORYHUB_BACKUP_HOURS = 24.0
     folder.change_state(watched_since="2020-01-01T00:00:00+00:00")
 
-    assert folder.make_kept_backup(actor=folder.SCHEDULE, clock=lambda: NOW, only_if_due=True) is None
+    folder.request_due_backup(NOW)
+    assert do_next_job(clock=lambda: NOW)
 
     assert not [*folder.backup_folder().glob("*memoryhub*"), *home.glob(f"{create.WORK}*")]
     assert AuditRecord.objects.get().action == "backup.cancelled"
-    assert folder.step_under_way(NOW) == ""
+    assert folder.current_job() is None
     assert not folder.is_due(NOW)
     assert folder.is_due(NOW + folder.RETRY)
 
@@ -541,8 +543,8 @@ def test_the_schedule_makes_one_a_day_and_waits_an_hour_after_a_failure(monkeypa
 
     for hour in hours:
         now = NOW + timedelta(hours=hour)
-        made = folder.make_kept_backup(actor=folder.SCHEDULE, clock=lambda now=now: now, only_if_due=True)
-        hours[hour] = made is not None
+        folder.request_due_backup(now)
+        hours[hour] = do_next_job(clock=lambda now=now: now)
 
     assert [hour for hour, was_made in hours.items() if was_made] == [24, 48]
     folder.change_state(failed_at=(NOW + timedelta(hours=72)).isoformat())
@@ -558,26 +560,22 @@ def test_without_hours_nothing_is_due(settings):
     assert folder.next_due(NOW) is None
 
 
-def test_a_loop_makes_what_is_due_and_goes_on_after_a_failure(monkeypatch, settings, caplog):
-    stopping, tries = threading.Event(), []
+def test_a_failed_backup_rests_for_an_hour_on_every_machine(monkeypatch, settings, caplog):
+    def fail(*_args, **_options):
+        raise BackupFailed("The disk is too full.")
 
-    def fail(**_options):
-        tries.append(1)
-        if len(tries) == 2:
-            stopping.set()
-            raise BackupFailed("The disk is too full.")
-        raise ZeroDivisionError
+    settings.MEMORYHUB_BACKUP_HOURS = 24
+    folder.change_state(watched_since="2020-01-01T00:00:00+00:00")
+    monkeypatch.setattr(folder, "make_backup", fail)
 
-    monkeypatch.setattr(folder, "make_kept_backup", fail)
-    monkeypatch.setattr(folder, "is_due", lambda _now: True)
-    monkeypatch.setattr(folder, "LOOKS_EVERY", 0.01)
-    monkeypatch.setattr(folder.connection, "close", lambda: None)
-    monkeypatch.setattr(folder, "close_old_connections", lambda: None)
+    folder.request_due_backup(NOW)
+    assert do_next_job(clock=lambda: NOW)
+    settings.MEMORYHUB_BACKUP_DIR = settings.MEMORYHUB_HOME / "another"
+    folder.change_state(watched_since="2020-01-01T00:00:00+00:00")
 
-    folder.keep_backups(stopping)
-
-    assert len(tries) == 2
     assert "too full" in caplog.text
+    assert not folder.is_due(NOW)
+    assert folder.is_due(NOW + folder.RETRY)
 
 
 def test_what_a_killed_backup_left_goes_with_the_next(home, tmp_path):

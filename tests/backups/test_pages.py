@@ -6,11 +6,14 @@ from django.conf import settings as hub
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.backups import create, folder
+from memoryhub.backups import folder
 from memoryhub.backups.errors import BackupFailed
-from memoryhub.backups.tasks import back_up
+from memoryhub.models import Job
+from memoryhub.processes import this_process
 from sessions_app.models import AuditRecord
+from sessions_app.services.audit import By
 from tests.backups import test_backups
+from tests.hub import PERSON, run_jobs
 
 pytestmark = [pytest.mark.django_db, *test_backups.pytestmark[1:]]
 URL = "/backups/"
@@ -23,10 +26,10 @@ def home(settings, tmp_path):
 
 
 @pytest.fixture
-def made(admin_client, django_capture_on_commit_callbacks):
+def made(admin_client):
     """One backup that was asked for on the page, and made by the worker."""
-    with django_capture_on_commit_callbacks(execute=True):
-        assert admin_client.post(reverse("make-backup")).status_code == 302
+    assert admin_client.post(reverse("make-backup")).status_code == 302
+    run_jobs()
     (kept,) = folder.list_backups()
     return kept
 
@@ -67,26 +70,24 @@ def test_deleting_asks_first(admin_client, made):
     assert admin_client.post(url).status_code == 404
 
 
-def test_one_that_fails_its_check_says_why(admin_client, made, django_capture_on_commit_callbacks):
+def test_one_that_fails_its_check_says_why(admin_client, made):
     file = folder.backup_folder() / made.name
     file.write_bytes(file.read_bytes()[:-5])
 
-    with django_capture_on_commit_callbacks(execute=True):
-        admin_client.post(reverse("check-backup", args=[made.name]))
+    admin_client.post(reverse("check-backup", args=[made.name]))
+    run_jobs()
 
     assert "damaged or cut off" in admin_client.get(URL).content.decode()
 
 
-def test_a_failure_is_shown_until_one_succeeds(
-    admin_client, settings, monkeypatch, django_capture_on_commit_callbacks
-):
+def test_a_failure_is_shown_until_one_succeeds(admin_client, settings, monkeypatch):
     settings.MEMORYHUB_BACKUP_KEY = "short"
-    with django_capture_on_commit_callbacks(execute=True):
-        admin_client.post(reverse("make-backup"))
+    admin_client.post(reverse("make-backup"))
+    run_jobs()
     failed = admin_client.get(URL).content.decode()
     settings.MEMORYHUB_BACKUP_KEY = "a calm sea at dawn"
-    with django_capture_on_commit_callbacks(execute=True):
-        admin_client.post(reverse("make-backup"))
+    admin_client.post(reverse("make-backup"))
+    run_jobs()
     made = admin_client.get(URL).content.decode()
 
     assert "The last backup failed" in failed
@@ -97,9 +98,9 @@ def test_a_failure_is_shown_until_one_succeeds(
 
 
 def test_the_page_asks_again_until_the_worker_is_done(admin_client):
-    folder.want(timezone.now())
+    admin_client.post(reverse("make-backup"))
     waiting = admin_client.get(f"{URL}?poll=1", headers={"HX-Request": "true"})
-    folder.change_state(wanted_at="", step="packing")  # of a worker that is gone: nobody holds the lock
+    run_jobs()
     over = admin_client.get(f"{URL}?poll=1", headers={"HX-Request": "true"})
 
     assert (waiting.status_code, over.status_code) == (200, 286)
@@ -107,52 +108,48 @@ def test_the_page_asks_again_until_the_worker_is_done(admin_client):
     assert b'hx-trigger="every' not in over.content
 
 
-def test_a_second_wish_beside_a_backup_is_not_queued(admin_client, django_capture_on_commit_callbacks):
-    folder.want(timezone.now())
+def test_a_second_request_beside_a_backup_is_not_queued(admin_client, made):
+    admin_client.post(reverse("make-backup"))
 
-    with django_capture_on_commit_callbacks(execute=True) as asked:
-        response = admin_client.post(reverse("make-backup"), follow=True)
+    for name, arguments in (("make-backup", []), ("check-backup", [made.name])):
+        response = admin_client.post(reverse(name, args=arguments), follow=True)
+        assert "wait for its end" in response.content.decode()
 
-    assert "wait for its end" in response.content.decode()
-    assert len(asked) == 0
+    assert Job.objects.filter(status="queued").count() == 1
 
 
-def test_a_backup_that_waits_is_cancelled_and_not_made(admin_client, django_capture_on_commit_callbacks):
-    with django_capture_on_commit_callbacks() as asked:
-        admin_client.post(reverse("make-backup"))
+def test_a_backup_that_waits_is_cancelled_and_not_made(admin_client):
+    admin_client.post(reverse("make-backup"))
     assert reverse("cancel-backup") in admin_client.get("/work/").content.decode()
 
     admin_client.post(reverse("cancel-backup"))
     again = admin_client.post(reverse("cancel-backup"), follow=True).content.decode()
-    [begin] = asked
-    begin()
+    run_jobs()
 
     assert "there is nothing to cancel" in again
     assert folder.list_backups() == []
     assert AuditRecord.objects.get().action == "backup.cancelled"
 
 
-def test_what_another_backup_overtakes_is_done_all_the_same(admin_client, django_capture_on_commit_callbacks):
-    with django_capture_on_commit_callbacks() as asked:
-        admin_client.post(reverse("make-backup"))
+def test_what_another_backup_overtakes_is_done_all_the_same(admin_client):
+    admin_client.post(reverse("make-backup"))
     folder.make_kept_backup(actor=folder.SCHEDULE, clock=timezone.now)
-    [begin] = asked
-    begin()
+    run_jobs()
 
     assert len(folder.list_backups()) == 2
 
 
 def test_what_is_being_read_back_is_not_cancelled(admin_client):
-    with create.only_backup():
-        for step, is_offered in (("packing", True), ("checking", False)):
-            folder.change_state(step=step)
-            for page in ("/work/", URL):
-                assert (reverse("cancel-backup") in admin_client.get(page).content.decode()) is is_offered
+    folder.request_backup(by=By(PERSON, timezone.now()))
+    for stage, is_offered in (("packing", True), ("checking", False)):
+        Job.objects.update(status="running", lease_owner=this_process(), stage=stage)
+        for page in ("/work/", URL):
+            assert (reverse("cancel-backup") in admin_client.get(page).content.decode()) is is_offered
 
 
 @pytest.mark.parametrize("name", ["secret_key", "state.json", "memoryhub-20260401T120000Z.tar.gz", ".."])
 def test_nothing_but_backups_is_handed_out(name, admin_client):
-    folder.change_state(wanted_at="")
+    folder.change_state(failure="")
 
     assert admin_client.post(f"{URL}{name}/download/").status_code == 404
 
@@ -162,12 +159,14 @@ def test_the_menu_leads_here_for_operators_only(admin_client, stranger_client):
     assert f'href="{URL}"' not in stranger_client.get("/").content.decode()
 
 
-def test_a_task_that_finds_another_at_it_ends_quietly(monkeypatch, caplog):
+def test_a_backup_that_fails_is_kept_with_its_job(monkeypatch, caplog, admin_client):
     def fail(**_options):
         raise BackupFailed("No.")
 
-    monkeypatch.setattr("memoryhub.backups.tasks.make_kept_backup", fail)
-    folder.want(timezone.now())
-    back_up.enqueue("olga")
+    monkeypatch.setattr(folder, "make_kept_backup", fail)
+    admin_client.post(reverse("make-backup"))
+    run_jobs()
 
-    assert "a backup failed: No." in caplog.text
+    job = Job.objects.get()
+    assert (job.status, job.error) == ("failed", "No.")
+    assert f"Backup {job.pk} failed: No." in caplog.text

@@ -27,7 +27,6 @@ from sessions_app.models import (
 )
 from sessions_app.services.audit import By, record
 from sessions_app.services.runs import dismiss_run
-from sessions_app.services.webhooks import LONGEST_PAUSE
 from tests.hub import PERSON, open_at
 
 pytestmark = pytest.mark.django_db
@@ -86,7 +85,7 @@ def hooked(workspace: Workspace, **values: Any) -> Webhook:
 
 def told(hook: Webhook, status: str, gave_up_at: Any = NOW) -> None:
     event = record(By(PERSON, NOW), "session.opened", "session", 1, "opened", workspace=hook.workspace)
-    facts = {"status": status, "error": "it answered 500", "next_attempt_at": gave_up_at + LONGEST_PAUSE}
+    facts = {"status": status, "error": "it answered 500", "tried_at": gave_up_at}
     WebhookDelivery.objects.update_or_create(webhook=hook, record=event, defaults=facts)
 
 
@@ -191,7 +190,6 @@ def test_a_session_is_passed_over_while_its_compression_waits_or_was_refused(wor
         ({"unavailable_since": NOW}, "can't be opened"),
         ({"is_followed": True, "updated_at": NOW - timedelta(hours=1)}, "worker running"),
         ({"sync_state__unwritten": {"MEMORY.md": "It is read-only."}}, "can't be written: It is read-only."),
-        ({"sync_state__requested_at": NOW - timedelta(hours=1)}, "worker running"),
         ({"sync_state__failed_at": NOW, "sync_state__error_code": "x", "sync_state__error": "No."}, "failed: No."),
     ],
 )
@@ -206,6 +204,16 @@ def test_a_folder_that_fails_or_lags_is_told_of(workspace, facts, words):
 
     assert (need.kind, need.url) == ("folder", "/w/atlas/sync/")
     assert words in need.text
+
+
+def test_a_sync_that_waits_for_an_hour_is_told_of(workspace):
+    Workspace.objects.filter(pk=workspace.pk).update(path="/agent")
+    Job.objects.create(workspace=workspace, kind="sync", created_at=NOW - timedelta(hours=1))
+
+    [need] = needs()
+
+    assert (need.kind, need.since) == ("folder", NOW - timedelta(hours=1))
+    assert "worker running" in need.text
 
 
 def test_a_folder_in_step_needs_nobody(workspace):
@@ -289,7 +297,7 @@ def test_a_webhook_that_takes_nothing_is_told_of_until_it_does(workspace):
     hook = hooked(workspace)
     told(hook, "sent")
     told(hook, "failed", NOW - timedelta(days=1))
-    told(hook, "waiting")
+    told(hook, "")
     [need] = needs()
 
     assert (need.url, need.since) == ("/w/atlas/settings/webhooks/", NOW - timedelta(days=1))

@@ -11,7 +11,6 @@ from knowledge_app.models import Concern
 from memoryhub.dashboard.views.home import SHOWN_NEEDS
 from memoryhub.models import AccessRecord, ApiToken, Job
 from sessions_app.models import ImportReport, Run, Session, Webhook, WebhookDelivery, Workspace
-from sessions_app.services.webhooks import LONGEST_PAUSE
 from tests.hub import add, open_at, turn
 
 pytestmark = pytest.mark.django_db
@@ -36,7 +35,7 @@ def make_needy(slug: str) -> Workspace:
     now = timezone.now()
     Job.objects.create(workspace=workspace, kind="export", status="failed", error="It is full.", finished_at=now)
     hook = Webhook.objects.create(workspace=workspace, url="https://hooks.example/")
-    WebhookDelivery.objects.create(webhook=hook, record_id=1, status="failed", next_attempt_at=now + LONGEST_PAUSE)
+    WebhookDelivery.objects.create(webhook=hook, record_id=1, status="failed", tried_at=now)
     for kind in ("secret", "stale"):
         Concern.objects.create(
             workspace=workspace, kind=kind, table="facts", object_id=1, what="it", fingerprint=kind

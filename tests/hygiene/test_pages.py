@@ -15,8 +15,9 @@ from django.utils import timezone
 from knowledge_app.models import Concern, Fact, HygieneScore, KeyValue, KnowledgeEntry
 from memoryhub.hygiene import urls
 from memoryhub.hygiene.scanning import request_scan
+from memoryhub.processes import this_process
 from sessions_app.models import AuditRecord, Run, Workspace
-from sessions_app.services.runs import claim_run, this_worker
+from sessions_app.services.runs import claim_run
 from tests.hub import add, open_at
 from tests.hygiene.test_scanning import BY, OLD, TOKEN, facts, knowledge, observation, scan
 
@@ -69,7 +70,7 @@ def test_a_scan_is_asked_for_and_shows_its_progress(workspace, url, editor):
     assert "The worker takes the scan up in a moment." in html
     assert "Scan again" not in html
 
-    claim_run(run.pk, owner=this_worker(), now=timezone.now())
+    claim_run(run.pk, owner=this_process(), now=timezone.now())
     Run.objects.update(stage="reading", steps_done=3, steps_total=8)
     at = reverse("hygiene-progress", args=[workspace.slug])
     fragment = editor.get(at, headers={"HX-Request": "true"}).content.decode()

@@ -4,13 +4,16 @@ import io
 from zipfile import ZipFile
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
 from memoryhub.jobs.queue import do_next_job, request_job
 from memoryhub.models import Job
+from memoryhub.processes import this_process
+from memoryhub.sync.import_requests import request_import
 from memoryhub.sync.views import export
-from sessions_app.models import AuditRecord, ImportReport, Workspace
+from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import By
 from tests.hub import PERSON, open_at, talk
 
@@ -69,7 +72,7 @@ def test_a_viewer_sees_a_job_and_decides_nothing(viewer_client: Client, large):
 
 def test_work_of_others_is_not_there(stranger_client: Client, editor: Client, workspace):
     job, of_hub = ask(workspace), ask(None, "rebuild")
-    ImportReport.objects.create(path="/secret/place", status="running")
+    request_import(path="/secret/place", user=User.objects.create_user("olga"))
 
     for pk in (job.pk, of_hub.pk):
         assert stranger_client.get(f"/work/{pk}/").status_code == 404
@@ -144,7 +147,10 @@ def test_only_operators_of_the_hub_rebuild_its_search(admin_client: Client, edit
 
 
 def test_an_import_is_cancelled_by_those_who_may(editor: Client, viewer_client: Client, workspace):
-    report = ImportReport.objects.create(path="/x", workspace=workspace, status="running", files_done=1, file_count=4)
+    Workspace.objects.update(path="/x")
+    report = request_import(path="/x", user=User.objects.create_user("olga"))
+    running = {"status": "running", "lease_owner": this_process(), "steps_done": 1, "steps_total": 4}
+    Job.objects.filter(pk=report.job_id).update(**running)
 
     assert viewer_client.post(f"/imports/{report.pk}/cancel/").status_code == 404
     page = text(editor.post(f"/imports/{report.pk}/cancel/", follow=True))

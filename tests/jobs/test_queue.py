@@ -7,40 +7,33 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from zipfile import ZipFile
 
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.db.models.functions import Now
 from django.utils import timezone
 
-from memoryhub import job_handlers
 from memoryhub.jobs import progress
 from memoryhub.jobs.downloads import discard_downloads, file_of, remove_old_downloads
-from memoryhub.jobs.heartbeat_files import at_work, lives, worker_lives, working
+from memoryhub.jobs.kinds import KINDS
 from memoryhub.jobs.labels import work_row
-from memoryhub.jobs.listing import import_piece, job_piece, live_count
-from memoryhub.jobs.names import import_name
+from memoryhub.jobs.listing import job_item, live_count
 from memoryhub.jobs.queue import cancel_job, do_next_job, execute_job, request_job, resume_jobs
 from memoryhub.lib.search.index_maintenance import faults
 from memoryhub.lib.search.operations import indexes
-from memoryhub.models import Job
-from memoryhub.sync.import_requests import cancel_import, carry_out_import, resume_imports, run_import
+from memoryhub.models import Job, Process
+from memoryhub.processes import _birth, registered, this_home, this_process
+from memoryhub.sync.import_requests import cancel_import, request_import, run_import
 from sessions_app.models import AuditRecord, ImportReport, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.services.audit import By
 from tests.hub import PERSON, open_at, raises_code, talk
 
 pytestmark = pytest.mark.django_db
-HOLD = """
-import sys, time
-from pathlib import Path
-import fcntl
-lock = Path(sys.argv[1]).open("a")
-fcntl.flock(lock, fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(60)
-"""
+ELSEWHERE = "another-host:4711:0"  # a process of another machine
 
 
 @pytest.fixture(autouse=True)
@@ -87,22 +80,19 @@ def cancelled_at(monkeypatch, job: Job, step: int) -> Job:
     return done(job)
 
 
-def killed(job: Job, home) -> None:
-    """Leave a job as a worker leaves it that was killed with SIGKILL: running, its lock file held by nobody."""
-    now = timezone.now()
-    Job.objects.filter(pk=job.pk).update(status="running", started_at=now, heartbeat_at=now, steps_done=1)
-    kill_holder(home, f"job-{job.pk}")
+def killed(job: Job) -> None:
+    """Leave a job as a worker leaves it that was killed with SIGKILL: running, its process gone."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
+        owner = this_process().rsplit(":", 2)[0] + f":{worker.pid}:{_birth(worker.pid)}"
+        running_at(job, owner)
+        assert resume_jobs(timezone.now()) == []  # it lives
+        os.kill(worker.pid, signal.SIGKILL)
 
 
-def kill_holder(home, name: str) -> None:
-    (home / "locks").mkdir(exist_ok=True)
-    command = [sys.executable, "-S", "-c", HOLD, str(home / "locks" / f"{name}.lock")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
-        holder.stdout.readline()
-        assert lives(name) is True
-        os.kill(holder.pid, signal.SIGKILL)
-    assert lives(name) is False
+def running_at(job: Job, owner: str) -> None:
+    number = Job.objects.get(pk=job.pk).fencing_number + 1
+    values = {"status": "running", "lease_owner": owner, "fencing_number": number, "steps_done": 1}
+    Job.objects.filter(pk=job.pk).update(started_at=timezone.now(), **values)
 
 
 def test_what_is_asked_for_twice_is_one_job(workspace):
@@ -197,13 +187,13 @@ def test_indexes_are_made_anew_and_a_cancelled_rebuild_leaves_all_in_step(due, m
 @pytest.mark.parametrize("kind", ["export", "compression", "rebuild"])
 def test_a_job_whose_worker_was_killed_is_taken_up_again(kind, due, home):
     job = ask(kind, due if kind != "rebuild" else None)
-    killed(job, home)
+    killed(job)
 
     assert resume_jobs(timezone.now()) == [job]
     assert do_next_job(clock=timezone.now)
 
     job.refresh_from_db()
-    assert (job.status, job.options["taken_up"]) == ("done", 1)
+    assert (job.status, job.takeover_count) == ("done", 1)
     assert list(AuditRecord.objects.filter(object_kind="job").order_by("id").values_list("action", flat=True)) == [
         "job.requested",
         "job.interrupted",
@@ -211,19 +201,44 @@ def test_a_job_whose_worker_was_killed_is_taken_up_again(kind, due, home):
     ]
 
 
-def test_a_job_of_another_machine_is_taken_up_once_its_heartbeat_stops(workspace):
+def test_a_job_of_another_machine_is_taken_up_once_its_lease_expires(workspace):
     job = ask("export", workspace)
-    now = timezone.now()
-    Job.objects.update(status="running", started_at=now, heartbeat_at=now)
+    process = Process.objects.create(name=ELSEWHERE, kind="worker", host="another-host", pid=4711, seen_at=Now())
+    running_at(job, ELSEWHERE)
 
-    assert resume_jobs(now + timedelta(minutes=1)) == []
-    assert resume_jobs(now + timedelta(minutes=3)) == [job]
+    assert resume_jobs(timezone.now()) == []
+    Process.objects.filter(pk=process.pk).update(seen_at=Now() - timedelta(seconds=11))
+    assert resume_jobs(timezone.now()) == [job]
+
+
+def test_a_job_whose_end_could_not_be_written_is_resumed_by_its_own_worker(workspace):
+    job = ask("export", workspace)
+    running_at(job, this_process())
+
+    assert resume_jobs(timezone.now()) == [job]
+
+
+def test_a_job_that_needs_the_files_of_another_machine_is_left_to_it(workspace):
+    job, _ = request_job("backup_check", None, {"name": "x"}, by=By(PERSON, timezone.now()), home="other:/hub")
+
+    assert not do_next_job(clock=timezone.now)
+    assert job_item(job, timezone.now() + timedelta(minutes=1)).is_stranded
+
+
+def test_a_recurring_job_waits_for_its_next_turn(monkeypatch):
+    job = ask("sweep")
+
+    done(job)
+
+    job.refresh_from_db()
+    assert (job.status, job.not_before > timezone.now()) == ("queued", True)
+    assert not AuditRecord.objects.exists()
 
 
 def test_a_job_that_outlives_three_workers_fails_in_words(workspace, home):
     job = ask("export", workspace)
     for _ in range(4):
-        killed(job, home)
+        killed(job)
         resume_jobs(timezone.now())
 
     job.refresh_from_db()
@@ -234,7 +249,7 @@ def test_a_late_worker_writes_nothing_over_the_one_that_has_its_job(due, monkeyp
     job = ask("compression", due, method="heuristic")
 
     def lose(*_args):
-        Job.objects.update(started_at=timezone.now() + timedelta(minutes=5))
+        Job.objects.update(fencing_number=7)
 
     monkeypatch.setattr("memoryhub.job_handlers.due_sessions", lambda _workspace: lose() or Session.objects.all())
 
@@ -289,19 +304,18 @@ def test_a_finished_import_counts_the_files_that_it_read(agent):
 
     report.refresh_from_db()
     assert (report.files_done, report.file_count) == (4, 4)
-    row = work_row(import_piece(report, timezone.now()), may_decide=True)
+    row = work_row(job_item(report.job, timezone.now()), may_decide=True)
     assert row.result.startswith("4 files read · ")
 
 
 def test_a_cancelled_import_keeps_what_it_read_and_misses_no_file(agent, monkeypatch, django_user_model):
-    monkeypatch.setattr("memoryhub.sync.import_requests.PROGRESS_SECONDS", -1.0)
     user = django_user_model.objects.create_user("olga")
     first = ImportReport.objects.create(path=str(agent), requested_by=user)
     run_import(first, by=By(PERSON, timezone.now()))
     (agent / "sessions" / "cli_0.jsonl").write_text('{"role": "user", "content": "anew"}\n')
-    second = ImportReport.objects.create(path=str(agent), requested_by=user, cancel_asked_at=timezone.now())
+    second = request_import(path=str(agent), user=user)
 
-    run_import(second, by=By(PERSON, timezone.now()))
+    cancelled_at(monkeypatch, second.job, step=1)
 
     second.refresh_from_db()
     assert second.status == "cancelled"
@@ -310,30 +324,38 @@ def test_a_cancelled_import_keeps_what_it_read_and_misses_no_file(agent, monkeyp
 
 
 def test_an_import_that_waits_is_cancelled_at_once(agent, django_user_model):
-    report = ImportReport.objects.create(path=str(agent))
+    report = request_import(path=str(agent), user=django_user_model.objects.create_user("olga"))
 
     cancel_import(report, by=By(PERSON, timezone.now()))
-    carry_out_import(report.pk, clock=timezone.now)
 
+    assert not do_next_job(clock=timezone.now)
     report.refresh_from_db()
     assert (report.status, Session.objects.count()) == ("cancelled", 0)
+    assert AuditRecord.objects.get(action="import.cancelled").object_id == str(report.pk)
+
+
+def test_a_folder_is_imported_by_one_job_at_a_time(agent, django_user_model):
+    user = django_user_model.objects.create_user("olga")
+
+    assert request_import(path=str(agent), user=user) == request_import(path=str(agent), user=user)
+    assert ImportReport.objects.count() == 1
 
 
 def test_a_killed_import_is_taken_up_once_and_then_named(agent, home, django_user_model):
-    user = django_user_model.objects.create_user("olga")
-    report = ImportReport.objects.create(path=str(agent), requested_by=user, status="running")
-    kill_holder(home, import_name(report.pk))
+    report = request_import(path=str(agent), user=django_user_model.objects.create_user("olga"))
+    killed(report.job)
 
-    assert resume_imports(timezone.now) == 1
+    assert resume_jobs(timezone.now()) == [report.job]
+    assert do_next_job(clock=timezone.now)
     report.refresh_from_db()
     assert (report.status, report.error_code, Session.objects.count()) == ("done", "", 4)
 
-    ImportReport.objects.update(status="running", error_code="interrupted")
-    kill_holder(home, import_name(report.pk))
-    resume_imports(timezone.now)
+    killed(report.job)
+    resume_jobs(timezone.now())
 
     report.refresh_from_db()
     assert (report.status, report.error_code) == ("failed", "interrupted")
+    assert "import again for the rest" in report.error
 
 
 def test_ctrl_c_ends_an_import_and_an_export_in_words(agent, due, home, monkeypatch, capsys):
@@ -355,30 +377,37 @@ def test_ctrl_c_ends_an_import_and_an_export_in_words(agent, due, home, monkeypa
 def test_what_is_done_tells_how_long_the_rest_takes_and_nothing_else_does(workspace):
     now = timezone.now()
     job = ask("export", workspace)
-    Job.objects.update(status="running", started_at=now - timedelta(seconds=30), steps_done=300, steps_total=400)
+    running_at(job, this_process())
+    Job.objects.update(started_at=now - timedelta(seconds=30), steps_done=300, steps_total=400)
     job.refresh_from_db()
 
-    assert job_piece(job, now).seconds_left == 10
+    assert job_item(job, now).seconds_left == 10
     job.steps_done = 10
-    assert job_piece(job, now).seconds_left is None
+    assert job_item(job, now).seconds_left is None
 
 
+@pytest.mark.django_db(transaction=True)
 def test_work_that_no_worker_takes_up_says_so(workspace, home):
     later = timezone.now() + timedelta(minutes=1)
     job = ask("export", workspace)
 
-    assert job_piece(job, later).is_stranded
-    with working():
-        assert worker_lives()
-        assert not job_piece(job, later).is_stranded
+    assert job_item(job, later).is_stranded
+    with registered("worker"):
+        assert Process.objects.get().home == this_home()
+        assert not job_item(job, later).is_stranded
+    assert not Process.objects.exists()
 
 
-def test_the_file_at_hand_is_known(workspace):
-    report = ImportReport.objects.create(path="/x", status="running")
+def test_the_file_at_hand_is_known(workspace, agent, monkeypatch):
+    report = ImportReport.objects.create(path=str(agent))
+    stages, write = [], progress.Progress._write
+    monkeypatch.setattr(
+        progress.Progress, "_write", lambda self, values: stages.append(values) or write(self, values)
+    )
 
-    with at_work(import_name(report.pk)) as note:
-        note("sessions/a.jsonl")
-        assert import_piece(report, timezone.now()).stage == "sessions/a.jsonl"
+    run_import(report, by=By(PERSON, timezone.now()))
+
+    assert stages[0] == {"steps_done": 1, "steps_total": 4, "stage": "sessions/cli_0.jsonl"}
 
 
 def test_counting_is_one_query(workspace, django_assert_num_queries):
@@ -415,14 +444,14 @@ def test_an_export_goes_on_while_others_write(due, monkeypatch):
 
 
 def test_an_export_cancelled_after_its_last_step_leaves_no_file(due, home, monkeypatch):
-    job, export = ask("export", due, layout="hub"), job_handlers.WORK["export"]
+    job, export = ask("export", due, layout="hub"), KINDS["export"]
 
     def export_and_forget(*asked):
-        made = export(*asked)
+        made = export.carry_out(*asked)
         discard_downloads(due, timezone.now())  # as forgetting does
         return made
 
-    monkeypatch.setitem(job_handlers.WORK, "export", export_and_forget)
+    monkeypatch.setitem(KINDS, "export", replace(export, carry_out=export_and_forget))
     ended = done(job)
 
     assert ended.status == Job.Status.CANCELLED

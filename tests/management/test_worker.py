@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from threading import Event, Timer
+from dataclasses import replace
+from threading import Event, Thread, Timer
 
 import pytest
 from django.utils import timezone
-from django_tasks_db.models import DBTaskResult
 from pytest_httpserver import HTTPServer
 
-from memoryhub import worker
+from memoryhub import sweeps, worker
+from memoryhub.jobs.kinds import KINDS
+from memoryhub.jobs.queue import request_job
+from memoryhub.models import Job
+from memoryhub.processes import this_process
 from sessions_app.models import Run, Session, Summary, WebhookDelivery, Workspace
 from sessions_app.services.audit import By
-from sessions_app.services.runs import claim_run, request_run, this_worker
+from sessions_app.services.runs import claim_run, request_run
 from sessions_app.services.webhooks import add_webhook
-from tests.hub import NOW, PERSON, add, open_at, talk, turn
+from tests.hub import NOW, PERSON, add, open_at, run_jobs, talk, turn
 
 pytestmark = pytest.mark.django_db
 
@@ -30,8 +34,8 @@ def session(workspace) -> Session:
 def test_a_sweep_finds_sessions_over_their_limits(session):
     Workspace.objects.update(max_entries=20)
 
-    worker.sweep(timezone.now())
-    worker.sweep(timezone.now())
+    sweeps.request_due(timezone.now())
+    sweeps.request_due(timezone.now())
 
     assert Run.objects.get().status == "queued"
 
@@ -39,18 +43,18 @@ def test_a_sweep_finds_sessions_over_their_limits(session):
 def test_a_sweep_leaves_workspaces_alone_that_fold_for_themselves(session):
     Workspace.objects.update(max_entries=20, auto_compress=False)
 
-    worker.sweep(timezone.now())
+    sweeps.request_due(timezone.now())
 
     assert not Run.objects.exists()
 
 
 def test_a_sweep_finds_what_is_due_for_consolidation_where_a_model_is_set(session, settings):
     Workspace.objects.update(memory_window=20)
-    worker.sweep(timezone.now())
+    sweeps.request_due(timezone.now())
     assert not Run.objects.exists()
 
     settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = "http://127.0.0.1:9/v1", "nobody"
-    worker.sweep(timezone.now())
+    sweeps.request_due(timezone.now())
 
     assert Run.objects.get().kind == "consolidation"
 
@@ -58,17 +62,17 @@ def test_a_sweep_finds_what_is_due_for_consolidation_where_a_model_is_set(sessio
 def test_a_turn_carries_out_what_waits(session):
     request_run(session, "compression", options={}, by=By(PERSON, timezone.now()))
 
-    assert worker.turn(timezone.now) is True
+    assert worker.do_next_run(timezone.now) is True
     assert Run.objects.get().status == "done"
-    assert worker.turn(timezone.now) is False
+    assert worker.do_next_run(timezone.now) is False
 
 
 def test_a_sweep_frees_the_run_of_a_dead_worker_and_the_next_turn_does_it(session):
     run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
-    claim_run(run.pk, owner=f"{this_worker().rsplit(':', 2)[0]}:999999:gone", now=NOW)
+    claim_run(run.pk, owner=f"{this_process().rsplit(':', 2)[0]}:999999:gone", now=NOW)
 
-    worker.sweep(timezone.now())
-    worker.turn(timezone.now)
+    worker._free_runs(timezone.now())
+    worker.do_next_run(timezone.now)
 
     assert Summary.objects.count() == 1
 
@@ -81,7 +85,8 @@ def test_a_turn_sends_what_webhooks_are_due(workspace, settings, httpserver: HTT
     )
     add(open_at(workspace), turn(0))
 
-    assert worker.turn(timezone.now) is True
+    run_jobs()
+
     assert WebhookDelivery.objects.get().status == "sent"
 
 
@@ -93,14 +98,40 @@ def test_a_loop_goes_on_after_an_error_and_ends_when_it_is_told(session, monkeyp
         raise ZeroDivisionError
 
     stopping = Event()
-    monkeypatch.setattr(worker, "turn", turn)
+    monkeypatch.setattr(worker, "do_next_run", turn)
     monkeypatch.setattr(worker, "IDLE_SECONDS", 0.01)
     monkeypatch.setattr(worker.connection, "close", lambda: None)
     monkeypatch.setattr(worker, "close_old_connections", lambda: None)
     Timer(0.2, stopping.set).start()
 
-    worker.look_after(stopping)
+    worker.carry_out_runs(stopping)
 
     assert len(calls) > 1
     assert "a turn of the worker failed" in caplog.text
-    assert not DBTaskResult.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_long_job_holds_up_no_job_of_another_lane(workspace, monkeypatch):
+    stopping, sent = Event(), Event()
+    monkeypatch.setattr(worker, "IDLE_SECONDS", 0.01)
+    monkeypatch.setitem(KINDS, "export", replace(KINDS["export"], carry_out=lambda *_: {"sent": sent.wait(20)}))
+    monkeypatch.setitem(
+        KINDS, "rebuild", replace(KINDS["rebuild"], lane="other", carry_out=lambda *_: sent.set() or {})
+    )
+    export, _ = request_job("export", workspace, {}, by=By(PERSON, timezone.now()))
+    request_job("rebuild", None, {}, by=By(PERSON, timezone.now()))
+    loop = Thread(target=worker.carry_out_jobs, args=(stopping,))
+    loop.start()
+    while Job.objects.get(pk=export.pk).is_live:
+        stopping.wait(0.05)
+    stopping.set()
+    loop.join()
+
+    assert Job.objects.get(pk=export.pk).result == {"sent": True}
+
+
+def test_recurring_jobs_are_queued_once(workspace):
+    worker.keep_house(timezone.now())
+    worker.keep_house(timezone.now())
+
+    assert sorted(Job.objects.values_list("kind", flat=True)) == ["pruning", "sweep"]

@@ -20,6 +20,7 @@ from knowledge_app.services.documents.revisions import revise_document
 from memoryhub.integrity import check_memory
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.layouts.records import DocumentRecord
+from memoryhub.processes import this_process
 from memoryhub.runs import consolidate as flow
 from memoryhub.runs.consolidate import request_if_due
 from memoryhub.runs.executing import execute, undo_run
@@ -34,7 +35,6 @@ from sessions_app.services.runs import (
     free_stuck_runs,
     request_run,
     retry_run,
-    this_worker,
 )
 from tests.hub import AGENT, NOW, PERSON, add, open_at, talk, turn
 from tests.shared import BADINPUT, badinput_cases, packlib
@@ -378,7 +378,7 @@ def test_messages_that_arrive_meanwhile_are_not_consolidated(session, httpserver
 
 def test_a_worker_that_wakes_up_after_its_lease_commits_nothing(session, httpserver):
     run, _ = request_run(session, "consolidation", options={}, by=By(PERSON, NOW))
-    late = claim_run(run.pk, owner=f"{this_worker().rsplit(':', 2)[0]}:999999:gone", now=NOW)
+    late = claim_run(run.pk, owner=f"{this_process().rsplit(':', 2)[0]}:999999:gone", now=NOW)
     free_stuck_runs(NOW)
     answer(httpserver, saved(BASE + "- by the other\n"))
     execute(run.pk, now=timezone.now)

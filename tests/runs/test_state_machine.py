@@ -18,6 +18,7 @@ from memoryhub.integrity import check_memory
 from memoryhub.lib.errors import Busy, Invalid, MemoryHubError
 from memoryhub.lib.layouts.records import SessionRecord
 from memoryhub.lib.llm import ModelSettings, Reply
+from memoryhub.processes import this_process
 from memoryhub.runs import compress
 from memoryhub.runs.executing import execute
 from sessions_app.models import Entry, Run, Session, Summary, Workspace
@@ -34,13 +35,12 @@ from sessions_app.services.runs import (
     free_stuck_runs,
     request_run,
     retry_run,
-    this_worker,
 )
 from tests.hub import NOW, PERSON, add, turn
 from tests.records import session_record
 
 MODEL = ModelSettings("http://127.0.0.1:1/v1", "scripted")
-GONE = f"{this_worker().rsplit(':', 2)[0]}:999999:gone"
+GONE = f"{this_process().rsplit(':', 2)[0]}:999999:gone"
 REPLIES = {
     "good": Reply("They looked at the label service.", "scripted", 100, 10),
     "refusal": Reply("I'm sorry, I can't do that.", "scripted", 100, 10),
@@ -184,7 +184,7 @@ class Memory(RuleBasedStateMachine):
         before = self.digest()
         try:
             with transaction.atomic():
-                compress.approve_held(run, owner=this_worker(), by=By(PERSON, self.now()))
+                compress.approve_held(run, owner=this_process(), by=By(PERSON, self.now()))
         except MemoryHubError:
             assert self.digest() == before
 

@@ -2,6 +2,7 @@ import pytest
 
 from memoryhub.integrity import check_memory
 from memoryhub.lib.errors import Conflict, Invalid
+from memoryhub.processes import this_process
 from memoryhub.runs.compress import approve_held, draft, request_if_due
 from memoryhub.runs.executing import execute
 from sessions_app.models import AuditRecord, Entry, Run, Session, Summary
@@ -18,7 +19,6 @@ from sessions_app.services.runs import (
     free_stuck_runs,
     request_run,
     retry_run,
-    this_worker,
 )
 from tests.hub import NOW, PERSON, add, compress, open_at, talk, turn
 
@@ -158,7 +158,7 @@ def test_a_held_summary_counts_once_it_is_approved(session):
     assert run.status == "held"
     assert not Summary.objects.exists()
 
-    approve_held(run, owner=this_worker(), by=By(PERSON, NOW))
+    approve_held(run, owner=this_process(), by=By(PERSON, NOW))
 
     assert Summary.objects.get().content == run.proposal["text"]
     assert Run.objects.get().status == "done"
@@ -170,7 +170,7 @@ def test_a_held_summary_of_a_cleared_session_is_refused(session):
     clear_session(session, by=By(PERSON, NOW))
 
     with pytest.raises(Conflict) as caught:
-        approve_held(run, owner=this_worker(), by=By(PERSON, NOW))
+        approve_held(run, owner=this_process(), by=By(PERSON, NOW))
     assert caught.value.code in ("plan_stale", "run_not_fitting")
     assert not Summary.objects.exists()
 
@@ -200,7 +200,7 @@ def test_a_session_runs_one_at_a_time(session):
 
 def test_a_run_of_a_dead_worker_is_taken_over_and_the_dead_one_is_fenced_off(session):
     run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
-    host, _, _ = this_worker().rsplit(":", 2)
+    host, _, _ = this_process().rsplit(":", 2)
     late = claim_run(run.pk, owner=f"{host}:999999:abc", now=NOW)
 
     freed = free_stuck_runs(NOW)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 import hmac
 import json
 from datetime import timedelta
@@ -7,17 +9,19 @@ from datetime import timedelta
 import pytest
 from pytest_httpserver import HTTPServer
 
+from memoryhub.jobs.queue import do_next_job, execute_job
 from memoryhub.lib.safe_http import AddressRefused
+from memoryhub.models import Job
 from sessions_app.models import AuditRecord, Webhook, WebhookDelivery, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.webhooks import (
     MAX_ATTEMPTS,
     add_webhook,
-    deliver,
-    due_deliveries,
     remove_webhook,
     secret_of,
     signature,
+    standard_secret_of,
+    standard_signature,
 )
 from tests.hub import NOW, PERSON, add, compress, open_at, raises_code, talk, turn
 
@@ -32,8 +36,15 @@ def listen(workspace: Workspace, httpserver: HTTPServer, *actions: str) -> Webho
     return add_webhook(workspace, httpserver.url_for("/hook"), actions, allowed=place(httpserver), by=By(PERSON, NOW))
 
 
-def send_all(httpserver: HTTPServer, now=NOW) -> list[bool]:
-    return [deliver(delivery, allowed=place(httpserver), now=now) for delivery in due_deliveries(now)]
+def send_all(now=NOW) -> list[str]:
+    """Carry out the jobs that are due; return their states."""
+    due = list(Job.objects.filter(status="queued", not_before__lte=now).order_by("id").values_list("pk", flat=True))
+    return [job.status for pk in due if (job := execute_job(pk, clock=lambda: now))]
+
+
+@pytest.fixture(autouse=True)
+def allowed(settings, httpserver):
+    settings.MEMORYHUB_PRIVATE_HOSTS = place(httpserver)
 
 
 def test_an_event_is_told_once_signed_and_without_memory(workspace, httpserver):
@@ -41,8 +52,8 @@ def test_an_event_is_told_once_signed_and_without_memory(workspace, httpserver):
     hook = listen(workspace, httpserver)
     add(open_at(workspace), [{"role": "user", "content": "my secret plan"}])
 
-    assert send_all(httpserver) == [True]
-    assert send_all(httpserver) == []
+    assert send_all() == ["done"]
+    assert send_all() == []
 
     [(request, _)] = httpserver.log
     told = json.loads(request.data)
@@ -67,16 +78,16 @@ def test_a_message_that_is_not_taken_is_tried_again_later_and_given_up_in_the_en
     httpserver.expect_request("/hook").respond_with_data("busy", status=503)
     listen(workspace, httpserver)
     add(open_at(workspace), turn(0)[:1])
-    assert send_all(httpserver) == [False]
+    assert send_all() == ["queued"]
     delivery = WebhookDelivery.objects.get()
-    assert (delivery.status, delivery.response_status, delivery.error) == ("waiting", 503, "it answered 503")
-    assert delivery.next_attempt_at == NOW + timedelta(seconds=30)
-    assert send_all(httpserver) == []
+    assert (delivery.status, delivery.response_status, delivery.error) == ("", 503, "it answered 503")
+    assert delivery.job.not_before == NOW + timedelta(seconds=30)
+    assert send_all() == []
 
     now = NOW
     for _ in range(MAX_ATTEMPTS):
         now += timedelta(days=2)
-        send_all(httpserver, now)
+        send_all(now)
 
     delivery.refresh_from_db()
     assert (delivery.status, delivery.attempt_count, len(httpserver.log)) == ("failed", MAX_ATTEMPTS, MAX_ATTEMPTS)
@@ -87,19 +98,19 @@ def test_redirects_are_not_followed(workspace, httpserver):
     listen(workspace, httpserver)
     add(open_at(workspace), turn(0)[:1])
 
-    assert send_all(httpserver) == [False]
+    assert send_all() == ["queued"]
     assert len(httpserver.log) == 1
 
 
-def test_an_address_inside_is_refused_when_it_is_saved_and_when_it_is_told(workspace, httpserver):
+def test_an_address_inside_is_refused_when_it_is_saved_and_when_it_is_told(workspace, httpserver, settings):
     with pytest.raises(AddressRefused):
         add_webhook(workspace, "http://169.254.169.254/", [], allowed=(), by=By(PERSON, NOW))
     listen(workspace, httpserver)
     add(open_at(workspace), turn(0)[:1])
 
-    [delivery] = due_deliveries(NOW)
+    settings.MEMORYHUB_PRIVATE_HOSTS = frozenset()
 
-    assert deliver(delivery, allowed=(), now=NOW) is False
+    assert send_all() == ["queued"]
     assert "MEMORYHUB_PRIVATE_HOSTS" in WebhookDelivery.objects.get().error
     assert httpserver.log == []
 
@@ -117,10 +128,10 @@ def test_two_workers_send_a_message_once(workspace, httpserver):
     httpserver.expect_request("/hook").respond_with_data("", status=204)
     listen(workspace, httpserver)
     add(open_at(workspace), turn(0)[:1])
-    [mine], [theirs] = due_deliveries(NOW), due_deliveries(NOW)
+    job = Job.objects.get()
 
-    assert deliver(mine, allowed=place(httpserver), now=NOW) is True
-    assert deliver(theirs, allowed=place(httpserver), now=NOW) is False
+    assert execute_job(job.pk, clock=lambda: NOW).status == "done"
+    assert execute_job(job.pk, clock=lambda: NOW) is None
     assert len(httpserver.log) == 1
 
 
@@ -141,7 +152,7 @@ def test_only_a_reply_of_2xx_says_that_a_message_was_taken(workspace, httpserver
     listen(workspace, httpserver)
     add(open_at(workspace), turn(0)[:1])
 
-    assert send_all(httpserver) == [is_taken]
+    assert send_all() == ["done" if is_taken else "queued"]
 
 
 def test_pauses_grow_fourfold_up_to_a_day(workspace, httpserver):
@@ -150,12 +161,12 @@ def test_pauses_grow_fourfold_up_to_a_day(workspace, httpserver):
     add(open_at(workspace), turn(0)[:1])
     now, pauses = NOW, []
 
-    while send_all(httpserver, now) == [False]:
-        next_attempt = WebhookDelivery.objects.get().next_attempt_at
+    while send_all(now) == ["queued"]:
+        next_attempt = Job.objects.get().not_before
         pauses.append(int((next_attempt - now).total_seconds()))
         now = next_attempt
 
-    assert pauses == [30, 120, 480, 1_920, 7_680, 30_720, 86_400, 86_400]
+    assert pauses == [30, 120, 480, 1_920, 7_680, 30_720, 86_400]
     assert WebhookDelivery.objects.get().status == WebhookDelivery.Status.FAILED
 
 
@@ -163,26 +174,28 @@ def test_a_webhook_that_is_switched_off_or_of_another_workspace_is_told_nothing(
     hook = listen(workspace, httpserver)
     add(open_at(workspace), turn(0)[:1])
     add(open_at(Workspace.objects.create(slug="other", name="Other")), turn(0)[:1])
-    assert len(due_deliveries(NOW)) == 1
+    assert Job.objects.count() == 1
 
     hook.is_enabled = False
     hook.save()
     add(open_at(workspace), turn(1)[:1])
 
-    assert due_deliveries(NOW) == []
-    assert WebhookDelivery.objects.count() == 1
+    assert send_all() == ["queued"]
+    assert WebhookDelivery.objects.get().attempt_count == 0
+    assert httpserver.log == []
 
 
-def test_what_waits_longest_is_told_first_and_twenty_at_a_time(workspace, httpserver):
+def test_what_waits_longest_is_told_first(workspace, httpserver):
+    httpserver.expect_request("/hook").respond_with_data("", status=204)
     listen(workspace, httpserver)
     for minute in range(22, 0, -1):
         add(open_at(workspace), turn(minute)[:1], now=NOW + timedelta(minutes=minute))
 
-    due = due_deliveries(NOW + timedelta(minutes=22))
+    while do_next_job(clock=lambda: NOW + timedelta(minutes=22)):
+        pass
 
-    assert [delivery.next_attempt_at for delivery in due] == [
-        NOW + timedelta(minutes=minute) for minute in range(1, 21)
-    ]
+    told = [json.loads(request.data)["at"] for request, _ in httpserver.log]
+    assert told == [(NOW + timedelta(minutes=minute)).isoformat() for minute in range(1, 23)]
 
 
 def test_adding_and_removing_a_webhook_is_recorded(workspace, httpserver):
@@ -191,3 +204,32 @@ def test_adding_and_removing_a_webhook_is_recorded(workspace, httpserver):
     assert not Webhook.objects.exists()
     recorded = AuditRecord.objects.filter(workspace=workspace, object_kind="webhook").order_by("id")
     assert list(recorded.values_list("action", flat=True)) == ["webhook.added", "webhook.removed"]
+
+
+def test_the_signature_of_standard_webhooks_is_that_of_the_specification():
+    """The values of the specification's own example, signed here once more without the hub's function."""
+    secret, number, at = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330"
+    body = b'{"test": 2432232314}'
+    key = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    digest = hmac.new(key, b"msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330." + body, hashlib.sha256).digest()
+
+    assert standard_signature(secret, number, at, body) == f"v1,{base64.b64encode(digest).decode()}"
+    assert standard_signature(secret, number, at, body) == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_message_has_the_headers_of_standard_webhooks_and_one_id_over_all_attempts(workspace, httpserver):
+    httpserver.expect_ordered_request("/hook").respond_with_data("busy", status=503)
+    httpserver.expect_ordered_request("/hook").respond_with_data("", status=204)
+    hook = listen(workspace, httpserver)
+    add(open_at(workspace), turn(0)[:1])
+    send_all()
+    send_all(NOW + timedelta(minutes=1))
+
+    [(first, _), (second, _)] = httpserver.log
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]
+    assert first.headers["webhook-timestamp"] != second.headers["webhook-timestamp"]
+    key = base64.b64decode(standard_secret_of(hook).removeprefix("whsec_"))
+    signed = f"{second.headers['webhook-id']}.{second.headers['webhook-timestamp']}.".encode() + second.data
+    expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    assert second.headers["webhook-signature"] == f"v1,{expected}"
+    assert 24 <= len(key) <= 64

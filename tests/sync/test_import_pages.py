@@ -9,6 +9,7 @@ from django.utils import timezone
 from knowledge_app.models import HygieneScore, KeyValue
 from memoryhub.runs.executing import execute
 from sessions_app.models import ImportReport, Run, Session, Workspace
+from tests.hub import run_jobs
 
 pytestmark = pytest.mark.django_db
 
@@ -27,16 +28,16 @@ def agent(root):
     return folder
 
 
-def post(client, on_commit, **values):
+def post(client, **values):
     """Ask for an import, let the worker do it, and return the report's page."""
-    with on_commit(execute=True):
-        response = client.post(reverse("import"), values)
+    response = client.post(reverse("import"), values)
+    run_jobs()
     assert response.status_code == 302
     return client.get(response["Location"])
 
 
-def test_a_folder_is_imported_and_reported(admin_client, agent, django_capture_on_commit_callbacks):
-    response = post(admin_client, django_capture_on_commit_callbacks, path=str(agent), name="Forge")
+def test_a_folder_is_imported_and_reported(admin_client, agent):
+    response = post(admin_client, path=str(agent), name="Forge")
 
     report = ImportReport.objects.get()
     assert report.status == "done"
@@ -45,20 +46,20 @@ def test_a_folder_is_imported_and_reported(admin_client, agent, django_capture_o
     assert KeyValue.objects.get().workspace.name == "Forge"
 
 
-def test_what_was_just_imported_is_scanned_once(admin_client, agent, django_capture_on_commit_callbacks):
+def test_what_was_just_imported_is_scanned_once(admin_client, agent):
     for _ in range(2):
-        post(admin_client, django_capture_on_commit_callbacks, path=str(agent))
+        post(admin_client, path=str(agent))
         run = Run.objects.get(kind="scan")
         execute(run.pk, now=timezone.now)
 
     assert HygieneScore.objects.count() == 1
 
 
-def test_importing_again_goes_to_the_same_workspace(admin_client, agent, django_capture_on_commit_callbacks):
-    post(admin_client, django_capture_on_commit_callbacks, path=str(agent))
+def test_importing_again_goes_to_the_same_workspace(admin_client, agent):
+    post(admin_client, path=str(agent))
 
-    with django_capture_on_commit_callbacks(execute=True):
-        admin_client.post(reverse("import-again", args=[Workspace.objects.get().slug]))
+    admin_client.post(reverse("import-again", args=[Workspace.objects.get().slug]))
+    run_jobs()
 
     assert ImportReport.objects.latest("id").unchanged == {"key_values": 1}
     assert Workspace.objects.count() == 1
@@ -84,44 +85,44 @@ def test_the_hubs_own_folder_is_refused(admin_client, settings):
     assert admin_client.post(reverse("import"), {"path": str(settings.MEMORYHUB_HOME)}).status_code == 422
 
 
-def test_a_folder_without_memory_says_what_was_looked_for(admin_client, root, django_capture_on_commit_callbacks):
-    response = post(admin_client, django_capture_on_commit_callbacks, path=str(root))
+def test_a_folder_without_memory_says_what_was_looked_for(admin_client, root):
+    response = post(admin_client, path=str(root))
 
     assert "It looked for" in response.content.decode()
     assert ImportReport.objects.get().error_code == "unknown_layout"
 
 
-def test_an_uploaded_export_is_imported(admin_client, django_capture_on_commit_callbacks):
+def test_an_uploaded_export_is_imported(admin_client):
     export = {"sessionId": "s-1", "entries": [{"id": "a", "type": "message", "role": "user", "content": "hi"}]}
     upload = io.BytesIO(json.dumps(export).encode())
     upload.name = "../../desk.json"
 
-    post(admin_client, django_capture_on_commit_callbacks, upload=upload)
+    post(admin_client, upload=upload)
 
     assert Session.objects.get().key == "s-1"
     assert Workspace.objects.get().name == "desk"
 
 
-def test_an_uploaded_archive_is_imported(admin_client, django_capture_on_commit_callbacks):
+def test_an_uploaded_archive_is_imported(admin_client):
     upload = io.BytesIO()
     with zipfile.ZipFile(upload, "w") as archive:
         archive.writestr("forge/kv.json", '{"a": "1"}')
     upload.seek(0)
     upload.name = "forge.zip"
 
-    post(admin_client, django_capture_on_commit_callbacks, upload=upload)
+    post(admin_client, upload=upload)
 
     assert KeyValue.objects.get().key == "a"
 
 
-def test_an_archive_that_climbs_is_refused_in_words(admin_client, django_capture_on_commit_callbacks):
+def test_an_archive_that_climbs_is_refused_in_words(admin_client):
     upload = io.BytesIO()
     with zipfile.ZipFile(upload, "w") as archive:
         archive.writestr("../outside.md", "x")
     upload.seek(0)
     upload.name = "bad.zip"
 
-    response = post(admin_client, django_capture_on_commit_callbacks, upload=upload)
+    response = post(admin_client, upload=upload)
 
     assert "leads outside the folder" in response.content.decode()
     assert not Workspace.objects.exists()
@@ -132,8 +133,8 @@ def test_a_form_without_one_source_is_refused(admin_client, values):
     assert admin_client.post(reverse("import"), values).status_code == 422
 
 
-def test_polling_ends_when_the_import_is_over(admin_client, agent, django_capture_on_commit_callbacks):
-    post(admin_client, django_capture_on_commit_callbacks, path=str(agent))
+def test_polling_ends_when_the_import_is_over(admin_client, agent):
+    post(admin_client, path=str(agent))
     url = reverse("import-report", args=[ImportReport.objects.get().pk])
 
     response = admin_client.get(f"{url}?poll=1", headers={"HX-Request": "true"})
@@ -142,10 +143,8 @@ def test_polling_ends_when_the_import_is_over(admin_client, agent, django_captur
     assert b'hx-trigger="every' not in response.content
 
 
-def test_a_report_is_for_those_who_see_its_workspace(
-    admin_client, agent, stranger_client, django_capture_on_commit_callbacks
-):
-    post(admin_client, django_capture_on_commit_callbacks, path=str(agent))
+def test_a_report_is_for_those_who_see_its_workspace(admin_client, agent, stranger_client):
+    post(admin_client, path=str(agent))
     url = reverse("import-report", args=[ImportReport.objects.get().pk])
 
     assert stranger_client.get(url).status_code == 404

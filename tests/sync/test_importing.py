@@ -8,8 +8,10 @@ import pytest
 from django.core.management import call_command
 
 from knowledge_app.models import KeyValue
+from memoryhub.jobs.queue import resume_jobs
 from memoryhub.lib.safe_folder import FolderMissing
-from memoryhub.sync.import_requests import close_interrupted_imports, run_import
+from memoryhub.models import Job
+from memoryhub.sync.import_requests import run_import
 from memoryhub.sync.importing import ImportRefused, import_workspace
 from sessions_app.models import AuditRecord, ImportReport, Session, SourceFile, Workspace
 from sessions_app.services.audit import Actor, By
@@ -155,11 +157,13 @@ def test_a_failed_report_says_why(tmp_path):
 
 
 def test_an_import_that_a_stop_cut_short_is_closed():
-    report = ImportReport.objects.create(path="x", status="running")
+    report = ImportReport.objects.create(path="x")
+    options = {"report": report.pk, "once": True}
+    Job.objects.create(kind="import", status="running", options=options, lease_owner="elsewhere:1:gone")
 
-    assert close_interrupted_imports(NOW) == 1
+    assert len(resume_jobs(NOW)) == 1
     report.refresh_from_db()
-    assert report.error_code == "interrupted"
+    assert (report.status, report.error_code) == ("failed", "interrupted")
 
 
 def test_the_command_prints_one_document_or_one_error(capsys, tmp_path):

@@ -11,7 +11,7 @@ from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import AuditRecord, Membership, SyncState, Workspace
 from sessions_app.services.audit import Actor, By
-from tests.hub import PERSON
+from tests.hub import PERSON, run_jobs
 
 pytestmark = pytest.mark.django_db
 TEXT = "# Facts\n\n- tea at four\n- no meetings\n"
@@ -67,12 +67,12 @@ def test_switches_are_for_operators_and_leave_a_record(atlas, operator):
     assert AuditRecord.objects.filter(action="workspace.configured").count() == 2
 
 
-def test_sync_now_takes_and_writes(atlas, operator, django_capture_on_commit_callbacks):
+def test_sync_now_takes_and_writes(atlas, operator):
     edit()
     operator.post("/w/atlas/sync/switch/", {"write_back": "on"})
 
-    with django_capture_on_commit_callbacks(execute=True):
-        page = operator.post("/w/atlas/sync/now/", follow=True).content.decode()
+    page = operator.post("/w/atlas/sync/now/", follow=True).content.decode()
+    run_jobs()
 
     assert "Sync asked for" in page
     assert "Sync asked for" not in operator.get("/w/atlas/sync/").content.decode()

@@ -14,11 +14,12 @@ from memoryhub.lib.safe_folder import FolderMissing
 from memoryhub.runs.review import approve, reject
 from memoryhub.sync import write_back
 from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.sync_requests import is_requested, request_sync
 from memoryhub.sync.syncing import sync_workspace
 from sessions_app.models import AuditRecord, Entry, Session, SourceFile, SyncState, Workspace
 from sessions_app.services.audit import Actor, By
-from sessions_app.services.syncing import request_sync, switch_sync
-from tests.hub import PERSON, raises_code
+from sessions_app.services.syncing import switch_sync
+from tests.hub import PERSON, raises_code, run_jobs
 
 pytestmark = pytest.mark.django_db
 ACTOR = Actor("command", "test")
@@ -380,11 +381,14 @@ def test_syncs_that_change_nothing_write_no_rows(atlas, django_assert_num_querie
 
 
 def test_a_sync_that_was_asked_for_is_noted_as_done(atlas):
-    request_sync(atlas, by=By(PERSON, timezone.now()))
+    job = request_sync(atlas, by=By(PERSON, timezone.now()))
+    assert is_requested(atlas)
 
-    sync(atlas)
+    run_jobs()
 
-    assert SyncState.objects.get().requested_at is None
+    job.refresh_from_db()
+    assert (job.status, is_requested(atlas)) == ("done", False)
+    assert SyncState.objects.get().succeeded_at is not None
 
 
 def test_a_workspace_without_a_folder_has_nothing_to_follow(workspace):

@@ -27,6 +27,7 @@ from knowledge_app.services.rows.knowledge import KnowledgeExists, add_knowledge
 from knowledge_app.services.rows.observations import Said, store
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.lib.scanners import MASK
+from memoryhub.processes import this_process
 from memoryhub.time_travel.parsing import InvalidMoment, parse_moment, url_time
 from memoryhub.time_travel.snapshots import as_of, compare
 from memoryhub.time_travel.timeline import suggested_moments
@@ -34,7 +35,7 @@ from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.compression import apply_summary, plan_compression, undo_compression
 from sessions_app.services.lifecycle import clear_session, delete_session, open_session
-from sessions_app.services.runs import RunNotFitting, claim_run, request_run, this_worker
+from sessions_app.services.runs import RunNotFitting, claim_run, request_run
 from tests.hub import NOW, PERSON, add, turn
 
 pytestmark = pytest.mark.django_db
@@ -151,8 +152,8 @@ def started(hub: Hub, kind: str) -> tuple[Session, Run] | tuple[None, None]:
     session = hub.one_of(Session.objects.select_related("workspace"))
     if session is None:
         return None, None
-    run, _ = request_run(session, kind, options={}, by=hub.by())
-    return session, claim_run(run.pk, owner=this_worker(), now=hub.now)
+    run, _ = request_run(session, kind, options={}, **hub.who())
+    return session, claim_run(run.pk, owner=this_process(), now=hub.now)
 
 
 def drop(run: Run) -> None:

@@ -29,9 +29,17 @@ from tests.upgrading.schema import schema
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLE = ROOT / "tests" / "samples" / "827a92b"
-TRANSFORMED: frozenset[str] = frozenset()  # tables whose rows a later migration changes or moves
+TRANSFORMED = {  # tables whose rows a later migration changes or moves
+    "django_migrations",
+    "django_tasks_database_dbtaskresult",
+    "memoryhub_job",
+    "sessions_app_importreport",
+    "sessions_app_syncstate",
+    "sessions_app_webhookdelivery",
+}
 GROWING = {"django_migrations", "django_content_type", "auth_permission"}  # `migrate` adds rows to these
 LEFT_OVER: frozenset[str] = frozenset()  # objects of the old schema that a new database no longer has
+HOME = "/srv/memoryhub"  # of the sample's hub
 
 Rows = Counter[tuple[Any, ...]]
 Tables = dict[str, tuple[list[str], Rows]]
@@ -71,7 +79,8 @@ def upgraded(django_db_setup, django_db_blocker, tmp_path_factory) -> Iterator[U
         before = _tables(database)
         database.close()
         _manage(env, "migrate", "--verbosity", "0")
-        after = _tables(database, {table: columns for table, (columns, _) in before.items()})
+        kept = {table: columns for table, (columns, _) in before.items() if table not in TRANSFORMED}
+        after = _tables(database, kept)
         yield Upgraded(database, env, before, after)
         database.close()
         if database.vendor == "postgresql":
@@ -144,6 +153,47 @@ def test_an_upgraded_database_has_the_schema_of_a_new_one(upgraded, db):
 
     assert set(old) - LEFT_OVER == set(new)
     assert {name: (old[name], new[name]) for name in new if old[name] != new[name]} == {}
+
+
+def rows_of(upgraded: Upgraded, query: str) -> list[tuple[Any, ...]]:
+    with upgraded.database.cursor() as cursor:
+        cursor.execute(query)
+        return list(cursor.fetchall())
+
+
+def test_all_pending_work_waits_as_jobs(upgraded):
+    jobs = rows_of(
+        upgraded, "SELECT kind, status, requested_by, options, attempt_count FROM memoryhub_job ORDER BY id"
+    )
+    found = {kind: [job[1:] for job in jobs if job[0] == kind] for kind, *_ in jobs}
+    reports = rows_of(upgraded, "SELECT id, path, status, job_id FROM sessions_app_importreport ORDER BY id")
+    waiting = [{"report": pk, "source": path} for pk, path, status, job in reports if not status and job]
+    deliveries = rows_of(upgraded, "SELECT status, job_id FROM sessions_app_webhookdelivery")
+
+    assert [(status, json.loads(options)) for status, _, options, _ in found["import"]] == [
+        ("queued", options) for options in waiting
+    ]
+    assert [path for pk, path, status, _ in reports if status == "failed"] == [f"{HOME}/agents/later"]
+    assert [job[:2] for job in found["sync"]] == [("queued", "olga")]
+    assert [job[:2] for job in found["backup"]] == [("queued", "olga")]
+    assert [json.loads(job[2]) for job in found["backup_check"]] == [{"name": "memoryhub-20260101T030000Z.backup"}]
+    assert len(found["webhook"]) == len([1 for status, job in deliveries if not status and job])
+    assert 2 in [attempts for *_, attempts in found["webhook"]]
+    assert [len(found[kind]) for kind in ("export", "compression", "rebuild")] == [2, 1, 1]
+
+
+def test_nothing_is_left_of_the_old_queue(upgraded):
+    with upgraded.database.cursor() as cursor:
+        tables = upgraded.database.introspection.table_names(cursor)
+
+    assert [table for table in tables if "django_tasks" in table] == []
+    assert rows_of(upgraded, "SELECT count(*) FROM django_migrations WHERE app = 'django_tasks_database'") == [(0,)]
+
+
+def test_work_moved_from_the_old_queue_is_carried_out(upgraded):
+    listed = upgraded.ask("work")["work"]
+
+    assert {one["kind"] for one in listed if one["status"] == "queued"} >= {"import", "sync", "backup", "rebuild"}
 
 
 def test_no_migration_is_left_to_apply(upgraded):

@@ -11,6 +11,7 @@ from django.utils import timezone
 from memoryhub.accounts.setup import issue_setup_token
 from memoryhub.lib.errors import Gone
 from sessions_app.models import AuditRecord, ImportReport, Membership, Workspace
+from tests.hub import run_jobs
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "a calm sea 42"
@@ -146,6 +147,7 @@ def test_the_demo_opens_from_the_first_page(admin_client, settings, tmp_path):
     settings.MEMORYHUB_HOME = tmp_path
 
     response = admin_client.post(reverse("demo"), follow=True)
+    run_jobs()
 
     assert "on its way" in response.content.decode()
     assert set(Workspace.objects.values_list("name", flat=True)) == {"Atlas", "Pilot", "Forge", "Desk"}

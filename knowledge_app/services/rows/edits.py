@@ -30,6 +30,7 @@ from knowledge_app.services.rows.row_changes import CHANGES, WORDS, Changes, Val
 from knowledge_app.services.rows.session_and_run_edits import FINAL, STEP_ROWS, STEPS, take_back
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Invalid, MemoryHubError
+from memoryhub.processes import this_process
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.runs import (
@@ -39,7 +40,6 @@ from sessions_app.services.runs import (
     finish_run,
     hold_lease,
     renew_lease,
-    this_worker,
 )
 
 AT_ONCE = 500  # rows of an edit that the request itself carries out; a worker takes the larger ones
@@ -128,7 +128,7 @@ def _start(workspace: Workspace, options: dict[str, Any], size: int, by: By) -> 
         steps_total=size,
         created_at=by.at,
     )
-    claimed = claim_run(run.pk, owner=this_worker(), now=by.at + HEAD_START) if is_small else None
+    claimed = claim_run(run.pk, owner=this_process(), now=by.at + HEAD_START) if is_small else None
     if claimed is None:
         return run
     Run.objects.filter(pk=run.pk).update(started_at=by.at)

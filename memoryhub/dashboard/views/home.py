@@ -22,7 +22,6 @@ from memoryhub.demo.workspaces import prepare_demo
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.sync.import_requests import known_folders, request_import
-from memoryhub.sync.tasks import import_folder
 from sessions_app.models import Workspace
 
 PAGE_WORKSPACES = 15
@@ -63,7 +62,6 @@ def health(_request: HttpRequest) -> JsonResponse:
 def open_demo(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
     for name, path in prepare_demo(timezone.localdate()).items():
-        report = request_import(path=str(path), user=request.user, name=name)  # type: ignore[arg-type]
-        import_folder.enqueue(report.pk)
+        request_import(path=str(path), user=request.user, name=name)  # type: ignore[arg-type]
     messages.success(request, gettext("The demo is on its way: its four workspaces appear here in a few seconds."))
     return redirect("home")

@@ -19,7 +19,7 @@ from memoryhub.lib.htmx import render_page
 from sessions_app.models import Webhook, WebhookDelivery, Workspace
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import tokens_spent
-from sessions_app.services.webhooks import add_webhook, remove_webhook, secret_of
+from sessions_app.services.webhooks import add_webhook, remove_webhook, secret_of, standard_secret_of
 from sessions_app.services.workspaces import create_workspace, save_settings
 
 
@@ -66,7 +66,12 @@ def webhooks(request: HttpRequest, slug: str) -> HttpResponse:
         else:
             return redirect("webhooks", slug)
     hooks = [
-        (hook, secret_of(hook), WebhookDelivery.objects.filter(webhook=hook).order_by("-id")[:5])
+        (
+            hook,
+            secret_of(hook),
+            standard_secret_of(hook),
+            WebhookDelivery.objects.filter(webhook=hook).select_related("job").order_by("-id")[:5],
+        )
         for hook in Webhook.objects.filter(workspace=workspace).order_by("id")[:50]
     ]
     context = {"workspace": workspace, "form": form, "hooks": hooks}

@@ -7,6 +7,8 @@ from django.utils import timezone
 from memoryhub.demo.workspaces import let_the_demo_propose, prepare_demo
 from memoryhub.hygiene.scanning import scan_first
 from memoryhub.management.json_command import JsonCommand
+from memoryhub.models import Process
+from memoryhub.processes import registered
 from memoryhub.sync.import_requests import run_import
 from sessions_app.models import ImportReport
 from sessions_app.services.audit import Actor, By
@@ -20,7 +22,8 @@ class Command(JsonCommand):
         workspaces = []
         for name, path in prepare_demo(timezone.localdate()).items():
             report = ImportReport.objects.create(path=str(path), name=name)
-            result = run_import(report, by=by)
+            with registered(Process.Kind.COMMAND):
+                result = run_import(report, by=by)
             scan_first(result.workspace, by=by)
             let_the_demo_propose(result.workspace, now=by.at)
             workspaces.append({"workspace": result.workspace.slug, "added": dict(+result.tally.added)})

@@ -10,6 +10,8 @@ from memoryhub.as_json import import_json
 from memoryhub.lib.safe_folder import display_path
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.progress_bar import progress_bar
+from memoryhub.models import Process
+from memoryhub.processes import registered
 from memoryhub.sync.import_requests import run_import
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import ImportReport
@@ -39,7 +41,8 @@ class Command(JsonCommand):
             )
         else:
             report = ImportReport.objects.create(path=display_path(str(folder)), name=name, wanted_layout=layout)
-            result = run_import(report, by=By(COMMAND, now), progress=progress_bar("files"))
+            with registered(Process.Kind.COMMAND):
+                result = run_import(report, by=By(COMMAND, now), progress=progress_bar("files"))
         return import_json(result.workspace, result.found, result.tally) | {"dry_run": dry_run}
 
     def show(self, result: dict[str, Any]) -> None:

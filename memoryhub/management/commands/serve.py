@@ -31,6 +31,8 @@ from memoryhub.lib.migrations import applied_migrations, is_too_old
 from memoryhub.management.restore_guard import in_use
 from memoryhub.management.serve_address import publish_address
 from memoryhub.management.supervisor import keep_running
+from memoryhub.models import Process
+from memoryhub.processes import registered
 
 WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes"]
 SHUTDOWN_SECONDS = 5  # for running requests when the hub stops
@@ -59,7 +61,7 @@ class Command(BaseCommand):
             address = str(settings.MEMORYHUB_URL) if in_container else _address(listener)
             start_page = address if operator_exists() else f"{address}/setup/{issue_setup_token(timezone.now())}/"
             connection.close()
-            with publish_address(address):
+            with publish_address(address), registered(Process.Kind.WEB):
                 self._announce(applied, address, start_page, no_worker=no_worker)
                 if options["open"]:
                     webbrowser.open(start_page)

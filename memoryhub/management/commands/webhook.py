@@ -11,7 +11,7 @@ from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Webhook, WebhookDelivery
 from sessions_app.services.audit import EVENTS, Actor, By
-from sessions_app.services.webhooks import add_webhook, remove_webhook, secret_of
+from sessions_app.services.webhooks import add_webhook, remove_webhook, secret_of, standard_secret_of
 
 COMMAND = Actor("command", "webhook")
 
@@ -34,7 +34,8 @@ class Command(JsonCommand):
         if action == "add":
             allowed = settings.MEMORYHUB_PRIVATE_HOSTS
             hook = add_webhook(found, url, event, allowed=allowed, by=By(COMMAND, now))
-            return {"webhooks": [_document(hook) | {"secret": secret_of(hook)}]}
+            secrets = {"secret": secret_of(hook), "standard_secret": standard_secret_of(hook)}
+            return {"webhooks": [_document(hook) | secrets]}
         if action == "remove":
             known = Webhook.objects.select_related("workspace").filter(workspace=found, url=url).first()
             if known is None:
@@ -47,9 +48,11 @@ class Command(JsonCommand):
             self.line(f"{hook['url']}: {', '.join(hook['events']) or 'all events'}")
             if "secret" in hook:
                 self.line(f"  signed with {hook['secret']}")
+                self.line(f"  as a Standard Webhooks secret: {hook['standard_secret']}")
 
 
 def _document(hook: Webhook) -> dict[str, Any]:
     deliveries = WebhookDelivery.objects.filter(webhook=hook)
-    counts = {status: deliveries.filter(status=status).count() for status in WebhookDelivery.Status.values}
+    states = {"waiting": "", "sent": WebhookDelivery.Status.SENT, "failed": WebhookDelivery.Status.FAILED}
+    counts = {name: deliveries.filter(status=status).count() for name, status in states.items()}
     return {"url": hook.url, "events": hook.actions, "enabled": hook.is_enabled, "deliveries": counts}

@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
+from collections.abc import Callable
 from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.jobs.listing import Piece, import_piece, job_piece, list_work, run_piece
+from memoryhub.jobs.kinds import listed_kinds
+from memoryhub.jobs.listing import WorkItem, job_item, list_work, run_item
 from memoryhub.jobs.queue import cancel_job
 from memoryhub.lib.errors import NotFound
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.models import Job
-from memoryhub.sync.import_requests import cancel_import
-from sessions_app.models import ImportReport, Run, Workspace
+from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.runs import cancel_run
 
@@ -31,13 +32,13 @@ class Command(JsonCommand):
 
     def run(self, *, action: str, name: str, **_options: Any) -> dict[str, Any]:
         if action == "list":
-            pieces = list_work(Workspace.objects.all(), of_hub=True, now=timezone.now())
-            return {"work": [_document(piece) for piece in pieces]}
-        piece = _find(name)
+            items = list_work(Workspace.objects.all(), of_hub=True, now=timezone.now())
+            return {"work": [_document(item) for item in items]}
+        item = _find(name)
         if action == "cancel":
-            _cancel(piece)
-            piece = _find(name)
-        return {"work": [_document(piece)]}
+            _cancel(item)
+            item = _find(name)
+        return {"work": [_document(item)]}
 
     def show(self, result: dict[str, Any]) -> None:
         if not result["work"]:
@@ -52,41 +53,41 @@ class Command(JsonCommand):
                 self.line(f"{'':<15}{one['error'] or NO_WORKER}")
 
 
-def _find(name: str) -> Piece:
+def _find(name: str) -> WorkItem:
     table, _, number = name.rpartition("-")
     now = timezone.now()
     pk = int(number) if number.isdecimal() else 0
-    if table in ("", "job") and (job := Job.objects.select_related("workspace").filter(pk=pk).first()):
-        return job_piece(job, now)
-    if table == "import" and (report := ImportReport.objects.select_related("workspace").filter(pk=pk).first()):
-        return import_piece(report, now)
+    jobs = Job.objects.select_related("workspace").filter(kind__in=listed_kinds())
+    found = jobs.filter(import_report=pk) if table == "import" else jobs.filter(pk=pk)
+    if table in ("", "job", "import") and (job := found.first()):
+        return job_item(job, now)
     if table == "run" and (run := Run.objects.select_related("workspace").filter(pk=pk).first()):
-        return run_piece(run, now)
+        return run_item(run, now)
     raise NotFound(f"There is no job {name!r}. See `work list`.")
 
 
-def _cancel(piece: Piece) -> None:
-    cancel: dict[str, Any] = {"job": cancel_job, "import": cancel_import, "run": cancel_run}
-    cancel[piece.table](piece.row, by=By(COMMAND, timezone.now()))
+def _cancel(item: WorkItem) -> None:
+    cancel: Callable[..., object] = cancel_run if item.table == "run" else cancel_job
+    cancel(item.row, by=By(COMMAND, timezone.now()))
 
 
-def _document(piece: Piece) -> dict[str, Any]:
+def _document(item: WorkItem) -> dict[str, Any]:
     return {
-        "name": piece.name,
-        "kind": piece.kind,
-        "workspace": piece.workspace.slug if piece.workspace else None,
-        "status": piece.status,
-        "cancelling": piece.is_cancelling,
-        "done": piece.done,
-        "total": piece.total,
-        "unit": piece.unit or None,
-        "stage": piece.stage or None,
-        "seconds_left": piece.seconds_left,
-        "stranded": piece.is_stranded,
-        "requested_by": piece.requested_by or None,
-        "created_at": piece.created_at,
-        "started_at": piece.started_at,
-        "finished_at": piece.finished_at,
-        "result": piece.row.result if isinstance(piece.row, Job) else None,
-        "error": piece.error or None,
+        "name": item.name,
+        "kind": item.kind,
+        "workspace": item.workspace.slug if item.workspace else None,
+        "status": item.status,
+        "cancelling": item.is_cancelling,
+        "done": item.done,
+        "total": item.total,
+        "unit": item.unit or None,
+        "stage": item.stage or None,
+        "seconds_left": item.seconds_left,
+        "stranded": item.is_stranded,
+        "requested_by": item.requested_by or None,
+        "created_at": item.created_at,
+        "started_at": item.started_at,
+        "finished_at": item.finished_at,
+        "result": item.row.result if item.table == "job" else None,
+        "error": item.error or None,
     }

@@ -1,8 +1,9 @@
-"""Run background jobs, compressions and webhooks, follow agents' folders. `serve` starts one; start more if busy."""
+"""Carry out jobs and runs, and follow agents' folders. `serve` starts one; start more if busy."""
 
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import sys
 import threading
@@ -10,22 +11,18 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.db import connection
-from django.utils import timezone
 
-from memoryhub.backups.folder import keep_backups
-from memoryhub.jobs.heartbeat_files import working
 from memoryhub.management.restore_guard import in_use
-from memoryhub.sync.import_requests import close_interrupted_imports
+from memoryhub.models import Process
+from memoryhub.processes import registered
 from memoryhub.sync.watching import follow_workspaces, followed_workspaces
-from memoryhub.worker import look_after, look_after_jobs
+from memoryhub.worker import carry_out_jobs, carry_out_runs
 from sessions_app.services.audit import Actor
 
-LAST_SYNC_SECONDS = 3.0  # for the syncs at hand
 SYNC = Actor("sync", "the worker")
-PATIENCE_SECONDS = 8.0  # for the job at hand, once the worker is told to end
+PATIENCE_SECONDS = 8.0  # for the steps at hand, once the worker is told to stop
 
 
 class Command(BaseCommand):
@@ -39,46 +36,41 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, until_stdin_closes: bool, **_options: Any) -> None:
-        with in_use(connection), working():
-            self._work(until_stdin_closes=until_stdin_closes)
-
-    def _work(self, *, until_stdin_closes: bool) -> None:
-        if connection.vendor == "sqlite":  # the one worker there is; on PostgreSQL another may be at it
-            close_interrupted_imports(timezone.now())
-        if until_stdin_closes:
-            threading.Thread(target=_end_with_stdin, daemon=True).start()
         logging.disable(logging.INFO)  # a line for each job is noise; failures are still told
-        logging.getLogger("django_tasks_db").addFilter(_is_no_farewell)
         stopping = threading.Event()
-        threading.Thread(target=look_after, args=(stopping,), name="upkeep", daemon=True).start()
-        jobs = threading.Thread(target=look_after_jobs, args=(stopping,), name="jobs", daemon=True)
-        jobs.start()
-        threading.Thread(target=keep_backups, args=(stopping,), name="backups", daemon=True).start()
-        following = threading.Thread(target=_follow, args=(stopping,), name="follow", daemon=True)
-        following.start()
-        try:
-            call_command("db_worker", queue_name="*", reload=False)
-        finally:
-            stopping.set()
-            following.join(LAST_SYNC_SECONDS)
-            jobs.join(LAST_SYNC_SECONDS)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: _stop(stopping))
+        if until_stdin_closes:
+            threading.Thread(target=_end_with_stdin, args=(stopping,), daemon=True).start()
+        with in_use(connection), registered(Process.Kind.WORKER):
+            loops = [
+                threading.Thread(target=loop, args=(stopping,), name=loop.__name__, daemon=True)
+                for loop in (carry_out_runs, carry_out_jobs, _follow)
+            ]
+            for loop in loops:
+                loop.start()
+            while not stopping.wait(3600):
+                pass
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            for loop in loops:
+                loop.join(max(0.0, deadline - time.monotonic()))
+        connection.close()
+        if any(loop.is_alive() for loop in loops):
+            os._exit(0)  # in the middle of a step: what is left is resumed by the next worker
 
 
 def _follow(stopping: threading.Event) -> None:
     follow_workspaces(stopping, followed_workspaces, actor=SYNC)
 
 
-def _is_no_farewell(record: logging.LogRecord) -> bool:
-    return not str(record.msg).startswith("Received")
+def _stop(stopping: threading.Event) -> None:
+    """Stop after the steps at hand; told a second time, at once."""
+    if stopping.is_set():
+        os._exit(1)
+    stopping.set()
 
 
-def _end_with_stdin() -> None:
-    """Wait for the end of standard input, then end this process: kindly at first, then in the middle of a job.
-
-    The starter may have been killed without a word. Its end of the pipe closes all the same, on every system.
-    """
+def _end_with_stdin(stopping: threading.Event) -> None:
+    """Stop at the end of standard input, which closes even where the starter was killed."""
     sys.stdin.buffer.read()
-    main_thread = threading.main_thread().ident or 0
-    signal.pthread_kill(main_thread, signal.SIGTERM)  # sent to that thread, it also wakes it from its sleep
-    time.sleep(PATIENCE_SECONDS)
-    signal.pthread_kill(main_thread, signal.SIGTERM)
+    stopping.set()

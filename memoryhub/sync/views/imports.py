@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db import transaction
 from django.db.models import Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -11,13 +10,12 @@ from django_htmx.http import HttpResponseStopPolling
 
 from memoryhub.access import EDITOR, by_person, get_workspace, has_role, is_hub_operator, require_hub_operator
 from memoryhub.jobs.labels import work_row
-from memoryhub.jobs.listing import import_piece
+from memoryhub.jobs.listing import job_item
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.sync.forms import ImportForm
-from memoryhub.sync.import_requests import LIVE, cancel_import, known_folders, request_import, store_upload
-from memoryhub.sync.tasks import import_folder
+from memoryhub.sync.import_requests import cancel_import, known_folders, request_import, store_upload
 from sessions_app.models import ImportReport, Membership, Workspace
 
 
@@ -46,9 +44,7 @@ def import_again(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _start(request: HttpRequest, *, path: str, name: str = "", layout: str = "auto") -> HttpResponse:
-    with transaction.atomic():
-        report = request_import(path=path, user=request.user, name=name, layout=layout)  # type: ignore[arg-type]
-        transaction.on_commit(lambda: import_folder.enqueue(report.pk))
+    report = request_import(path=path, user=request.user, name=name, layout=layout)  # type: ignore[arg-type]
     return redirect("import-report", pk=report.pk)
 
 
@@ -56,11 +52,11 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
     report = get_object_or_404(_visible_reports(request), pk=pk)
     if report.workspace:
         request.memory_workspace = report.workspace  # type: ignore[attr-defined]
-    is_over = report.status not in LIVE
+    is_over = bool(report.status) or report.job is None
     may_decide = _may_decide(request, report)
     context = {
         "report": report,
-        "row": work_row(import_piece(report, timezone.now()), may_decide=may_decide),
+        "row": work_row(job_item(report.job, timezone.now()), may_decide=may_decide) if report.job else None,
         "may_decide": may_decide,
         "may_import": report.workspace is not None and _may_import(request, report.workspace),
         "is_over": is_over,
@@ -93,7 +89,9 @@ def _may_decide(request: HttpRequest, report: ImportReport) -> bool:
 
 def workspace_imports(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
-    page = keyset_page(workspace.import_reports.select_related("requested_by"), order=("-id",), params=request.GET)
+    page = keyset_page(
+        workspace.import_reports.select_related("requested_by", "job"), order=("-id",), params=request.GET
+    )
     context = {"workspace": workspace, "page": page, "may_import": _may_import(request, workspace)}
     return render_page(request, "sync/imports.html", context, fragment="imports")
 
@@ -110,7 +108,7 @@ def _may_import(request: HttpRequest, workspace: Workspace) -> bool:
 
 
 def _visible_reports(request: HttpRequest):  # type: ignore[no-untyped-def]
-    reports = ImportReport.objects.select_related("workspace", "requested_by")
+    reports = ImportReport.objects.select_related("workspace", "requested_by", "job__workspace")
     if is_hub_operator(request.user):
         return reports
     return reports.filter(Q(workspace__memberships__user_id=request.user.pk))

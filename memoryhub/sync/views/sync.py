@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext_noop
@@ -14,10 +13,10 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.sync.status import first_difference, written_files
-from memoryhub.sync.tasks import sync_folder
+from memoryhub.sync.sync_requests import is_requested, request_sync
 from sessions_app.models import SyncState
 from sessions_app.models.workspaces import WRITTEN_BACK
-from sessions_app.services.syncing import request_sync, switch_sync
+from sessions_app.services.syncing import switch_sync
 
 COUNTED = (gettext_noop("Added"), gettext_noop("Updated"), gettext_noop("Written"))  # of a sync, for ``words``
 
@@ -31,7 +30,7 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "workspace": workspace,
         "state": state,
-        "is_asked_for": state is not None and state.requested_at is not None,
+        "is_asked_for": is_requested(workspace),
         "files": files,
         "waiting_count": sum(file.standing == "ahead" for file in files),
         "held": [file for file in files if file.held],
@@ -58,11 +57,8 @@ def switch(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def sync_now(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=OPERATOR)
-    by = by_person(request)
     try:
-        with transaction.atomic():
-            request_sync(workspace, by=by)
-            transaction.on_commit(lambda: sync_folder.enqueue(workspace.pk, by.actor.name))
+        request_sync(workspace, by=by_person(request))
     except MemoryHubError as error:
         messages.error(request, error.message)
     return redirect("sync", slug)

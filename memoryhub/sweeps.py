@@ -1,0 +1,69 @@
+"""What the worker does now and then: request what is due, and remove what is old."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, Q, QuerySet
+
+from knowledge_app.services.rows.scratchpads import UPKEEP, end_run, idle_scratchpads
+from memoryhub.accounts.sign_ins import forget_ended
+from memoryhub.agents.tokens import forget_old_calls
+from memoryhub.graph import embedding_run
+from memoryhub.hygiene import scanning
+from memoryhub.jobs.queue import forget_old_jobs
+from memoryhub.processes import forget_old_processes
+from memoryhub.runs import compress, consolidate
+from sessions_app.models import Run, Session
+from sessions_app.models.runs import UNSETTLED_STATUSES
+from sessions_app.services.access_log import forget_old_accesses
+from sessions_app.services.audit import By
+
+SWEEP_EVERY = timedelta(seconds=15)
+PRUNE_EVERY = timedelta(minutes=10)
+SWEPT_SESSIONS = 50
+
+
+def request_due(now: datetime) -> None:
+    """Request the runs that are due, and empty idle scratchpads."""
+    for session in _sessions_over_limits():
+        compress.request_if_due(session, now)
+    for session in _sessions_unconsolidated():
+        consolidate.request_if_due(session, now)
+    scanning.request_due(now)
+    for workspace in idle_scratchpads(now):
+        end_run(workspace, by=By(UPKEEP, now))
+    embedding_run.request_where_due(now)
+
+
+def prune(now: datetime) -> None:
+    """Remove old jobs, access records, calls, sign-ins and rows of processes."""
+    forget_old_jobs(now)
+    forget_old_accesses(now)
+    forget_old_calls(now)
+    forget_ended(now)
+    forget_old_processes()
+
+
+def _sessions_unconsolidated() -> list[Session]:
+    waiting = Session.objects.filter(
+        archived_at=None,
+        workspace__auto_consolidate=True,
+        workspace__path="",
+        next_position__gte=F("last_consolidated") + F("workspace__memory_window"),
+    )
+    waiting = waiting.exclude(pk__in=_unsettled(Run.Kind.CONSOLIDATION))
+    return list(waiting.select_related("workspace").order_by("-updated_at", "-id")[:SWEPT_SESSIONS])
+
+
+def _unsettled(kind: str) -> QuerySet[Run, Any]:
+    return Run.objects.filter(kind=kind, status__in=UNSETTLED_STATUSES, session__isnull=False).values("session")
+
+
+def _sessions_over_limits() -> list[Session]:
+    over_tokens = Q(workspace__max_tokens__lt=F("active_tokens") + F("summary_tokens"))
+    over_entries = Q(workspace__max_entries__lt=F("active_entry_count"))
+    over = Session.objects.filter(over_tokens | over_entries, archived_at=None, workspace__auto_compress=True)
+    over = over.exclude(pk__in=_unsettled(Run.Kind.COMPRESSION))
+    return list(over.select_related("workspace").order_by("-updated_at", "-id")[:SWEPT_SESSIONS])

@@ -1,0 +1,41 @@
+"""Syncs that a person requests: a job for each workspace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext
+
+from memoryhub.jobs.kinds import Clock
+from memoryhub.jobs.progress import Progress
+from memoryhub.jobs.queue import LIVE, request_job
+from memoryhub.lib.errors import Refused
+from memoryhub.models import Job
+from memoryhub.sync.syncing import sync_workspace
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, By, record
+
+
+@transaction.atomic
+def request_sync(workspace: Workspace, *, by: By) -> Job:
+    """Return the job that syncs a workspace, every file read. Raises Refused."""
+    if not workspace.path:
+        raise Refused(gettext("This workspace has no folder: its agent writes to the hub."), code="cannot_sync")
+    job, _ = request_job("sync", workspace, {}, by=by)
+    text = "A sync with the agent's folder was asked for"
+    record(by, "workspace.sync_requested", "workspace", workspace.pk, text, workspace=workspace)
+    return job
+
+
+def is_requested(workspace: Workspace) -> bool:
+    """Tell whether a requested sync is queued or running."""
+    return Job.objects.filter(workspace=workspace, kind=Job.Kind.SYNC, status__in=LIVE).exists()
+
+
+def carry_out_sync(job: Job, _progress: Progress, clock: Clock) -> dict[str, Any]:
+    """Sync a workspace with its agent's folder; the workspace's state keeps the result."""
+    if job.workspace is None:
+        raise Refused("It is requested on a page of a workspace.", code="cannot_sync")
+    result = sync_workspace(job.workspace, by=By(Actor("person", job.requested_by), clock()), full=True)
+    return {"added": dict(+result.tally.added), "updated": dict(+result.tally.updated)}
