@@ -1,4 +1,4 @@
-"""What was learnt: memory documents, facts, history, knowledge, observations, key-values, terms, the cache."""
+"""Models of the memory: documents, facts, history, knowledge, observations, key-values, terms and the cache."""
 
 from knowledge_app.models.curation import Concern, EditedRow, Forgotten, HygieneScore
 from knowledge_app.models.documents import Fact, FactSource, HeldChange, MemoryDocument, MemoryRevision

@@ -1,4 +1,4 @@
-"""What bulk edits changed row by row, what a scan of the memory found, and what was forgotten for good."""
+"""Rows changed by edits, concerns found by scans, and receipts of forgetting."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sessions_app.models import Run, Workspace
 
 
 class EditedRow(models.Model):
-    """One row that an edit touched: the fields that it changed, before and after.
+    """The fields of a row that an edit changed, before and after.
 
-    ``before`` is null for a row that the edit made, ``after`` for one that it removed. Undoing puts ``before`` back
-    where the row still is as ``after`` left it.
+    ``before`` is null for a row that the edit created, ``after`` for one that it removed. Undoing restores ``before``
+    if the row still equals ``after``.
     """
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="edited_rows")
@@ -31,9 +31,9 @@ class EditedRow(models.Model):
 
 
 class Concern(models.Model):
-    """Something in the memory that a person should look at, as the last scan found it.
+    """A problem in the memory, found by a scan, that a person should review.
 
-    ``fingerprint`` tells the same concern from scan to scan, so that a dismissed one isn't raised again.
+    ``fingerprint`` identifies a concern across scans, so that a dismissed one isn't reported again.
     """
 
     class Kind(models.TextChoices):
@@ -71,7 +71,7 @@ class Concern(models.Model):
 
 
 class HygieneScore(models.Model):
-    """What one scan came to: a score from 0 to 100, rows looked at, and open concerns by kind."""
+    """The result of a scan: a score from 0 to 100, the number of rows scanned, and open concerns by kind."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="hygiene_scores")
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
@@ -88,9 +88,9 @@ class HygieneScore(models.Model):
 
 
 class Forgotten(models.Model):
-    """The tombstone and receipt of what was forgotten: what kind of thing, how much of it, and never what it said.
+    """The receipt of something forgotten: its kind and counts, never its content.
 
-    ``digests`` are keyed hashes by which imports know the words again (``memoryhub.forgetting.matching``).
+    ``digests``: keyed hashes by which imports recognize the words (``memoryhub.forgetting.matching``).
     """
 
     class Kind(models.TextChoices):
@@ -117,5 +117,5 @@ class Forgotten(models.Model):
 
     @property
     def listed(self) -> list[tuple[str, int]]:
-        """Rows by table as pairs, for templates."""
+        """The counts by table as pairs, for templates."""
         return list(self.counts.items())

@@ -1,4 +1,4 @@
-"""Memory documents, their revisions and fact lines, and changes that wait for a person."""
+"""Memory documents, their revisions and facts, and changes held for review."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sessions_app.models import AuditRecord, Entry, Run, Workspace
 
 
 class MemoryDocument(models.Model):
-    """MEMORY.md, SOUL.md or USER.md. ``head`` is its text now; ``synced_revision`` what the agent's file held.
+    """MEMORY.md, SOUL.md or USER.md. ``head``: its current text. ``synced_revision``: last seen in the agent's file.
 
-    ``written_over``: what the file held before the hub last wrote to it, ``written_at``: an agent that had read that
-    text may still come back with a text made of it.
+    ``written_over``: the file's text before the hub last wrote to it, at ``written_at``. An agent may still write a
+    text based on it.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="documents")
@@ -41,7 +41,7 @@ class MemoryDocument(models.Model):
 
 
 class MemoryRevision(models.Model):
-    """One state of a document, for ever. ``raw`` holds the source bytes where they weren't clean UTF-8 text."""
+    """An immutable version of a document. ``raw``: the source bytes if they weren't clean UTF-8 text."""
 
     document = models.ForeignKey(MemoryDocument, on_delete=models.CASCADE, related_name="revisions")
     number = models.PositiveIntegerField()
@@ -66,9 +66,9 @@ class MemoryRevision(models.Model):
 
 
 class Fact(models.Model):
-    """One bullet line's identity across revisions. The document's text is the truth; facts are kept in step.
+    """A bullet of a document, tracked across revisions. Facts are derived from the document's text.
 
-    A fact lives from the revision ``born`` on until ``died``; a fact that died stays findable.
+    A fact exists from revision ``born`` until ``died``; after that it stays searchable.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="facts")
@@ -96,7 +96,7 @@ class Fact(models.Model):
 
 
 class FactSource(models.Model):
-    """Where a fact came from: a run, and the entry where that is known."""
+    """The source of a fact: a run, and the entry if known."""
 
     fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="sources")
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="+")
@@ -114,7 +114,7 @@ class FactSource(models.Model):
 
 
 class HeldChange(models.Model):
-    """A document's new text that waits in the review inbox: base, ours and theirs stay retrievable."""
+    """A proposed text of a document, held for review, with its base and the hub's text at that time."""
 
     class Status(models.TextChoices):
         PENDING = "pending", _("Pending")

@@ -1,4 +1,4 @@
-"""The semantic graph: terms, their embeddings, and which are related. And the embeddings of whole rows."""
+"""The semantic graph (terms, their embeddings and relations), and the embeddings of rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sessions_app.models.conversations import KEY_LENGTH
 
 
 class SemanticGraph(models.Model):
-    """What made a workspace's embeddings: terms of another fingerprint are never compared with these."""
+    """The model that made a workspace's embeddings. Only embeddings of the same fingerprint are compared."""
 
     workspace = models.OneToOneField(Workspace, on_delete=models.CASCADE, related_name="semantic_graph")
     provider = models.CharField(max_length=100, blank=True)
@@ -28,7 +28,7 @@ class SemanticGraph(models.Model):
 
 
 class Term(models.Model):
-    """A word of the graph. ``embedding`` is little-endian float32, empty where none fits the fingerprint."""
+    """A word of the graph. ``embedding``: little-endian float32, empty if there is none of the fingerprint."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="terms")
     text = models.CharField(max_length=KEY_LENGTH)
@@ -45,7 +45,7 @@ class Term(models.Model):
 
 
 class TermRelation(models.Model):
-    """``term`` names ``related`` as a neighbour, at place ``rank``; ``is_removed`` hides it from expansion."""
+    """A neighbour of ``term``, at position ``rank``; ``is_removed`` excludes it from expansion."""
 
     term = models.ForeignKey(Term, on_delete=models.CASCADE, related_name="relations")
     related = models.ForeignKey(Term, on_delete=models.CASCADE, related_name="related_from")
@@ -65,10 +65,10 @@ class TermRelation(models.Model):
 
 
 class RowVector(models.Model):
-    """The embedding of one row's text, where searches compare meanings too: little-endian float32, of length one.
+    """The embedding of a row's text for semantic search: a little-endian float32 unit vector, immutable.
 
-    ``kind`` and ``object_id`` name the row, which may be gone; ``text_hash`` is that of what was embedded, so that a
-    vector counts only while its row says the same. Never changed: a row that is embedded anew gets a new one.
+    ``kind`` and ``object_id`` identify the row, which may no longer exist. ``text_hash``: the hash of the embedded
+    text; the vector is valid only while the row has that text.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="row_vectors")

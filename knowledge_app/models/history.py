@@ -1,4 +1,4 @@
-"""The history log: what happened, in the order in which it was written."""
+"""The history log."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from sessions_app.models import Run, Session, Workspace
 
 
 class HistoryEntry(models.Model):
-    """One entry of HISTORY.md, its archives or a journal, at a gap-free position. Append-only.
+    """An entry of HISTORY.md, its archives or a journal. Append-only; positions have no gaps.
 
-    Order is arrival, never the clock: times are whatever a model wrote. A withdrawn entry stays readable.
+    Entries are ordered by arrival, because their times are written by models. Withdrawn entries stay readable.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="history_entries")

@@ -1,7 +1,6 @@
-"""Rows that people curate one by one; each keeps every earlier state of itself.
+"""Knowledge entries, observations, key-values and cached responses; curated rows keep their history.
 
-``corrected`` names the fields that were changed in the hub, each with what the agent's file has there: an import
-leaves those alone for as long as the file doesn't change.
+``corrected`` maps fields changed in the hub to their values in the agent's file. Imports don't overwrite them.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ from sessions_app.models.conversations import KEY_LENGTH
 
 
 class KnowledgeEntry(models.Model):
-    """A fact of Grip's knowledge base. ``content_id`` is the agent's own id of it, for ever.
+    """An entry of Grip's knowledge base. ``content_id``: the agent's id, which never changes.
 
-    ``identity`` is Grip's hash of category and content as they are now: what makes two entries one.
-    ``awaits_file_since``: made in the hub, or taken out of the agent's file by the hub; it isn't in that file.
+    ``identity``: Grip's hash of the current category and content, by which duplicates are recognized.
+    ``awaits_file_since``: set if the entry isn't in the agent's file because the hub created it or removed it from
+    there.
     """
 
     class Category(models.TextChoices):
@@ -65,7 +65,7 @@ class KnowledgeEntry(models.Model):
 
 
 class Observation(models.Model):
-    """A finding, insight or lesson. ``uid`` is the agent's own id."""
+    """A finding, insight or lesson. ``uid``: the agent's id."""
 
     class Category(models.TextChoices):
         FINDING = "finding", _("Findings")
@@ -103,7 +103,7 @@ class Observation(models.Model):
 
 
 class Confirmation(models.Model):
-    """Something extracted that is much like what is known already: a person says whether it is the same."""
+    """An extracted text similar to a known observation; a person decides whether it is the same."""
 
     class Status(models.TextChoices):
         OFFERED = "offered", _("Offered")
@@ -130,9 +130,9 @@ class Confirmation(models.Model):
 
 
 class KeyValue(models.Model):
-    """An exact value under an exact key. ``is_json``: the source held another type, kept as its JSON text.
+    """An exact value under an exact key. ``is_json``: the source's value wasn't a string and is stored as JSON.
 
-    ``is_secret``: the key or value looks like one (``memoryhub.lib.secrets``); kept in step by whoever writes it.
+    ``is_secret``: the key or value looks like a secret (``memoryhub.lib.secrets``); derived when the row is written.
     """
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="key_values")
@@ -155,7 +155,7 @@ class KeyValue(models.Model):
 
 
 class CachedResponse(models.Model):
-    """A model's answer kept under the hash of the message and the model's name."""
+    """A model's reply, keyed by the hash of the message and the model's name."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="cached_responses")
     key = models.CharField(max_length=KEY_LENGTH)

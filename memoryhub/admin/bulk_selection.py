@@ -74,10 +74,10 @@ def confirm(
     ``groups``: rows that would become one, for a look at them. A choice that changed since it was shown is shown
     again instead of being acted on.
     """
-    is_asked = "digest" in request.POST
-    form = form_class(request.POST if is_asked else None)
-    has_changed = is_asked and request.POST["digest"] != chosen.digest
-    if is_asked and not has_changed and form.is_valid():
+    review_requested = "digest" in request.POST
+    form = form_class(request.POST if review_requested else None)
+    has_changed = review_requested and request.POST["digest"] != chosen.digest
+    if review_requested and not has_changed and form.is_valid():
         return form
     context = {
         **options.admin_site.each_context(request),

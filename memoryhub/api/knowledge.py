@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from ninja import Query, Router, Status
 
-from knowledge_app.services.rows.observations import Said
+from knowledge_app.services.rows.observations import NewObservation
 from memoryhub.agents.operations import knowledge as flow
 from memoryhub.api import requests as given
 from memoryhub.api import responses as out
@@ -83,7 +83,7 @@ def list_observations(
 @router.post("/observations", response={201: out.RememberedAnswer}, auth=APPEND)
 def remember(request: HttpRequest, body: given.NewObservations) -> Any:
     """Store observations. What is much like a known one is offered to people as a confirmation of that."""
-    said = [Said(one.category, one.content, one.source) for one in body.observations]
+    said = [NewObservation(one.category, one.content, one.source) for one in body.observations]
     return Status(201, flow.remember(caller_of(request), said, now=timezone.now()))
 
 

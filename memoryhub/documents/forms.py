@@ -18,7 +18,7 @@ class HistoryFilterForm(forms.Form):
 
 
 class EditForm(forms.Form):
-    """A document's text with the number of the revision that it was edited from."""
+    """A document's text and the number of the revision that it is based on."""
 
     base = forms.IntegerField(min_value=0, widget=forms.HiddenInput)
     text = forms.CharField(required=False, strip=False, label=_("Text"), widget=forms.Textarea(attrs={"rows": 28}))
@@ -26,7 +26,7 @@ class EditForm(forms.Form):
 
 
 class FactForm(forms.Form):
-    """One fact line: what it says, its category, and the heading that it stands under."""
+    """A fact: its text, category and section."""
 
     text = forms.CharField(max_length=2_000, widget=forms.Textarea(attrs={"rows": 3}), label=_("Fact"))
     category = forms.RegexField(

@@ -19,7 +19,7 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext, ngettext, override
 
 from knowledge_app.models import EditedRow, Fact, FactSource, Forgotten, MemoryDocument
-from knowledge_app.services.documents.revisions import keep_facts_in_step
+from knowledge_app.services.documents.revisions import update_facts
 from knowledge_app.services.rows.edit_tables import TABLES
 from memoryhub.forgetting.matching import (
     Digest,
@@ -260,7 +260,7 @@ def _sync_facts(workspace: Workspace) -> None:
         lines = {line.line: line for line in fact_lines(document.head.content)}
         living = list(Fact.objects.filter(document=document, died=None))
         if lines.keys() != {fact.line for fact in living}:
-            keep_facts_in_step(document, document.head)
+            update_facts(document, document.head)
             continue
         for fact in living:
             line = lines[fact.line]

@@ -1,6 +1,6 @@
-"""Building the semantic graph: the terms that the texts need, their embeddings, and which stand near each other.
+"""Build the semantic graph: create terms, and store embeddings and neighbours.
 
-Nothing here asks a model: who does (``memoryhub.graph.embedding_run``) hands the embeddings over, batch by batch.
+No model is called here; ``memoryhub.graph.embedding_run`` passes the embeddings in batches.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from memoryhub.lib import db_retry
 from sessions_app.models import Run, Workspace
 from sessions_app.services.runs import hold_lease
 
-MAX_TERMS = 20_000  # of a workspace that texts bring: what one worker can hold in memory
+MAX_TERMS = 20_000  # per workspace, created from texts: what fits in a worker's memory
 CHUNK = 500
 Seen = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Embeddings:
-    """One batch as it came: the terms' keys, their embeddings as (n, d) unit rows, and what made them."""
+    """A batch of embeddings: the terms' keys, (n, d) unit row vectors, and the model that made them."""
 
     terms: Sequence[int]
     rows: Rows
@@ -37,7 +37,7 @@ class Embeddings:
 
 @db_retry.retried
 def make_terms(workspace: Workspace, now: datetime) -> int:
-    """Make a term, without an embedding yet, of each keyword of a living text that is none; return how many."""
+    """Create terms, without embeddings, for new keywords of the current texts; return how many."""
     known = set(Term.objects.filter(workspace=workspace).values_list("text", flat=True))
     room = MAX_TERMS - len(known)
     missing: dict[str, None] = {}
@@ -57,9 +57,9 @@ def _living_texts(workspace: Workspace) -> Iterator[str]:
 
 
 def waiting_terms(workspace_id: int, fingerprint: str, *, after: int | None = None) -> QuerySet[Term]:
-    """Return the terms that wait for an embedding, by key: those without one of this fingerprint.
+    """Return the terms without an embedding of this fingerprint, by key.
 
-    ``after``: besides them those with a greater key, for a rebuild that has come so far.
+    ``after``: also include all terms with a greater key, for a rebuild that has reached this key.
     """
     waiting = ~Q(fingerprint=fingerprint)
     if after is not None:
@@ -68,10 +68,7 @@ def waiting_terms(workspace_id: int, fingerprint: str, *, after: int | None = No
 
 
 def states_of(workspaces: Collection[int]) -> dict[int, Seen]:
-    """Return, by workspace, in few words what its texts and terms are: two that are equal had nothing change between.
-
-    Three queries for any number of workspaces.
-    """
+    """Return a fingerprint of each workspace's texts and terms, to detect changes. Three queries in all."""
     states: dict[int, Seen] = {pk: {"texts": [], "terms": {}} for pk in workspaces}
     for model in (Observation, KnowledgeEntry):
         rows = model.objects.filter(workspace__in=workspaces, withdrawn_at=None).order_by()
@@ -85,7 +82,7 @@ def states_of(workspaces: Collection[int]) -> dict[int, Seen]:
 
 
 def load_space(workspace_id: int, fingerprint: str) -> Space:
-    """Return the terms that have an embedding of one fingerprint, with their neighbours as they are stored."""
+    """Return the space of terms with an embedding of a fingerprint, with their stored neighbours."""
     made = Term.objects.filter(workspace=workspace_id, fingerprint=fingerprint).order_by("pk")
     keys: list[int] = []
     parts: list[Rows] = []
@@ -106,7 +103,7 @@ def load_space(workspace_id: int, fingerprint: str) -> Space:
 
 
 def _blocked(relations: QuerySet[TermRelation]) -> set[tuple[int, int]]:
-    """Return the pairs that people decided about; one removed this way isn't found again the other way round."""
+    """Return the pairs that people pinned or removed, in both directions."""
     pinned = set(relations.filter(pinned=True).values_list("term_id", "related_id"))
     removed = set(relations.filter(is_removed=True).values_list("term_id", "related_id"))
     return pinned | removed | {(other, term) for term, other in removed}
@@ -115,10 +112,10 @@ def _blocked(relations: QuerySet[TermRelation]) -> set[tuple[int, int]]:
 @db_retry.retried
 @transaction.atomic
 def store_batch(run: Run, batch: Embeddings, space: Space, changed: Collection[int]) -> None:
-    """Write one batch's embeddings, and the neighbours of every term whose list they changed: one transaction.
+    """Store a batch of embeddings and the changed lists of neighbours in one transaction. Raises LeaseLost.
 
-    ``space`` holds the batch already. What the run has cost and how far it came is kept with it. Pinned and removed
-    relations are never touched. Raises LeaseLost.
+    ``space`` already contains the batch. The run's cost and progress are stored too. Pinned and removed relations are
+    never changed.
     """
     held = hold_lease(run)
     held.options, held.model, held.cost = run.options, run.model, run.cost
@@ -145,7 +142,7 @@ def _write_neighbours(batch: Sequence[int], space: Space, changed: Collection[in
     for pair, row in there.items():
         place = wanted.get(pair)
         if pair in blocked or row.term_id not in space or row.related_id not in space:
-            continue  # a person's, or of a term whose own turn is still to come
+            continue  # decided by a person, or of a term that isn't embedded yet
         if place is None:
             gone.append(row.pk)
         elif (row.rank, row.cosine) != place:
@@ -181,7 +178,7 @@ def _alive(terms: set[int]) -> set[int]:
 def record_graph(
     workspace: Workspace, *, provider: str, model: str, base_url: str, dimensions: int, now: datetime
 ) -> None:
-    """Say what made a workspace's embeddings, and when."""
+    """Record the model of a workspace's embeddings and the time."""
     values = {"provider": provider, "model": model, "base_url": base_url, "dimensions": dimensions}
     SemanticGraph.objects.update_or_create(
         workspace=workspace, defaults=values | {"built_at": now, "built_at_text": ""}

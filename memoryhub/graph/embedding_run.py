@@ -1,7 +1,6 @@
-"""Carrying out an embedding run: find the words that lack an embedding, ask for them, relate them.
+"""Embedding runs: request missing embeddings of terms, relate the terms, and embed rows for semantic search.
 
-Then, where a workspace's searches compare meanings, the rows that lack one. All that is stored is embedded when texts
-change, never when someone searches. What can't be asked now leaves the graph as it is.
+Stored texts are embedded when they change, never during a search.
 """
 
 from __future__ import annotations
@@ -55,16 +54,16 @@ from sessions_app.services.workspace_runs import latest_run, request_workspace_r
 
 UPKEEP = Actor("run", "automatic embedding")
 WORKER = Actor("run", "the worker")
-TURN = timedelta(seconds=10)  # between looks at whether another embedding of the workspace is over
-CARRIED = ("rebuild", "after", "vectors_after", "seen")  # to the run that goes on tomorrow
-MOST_LENGTHS = 20  # that a server gave one model's embeddings
+TURN = timedelta(seconds=10)  # between checks whether another embedding run of the workspace has finished
+CARRIED = ("rebuild", "after", "vectors_after", "seen")  # before the run that continues tomorrow
+MOST_LENGTHS = 20  # of one model's embeddings, as returned by a server
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What embedding a workspace would take: terms in all, those that wait, tokens and US dollars for all of them.
+    """The estimated work of embedding a workspace: all terms, pending terms, and the tokens and US dollars for all.
 
-    ``settings`` is None where the graph is switched off; ``refusal`` says why it can't be built.
+    ``settings``: None if the graph is switched off. ``refusal``: why it can't be built.
     """
 
     settings: EmbeddingSettings | None
@@ -76,7 +75,7 @@ class Outlook:
 
 
 def outlook(workspace: Workspace) -> Outlook:
-    """Return what embedding a workspace would take now, by estimate: three queries at most."""
+    """Estimate the work of embedding a workspace now. At most three queries."""
     settings = embedding_settings_for(workspace)
     waiting = Q() if settings is None else ~Q(fingerprint=_fingerprint(settings, workspace.pk))
     terms = Term.objects.filter(workspace=workspace).aggregate(
@@ -120,7 +119,7 @@ def request_embedding(workspace: Workspace, *, rebuild: bool = False, once: bool
 
 
 def request_where_due(now: datetime) -> list[Run]:
-    """Ask for the automatic embedding of every workspace that has changed since its last one."""
+    """Request automatic embedding for every workspace that has changed since its last run."""
     drop_unwanted_vectors()
     kept = workspaces_with_embeddings().filter(persist_memory=True).order_by("pk")
     able = [workspace for workspace in kept if _can_embed(workspace)]
@@ -129,10 +128,10 @@ def request_where_due(now: datetime) -> list[Run]:
 
 
 def request_if_due(workspace: Workspace, now: datetime) -> Run | None:
-    """Ask for an automatic embedding where texts, terms or the provider changed since the last one.
+    """Request automatic embedding if the texts, terms or provider have changed since the last run.
 
-    Nothing is asked for while one is under way; a parked one rests until the provider or model is another, and one
-    that a person cancelled or dismissed until something changes.
+    Not while a run is queued or running, nor while a parked run has the same provider and model, nor if nothing has
+    changed since a person cancelled or dismissed a run.
     """
     if not workspace.persist_memory or not _can_embed(workspace):
         return None
@@ -185,7 +184,7 @@ def _made_by(settings: EmbeddingSettings) -> str:
 def _fingerprint(settings: EmbeddingSettings, workspace_id: int) -> str:
     """Return the fingerprint of a workspace's embeddings.
 
-    Where the table doesn't know how long the model's are, the graph tells, or what a run that was broken off made.
+    If the model's number of dimensions isn't known, use that of the graph or of an interrupted run.
     """
     if settings.dimensions:
         return fingerprint_of(settings.provider, settings.model, settings.dimensions)
@@ -201,7 +200,7 @@ def _fingerprint(settings: EmbeddingSettings, workspace_id: int) -> str:
 
 
 def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
-    """Embed what a claimed run is about. Raises MemoryHubError where it can't; what came before that stays."""
+    """Carry out a claimed embedding run. Raises MemoryHubError on failure; finished batches stay."""
     workspace = Workspace.objects.get(pk=run.workspace_id)
     settings = embedding_settings_for(workspace)
     if settings is None:
@@ -223,7 +222,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
 
 
 class _Work:
-    """One run at work: what it knows of the terms, and how far it is."""
+    """A running embedding run: its space of terms and its progress."""
 
     def __init__(
         self, run: Run, workspace: Workspace, settings: EmbeddingSettings, now: Callable[[], datetime]
@@ -234,7 +233,7 @@ class _Work:
         self.embedded = self.rows = 0
 
     def embed_all(self) -> bool:
-        """Embed batch by batch; False where the day's tokens don't suffice and another run is to go on."""
+        """Embed terms in batches; False if the day's budget is used up and another run has to continue."""
         while batch := list(self._waiting()[: self.settings.batch_size]):
             size = self.settings.batch_size
             done, left = self.embedded // size, self._waiting().count()
@@ -254,9 +253,9 @@ class _Work:
         return waiting_terms(self.workspace.pk, self.fingerprint, after=after).only("pk", "text")
 
     def embed_rows(self) -> bool:
-        """Embed rows batch by batch, where searches compare meanings; False as in ``embed_all``.
+        """Embed rows in batches if semantic search is on; False as in ``embed_all``.
 
-        What is no longer said is removed first. Ends at once where the setting is switched off meanwhile.
+        Outdated vectors are removed first. Stops if the setting is switched off meanwhile.
         """
         if not self.workspace.dense_search:
             return True
@@ -292,9 +291,9 @@ class _Work:
         return waiting_rows(self.workspace.pk, self.fingerprint, after=after)
 
     def _may_ask(self, texts: Sequence[str]) -> bool:
-        """Tell whether today's tokens suffice. A run that has spent some ends here, and its successor goes on.
+        """Tell whether today's budget suffices. A run that has used tokens ends here and another one continues.
 
-        Else the tokens of this run, noted on one day, would be in its own way on the next.
+        Otherwise tokens recorded on one day would count against the next.
         """
         messages = [{"content": text} for text in texts]
         if not (self.embedded or self.rows or self.run.prompt_tokens):
@@ -321,7 +320,7 @@ class _Work:
         )
 
     def _ask(self, texts: Sequence[str]) -> EmbeddingBatch:
-        """Ask for the embeddings of some texts; the next replies must be as long as these."""
+        """Request the embeddings of texts; all replies must have the same number of dimensions."""
         answer = embed(self.settings, texts)
         size = answer.rows.shape[1]
         self.settings = replace(self.settings, dimensions=size)
@@ -348,7 +347,7 @@ class _Work:
     @db_retry.retried
     @transaction.atomic
     def finish(self) -> None:
-        """Say what made the graph and close the run."""
+        """Record the graph's model and finish the run."""
         now = self.now()
         proposal = self._proposal()
         if not (self.embedded or self.rows or self.run.prompt_tokens):
@@ -380,7 +379,7 @@ class _Work:
         return int(self.fingerprint.rpartition("/")[2])
 
     def _is_news(self) -> bool:
-        """Tell whether a graph that needs nothing says of itself that something else made it."""
+        """Tell whether the model recorded for an up-to-date graph has to be changed."""
         graph = SemanticGraph.objects.filter(workspace=self.workspace).first()
         mine = (self.settings.provider, self.settings.model, self._dimensions())
         return bool(graph and self._dimensions() and (graph.provider, graph.model, graph.dimensions) != mine)

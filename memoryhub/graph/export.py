@@ -1,4 +1,4 @@
-"""The semantic graph as the file that grid keeps."""
+"""Export the semantic graph in grid's format."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ OWN_FIELDS = ("embedding", "related")
 def graph_document(workspace: Workspace) -> dict[str, Any]:
     """Return a workspace's graph as the JSON of semantic_graph.json.
 
-    Terms are sorted by name; what stands near only for searches, or was removed by a person, is left out, and so is
-    the embedding of another model than the graph's. A graph of a file that nobody changed comes back as it was.
+    Terms are sorted by name. Neighbours used only for searches, relations removed by a person and embeddings of other
+    models are omitted. An unchanged graph is exported as it was imported.
     """
     return {"meta": _meta(workspace), "terms": dict(_terms(workspace))}
 
 
 def graph_parts(workspace: Workspace) -> Iterator[str]:
-    """Yield the text of semantic_graph.json in parts, as grid writes it."""
+    """Yield the text of semantic_graph.json in parts, formatted as by grid."""
     return graph_text(_meta(workspace), _terms(workspace))
 
 
@@ -58,7 +58,7 @@ def _terms(workspace: Workspace) -> Iterator[tuple[str, dict[str, Any]]]:
         for row in (rows[pk] for pk in batch if pk in rows):
             embedding = vectors.unpack(bytes(row.embedding)) if row.fingerprint in own else []
             extra = {name: value for name, value in row.extra.items() if name not in OWN_FIELDS}
-            if embedding or related[row.pk] or extra:  # else a mere word: grid has no term of it
+            if embedding or related[row.pk] or extra:  # otherwise it is only a word, not a term of grid
                 yield row.text, {"embedding": embedding, "related": related[row.pk], **extra}
 
 
@@ -76,7 +76,7 @@ def _shown_relations(workspace: Workspace) -> QuerySet[TermRelation]:
 
 
 def graph_meta(workspace: Workspace) -> dict[str, Any]:
-    """Return what made a workspace's graph, by the names of a graph record's fields."""
+    """Return the fields of a graph record that describe the model of a workspace's graph."""
     graph = SemanticGraph.objects.filter(workspace=workspace).first() or SemanticGraph()
     return {
         "provider": graph.provider,
@@ -97,7 +97,7 @@ def graph_rows(workspace: Workspace) -> Iterator[dict[str, Any]]:
 
 
 def count_terms(workspace: Workspace) -> int:
-    """Return how many terms ``graph_rows`` yields, without reading an embedding."""
+    """Return the number of terms that ``graph_rows`` yields, without loading embeddings."""
     graph = SemanticGraph.objects.filter(workspace=workspace).first() or SemanticGraph()
     own = ("", fingerprint_of(graph.provider, graph.model, graph.dimensions))
     named = _shown_relations(workspace).filter(term=OuterRef("pk"))

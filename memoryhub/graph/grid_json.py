@@ -1,4 +1,4 @@
-"""A semantic graph as grid's program writes it (formats.md section 4), term by term, since it may be large."""
+"""Write a semantic graph as JSON in grid's style (formats.md section 4), in parts, since it can be large."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ESCAPES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u202
 
 
 def graph_text(meta: dict[str, Any], terms: Iterable[tuple[str, dict[str, Any]]]) -> Iterator[str]:
-    """Yield the parts of semantic_graph.json: two spaces of indent, numbers and escapes as Go writes them."""
+    """Yield the parts of semantic_graph.json, with an indent of two and Go's format of numbers and escapes."""
     yield f'{{\n  "meta": {_written(meta, 1)},\n  "terms": {{'
     between = ""
     for text, term in terms:
@@ -33,7 +33,7 @@ def _written(value: Any, depth: int) -> str:
 
 
 def _number(value: float) -> str:
-    """Write a number as Go's encoding/json does: without exponent from 1e-6 up to 1e21, whole ones without point."""
+    """Format a number as Go's encoding/json: no exponent from 1e-6 to 1e21, no point in integers."""
     text = repr(value)
     if "e" in text and (value == 0 or 1e-6 <= abs(value) < 1e21):
         text = format(Decimal(text), "f")

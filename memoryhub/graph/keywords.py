@@ -1,7 +1,6 @@
-"""The words of a text that the semantic graph knows it by. Pure.
+"""Extract the keywords of a text for the semantic graph. Pure.
 
-Only plain words are taken: they are sent to an embedding provider, so what may be a key, a hash or a number is not
-among them.
+Keywords are sent to an embedding provider, so anything that could be a key, a hash or a number is left out.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ import re
 
 from memoryhub.lib.search.tokenizing import UNSPACED
 
-MAX_KEYWORDS = 20  # of one text
+MAX_KEYWORDS = 20  # per text
 MIN_CHARS, MAX_CHARS = 3, 30
 MAX_UNSPACED = 4  # longer runs of a script without spaces are phrases, not words
 _WORD = re.compile(
     "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff]+"  # Chinese characters
-    "|[\u30a1-\u30fa\u30fc]+"  # katakana: mostly one word
+    "|[\u30a1-\u30fa\u30fc]+"  # katakana, mostly single words
     f"|[^\\W_{UNSPACED}]+(?:'[^\\W_{UNSPACED}]+)*"
 )
 _HEX = re.compile(r"(?=.*\d)[0-9a-f]{6,}")
@@ -36,10 +35,10 @@ _STOP = frozenset(_COMMON.split())
 
 
 def keywords_of(text: str) -> list[str]:
-    """Return the distinct keywords of a text, at most 20, in the order of their first use.
+    """Return up to 20 distinct lower-case keywords of a text, in order of first use.
 
-    Lower case; no stop words, nothing shorter than three characters or longer than 30, no numbers, no identifiers. Of
-    scripts without spaces only short runs between other characters are words.
+    Words have 3 to 30 characters. Stop words, numbers and identifiers are left out. In scripts without spaces, only
+    short runs between other characters count as words.
     """
     found: dict[str, None] = {}
     for match in _WORD.finditer(text.lower().replace("’", "'")):
@@ -61,12 +60,12 @@ def _is_keyword(word: str) -> bool:
 
 
 def is_unspaced(character: str) -> bool:
-    """Tell whether a character is of a script that sets no spaces between words."""
+    """Tell whether a character belongs to a script without spaces between words."""
     return bool(re.match(f"[{UNSPACED}]", character))
 
 
 def has_word(text: str, word: str) -> bool:
-    """Tell whether a text holds a word, not merely its letters inside another one; case doesn't matter."""
+    """Tell whether a text contains a whole word, ignoring case."""
     before = r"(?<!\w)" if _needs_edge(word[:1]) else ""
     after = r"(?!\w)" if _needs_edge(word[-1:]) else ""
     return bool(re.search(f"{before}{re.escape(word)}{after}", text, re.IGNORECASE))

@@ -1,4 +1,4 @@
-"""A term and its neighbours as points on a ring: geometry for a picture."""
+"""The layout of a term and its neighbours as points on a ring."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEAR, FAR = 80.0, 128.0  # radius of cosine 1 and of 0 or unknown
 
 @dataclass(frozen=True)
 class Node:
-    """A neighbour at (x, y); ``anchor`` says on which side of the point its label stands."""
+    """A neighbour at (x, y); ``anchor``: the text anchor of its label."""
 
     label: str
     href: str
@@ -23,7 +23,7 @@ class Node:
 
 
 def ring(neighbours: Sequence[tuple[str, str, float | None]]) -> list[Node]:
-    """Place (label, address, cosine or None) clockwise from the top; nearer in meaning is nearer to the centre."""
+    """Place (label, address, cosine or None) clockwise from the top; higher cosines are nearer to the centre."""
     nodes = []
     for index, (label, href, cosine) in enumerate(neighbours):
         angle = 2 * math.pi * index / len(neighbours) - math.pi / 2

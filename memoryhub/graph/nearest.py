@@ -1,4 +1,4 @@
-"""Which embeddings stand near each other: cosines of unit vectors, and for each the list of its nearest. Pure."""
+"""Nearest neighbours of embeddings, by the cosines of unit vectors. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy.typing as npt
 
 Rows = npt.NDArray[np.float32]
 Nearest = list[tuple[int, float]]  # keys with their cosines, the nearest first
-LEAST = 0.5  # cosine from which a term is a neighbour at all
-MOST = 10  # neighbours of a term
+LEAST = 0.5  # minimum cosine of a neighbour
+MOST = 10  # neighbours per term
 
 
 def unit_rows(vectors: Sequence[bytes]) -> Rows:
-    """Return little-endian float32 vectors of one length as (n, d) rows of length one; zeros stay zeros."""
+    """Convert little-endian float32 vectors of equal size to (n, d) unit rows; zero vectors stay zero."""
     rows = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1)
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -23,10 +23,10 @@ def unit_rows(vectors: Sequence[bytes]) -> Rows:
 
 
 class Space:
-    """The unit vectors that can be compared, by key, and for each its nearest.
+    """Comparable unit vectors by key, each with a list of its nearest neighbours.
 
-    A list holds the ten nearest from a cosine of 0.5 on; one that was longer keeps its length. ``blocked`` pairs
-    (both ways) stand on no list: people decided about them.
+    A list has the ten nearest with a cosine of at least 0.5; a longer one keeps its length. ``blocked`` pairs (in
+    both directions), which people pinned or removed, are in no list.
     """
 
     def __init__(self, keys: Sequence[int], rows: Rows, blocked: Collection[tuple[int, int]] = ()) -> None:
@@ -44,18 +44,18 @@ class Space:
         return self._nearest.get(key, [])
 
     def cosine(self, key: int, other: int) -> float:
-        """Return the cosine of two that are both here."""
-        return _clipped(float(self._rows[self._places[key]] @ self._rows[self._places[other]]))
+        """Return the cosine of two keys in the space."""
+        return _rounded(float(self._rows[self._places[key]] @ self._rows[self._places[other]]))
 
     def remember(self, key: int, others: Iterable[tuple[int, float | None]]) -> None:
-        """Set the list of one that is here as it is known already; a cosine that isn't known is taken now."""
+        """Set a key's stored list of neighbours; missing cosines are computed."""
         known = [(other, self.cosine(key, other) if value is None else value) for other, value in others]
         self._set(key, sorted(known, key=lambda item: (-item[1], item[0])))
 
     def place(self, keys: Sequence[int], rows: Rows) -> set[int]:
-        """Put new vectors in, or in the place of earlier ones; return the keys whose lists changed, their own too.
+        """Add or replace vectors; return the keys whose lists changed, including their own.
 
-        ``rows`` is (n, d), of length one.
+        ``rows``: (n, d) unit rows.
         """
         holes = self._forget(keys)
         self._take(keys, rows)
@@ -65,11 +65,11 @@ class Space:
         for column, key in enumerate(anew):
             self._set(key, self._best(key, cosines[:, column]))
         for column, key in enumerate(keys):
-            changed |= self._tell_others(key, cosines[:, column])
+            changed |= self._add_to_lists(key, cosines[:, column])
         return changed
 
     def _forget(self, keys: Sequence[int]) -> set[int]:
-        """Take vectors that come again off every list; return whose lists lack one now."""
+        """Remove keys from all lists; return the keys whose lists changed."""
         again = {key for key in keys if key in self._places}
         holes = set()
         for key, others in self._nearest.items() if again else ():
@@ -90,7 +90,7 @@ class Space:
             self._floors = np.concatenate([self._floors, np.full(len(new), LEAST, dtype=np.float32)])
 
     def _best(self, key: int, cosines: Rows) -> Nearest:
-        """Return the nearest of one by a column of cosines with all."""
+        """Return the nearest neighbours of a key from its cosines with all vectors."""
         room = max(MOST, len(self.nearest(key)))
         found = np.flatnonzero(cosines >= LEAST)
         ordered = found[np.argsort(-cosines[found], kind="stable")]
@@ -98,13 +98,13 @@ class Space:
         for place in ordered.tolist():
             other = self._keys[place]
             if other != key and (key, other) not in self._blocked:
-                best.append((other, _clipped(float(cosines[place]))))
+                best.append((other, _rounded(float(cosines[place]))))
                 if len(best) == room:
                     break
         return best
 
-    def _tell_others(self, key: int, cosines: Rows) -> set[int]:
-        """Put one onto the lists of those that it is near enough to; return whose changed."""
+    def _add_to_lists(self, key: int, cosines: Rows) -> set[int]:
+        """Add a key to the lists of its near neighbours; return the keys whose lists changed."""
         changed = set()
         for place in np.flatnonzero((cosines >= LEAST) & (cosines >= self._floors)).tolist():
             other = self._keys[place]
@@ -112,7 +112,7 @@ class Space:
                 continue
             before = self.nearest(other)
             room = max(MOST, len(before))
-            known = [*before, (key, _clipped(float(cosines[place])))]
+            known = [*before, (key, _rounded(float(cosines[place])))]
             self._set(other, sorted(known, key=lambda item: (-item[1], item[0]))[:room])
             if self.nearest(other) != before:
                 changed.add(other)
@@ -123,6 +123,6 @@ class Space:
         self._floors[self._places[key]] = others[-1][1] if len(others) >= MOST else LEAST
 
 
-def _clipped(cosine: float) -> float:
-    """Return a cosine as it is kept: six decimals, and never above one."""
+def _rounded(cosine: float) -> float:
+    """Return a cosine rounded to six decimals and clipped to one."""
     return round(max(-1.0, min(1.0, cosine)), 6)

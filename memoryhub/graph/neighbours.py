@@ -1,4 +1,4 @@
-"""Taking a semantic graph from its file, and asking it for neighbours. No model is ever asked here."""
+"""Import semantic graphs and look up neighbours. No model is called here."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from memoryhub.lib.layouts.records import GraphRecord, Problem, TermRecord
 from sessions_app.models import Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 
-RELATED = 0.7  # cosine from which grid calls two terms related
+RELATED = 0.7  # minimum cosine of related terms in grid
 RARE = 2  # rows of a workspace that hold a word which is worth expanding, at most (measured: search.md)
-MOST_WORDS = 64  # of one query
-MOST_ROWS = 2_000  # relations looked at for one query
-MOST_EACH = 3  # neighbours that one word brings
-SHARE = 0.5  # of a cosine is what a neighbour weighs in a search
+MOST_WORDS = 64  # per query
+MOST_ROWS = 2_000  # relations read per query
+MOST_EACH = 3  # neighbours per word
+SHARE = 0.5  # factor from a neighbour's cosine to its weight in a search
 
 
 @dataclass(frozen=True)
 class Related:
-    """A neighbour of a term. ``cosine`` is None where it can't be known: a file says so, and one has no embedding."""
+    """A neighbour of a term. ``cosine``: None if unknown, because an imported term has no embedding."""
 
     term: Term
     cosine: float | None
@@ -38,13 +38,13 @@ class Related:
 
     @property
     def is_related(self) -> bool:
-        """Whether grid would call them related, or a person did; the others only help searches."""
+        """Whether grid or a person considers them related; other neighbours are used only for searches."""
         return self.pinned or self.cosine is None or self.cosine >= RELATED
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """A word of a query and a neighbour to look for besides, with what it weighs against the word itself (1)."""
+    """A word of a query and a neighbour to search for, with its weight relative to the word (1)."""
 
     word: str
     related: str
@@ -56,32 +56,29 @@ class Expansion:
 
 
 def fingerprint_of(provider: str, model: str, dimensions: int) -> str:
-    """Return what embeddings must share to be compared: provider, model and number of dimensions."""
+    """Return the fingerprint of comparable embeddings: provider, model and number of dimensions."""
     return f"{provider}/{model}/{dimensions}"
 
 
 def related(workspace: Workspace, term: str, *, most: int = 100) -> list[Related]:
-    """Return the neighbours of a term in their stored order, those that a person removed left out; two queries.
-
-    [] for a word that is no term.
-    """
+    """Return a term's neighbours in stored order, except removed ones; [] if it isn't a term. Two queries."""
     rows = TermRelation.objects.filter(term__workspace=workspace, term__text=term, is_removed=False)
     return neighbours_of(rows.order_by("rank", "id")[:most])
 
 
 def neighbours_of(rows: QuerySet[TermRelation]) -> list[Related]:
-    """Return relations with their cosines: the stored one, else that of the two embeddings where they compare."""
+    """Return relations with their cosines: stored, or computed if the embeddings are comparable."""
     found = list(rows.select_related("related").defer("related__embedding"))
     cosines = _cosines([row for row in found if row.cosine is None])
     return [Related(row.related, cosines.get(row.pk, row.cosine), row.pinned, row.is_removed) for row in found]
 
 
 def expand(workspace: Workspace, words: Iterable[str], df: Mapping[str, int]) -> list[Expansion]:
-    """Return neighbours by which a search may look further, for the words that a workspace hardly knows.
+    """Return neighbours to search for in addition to the query's rare words. Two queries (search.md).
 
-    ``df``: in how many of its rows each word stands; one that isn't named there stands in none. Of a word that
-    stands in at most two, the three nearest from a cosine of 0.5 on; never a word of the query itself. What a file or
-    a person calls related without a known cosine counts as 0.7. Two queries, of stored rows only (search.md).
+    ``df``: the document frequency of each word, 0 if missing. A word in at most two rows gets its three nearest
+    neighbours with a cosine of at least 0.5, except words of the query. Related terms without a known cosine count as
+    0.7.
     """
     asked = list(dict.fromkeys(word.lower() for word in words))
     rare = [word for word in asked if df.get(word, 0) <= RARE][:MOST_WORDS]
@@ -104,14 +101,14 @@ def expand(workspace: Workspace, words: Iterable[str], df: Mapping[str, int]) ->
 
 
 def _nearness(cosine: float | None, row: TermRelation) -> float:
-    """Return the cosine that counts for a search: at least grid's own for what a person calls related."""
+    """Return the cosine used in searches: for pinned relations at least grid's threshold."""
     if cosine is None:
         return RELATED
     return max(cosine, RELATED) if row.pinned else cosine
 
 
 def _cosines(rows: list[TermRelation]) -> dict[int, float]:
-    """Return, by relation, the cosines of those whose embeddings one model made; one query."""
+    """Return the cosines of relations whose embeddings are of the same model. One query."""
     if not rows:
         return {}
     pks = {pk for row in rows for pk in (row.term_id, row.related_id)}
@@ -135,10 +132,10 @@ def import_graph(
     dry_run: bool,
     has_own: bool = False,
 ) -> ImportCounts:
-    """Bring terms and relations in line with the file; terms that it no longer has stay, without a relation from it.
+    """Update terms and relations from the file. Terms missing from it stay, without relations.
 
-    A related word that is no term of its own becomes a term without an embedding. ``has_own``: the hub embeds this
-    workspace's terms itself; once it has, a file brings only words that are new, for the hub to embed.
+    A related word that isn't a term becomes one without an embedding. ``has_own``: the hub embeds this workspace's
+    terms itself; once it has done so, only new words are imported.
     """
     built_here = SemanticGraph.objects.filter(workspace_id=workspace.pk, built_at_text="", built_at__isnull=False)
     if has_own and built_here.exists():
@@ -190,7 +187,7 @@ def _fits(text: str, path: str, tally: ImportCounts) -> bool:
 
 
 def _fill(term: Term, record: TermRecord, graph: GraphRecord) -> bool:
-    """Set a term's values from its record; tell whether one changed."""
+    """Update a term from its record; return whether it changed."""
     embedding = _embedding(record)
     is_whole = bool(embedding) and len(record.embedding) == graph.dimensions
     values = {
@@ -230,7 +227,7 @@ def _write_meta(workspace: Workspace, graph: GraphRecord) -> None:
 
 
 def _write_relations(workspace: Workspace, wanted: dict[str, TermRecord]) -> None:
-    """Make the relations those of the file; what a person pinned or removed stays as they left it."""
+    """Replace the relations by those of the file, except pinned and removed ones."""
     ids = dict(Term.objects.filter(workspace=workspace).values_list("text", "pk"))
     now_related = {
         (ids[text], ids[other]): rank

@@ -1,4 +1,4 @@
-"""Where a word stands in what an agent has learnt."""
+"""Occurrences of a word in an agent's memory."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from knowledge_app.models import KnowledgeEntry, Observation
 from memoryhub.graph.keywords import has_word
 from sessions_app.models import Workspace
 
-MOST_LOOKED_AT = 200  # rows that hold the letters, before those that hold the word are told apart
+MOST_LOOKED_AT = 200  # rows containing the substring that are checked for the whole word
 RowT = TypeVar("RowT", Observation, KnowledgeEntry)
 
 
 def observations_with(workspace: Workspace, word: str, *, most: int = 10) -> list[Observation]:
-    """Return living observations that hold a word, latest first; one query."""
+    """Return current observations that contain a word, latest first. One query."""
     return _with_word(Observation.objects.filter(workspace=workspace, withdrawn_at=None), word, most)
 
 
 def knowledge_with(workspace: Workspace, word: str, *, most: int = 10) -> list[KnowledgeEntry]:
-    """Return living knowledge entries that hold a word, latest first; one query."""
+    """Return current knowledge entries that contain a word, latest first. One query."""
     return _with_word(KnowledgeEntry.objects.filter(workspace=workspace, withdrawn_at=None), word, most)
 
 

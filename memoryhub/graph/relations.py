@@ -1,6 +1,6 @@
-"""Relations of the graph that people decide about: pinned, removed, and brought back.
+"""Decisions on relations of the graph: pin, remove and restore.
 
-A decision is about two terms, so it counts both ways. No run and no import changes it.
+A decision applies in both directions and isn't changed by runs or imports.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memoryhub.lib.errors import Invalid, NotFound
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
 
-ACTIONS = {  # what each does to a relation, and what the activity says of it
+ACTIONS = {  # the fields that each sets, and its verb in the audit log
     "pin": ({"pinned": True, "is_removed": False}, "relation.pinned", "pinned"),
     "unpin": ({"pinned": False}, "relation.unpinned", "unpinned"),
     "remove": ({"is_removed": True}, "relation.removed", "removed"),
@@ -64,7 +64,7 @@ def decide(one: Term, other: Term, action: str, *, by: By) -> None:
 
 
 def _relate(one: Term, other: Term) -> None:
-    """Make a relation where there is none, at the end of the term's, with its cosine where that can be known."""
+    """Create a missing relation after the term's other ones, with its cosine if known."""
     made, is_new = TermRelation.objects.get_or_create(term=one, related=other, defaults={"pinned": True})
     if is_new:
         last = TermRelation.objects.filter(term=one).exclude(pk=made.pk).aggregate(last=Max("rank"))["last"]

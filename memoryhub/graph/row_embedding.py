@@ -1,4 +1,4 @@
-"""Embedding whole rows, for workspaces whose searches compare meanings: what that takes, and whether it is due."""
+"""Embedding of rows for semantic search: estimates, and whether it is due."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sessions_app.models import Session, Summary, Workspace
 from sessions_app.services.model_choice import cost_of, embedding_settings_for
 
 CHARS_PER_TOKEN = 4
-_CHANGES: dict[type[Model], tuple[Any, ...]] = {  # what tells that rows came or went
+_CHANGES: dict[type[Model], tuple[Any, ...]] = {  # fields that show whether rows were added or removed
     Session: (Count("pk"), Max("pk"), Sum("entry_count")),
     Summary: (Count("pk"), Max("pk")),
     Fact: (Count("pk"), Max("pk"), Count("died")),
@@ -27,7 +27,7 @@ _CHANGES: dict[type[Model], tuple[Any, ...]] = {  # what tells that rows came or
 
 @dataclass(frozen=True)
 class RowOutlook:
-    """What embedding all of a workspace's rows would take: how many, tokens and US dollars by estimate."""
+    """The number of a workspace's rows to embed, with the estimated tokens and US dollars."""
 
     settings: EmbeddingSettings | None
     rows: int
@@ -36,7 +36,7 @@ class RowOutlook:
 
 
 def row_outlook(workspace: Workspace) -> RowOutlook:
-    """Return what embedding a workspace's rows would take, by estimate: two queries a kind."""
+    """Estimate the work of embedding a workspace's rows. Two queries per kind."""
     settings = embedding_settings_for(workspace)
     rows, characters = rows_to_embed(workspace.pk)
     tokens = max(rows, characters // CHARS_PER_TOKEN)
@@ -44,9 +44,9 @@ def row_outlook(workspace: Workspace) -> RowOutlook:
 
 
 def add_row_states(states: dict[int, Seen], workspaces: Collection[Workspace]) -> dict[int, Seen]:
-    """Add to states of workspaces, under "rows", what their other rows are, where searches compare meanings.
+    """Add a fingerprint of the other rows under "rows" for workspaces with semantic search.
 
-    Four queries, none where no workspace's do.
+    Four queries, or none if no workspace has it.
     """
     dense = [workspace.pk for workspace in workspaces if workspace.dense_search]
     for pk in dense:

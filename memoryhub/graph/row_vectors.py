@@ -1,7 +1,4 @@
-"""Embeddings of whole rows: which texts are embedded, which wait, and what goes when a text changes or goes.
-
-Nothing here asks a model: who does (``memoryhub.graph.row_embedding``) hands the embeddings over, batch by batch.
-"""
+"""Embeddings of rows: find rows to embed, store vectors, and remove outdated ones. No model is called here."""
 
 from __future__ import annotations
 
@@ -22,14 +19,14 @@ from memoryhub.lib.secrets import looks_secret
 from sessions_app.models import Entry, Run, Summary, Workspace
 from sessions_app.services.runs import hold_lease
 
-MOST_ROWS = 20_000  # of a kind, the newest: what is embedded, and what a search compares
-MOST_CHARS = 2_000  # of a text
-LOOKED_AT = 2_500  # characters in which secrets are looked for, so that none is cut until it looks like one no more
+MOST_ROWS = 20_000  # newest rows of each kind that are embedded and searched
+MOST_CHARS = 2_000  # characters per text
+LOOKED_AT = 2_500  # characters searched for secrets, so that none is cut off beyond recognition
 
 
 @dataclass(frozen=True)
 class Source:
-    """One kind of rows that are embedded: their table, the column of their text, and which are alive."""
+    """A kind of rows to embed: the table, its text column, and the filter of current rows."""
 
     model: type[Model]
     column: str = "content"
@@ -37,7 +34,7 @@ class Source:
 
 
 LIVING = Q(withdrawn_at=None)
-SOURCES = {  # never key-values or cached responses: their texts are kept exactly, or aren't anybody's memory
+SOURCES = {  # not key-values (exact lookups) or cached responses (not memory)
     "knowledge": Source(KnowledgeEntry, living=LIVING),
     "observation": Source(Observation, living=LIVING),
     "memory": Source(Fact, column="text", living=Q(died=None)),
@@ -49,7 +46,7 @@ SOURCES = {  # never key-values or cached responses: their texts are kept exactl
 
 @dataclass(frozen=True)
 class RowText:
-    """A row and the part of its text that is embedded."""
+    """A row and the embedded part of its text."""
 
     kind: str
     pk: int
@@ -62,7 +59,7 @@ class RowText:
 
 @dataclass(frozen=True)
 class RowEmbeddings:
-    """One batch as it came: the rows, their embeddings as (n, d) unit rows, and what made them."""
+    """A batch of embeddings: the rows, (n, d) unit row vectors, and the model that made them."""
 
     rows: Sequence[RowText]
     vectors: Rows
@@ -70,23 +67,23 @@ class RowEmbeddings:
 
 
 def hash_of(text: str) -> str:
-    """Return by what a text's embedding knows it."""
+    """Return the hash stored with a text's embedding."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def embedded_part(text: str) -> str:
-    """Return the part of a text that may be embedded: 2,000 characters; "" for what holds a secret by its looks."""
+    """Return the first 2,000 characters of a text, or "" if it seems to contain a secret."""
     part = text[:MOST_CHARS]
     return part if part.strip() and not looks_secret("", text[:LOOKED_AT]) else ""
 
 
 def with_beginning(kind: str, rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Return rows of a kind with ``beginning``, the part of their text that an embedding may be of."""
+    """Annotate rows of a kind with ``beginning``, the part of their text from which the embedded part is taken."""
     return _cut(kind, rows, MOST_CHARS)
 
 
 def texts_of(kind: str, rows: QuerySet[Any]) -> Iterator[RowText]:
-    """Yield rows of a kind with the beginnings of their texts, secrets and all: see ``embedded_part``."""
+    """Yield rows of a kind with the beginnings of their texts, including secrets; see ``embedded_part``."""
     for pk, text in with_beginning(kind, rows).values_list("pk", "beginning").iterator(chunk_size=CHUNK):
         yield RowText(kind, pk, text)
 
@@ -105,7 +102,7 @@ def _newest(workspace_id: int, kind: str) -> QuerySet[Any]:
 
 
 def rows_to_embed(workspace_id: int) -> tuple[int, int]:
-    """Return how many rows a workspace has that are embedded, and how many characters; secrets are counted too."""
+    """Return the number of a workspace's rows to embed and their characters, including secrets."""
     rows = characters = 0
     for kind in SOURCES:
         cut = Length(Substr(SOURCES[kind].column, 1, MOST_CHARS), output_field=IntegerField())
@@ -117,9 +114,9 @@ def rows_to_embed(workspace_id: int) -> tuple[int, int]:
 
 
 def waiting_rows(workspace_id: int, fingerprint: str, *, after: int = 0) -> list[tuple[str, int]]:
-    """Return the rows, (kind, key), that wait for an embedding of a fingerprint, the newest of each kind first.
+    """Return the (kind, key) of rows without an embedding of a fingerprint, the newest of each kind first.
 
-    ``after``: only vectors with a greater key count, for a rebuild.
+    ``after``: consider only vectors with a greater key, for a rebuild.
     """
     waiting: list[tuple[str, int]] = []
     for kind in SOURCES:
@@ -131,7 +128,7 @@ def waiting_rows(workspace_id: int, fingerprint: str, *, after: int = 0) -> list
 
 
 def rows_for(workspace_id: int, keys: Sequence[tuple[str, int]]) -> list[RowText]:
-    """Return rows with what may be embedded of them as they are now, without those of which nothing may."""
+    """Return rows with the embedded parts of their current texts, except rows that must not be embedded."""
     found: dict[tuple[str, int], RowText] = {}
     for kind, source in SOURCES.items():
         pks = [pk for name, pk in keys if name == kind]
@@ -145,7 +142,7 @@ def rows_for(workspace_id: int, keys: Sequence[tuple[str, int]]) -> list[RowText
 
 @db_retry.retried
 def sweep_vectors(workspace_id: int) -> int:
-    """Remove the vectors whose row is gone, withdrawn, not among the newest or says something else; count them."""
+    """Remove vectors whose row is gone, withdrawn, changed or not among the newest; return how many."""
     gone: list[int] = []
     for kind in SOURCES:
         made = RowVector.objects.filter(workspace=workspace_id, kind=kind)
@@ -160,7 +157,7 @@ def sweep_vectors(workspace_id: int) -> int:
 
 
 def drop_unwanted_vectors() -> None:
-    """Remove the vectors of workspaces whose searches don't compare meanings any more; one query where none has."""
+    """Remove the vectors of workspaces without semantic search. One query if there are none."""
     held = Exists(RowVector.objects.filter(workspace=OuterRef("pk")))
     off = list(Workspace.objects.filter(held, dense_search=False).values_list("pk", flat=True))
     if off:
@@ -168,14 +165,14 @@ def drop_unwanted_vectors() -> None:
 
 
 def newest_vector() -> int:
-    """Return the greatest key of a vector there is."""
+    """Return the greatest primary key of the vectors."""
     return RowVector.objects.aggregate(last=Max("pk"))["last"] or 0
 
 
 @db_retry.retried
 @transaction.atomic
 def store_vectors(run: Run, batch: RowEmbeddings) -> None:
-    """Write one batch's embeddings in the place of earlier ones, with what the run has cost. Raises LeaseLost."""
+    """Replace the vectors of a batch of rows and record the run's cost. Raises LeaseLost."""
     held = hold_lease(run)
     held.options, held.model, held.cost = run.options, run.model, run.cost
     held.prompt_tokens = run.prompt_tokens

@@ -37,7 +37,7 @@ def retried(work: Callable[P, T]) -> Callable[P, T]:
                 with _turn():
                     return work(*args, **kwargs)
             except OperationalError as error:
-                if not is_passing(error):
+                if not is_intermediate(error):
                     raise
                 time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311  jitter, no secret
         with _turn():
@@ -83,7 +83,7 @@ def waiting_at_most(seconds: float) -> Iterator[None]:
             cursor.execute(f"PRAGMA busy_timeout = {int(usual)}")
 
 
-def is_passing(error: OperationalError) -> bool:
+def is_intermediate(error: OperationalError) -> bool:
     """Tell a collision from a fault: SQLite's busy and locked, PostgreSQL's class 40 and lock_not_available."""
     state = getattr(error.__cause__, "sqlstate", None) or ""
     return state.startswith("40") or state == "55P03" or "is locked" in str(error)

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from knowledge_app.services.documents import editing
 from knowledge_app.services.rows import key_values, observations
-from knowledge_app.services.rows.observations import Said
+from knowledge_app.services.rows.observations import NewObservation
 from memoryhub.agents.operations import knowledge, memory, queries
 from memoryhub.agents.tokens import Caller
 from memoryhub.lib.validation import clean_text
@@ -149,7 +149,9 @@ async def memory_remember(
     """
 
     def write(caller: Caller, now: datetime) -> Told:
-        came_to = shapes.Remembered(**knowledge.remember(caller, [Said(category, content, source)], now=now))
+        came_to = shapes.Remembered(
+            **knowledge.remember(caller, [NewObservation(category, content, source)], now=now)
+        )
         known = f"Known already, as observation {came_to.offered[0].observation}." if came_to.offered else ""
         return "Remembered." if came_to.added else known or "Known already.", came_to
 

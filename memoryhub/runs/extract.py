@@ -16,7 +16,7 @@ from django.utils.translation import gettext_noop
 
 from knowledge_app.services.documents.replies import read_observations
 from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
-from knowledge_app.services.rows.observations import MAX_CHARS, Said, store
+from knowledge_app.services.rows.observations import MAX_CHARS, NewObservation, store
 from memoryhub.lib import db_retry
 from memoryhub.lib.llm import ModelRefused, ModelSettings, ask
 from memoryhub.lib.text.change_guard import INVISIBLE, is_instruction
@@ -106,12 +106,12 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     everything = [message for messages, _ in requests for message in messages]
     if not within_budget(run, run.workspace, everything, now()):
         return
-    said: list[Said] = []
+    said: list[NewObservation] = []
     for number, (output, (messages, mark)) in enumerate(zip(outputs, requests, strict=True)):
         renew_lease(run, stage=gettext_noop("waiting for the model"), steps_done=number, steps_total=len(outputs))
         reply = ask(model, messages, max_tokens=REPLY_TOKENS)
         record_cost(run, messages, reply, reply.text)
-        said += [Said(kind, text, output.source) for kind, text in read_observations(reply.text, mark=mark)]
+        said += [NewObservation(kind, text, output.source) for kind, text in read_observations(reply.text, mark=mark)]
     renew_lease(run, stage=gettext_noop("writing"))
     _commit(run, said, now())
 
@@ -136,7 +136,7 @@ def messages_for(output: Output) -> tuple[list[dict[str, str]], str]:
 
 @db_retry.retried
 @transaction.atomic
-def _commit(run: Run, said: list[Said], now: datetime) -> None:
+def _commit(run: Run, said: list[NewObservation], now: datetime) -> None:
     safe = [one for one in said if len(one.content) <= MAX_CHARS and _is_safe(one.content)]
     stored = store(run.workspace, safe, by=By(Actor("run", f"run {run.pk}"), now), run=run)
     proposal: dict[str, Any] = {

@@ -19,7 +19,7 @@ from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.audit.access_log import ACTIONS
 from memoryhub.models import AccessRecord
 from sessions_app.models import Entry, Run
@@ -102,7 +102,7 @@ def test_documents_are_noted_by_revision(workspace, viewer_client, document):
 
 def test_lists_and_pages_of_the_memory_are_noted(workspace, viewer_client, learnt, document):
     add_note(workspace, "Shipped.", by=BY)
-    observation = store(workspace, [Said("lesson", "Tests first.")], by=BY).added[0]
+    observation = store(workspace, [NewObservation("lesson", "Tests first.")], by=BY).added[0]
     pages = {
         url("knowledge:knowledge-entry", learnt.pk): "knowledge.read",
         url("knowledge:observations"): "observations.read",

@@ -15,7 +15,7 @@ from knowledge_app.services.rows.cached_responses import keep
 from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import HistoryRecord
@@ -38,7 +38,7 @@ def forget(workspace, kind, *words, session=None):
 def test_a_session_takes_along_what_its_runs_stored_and_told(workspace):
     session = open_at(workspace, "cli:a")
     run = Run.objects.create(workspace=workspace, session=session, kind="extraction", status="done")
-    store(workspace, [Said("finding", "tea is hot", "GOAL:step")], run=run, by=BY)
+    store(workspace, [NewObservation("finding", "tea is hot", "GOAL:step")], run=run, by=BY)
     append_history(workspace, [HistoryRecord("Told of tea.", "", session_key="cli:a")], now=NOW)
 
     forget(workspace, "session", session=session)

@@ -29,7 +29,7 @@ from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import key_values_file, knowledge_file
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.forgetting import rules
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, lift, plan_forget
 from memoryhub.integrity import check_memory
@@ -73,8 +73,8 @@ def plant(workspace: Workspace, text: str) -> Session:
     add_note(workspace, f"It was {text}.", by=BY)
     entry = add_knowledge(workspace, f"knows {text}", category="learned_fact", by=BY).entry
     edit_rows(workspace, "knowledge", "assign", [entry.pk], values={"content": f"knew {text} well"}, by=BY)
-    store(workspace, [Said("finding", f"found {text}"), Said("lesson", "ask")], by=BY)
-    store(workspace, [Said("finding", f"found {text}!")], by=BY)
+    store(workspace, [NewObservation("finding", f"found {text}"), NewObservation("lesson", "ask")], by=BY)
+    store(workspace, [NewObservation("finding", f"found {text}!")], by=BY)
     write_value(workspace, "first", f"{text} first", by=BY)
     write_value(workspace, "first", "none", by=BY)
     write_value(workspace, f"second {text}", "x", by=BY)
@@ -202,7 +202,7 @@ def test_everything_else_stays_and_every_promise_holds(workspace, kind):
 def test_a_person_takes_what_mentions_them_along(workspace):
     for text in ("Anna Weber likes tea", "The port is 80"):
         add_knowledge(workspace, text, category="learned_fact", by=BY)
-        store(workspace, [Said("finding", text)], by=BY)
+        store(workspace, [NewObservation("finding", text)], by=BY)
 
     forget(workspace, "person", "Anna Weber", "A. W. of Lisbon")
 
@@ -221,7 +221,7 @@ def test_a_phrase_leaves_the_rest_of_a_fact(workspace):
 def test_a_source_goes_with_what_was_learnt_there(workspace):
     add_knowledge(workspace, "likes tea", category="learned_fact", source="mail", by=BY)
     add_knowledge(workspace, "likes mail", category="learned_fact", source="chat", by=BY)
-    store(workspace, [Said("finding", "tea is hot", "mail")], by=BY)
+    store(workspace, [NewObservation("finding", "tea is hot", "mail")], by=BY)
 
     receipt = forget(workspace, "source", "mail")
 
@@ -240,7 +240,7 @@ def test_a_session_goes_with_its_messages_its_key_and_what_it_alone_taught(works
     talk(session, 2)
     other = open_at(workspace, "cli:main")
     talk(other, 1)
-    store(workspace, [Said("finding", "tea is hot", "telegram:482913377")], by=BY)
+    store(workspace, [NewObservation("finding", "tea is hot", "telegram:482913377")], by=BY)
 
     receipt = forget(workspace, "session", session=session)
 

@@ -28,7 +28,7 @@ from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub import integrity
 from memoryhub.graph.neighbours import import_graph
 from memoryhub.integrity import CHECKS, check_memory, database
@@ -86,7 +86,7 @@ def curate(workspace: Workspace) -> None:
     by = By(PERSON, NOW)
     entry = add_knowledge(workspace, "likes tea", category="learned_fact", by=by).entry
     edit_rows(workspace, "knowledge", "tag", [entry.pk], values={"add": ["drinks"]}, by=by)
-    store(workspace, [Said("finding", "tea is hot")], by=by)
+    store(workspace, [NewObservation("finding", "tea is hot")], by=by)
     write_value(workspace, "password", "hunter2", by=by)
     terms = [TermRecord("tea", [1.0, 0.0], ["hot"]), TermRecord("hot", [0.0, 1.0], ["tea"])]
     graph = GraphRecord("test", "m", "", 2, NOW, "", terms)

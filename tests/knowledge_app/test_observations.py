@@ -3,15 +3,15 @@ from django.urls import reverse
 
 from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.rows.edits import edit_rows, undo_edit
-from knowledge_app.services.rows.observations import Said, decide, store
+from knowledge_app.services.rows.observations import NewObservation, decide, store
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON, raises_code
 
 pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
-KNOWN = Said("finding", "The DHL API allows 100 requests a minute")
-AGAIN = Said("finding", "DHL's API allows 100 requests a minute!")
+KNOWN = NewObservation("finding", "The DHL API allows 100 requests a minute")
+AGAIN = NewObservation("finding", "DHL's API allows 100 requests a minute!")
 
 
 def url(name, *args):
@@ -31,7 +31,9 @@ def test_observations_are_stored_with_author_and_audit(workspace):
     assert AuditRecord.objects.get(action="observations.added").text == "1 observation added"
 
 
-@pytest.mark.parametrize("said", [Said("hunch", "x"), Said("finding", "  "), Said("finding", "x" * 4001)])
+@pytest.mark.parametrize(
+    "said", [NewObservation("hunch", "x"), NewObservation("finding", "  "), NewObservation("finding", "x" * 4001)]
+)
 def test_one_that_can_not_be_kept_keeps_none_of_its_batch(workspace, said):
     with raises_code("bad_observation"):
         store(workspace, [KNOWN, said], by=BY)
@@ -42,7 +44,7 @@ def test_one_that_can_not_be_kept_keeps_none_of_its_batch(workspace, said):
 def test_what_is_nearly_known_is_offered_once(workspace):
     (known,) = keep(workspace)
 
-    stored = store(workspace, [AGAIN, Said("finding", "The DHL API allows 200 requests a minute")], by=BY)
+    stored = store(workspace, [AGAIN, NewObservation("finding", "The DHL API allows 200 requests a minute")], by=BY)
     again = store(workspace, [AGAIN], by=BY)
 
     assert [row.observation for row in stored.offered] == [known]
@@ -115,7 +117,7 @@ def test_pages_add_edit_move_withdraw_and_restore(workspace, editor):
 
 
 def test_all_of_a_kind_are_withdrawn_at_once(workspace, editor):
-    keep(workspace, KNOWN, Said("lesson", "Ask first"), Said("lesson", "Measure twice"))
+    keep(workspace, KNOWN, NewObservation("lesson", "Ask first"), NewObservation("lesson", "Measure twice"))
 
     editor.post(
         url("edit-observations") + "?category=lesson",

@@ -8,7 +8,7 @@ from knowledge_app.models import KeyValue, Observation, Term
 from knowledge_app.services.rows.cached_responses import keep
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from knowledge_app.services.rows.scratchpads import IDLE, end_run, idle_scratchpads
 from memoryhub.worker import sweep
 from sessions_app.models import AuditRecord, Entry, Workspace
@@ -27,8 +27,10 @@ def scratch(workspace) -> Workspace:
     for value in ("dark", "xyzzy"):
         write_value(workspace, "theme", value, by=BY)
     add_knowledge(workspace, "xyzzy is known", category="learned_fact", by=BY)
-    store(workspace, [Said("finding", "xyzzy was found"), Said("lesson", "say xyzzy once")], by=BY)
-    store(workspace, [Said("finding", "xyzzy was found!")], by=BY)
+    store(
+        workspace, [NewObservation("finding", "xyzzy was found"), NewObservation("lesson", "say xyzzy once")], by=BY
+    )
+    store(workspace, [NewObservation("finding", "xyzzy was found!")], by=BY)
     keep(workspace, "q", "m", "xyzzy", now=NOW)
     Term.objects.create(workspace=workspace, text="xyzzy")
     add(open_at(workspace), [{"role": "user", "content": "hello"}])

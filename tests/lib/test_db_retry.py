@@ -7,7 +7,7 @@ import pytest
 from django.db import DatabaseError, OperationalError, connection
 
 from memoryhub.lib import db_retry
-from memoryhub.lib.db_retry import ATTEMPTS, is_passing, retried, try_write, waiting_at_most
+from memoryhub.lib.db_retry import ATTEMPTS, is_intermediate, retried, try_write, waiting_at_most
 from sessions_app.models import Workspace
 
 LOCKED = OperationalError("database is locked")
@@ -74,7 +74,7 @@ def test_postgresql_says_by_its_code_whether_to_try_again(state, passes):
     error = OperationalError("could not")
     error.__cause__ = type("Cause", (Exception,), {"sqlstate": state})()
 
-    assert is_passing(error) == passes
+    assert is_intermediate(error) == passes
 
 
 @pytest.mark.django_db

@@ -177,13 +177,13 @@ def test_known_shapes_of_arguments_are_understood(session, httpserver, arguments
         (saved("<html>Sign in</html>"), "error"),
         (saved(""), "empty"),
         (saved(BASE, ""), "empty"),
-        (saved(None), "no text"),
-        (saved({"facts": FACTS}), "no text"),
-        (saved(17, 18), "no text"),
+        (saved(None), "isn't text"),
+        (saved({"facts": FACTS}), "isn't text"),
+        (saved(17, 18), "isn't text"),
         (saved(None, arguments="not json"), "can't be read"),
-        (saved(None, arguments="[]"), "no object"),
-        (saved(None, arguments=7), "no object"),
-        (saved("x" * 500_000), "beyond"),
+        (saved(None, arguments="[]"), "aren't an object"),
+        (saved(None, arguments=7), "aren't an object"),
+        (saved("x" * 500_000), "the limit is"),
         (
             {"choices": [{"finish_reason": "stop", "message": {"content": "Here is what I remember."}}]},
             "with text instead",
@@ -361,7 +361,7 @@ def test_a_conflict_with_an_edit_meanwhile_is_held_with_both_texts(session, http
 
     change = HeldChange.objects.get()
     assert run.status == "held"
-    assert "in the same lines" in change.reason
+    assert "the same lines" in change.reason
     assert "fact seven by hand" in head()
     assert "fact seven by the model" in change.proposed
     assert "# Our team" in change.proposed
@@ -398,7 +398,7 @@ def test_a_proposal_can_be_seen_before_it_counts(session, httpserver):
     run = consolidate(session, hold=True)
 
     change = HeldChange.objects.get()
-    assert (run.status, digest(), change.flags) == ("held", before, ["asked to be shown before it counts"])
+    assert (run.status, digest(), change.flags) == ("held", before, ["review was requested"])
     approve(change, by=By(PERSON, NOW))
     assert head() == BASE + "- tea is at four\n"
     assert Session.objects.get().last_consolidated == 29
@@ -493,7 +493,7 @@ def test_grip_refuses_what_is_no_list(session, httpserver, text):
     answer(httpserver, text_reply(text))
     before = digest()
 
-    assert "no list of facts" in consolidate(session).error
+    assert "isn't a list of facts" in consolidate(session).error
     assert digest() == before
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from pytest_httpserver import HTTPServer
 
 from knowledge_app.models import Confirmation, Observation
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.conversations.appending import record_entries
 from memoryhub.runs.executing import execute
 from memoryhub.runs.extract import MOST_CHARS, request_extraction, request_if_due
@@ -129,7 +129,7 @@ def test_a_long_output_is_cut(workspace, model):
 
 
 def test_what_is_known_is_offered_as_a_confirmation(workspace, model):
-    store(workspace, [Said("finding", "The DHL API allows 100 requests a minute")], by=By(PERSON, NOW))
+    store(workspace, [NewObservation("finding", "The DHL API allows 100 requests a minute")], by=By(PERSON, NOW))
     answer(model, json.dumps(ANSWER))
 
     run = extract(workspace)

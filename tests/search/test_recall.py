@@ -3,7 +3,7 @@ from django.urls import reverse
 
 from knowledge_app.models import Observation, Term, TermRelation
 from knowledge_app.services.rows.edits import edit_rows
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.search.recall import log_recall, recall
 from memoryhub.sync.importing import import_workspace
 from sessions_app.services.audit import By
@@ -12,11 +12,11 @@ from tests.shared import FIXTURES
 
 pytestmark = pytest.mark.django_db
 SAID = [
-    Said("finding", "Database uses PostgreSQL", "GOAL:look"),
-    Said("insight", "Chose PostgreSQL for its JSON support"),
-    Said("insight", "The deploy freeze begins in December"),
-    Said("lesson", "Index foreign keys for performance"),
-    Said("finding", "东京办公室的网络很慢"),
+    NewObservation("finding", "Database uses PostgreSQL", "GOAL:look"),
+    NewObservation("insight", "Chose PostgreSQL for its JSON support"),
+    NewObservation("insight", "The deploy freeze begins in December"),
+    NewObservation("lesson", "Index foreign keys for performance"),
+    NewObservation("finding", "东京办公室的网络很慢"),
 ]
 
 
@@ -52,7 +52,9 @@ def test_what_fits_nothing_finds_nothing(workspace, said, query):
 
 
 def test_the_limit_is_of_each_kind(workspace):
-    many = [Said("finding", f"port {number} is open on host {word}") for number, word in enumerate("abcdefg")]
+    many = [
+        NewObservation("finding", f"port {number} is open on host {word}") for number, word in enumerate("abcdefg")
+    ]
     store(workspace, many, by=By(PERSON, NOW), even_if_known=True)
 
     assert len(recall(workspace, "open port", now=NOW).texts["findings"]) == 5
@@ -124,7 +126,7 @@ def test_what_was_asked_for_comes_before_what_the_graph_adds(workspace, said):
 
 
 def test_a_word_that_is_known_well_is_not_diluted(workspace, said):
-    many = [Said("finding", f"postgresql {word} {word}") for word in ("port", "role", "index")]
+    many = [NewObservation("finding", f"postgresql {word} {word}") for word in ("port", "role", "index")]
     store(workspace, many, by=By(PERSON, NOW), even_if_known=True)
     relate(workspace, "postgresql", "freeze", 0.9)
 

@@ -63,7 +63,7 @@ def test_what_came_since_is_counted_until_the_search_is_opened(workspace, viewer
 
 
 def test_what_is_new_is_counted_within_the_kind(workspace, viewer_client):
-    save(viewer_client, workspace, "Said", params="&kind=entry")
+    save(viewer_client, workspace, "NewObservation", params="&kind=entry")
 
     know(workspace, "heron")
 

@@ -7,25 +7,25 @@ from sessions_app.services.context_window import safe_window
 
 
 @dataclass
-class Said:
+class NewObservation:
     position: int
     role: str
     tool_call_id: str = ""
     tool_calls: list = field(default_factory=list)
 
 
-def conversation(text: str) -> list[Said]:
+def conversation(text: str) -> list[NewObservation]:
     """u: user, a: assistant, C1 / C12: calls 1 (and 2), r1: result of call 1."""
     entries = []
     for position, word in enumerate(text.split()):
         if word == "u":
-            entries.append(Said(position, "user"))
+            entries.append(NewObservation(position, "user"))
         elif word == "a":
-            entries.append(Said(position, "assistant"))
+            entries.append(NewObservation(position, "assistant"))
         elif word[0] == "C":
-            entries.append(Said(position, "assistant", tool_calls=[{"id": number} for number in word[1:]]))
+            entries.append(NewObservation(position, "assistant", tool_calls=[{"id": number} for number in word[1:]]))
         else:
-            entries.append(Said(position, "tool", tool_call_id=word[1:]))
+            entries.append(NewObservation(position, "tool", tool_call_id=word[1:]))
     return entries
 
 

@@ -16,7 +16,7 @@ from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.time_travel.parsing import url_time
 from memoryhub.time_travel.views.snapshot import PAGE_ROWS
 from sessions_app.models import AuditRecord, Run, Workspace
@@ -48,7 +48,7 @@ def atlas(workspace) -> Workspace:
             save_entry(workspace.knowledge_entries.get(), {"content": f"{word} entry"}, by=by)
         else:
             add_knowledge(workspace, f"{word} entry", category="learned_fact", by=by)
-        store(workspace, [Said("finding", f"{word} observation of {hour} kinds")], by=by)
+        store(workspace, [NewObservation("finding", f"{word} observation of {hour} kinds")], by=by)
         write_value(workspace, "colour", f"{word} value", by=by)
         write_value(workspace, "db_password", f"{word} hunter2", by=by)
         add_note(workspace, f"{word} note", by=by)
@@ -177,7 +177,7 @@ def test_a_row_that_changed_since_the_page_was_shown_is_left_alone(atlas, editor
 
     page = editor.post(address, fields, follow=True).text
 
-    assert "Someone changed this meanwhile" in page
+    assert "Someone has changed this in the meantime" in page
     entry.refresh_from_db()
     assert (entry.content, entry.tags) == ("second entry", ["new"])
 
@@ -190,7 +190,7 @@ def test_an_entry_that_another_one_repeats_stays_withdrawn(atlas, editor):
 
     page = editor.post(*form_of(editor, entry, "knowledge"), follow=True).text
 
-    assert "says exactly that" in page
+    assert "has the same content" in page
     entry.refresh_from_db()
     assert entry.withdrawn_at
 
@@ -210,7 +210,7 @@ def test_a_state_of_another_row_or_part_restores_nothing(atlas, editor):
 
     page = editor.post(reverse("restore-row", args=["atlas", "key-values", one.pk]), sent, follow=True).text
 
-    assert "not kept any more" in page
+    assert "no longer stored" in page
     assert editor.post(reverse("restore-row", args=["atlas", "sessions", one.pk])).status_code == 404
 
 

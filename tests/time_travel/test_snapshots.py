@@ -24,7 +24,7 @@ from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import KnowledgeExists, add_knowledge, merge_groups, save_entry
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.lib.scanners import MASK
 from memoryhub.processes import this_process
@@ -131,7 +131,7 @@ def undo(hub: Hub) -> None:
 
 
 def observe(hub: Hub) -> None:
-    store(hub.workspace, [Said("finding", hub.text(), "desk")], by=hub.by())
+    store(hub.workspace, [NewObservation("finding", hub.text(), "desk")], by=hub.by())
 
 
 def write(hub: Hub) -> None:

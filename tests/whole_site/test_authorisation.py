@@ -31,7 +31,7 @@ from knowledge_app.services.documents.revisions import open_document, revise_doc
 from knowledge_app.services.rows.cached_responses import keep
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.accounts.invitations import invite
 from memoryhub.agents.tokens import SCOPES, issue_token
 from memoryhub.api.app import schema
@@ -105,7 +105,7 @@ def atlas(workspace: Workspace, settings, tmp_path) -> Workspace:
     log(workspace, "happened")
     add_knowledge(workspace, "Prefers tea", category="user_preference", by=by)
     for _ in range(2):
-        store(workspace, [Said("finding", "The courier is late on Fridays")], by=by)
+        store(workspace, [NewObservation("finding", "The courier is late on Fridays")], by=by)
     write_value(workspace, "colour", "blue", by=by)
     keep(workspace, "How deep?", "small", "Two metres", now=NOW)
     near = [Term.objects.create(workspace=workspace, text=text, fingerprint="toy/2") for text in ("tea", "milk")]

@@ -14,7 +14,7 @@ from knowledge_app.services.documents.revisions import open_document, revise_doc
 from knowledge_app.services.rows.cached_responses import keep
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from sessions_app.models import Session, Summary, Workspace
 from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, compress, open_at, talk
@@ -80,7 +80,7 @@ def spoken(workspace: Workspace) -> Workspace:
     log(workspace, WORD)
     add_knowledge(workspace, WORD, category="user_preference", source=WORD, tags=[WORD], by=by)
     for _ in range(2):
-        store(workspace, [Said("finding", f"{WORD} {WORD} {WORD}", source=WORD)], by=by)
+        store(workspace, [NewObservation("finding", f"{WORD} {WORD} {WORD}", source=WORD)], by=by)
     write_value(workspace, WORD, WORD, by=by)
     keep(workspace, WORD, "small", WORD, now=NOW)
     near = [Term.objects.create(workspace=workspace, text=f"{WORD}{name}", fingerprint="toy/2") for name in "ab"]

@@ -1,4 +1,4 @@
-"""Which state of a text each of its lines came with."""
+"""Attribute the lines of a text to the versions that introduced them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from memoryhub.lib.text.diff import line_changes
 
 
 def blame(texts: Iterable[str]) -> list[int]:
-    """Return for each line of the last text the number, from 0, of the text that it came with.
+    """Return, for each line of the last text, the index of the text that introduced it.
 
-    ``texts``: the states of one document, oldest first. A line that went and came back counts from its return.
+    ``texts``: the versions of one document, oldest first. A line that was removed and restored counts from then.
     """
     lines: Sequence[str] = []
     origins: list[int] = []

@@ -1,4 +1,4 @@
-"""Compaction: near-duplicate lines of a document merged, by a person who saw them. Removals stay findable."""
+"""Compaction: remove near-duplicate lines of a document after a person has reviewed them."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from sessions_app.services.audit import By
 
 
 def plan_compaction(document: MemoryDocument, *, threshold: float = DEFAULT_THRESHOLD) -> Compaction:
-    """Return what a document says twice, and what it says in contradiction. Reads only; pinned lines never go."""
+    """Return a document's near-duplicates and contradictions. Pinned lines are never proposed for removal."""
     pinned = Fact.objects.filter(document=document, died=None, pinned=True).values_list("line", flat=True)
     return find_duplicates(document.head.content if document.head else "", threshold=threshold, pinned=list(pinned))
 
 
 @transaction.atomic
 def apply_compaction(document: MemoryDocument, lines: Collection[int], *, by: By) -> MemoryRevision | None:
-    """Take some fact lines out of the text; None where there are none to take. Pinned lines stay.
+    """Remove fact lines from the text, except pinned ones; None if there are none to remove.
 
-    Line numbers are those of ``document.head`` as it was loaded. Raises StaleBase when it isn't the head any more.
+    ``lines``: line numbers in ``document.head`` as loaded. Raises StaleBase if it is no longer the head.
     """
     facts = Fact.objects.filter(document=document, died=None, pinned=False, line__in=list(lines))
-    may_go = set(facts.values_list("line", flat=True))
-    if not may_go or document.head is None:
+    removable = set(facts.values_list("line", flat=True))
+    if not removable or document.head is None:
         return None
-    text = without_lines(document.head.content, may_go)
-    words = "a near-duplicate line" if len(may_go) == 1 else f"{len(may_go)} near-duplicate lines"
+    text = without_lines(document.head.content, removable)
+    words = "a near-duplicate line" if len(removable) == 1 else f"{len(removable)} near-duplicate lines"
     return revise_document(document, text, base=document.head, by=by, reason=f"compacted: {words} removed")

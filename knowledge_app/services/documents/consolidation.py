@@ -34,14 +34,14 @@ from sessions_app.services.totals import recount_session
 
 MEMORY = "MEMORY.md"
 CONTEXT_HEADING = "[Previous conversation context]"
-MAX_ENTRIES = 5_000  # read by one run
+MAX_ENTRIES = 5_000  # per run
 _PREFIX = re.compile(r"^\s*\[(\d{4}-\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?)(?: ?UTC| ?Z)?\]\s*")
 _WORD = re.compile(r"\w{3,}")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The entries that one run reads, and the document that it starts from. ``reason``: why there are none."""
+    """The entries that a run consolidates and the document it starts from. ``reason``: why there are no entries."""
 
     session: Session
     document: MemoryDocument | None = None
@@ -60,7 +60,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Proposal:
-    """What came of asking: the new text of MEMORY.md (as the base, where nothing is new), history, summary text."""
+    """The model's result: the new text of MEMORY.md (the base if unchanged), the history entry and the summary."""
 
     memory: str
     history: str
@@ -68,7 +68,7 @@ class Proposal:
 
 
 def is_due(session: Session) -> bool:
-    """Tell whether enough is unconsolidated: nanobot from the memory window on, Grip beyond twice the window."""
+    """Tell whether enough is unconsolidated: a memory window for nanobot, more than two for Grip."""
     workspace = session.workspace
     waiting = session.next_position - session.last_consolidated
     if workspace.consolidation_style == "grip":
@@ -77,10 +77,10 @@ def is_due(session: Session) -> bool:
 
 
 def plan_consolidation(session: Session, *, archive_all: bool = False, limit: int | None = None) -> Plan:
-    """Decide which entries to read: those from the pointer on, but for the newest. Reads only.
+    """Return the entries to consolidate: those from the pointer on, except the newest. Reads only.
 
-    nanobot keeps half its memory window unconsolidated, Grip a whole window; ``archive_all`` keeps nothing. The end
-    is moved back where it would part a tool call from its results.
+    nanobot leaves half its memory window unconsolidated, Grip a whole window, ``archive_all`` nothing. A tool call is
+    never separated from its results.
     """
     workspace = session.workspace
     if not workspace.persist_memory:
@@ -112,7 +112,7 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     """
     session = lock_session(plan.session.pk)
     if (session.epoch, session.last_consolidated) != (plan.session.epoch, plan.session.last_consolidated):
-        raise Conflict(gettext("The session was cleared or consolidated meanwhile."), code="plan_stale")
+        raise Conflict(gettext("The session was cleared or consolidated in the meantime."), code="plan_stale")
     run.epoch, run.from_position, run.to_position = session.epoch, session.last_consolidated, plan.end
     run.base_revision_number = plan.base.number if plan.base else None
     document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=_document(plan).pk)
@@ -120,16 +120,18 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     current = head.content if head else ""
     merged = merge_texts(plan.memory, current, proposal.memory, keep_both=True)
     if merged.text is None and approved:
-        words = gettext("%(document)s was changed since in the same lines. Edit it by hand, then reject this.")
+        words = gettext(
+            "The same lines of %(document)s have changed since. Edit the document by hand, then reject this change."
+        )
         raise Conflict(words % {"document": document.name}, code="plan_stale")
     wanted = overlay_texts(plan.memory, current, proposal.memory)
     flags = [] if approved else judge(document, current, wanted)
     if merged.text is None:
-        flags = [f"the document was changed meanwhile in the same lines, in {merged.conflict_count} places"]
+        flags = [f"the same lines of the document changed in the meantime, in {merged.conflict_count} places"]
     text = additions_only(current, wanted) if flags else wanted
-    is_asked = bool(run.options.get("hold")) and not approved
-    if is_asked or (flags and text == current):
-        flags = flags or ["asked to be shown before it counts"]
+    review_requested = bool(run.options.get("hold")) and not approved
+    if review_requested or (flags and text == current):
+        flags = flags or ["review was requested"]
         return _hold_whole(run, plan, document, wanted, proposal, flags, now)
     revision = _revise(document, head, text, run, now)
     history = _append_history(session, run, proposal.history, now)
@@ -140,13 +142,13 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
 
 
 def judge(document: MemoryDocument, current: str, wanted: str) -> list[str]:
-    """Return why a person has to look at a run's change of a document; nothing where nobody needs to."""
+    """Return the reasons why a person must review a run's change to a document, if any."""
     pinned = list(Fact.objects.filter(document=document, died=None, pinned=True).values_list("text", flat=True))
-    return review_reasons(current, wanted, pinned=pinned, lost_before=lost_since_looked(document))
+    return review_reasons(current, wanted, pinned=pinned, lost_before=facts_lost_since_review(document))
 
 
-def lost_since_looked(document: MemoryDocument) -> int:
-    """Return how many facts runs and files removed since a person last revised the document or decided on it."""
+def facts_lost_since_review(document: MemoryDocument) -> int:
+    """Return how many facts runs and files removed since a person last edited the document or reviewed a change."""
     looked = (
         document.revisions.filter(author_kind="person").order_by("-number").values_list("number", flat=True).first()
     )
@@ -167,18 +169,18 @@ def _document(plan: Plan) -> MemoryDocument:
 def _revise(
     document: MemoryDocument, head: MemoryRevision | None, text: str, run: Run, now: datetime
 ) -> MemoryRevision | None:
-    """Write the new text with its facts' origins; nothing where it is as it was."""
+    """Save the new text and the sources of its facts; None if the text is unchanged."""
     if text == (head.content if head else ""):
         return None
     actor = Actor("run", f"run {run.pk}")
     reason = f"consolidated #{run.from_position} to #{run.to_position - 1} of {run.session}"
     revision = revise_document(document, text, base=head, by=By(actor, now), reason=reason, run=run)
-    _note_origins(revision, run)
+    _record_sources(revision, run)
     return revision
 
 
-def _note_origins(revision: MemoryRevision, run: Run) -> None:
-    """Link each new fact to its run, and to the messages that share the most of its words."""
+def _record_sources(revision: MemoryRevision, run: Run) -> None:
+    """Link each new fact to its run and to the (up to three) messages that share most of its words."""
     entries = Entry.objects.filter(
         session=run.session_id, epoch=run.epoch, position__gte=run.from_position, position__lt=run.to_position
     )
@@ -262,7 +264,7 @@ def _hold_whole(
     flags: Sequence[str],
     now: datetime,
 ) -> Run:
-    """Let everything wait: text, history entry and pointer are committed together once a person approves."""
+    """Hold the text, history entry and pointer until a person approves them together."""
     change = _hold(run, document, wanted, flags, now)
     kept = {
         "history": proposal.history,
@@ -310,18 +312,18 @@ def _close(
 
 @transaction.atomic
 def undo_consolidation(run: Run, *, by: By) -> None:
-    """Take a consolidation back: the document as it was, the history entry withdrawn, the pointer where it stood.
+    """Undo a consolidation: restore the document and the pointer, and withdraw the history entry.
 
-    Raises RunNotFitting, and says what, where something later builds on it: another revision, another run.
+    Raises RunNotFitting if a later revision or run builds on it.
     """
     if run.session_id is None:
         raise RunNotFitting(gettext("The session of this run was deleted."))
     session = lock_session(run.session_id)
     run = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
     if run.kind != Run.Kind.CONSOLIDATION or run.status != Run.Status.DONE or run.origin != Run.Origin.HUB:
-        raise RunNotFitting(gettext("Run %(number)s has nothing to undo.") % {"number": run.pk})
+        raise RunNotFitting(gettext("There is nothing to undo in run %(number)s.") % {"number": run.pk})
     if (session.epoch, session.last_consolidated) != (run.epoch, run.to_position):
-        words = gettext("A later consolidation, or a new beginning, builds on this run: undo that first.")
+        words = gettext("A later consolidation builds on this run, or the session was cleared. Undo that first.")
         raise RunNotFitting(words)
     revision = MemoryRevision.objects.select_related("document", "base").filter(run=run).order_by("-number").first()
     if revision:
@@ -351,7 +353,9 @@ def _restore_before(revision: MemoryRevision, run: Run, by: By) -> None:
     if document.head_id != revision.pk:
         later = document.revisions.filter(Q(number__gt=revision.number)).order_by("number").first()
         number = later.number if later else "?"
-        words = gettext("Revision %(number)s of %(document)s builds on this run: restore by hand instead.")
+        words = gettext(
+            "Revision %(number)s of %(document)s builds on this run. Restore an earlier revision by hand instead."
+        )
         raise RunNotFitting(words % {"number": number, "document": document.name})
     before = revision.base
     revise_document(

@@ -1,4 +1,4 @@
-"""What people do to memory documents: edit on a known base, restore, curate facts. Every change is a revision."""
+"""Edit memory documents by hand: save, restore, and curate facts. Every change of text is a revision."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NAMES = ("MEMORY.md", "SOUL.md", "USER.md")
 
 
 class EditConflict(Conflict):
-    """The document was changed in the same lines since the base at hand; ``head`` is its text now."""
+    """The same lines of the document have changed since the base; ``head`` is its current text."""
 
     code = "edit_conflict"
 
@@ -37,14 +37,14 @@ class EditConflict(Conflict):
 
 @dataclass(frozen=True)
 class Saved:
-    """The revision that a save made, and whether it was merged with changes of others; None where nothing differs."""
+    """The revision that a save made (None if nothing changed), and whether it was merged with other changes."""
 
     revision: MemoryRevision | None
     is_merged: bool = False
 
 
 def start_document(workspace: Workspace, name: str) -> MemoryDocument:
-    """Return a document that people may write though no agent's file has it."""
+    """Return a document that can be edited before any agent's file contains it; create it if needed."""
     path = f"memory/{name}" if name == "MEMORY.md" else name
     return open_document(workspace, name, path)
 
@@ -57,7 +57,7 @@ def save_text(document: MemoryDocument, text: str, *, base_number: int, by: By, 
     """
     text = clean_text(text.replace("\r\n", "\n"))
     if len(text) > MAX_CHARS:
-        words = gettext("A document has at most %(most)s characters; this one has %(count)s.")
+        words = gettext("A document can have at most %(most)s characters; this one has %(count)s.")
         raise LimitExceeded(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(text):,}"}, code="text_too_long")
     locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
     head = locked.head
@@ -66,7 +66,7 @@ def save_text(document: MemoryDocument, text: str, *, base_number: int, by: By, 
         base = locked.revisions.filter(number=base_number).values_list("content", flat=True).first() or ""
         merged = merge_texts(base, head.content, text)
         if merged.text is None:
-            words = gettext("%(document)s was changed meanwhile in the same lines.")
+            words = gettext("The same lines of %(document)s changed in the meantime.")
             raise EditConflict(words % {"document": document.name}, base, head)
         text, is_merged = merged.text, True
     if head is not None and text == head.content:
@@ -76,7 +76,7 @@ def save_text(document: MemoryDocument, text: str, *, base_number: int, by: By, 
 
 @transaction.atomic
 def restore_revision(document: MemoryDocument, number: int, *, by: By) -> MemoryRevision | None:
-    """Make an earlier text the document's head again, as a new revision; None where it is that already."""
+    """Restore an earlier text as a new revision; None if it is the current text."""
     locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
     wanted = locked.revisions.get(number=number)
     if locked.head and wanted.content == locked.head.content:
@@ -88,7 +88,7 @@ def restore_revision(document: MemoryDocument, number: int, *, by: By) -> Memory
 
 @transaction.atomic
 def remove_facts(document: MemoryDocument, facts: Collection[int], *, by: By) -> int:
-    """Take some fact lines out of the document; they stay findable. Returns how many."""
+    """Remove fact lines from the document and return how many. Removed facts stay searchable."""
     locked = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=document.pk)
     numbers = set(Fact.objects.filter(document=locked, died=None, pk__in=facts).values_list("line", flat=True))
     if not numbers or locked.head is None:
@@ -109,7 +109,7 @@ def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> 
     document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
     living = Fact.objects.filter(pk=fact.pk, died=None).first()
     if living is None or document.head is None:
-        raise NotFound(gettext("This fact was removed meanwhile."), code="no_such_fact")
+        raise NotFound(gettext("This fact has been removed in the meantime."), code="no_such_fact")
     lines = document.head.content.split("\n")
     bullet = _BULLET.match(lines[living.line - 1])
     mark = bullet.group() if bullet else "- "
@@ -126,7 +126,7 @@ def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> 
     living.refresh_from_db()
     if living.died_id is None:
         return living
-    heir = Fact.objects.get(document=document, born=revision, line=place + 1)  # reworded beyond likeness
+    heir = Fact.objects.get(document=document, born=revision, line=place + 1)  # too different to be matched
     kept = {name: getattr(living, name) for name in ("pinned", "last_verified_at", "review_by")}
     Fact.objects.filter(pk=heir.pk).update(**kept)
     heir.refresh_from_db()
@@ -134,11 +134,11 @@ def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> 
 
 
 def _end_of_section(text: str, title: str) -> int:
-    """Return where a section's next line goes: after its last line that isn't blank, counted from 0."""
+    """Return the index for a section's next line: after its last non-blank line."""
     found = next((section for section in split_sections(text) if section.title == title), None)
     if found is None:
         raise NotFound(
-            gettext("There is no section %(title)s any more.") % {"title": repr(title)}, code="no_such_fact"
+            gettext("The section %(title)s no longer exists.") % {"title": repr(title)}, code="no_such_fact"
         )
     lines = text.split("\n")
     end = found.end - 1
@@ -149,7 +149,7 @@ def _end_of_section(text: str, title: str) -> int:
 
 @transaction.atomic
 def bring_back(fact: Fact, *, by: By) -> MemoryRevision:
-    """Put a removed fact back at the end of its section, or of the document where that is gone."""
+    """Restore a removed fact at the end of its section, or of the document if the section is gone."""
     document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
     category = f"[{fact.category}] " if fact.category else ""
     line = f"- {category}{fact.text}"
@@ -170,7 +170,7 @@ def curate_facts(
     verified: bool = False,
     review_by: date | None = None,
 ) -> int:
-    """Pin or unpin facts, mark them verified, set a date for their review; returns how many were touched."""
+    """Pin or unpin facts, mark them verified, or set a review date; return how many were changed."""
     living = Fact.objects.filter(document=document, died=None, pk__in=facts)
     values: dict[str, object] = {}
     words = []

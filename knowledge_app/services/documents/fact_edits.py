@@ -1,4 +1,4 @@
-"""Many facts of a document at once, through its text: each is one revision, undone by another that merges."""
+"""Bulk edits of a document's facts: each is one revision, undone by another one that is merged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CATEGORY = re.compile(r"[\w-]{0,64}")
 
 @dataclass(frozen=True)
 class Revised:
-    """The revision that a change of many facts made (None where nothing differed), and of how many it was."""
+    """The revision that a bulk edit made (None if nothing changed), and the number of facts changed."""
 
     revision: MemoryRevision | None
     count: int
@@ -34,7 +34,7 @@ def checked_category(text: str) -> str:
     """Return a category as it stands before a fact, "" for none. Raises Invalid."""
     category = "_".join(clean_text(text).lower().split())
     if not _CATEGORY.fullmatch(category):
-        raise Invalid(gettext("A category is one word of at most 64 letters, digits, - and _."), code="bad_category")
+        raise Invalid(gettext("A category is one word of up to 64 letters, digits, - and _."), code="bad_category")
     return category
 
 
@@ -63,7 +63,7 @@ def _with_category(line: str, fact: Fact, category: str) -> str:
 
 @transaction.atomic
 def withdraw_facts(document: MemoryDocument, facts: Collection[int], *, by: By, reason: str = "") -> Revised:
-    """Take fact lines out of the document; they stay findable."""
+    """Remove facts from the document; they stay searchable."""
     locked, living = _locked(document, facts)
     if locked.head is None or not living:
         return Revised(None, 0)
@@ -90,7 +90,7 @@ def undo_revision(document: MemoryDocument, number: int, *, by: By) -> Saved:
     made = document.revisions.filter(number=number).first()
     before = document.revisions.filter(number=number - 1).first()
     if made is None or before is None:
-        words = gettext("%(document)s has nothing before revision %(number)s.")
+        words = gettext("%(document)s has no revision before revision %(number)s.")
         raise Conflict(words % {"document": document.name, "number": number}, code="nothing_to_undo")
     reason = f"undid revision {number}"
     saved = save_text(document, before.content, base_number=number, by=by, reason=reason)
@@ -100,7 +100,7 @@ def undo_revision(document: MemoryDocument, number: int, *, by: By) -> Saved:
 
 
 def _keep_curation(gone_in: MemoryRevision, back_in: MemoryRevision) -> None:
-    """Give facts that came back what their earlier selves had: pin, verification, day of review."""
+    """Copy pin, verification and review date to restored facts from their earlier rows."""
     gone = Fact.objects.filter(died=gone_in).exclude(pinned=False, last_verified_at=None, review_by=None)
     earlier = {(fact.section, fact.text): fact for fact in gone}
     returned = [fact for fact in Fact.objects.filter(born=back_in) if (fact.section, fact.text) in earlier]

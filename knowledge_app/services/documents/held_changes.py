@@ -1,4 +1,4 @@
-"""Deciding about held changes: whole, by hunk, or with a text of one's own. All texts are kept, whatever comes."""
+"""Decide on held changes: as a whole, by hunk, or with an edited text. All versions are kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sessions_app.services.audit import Actor, By, record
 
 @dataclass(frozen=True)
 class Hunk:
-    """One place where a held text differs: lines [start, end) of ours become ``new``. Counted from 0."""
+    """A difference of a held text: lines [start, end) of ours, counted from 0, become ``new``."""
 
     number: int
     start: int
@@ -31,7 +31,7 @@ class Hunk:
 
 
 def hunks_of(change: HeldChange) -> list[Hunk]:
-    """Return the places where a held text differs from the hub's of that time, in order."""
+    """Return the hunks by which a held text differs from the hub's text at that time, in order."""
     ours = _ours(change).split("\n")
     proposed = change.proposed.split("\n")
     places = [row for row in line_changes(ours, proposed) if row[0] != "equal"]
@@ -46,7 +46,7 @@ def text_with(change: HeldChange, chosen: Collection[int]) -> str:
     hunks = hunks_of(change)
     unknown = set(chosen) - {hunk.number for hunk in hunks}
     if unknown:
-        words = gettext("There is no part %(number)s: this change has parts 0 to %(last)s.")
+        words = gettext("There is no hunk %(number)s: this change has hunks 0 to %(last)s.")
         raise Conflict(words % {"number": min(unknown), "last": len(hunks) - 1}, code="cannot_decide")
     lines = _ours(change).split("\n")
     for hunk in reversed(hunks):
@@ -64,7 +64,7 @@ def close_change(change: HeldChange, *, approve: bool, by: By, user: User | None
     status = HeldChange.Status.APPROVED if approve else HeldChange.Status.REJECTED
     pending = HeldChange.objects.filter(pk=change.pk, status=HeldChange.Status.PENDING)
     if not pending.update(status=status, decided_by=user, decided_at=by.at, decision_reason=reason):
-        raise Conflict(gettext("This change was decided already."), code="cannot_decide")
+        raise Conflict(gettext("This change has been decided already."), code="cannot_decide")
     verb = "approved" if approve else "rejected"
     record(
         by,
@@ -86,7 +86,9 @@ def accept_text(change: HeldChange, text: str, *, by: By) -> None:
     head = document.head.content if document.head else ""
     merged = merge_texts(_ours(change), head, text)
     if merged.text is None:
-        words = gettext("%(document)s was changed since in the same lines. Edit it by hand, then reject this.")
+        words = gettext(
+            "The same lines of %(document)s have changed since. Edit the document by hand, then reject this change."
+        )
         raise Conflict(words % {"document": document.name}, code="cannot_decide")
     is_file = _is_text_of_file(change, document)
     if is_file and merged.text != change.proposed:
@@ -108,9 +110,9 @@ def accept_text(change: HeldChange, text: str, *, by: By) -> None:
 
 @transaction.atomic
 def keep_ours(change: HeldChange, *, by: By) -> None:
-    """After a file's text was rejected: keep it as a revision, and the hub's as the head that the file is to get.
+    """After rejecting a file's text: keep it as a revision, and restore the hub's text as the head to be written.
 
-    An emptied file has no text to keep.
+    An empty file has no text to keep.
     """
     document = (
         MemoryDocument.objects.select_related("head").select_for_update(of=("self",)).get(pk=change.document_id)
@@ -125,7 +127,7 @@ def keep_ours(change: HeldChange, *, by: By) -> None:
 
 
 def _is_text_of_file(change: HeldChange, document: MemoryDocument) -> bool:
-    """Tell whether a change is what the agent's file says, as far as the hub knows."""
+    """Tell whether a change has the text that was last seen in the agent's file."""
     is_found = (change.author_kind, change.author_name) == (SYNC.kind, SYNC.name)
     return is_found and change.base_id == document.synced_revision_id
 
@@ -139,6 +141,6 @@ def _keep_text_of_file(change: HeldChange, document: MemoryDocument, now: dateti
         by=By(Actor(change.author_kind, change.author_name), now),
         reason="changed in the agent's file; decided by a person",
         raw=raw,
-        is_passing=True,
+        is_intermediate=True,
     )
     document.save(update_fields=["synced_revision"])

@@ -1,4 +1,4 @@
-"""The history log: appended to, never merged, never rewritten."""
+"""The history log, which is append-only."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from sessions_app.services.audit import By, record
 
 
 def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> ImportCounts:
-    """Append what a log holds beyond the entries kept; taking it again adds nothing.
+    """Append the entries of a log that aren't stored yet. Importing a log twice adds nothing.
 
-    An entry's identity is its place and its text: the log is aligned as a whole, so that a rotation, a trimmed
-    journal or the upgrade from HISTORY.md to a journal neither loses nor doubles anything.
+    The log is aligned with the stored entries by position and text, so that a rotation, a trimmed journal or the
+    upgrade from HISTORY.md to a journal neither loses nor duplicates entries.
     """
     kept = _kept(workspace)
     hashes = [text_hash(entry.content) for entry in log.entries]
@@ -50,7 +50,7 @@ def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: dat
 def append_history(
     workspace: Workspace, records: Sequence[HistoryRecord], *, now: datetime, run: Run | None = None
 ) -> None:
-    """Write records at the end of the log. Raises IntegrityError when another writer was first."""
+    """Append records to the log. Raises IntegrityError if another writer appended first."""
     if not records:
         return
     last = HistoryEntry.objects.filter(workspace=workspace).aggregate(last=Max("position"))["last"]
@@ -82,8 +82,8 @@ def append_history(
 @db_retry.retried
 @transaction.atomic
 def add_note(workspace: Workspace, text: str, *, by: By, session_key: str = "") -> HistoryEntry:
-    """Append what a person or an agent wants remembered as having happened; return the entry."""
-    Workspace.objects.select_for_update().get(pk=workspace.pk)  # two notes take turns
+    """Append a note of a person or an agent and return its entry."""
+    Workspace.objects.select_for_update().get(pk=workspace.pk)  # serialize concurrent notes
     noted = HistoryRecord(content=clean_text(text), source_hash="", occurred_at=by.at, session_key=session_key)
     append_history(workspace, [noted], now=by.at)
     words = "A note was added to the history"
@@ -99,7 +99,7 @@ def _kept(workspace: Workspace) -> list[tuple[int, str, bool]]:
 
 
 def _mark_archived(kept: list[tuple[int, str, bool]], entries: Sequence[HistoryRecord], offset: int) -> None:
-    """A rotation moves entries into an archive file; they stay the same entries."""
+    """Mark entries that a rotation moved into an archive file."""
     moved = [
         pk
         for (pk, _, was_archived), entry in zip(kept[offset:], entries, strict=False)
@@ -110,5 +110,5 @@ def _mark_archived(kept: list[tuple[int, str, bool]], entries: Sequence[HistoryR
 
 
 def text_hash(content: str) -> str:
-    """Return by what a log's entry is known again."""
+    """Return the hash that identifies a log entry's text."""
     return hashlib.sha256(content.strip().encode()).hexdigest()

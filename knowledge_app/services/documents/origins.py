@@ -8,12 +8,12 @@ from knowledge_app.models import FactSource, MemoryDocument, MemoryRevision
 from knowledge_app.services.documents.blame import blame
 from sessions_app.models import Entry
 
-MAX_REVISIONS = 500  # looked back; what is older counts as from the oldest of them
+MAX_REVISIONS = 500  # read; older lines are attributed to the oldest of them
 
 
 @dataclass(frozen=True)
 class LineOrigin:
-    """One line, the revision that it came with, and the messages that its fact came from."""
+    """One line, the revision that introduced it, and the messages that its fact came from."""
 
     number: int
     text: str
@@ -22,7 +22,7 @@ class LineOrigin:
 
     @property
     def source(self) -> str:
-        """Say in a word where the line came from: a run, a file, a person, an agent."""
+        """The kind of source: run, file, person or agent."""
         kinds = {"sync": "file", "run": "run", "person": "person", "agent": "agent", "command": "command"}
         return kinds.get(self.revision.author_kind, self.revision.author_kind)
 

@@ -1,4 +1,4 @@
-"""Outside edits of memory documents: taken, merged, or held for a person; never a silent loss."""
+"""Changes made to memory documents outside the hub: imported, merged, or held for review."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from sessions_app.services.audit import Actor, By, record
 
 SYNC = Actor("sync", "the agent's file")
 LATE = Actor("sync", "the agent's file, while it was replaced")
-LATE_AFTER_WRITE = timedelta(minutes=10)  # in which an agent may still write a text made of what the hub replaced
+LATE_AFTER_WRITE = timedelta(
+    minutes=10
+)  # for which an agent may still write a text based on the one the hub replaced
 
 
 @dataclass(frozen=True)
 class OutsideEdit:
-    """What to do about a file's text: ``text`` is the new head for take and merge; ``flags`` say why it is held.
+    """What to do about a file's text. ``text``: the new head for take and merge. ``flags``: why it is held.
 
-    ``note``: what else to say of it, a clause. ``revision``: the earlier text of the hub that the file has.
+    ``note``: a clause to add to the message. ``revision``: the earlier revision that the file contains.
     """
 
     verdict: Literal["unchanged", "agreed", "behind", "take", "merge", "hold", "empty"]
@@ -38,12 +40,12 @@ class OutsideEdit:
 
 
 def plan_outside_edit(base: str | None, head: str | None, disk: str, *, before: str | None = None) -> OutsideEdit:
-    """Compare three texts: ``base`` was last seen in the file, ``head`` is the hub's, ``disk`` the file's now.
+    """Compare three texts: ``base`` was last seen in the file, ``head`` is the hub's, ``disk`` is now in the file.
 
-    One side changed: take it. Both: merge by line, or hold on a conflict. A text that drops more than a tenth of
-    the fact lines is held, an empty one is kept out (reliability 5.2, 5.3). ``before``: what the file held until the
-    hub wrote ``base`` to it a short while ago; an agent that had read it may have made its text of that, so what the
-    hub changed is merged in again where that goes without a conflict.
+    If one side changed, take it; if both, merge by line, or hold on a conflict. A text that drops more than a tenth
+    of the fact lines is held, an empty one ignored (reliability 5.2, 5.3). ``before``: the file's text until the hub
+    wrote ``base`` a short while ago. An agent may have based its text on that, so the hub's changes are merged in
+    again unless they conflict.
     """
     if head is None:
         return OutsideEdit("take", disk)
@@ -63,7 +65,7 @@ def plan_outside_edit(base: str | None, head: str | None, disk: str, *, before: 
 
 
 def _plan_change(head: str, disk: str, theirs: str, note: str) -> OutsideEdit:
-    """Plan for a file that alone changed."""
+    """Plan for a change of the file alone."""
     flags = removal_flags(head, theirs)
     if flags:
         return OutsideEdit("hold", disk, flags)
@@ -71,7 +73,7 @@ def _plan_change(head: str, disk: str, theirs: str, note: str) -> OutsideEdit:
 
 
 def _plan_both(base: str, head: str, disk: str, theirs: str, note: str) -> OutsideEdit:
-    """Plan for a text that changed on both sides."""
+    """Plan for changes on both sides."""
     merged = merge_texts(base, head, theirs)
     if merged.text is None:
         return OutsideEdit("hold", disk, (f"both sides changed the same lines in {_places(merged.conflict_count)}",))
@@ -82,7 +84,7 @@ def _plan_both(base: str, head: str, disk: str, theirs: str, note: str) -> Outsi
 
 
 def removal_flags(before: str, after: str) -> tuple[str, ...]:
-    """Say in words when a change removes more fact lines than the limit; reworded lines are not removed."""
+    """Return a message if a change removes more fact lines than the limit. Reworded lines don't count."""
     change = compare_facts(before, after)
     removed = len(change.removed)
     is_too_much = removed and removed / change.old_count > LOSS_LIMIT
@@ -92,7 +94,7 @@ def removal_flags(before: str, after: str) -> tuple[str, ...]:
 def import_document(
     *, workspace: Workspace, record: DocumentRecord, path: str, now: datetime, dry_run: bool
 ) -> ImportCounts:
-    """Bring a document in line with its file as ``plan_outside_edit`` says; a second time changes nothing."""
+    """Update a document from its file as ``plan_outside_edit`` decides. Idempotent."""
     tally = ImportCounts()
     document = None
     if workspace.pk:
@@ -111,9 +113,9 @@ def import_document(
 
 @transaction.atomic
 def import_late_text(document: MemoryDocument, item: DocumentRecord, now: datetime) -> OutsideEdit:
-    """Take what was written into a file that the hub was replacing: merged with the hub's text, or held.
+    """Import a text written to a file while the hub was replacing it: merge it with the hub's text, or hold it.
 
-    The file on disk has the hub's text meanwhile. A text that is a revision already is known and changes nothing.
+    By now the file has the hub's text. A text that is stored as a revision changes nothing.
     """
     locked = _documents().select_for_update(of=("self",)).get(pk=document.pk)
     base, head = locked.written_over or locked.synced_revision, locked.head
@@ -121,7 +123,7 @@ def import_late_text(document: MemoryDocument, item: DocumentRecord, now: dateti
         return OutsideEdit("unchanged")
     edit = plan_outside_edit(base.content if base else None, head.content, item.content)
     if edit.verdict in ("take", "merge"):
-        _keep_passing(locked, item, "written while the hub replaced the file", now)
+        _store_intermediate(locked, item, "written while the hub replaced the file", now)
         text = edit.text if edit.verdict == "merge" else item.content
         _revise(locked, text, None, "merged with what was written meanwhile", now)
     elif edit.verdict == "hold":
@@ -131,7 +133,7 @@ def import_late_text(document: MemoryDocument, item: DocumentRecord, now: dateti
 
 @transaction.atomic
 def hold_emptied(document: MemoryDocument, now: datetime) -> None:
-    """Ask a person about a file that stayed empty: the text of the hub is kept until that is decided."""
+    """Hold the emptying of a file for review; until then the hub keeps its text."""
     locked = _documents().select_for_update(of=("self",)).get(pk=document.pk)
     edit = OutsideEdit("hold", "", ("the file was emptied",))
     asked = HeldChange.objects.filter(
@@ -143,12 +145,12 @@ def hold_emptied(document: MemoryDocument, now: datetime) -> None:
 
 @transaction.atomic
 def keep_bytes(document: MemoryDocument, item: DocumentRecord, now: datetime) -> None:
-    """Keep a file whose text is known and whose bytes are not, before it is written over."""
+    """Store the bytes of a file whose text is known, before it is overwritten."""
     locked = _documents().select_for_update(of=("self",)).get(pk=document.pk)
     head = locked.head
     if head is None or locked.synced_revision is None or locked.synced_revision.content != item.content:
         return
-    locked.synced_revision = _keep_passing(locked, item, "the bytes of the agent's file", now)
+    locked.synced_revision = _store_intermediate(locked, item, "the bytes of the agent's file", now)
     raw = bytes(head.raw) if head.raw is not None else None
     _revise(locked, head.content, raw, "the hub's text, which the file is to get", now)
     locked.save(update_fields=["synced_revision"])
@@ -167,7 +169,7 @@ def _plan(document: MemoryDocument | None, item: DocumentRecord, now: datetime) 
     edit = plan_outside_edit(base.content if base else None, document.head.content, item.content, before=before)
     if edit.verdict in ("take", "merge", "hold") and document.head != base:
         earlier = _revision_of(document, item.content, after=base.number if base else 0)
-        if earlier is not None:  # the hub wrote it, and ended before it could note that
+        if earlier is not None:  # the hub wrote it, but stopped before it recorded that
             return OutsideEdit("behind", revision=earlier)
     return edit
 
@@ -202,14 +204,14 @@ def _apply(document: MemoryDocument, edit: OutsideEdit, item: DocumentRecord, no
         reason = "changed in the agent's file" if head else "first seen in the agent's file"
         document.synced_revision = _revise(document, item.content, item.raw, reason, now)
     elif edit.verdict == "merge":
-        document.synced_revision = _keep_passing(document, item, "changed in the agent's file", now)
+        document.synced_revision = _store_intermediate(document, item, "changed in the agent's file", now)
         _revise(document, edit.text, None, "merged with the hub's own changes", now)
     elif edit.verdict == "hold":
         _hold(document, edit, item, now, base=document.synced_revision)
         return
     else:
         return
-    document.written_over = None  # from here on the agent knows what the hub wrote
+    document.written_over = None  # from now on the agent knows the text that the hub wrote
     document.save(update_fields=["synced_revision", "written_over"])
 
 
@@ -217,10 +219,16 @@ def _revise(document: MemoryDocument, text: str, raw: bytes | None, reason: str,
     return revise_document(document, text, base=document.head, by=By(SYNC, now), reason=reason, raw=raw)
 
 
-def _keep_passing(document: MemoryDocument, item: DocumentRecord, reason: str, now: datetime) -> MemoryRevision:
-    """Keep a file's text as a revision that the next one moves on from; pins and dates of the facts stay so."""
+def _store_intermediate(document: MemoryDocument, item: DocumentRecord, reason: str, now: datetime) -> MemoryRevision:
+    """Store a file's text as an intermediate revision, so that facts keep their pins and dates."""
     return revise_document(
-        document, item.content, base=document.head, by=By(SYNC, now), reason=reason, raw=item.raw, is_passing=True
+        document,
+        item.content,
+        base=document.head,
+        by=By(SYNC, now),
+        reason=reason,
+        raw=item.raw,
+        is_intermediate=True,
     )
 
 
@@ -233,7 +241,7 @@ def _hold(
     base: MemoryRevision | None,
     author: Actor = SYNC,
 ) -> None:
-    """Put the file's text into the review inbox once; a newer text of the file takes the place of an older one."""
+    """Hold the file's text for review, once; it supersedes an older text of the file."""
     proposed_hash = content_hash(item.content)
     held = HeldChange.objects.filter(document=document, base=base, ours=document.head)
     if held.filter(proposed_hash=proposed_hash).exclude(status=HeldChange.Status.SUPERSEDED).exists():

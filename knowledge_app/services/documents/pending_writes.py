@@ -1,7 +1,7 @@
-"""Which memory documents the agents' files are to get, and the note that a file has got one.
+"""Memory documents that have to be written to agents' files.
 
-A document whose head is not what its file was last seen to hold waits to be written: there is no other queue, so a
-process that dies loses nothing but time.
+A document is pending if its head isn't what its file was last seen to contain. There is no other queue, so nothing is
+lost if a process dies.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sessions_app.services.audit import By, record
 
 
 def unwritten_documents() -> QuerySet[MemoryDocument]:
-    """Return documents whose head their agent's file doesn't have and that no conflict blocks, of all workspaces."""
+    """Return the documents of all workspaces whose head isn't in their file yet, except blocked ones."""
     behind = MemoryDocument.objects.filter(head__isnull=False).exclude(synced_revision=F("head"))
     return behind.exclude(Exists(blocking().filter(document=OuterRef("pk")))).select_related(
         "head", "synced_revision", "written_over"
@@ -27,12 +27,12 @@ def unwritten_documents() -> QuerySet[MemoryDocument]:
 
 
 def blocking() -> QuerySet[HeldChange]:
-    """Return the pending changes of files that block writing their documents until a person decides."""
+    """Return the pending changes that block writing their documents until a person decides."""
     return HeldChange.objects.filter(status=HeldChange.Status.PENDING, author_kind=SYNC.kind, author_name=SYNC.name)
 
 
 def may_write_over(document: MemoryDocument, item: DocumentRecord) -> bool:
-    """Tell whether a file's text is what the document's head moves on from, or an emptied one to be restored."""
+    """Tell whether a file can be overwritten: the head is based on its text, or it was emptied."""
     synced = document.synced_revision
     if item.content:
         return synced is not None and item.content == synced.content
@@ -43,7 +43,7 @@ def may_write_over(document: MemoryDocument, item: DocumentRecord) -> bool:
 
 
 def bytes_are_kept(document: MemoryDocument, content: str, raw: bytes) -> bool:
-    """Tell whether a file's bytes can be made again from the revision that it was last seen to hold."""
+    """Tell whether a file's bytes can be restored from the revision that it was last seen to contain."""
     synced = document.synced_revision
     if synced is None or not raw:
         return not raw
@@ -52,7 +52,7 @@ def bytes_are_kept(document: MemoryDocument, content: str, raw: bytes) -> bool:
 
 
 def bytes_of(revision: MemoryRevision, like: bytes) -> bytes:
-    """Return a revision as a file's bytes: its own where it came from a file, else in the style of the one there."""
+    """Return a revision as bytes: the original ones if it came from a file, else in the existing file's style."""
     if revision.raw is not None:
         return bytes(revision.raw)
     return document_bytes(revision.content, like)
@@ -60,7 +60,7 @@ def bytes_of(revision: MemoryRevision, like: bytes) -> bytes:
 
 @transaction.atomic
 def record_written(document: MemoryDocument, revision: MemoryRevision, *, path: str, by: By) -> bool:
-    """Note that a document's file holds this revision; False where a sync noted something else meanwhile."""
+    """Record that a document's file contains this revision; False if a sync recorded another one in the meantime."""
     old = document.synced_revision
     is_recent = document.written_at is not None and by.at - document.written_at <= LATE_AFTER_WRITE
     over = document.written_over if is_recent and document.written_over else old

@@ -1,4 +1,4 @@
-"""What agents want memory documents to say: written where that is safe, else held for a person."""
+"""Changes that agents make to memory documents: written if that is safe, else held for review."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from memoryhub.lib.errors import Conflict, LimitExceeded, NotFound
 from memoryhub.lib.validation import clean_text
 from sessions_app.services.audit import By, record
 
-MAX_PENDING = 50  # proposals of one author for one document
+MAX_PENDING = 50  # proposals of an author for a document
 
 
 @dataclass(frozen=True)
 class Written:
-    """What a write came to: a new revision, a change that waits for a person, or neither where nothing differs."""
+    """The result of a write: a new revision, a held change, or neither if nothing changed."""
 
     revision: MemoryRevision | None = None
     held: HeldChange | None = None
@@ -40,9 +40,7 @@ def write_text(document: MemoryDocument, text: str, *, base_number: int, by: By,
         head = locked.head
         if (head.number if head else 0) != base_number:
             number = head.number if head else 0
-            raise StaleBase(
-                f"{locked.name} is at revision {number}, not at {base_number}: read it again.", head=number
-            )
+            raise StaleBase(f"{locked.name} is at revision {number}, not {base_number}. Read it again.", head=number)
         if head is not None and text == head.content:
             return Written()
         flags = judge(locked, head.content if head else "", text)
@@ -67,7 +65,7 @@ def propose_text(document: MemoryDocument, text: str, *, base_number: int | None
                 raise NotFound(f"{locked.name} has no revision {base_number}.", code="no_such_revision")
         before = base.content if base else ""
         if text == before:
-            raise Conflict(f"{locked.name} says just that already.", code="nothing_proposed")
+            raise Conflict(f"{locked.name} has this text already.", code="nothing_proposed")
         flags = ["proposed by an agent", *judge(locked, before, text)]
         return _hold(locked, base, text, flags, by, reason)
 
@@ -76,7 +74,7 @@ def _cleaned(text: str) -> str:
     text = clean_text(text.replace("\r\n", "\n"))
     if len(text) > MAX_CHARS:
         raise LimitExceeded(
-            f"A document has at most {MAX_CHARS:,} characters; this one has {len(text):,}.", code="text_too_long"
+            f"A document can have at most {MAX_CHARS:,} characters; this one has {len(text):,}.", code="text_too_long"
         )
     return text
 
@@ -95,9 +93,7 @@ def _hold(
     if known is not None:
         return known
     if pending.filter(author_kind=by.actor.kind, author_name=by.actor.name[:200]).count() >= MAX_PENDING:
-        raise Conflict(
-            f"{MAX_PENDING} proposals for {document.name} wait for a decision already.", code="too_many_proposals"
-        )
+        raise Conflict(f"{MAX_PENDING} proposals for {document.name} are pending already.", code="too_many_proposals")
     change = HeldChange.objects.create(
         workspace_id=document.workspace_id,
         document=document,
@@ -116,7 +112,7 @@ def _hold(
         "change.held",
         "held_change",
         change.pk,
-        f"{document.name}: a change by {by.actor.name} waits for a decision",
+        f"{document.name}: a change by {by.actor.name} is held for review",
         workspace=document.workspace,
         after_hash=proposed_hash,
     )

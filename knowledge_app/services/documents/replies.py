@@ -1,4 +1,4 @@
-"""Reading what a consolidating model answers: known shapes are repaired, everything else is refused."""
+"""Parse the replies of consolidation models: repair known variants, reject everything else."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.validation import BadJSON, clean_text, decode_json, json_text
 
-MAX_ENTRY = 8_000  # characters of a history entry
+MAX_ENTRY = 8_000  # characters
 MAX_MEMORY = 400_000
-MAX_OBSERVATIONS = 20  # of one kind, from one output
+MAX_OBSERVATIONS = 20  # of each kind, per reply
 KINDS = {"findings": "finding", "insights": "insight", "lessons": "lesson"}
 _FENCE = re.compile(r"^\s*```[\w-]*\n(?P<inside>.*?)\n?```\s*$", re.DOTALL)
 _PLACEHOLDER = re.compile(
@@ -30,7 +30,7 @@ _NOTHING = re.compile(r"^\W*no new facts\W*$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class SavedMemory:
-    """The two arguments of save_memory."""
+    """The arguments of save_memory."""
 
     history_entry: str
     memory_update: str
@@ -62,8 +62,8 @@ def read_observations(text: str, *, mark: str) -> list[tuple[str, str]]:
         raise Invalid("The reply repeats the request.", code="bad_reply")
     found = _embedded_object(text)
     if not found.keys() & KINDS.keys():
-        raise Invalid("The reply names no findings, insights or lessons.", code="bad_reply")
-    return [(KINDS[name], said) for name in KINDS for said in _texts_of(found.get(name) or [])]
+        raise Invalid("The reply has no findings, insights or lessons.", code="bad_reply")
+    return [(KINDS[name], content) for name in KINDS for content in _item_texts(found.get(name) or [])]
 
 
 def _embedded_object(text: str) -> dict[str, Any]:
@@ -73,13 +73,13 @@ def _embedded_object(text: str) -> dict[str, Any]:
     except BadJSON as error:
         raise Invalid(f"The reply can't be read as JSON: {error.message}.", code="bad_reply") from error
     if not isinstance(value, dict):
-        raise Invalid(f"The reply is no JSON object: {text.strip()[:80]!r}", code="bad_reply")
+        raise Invalid(f"The reply isn't a JSON object: {text.strip()[:80]!r}", code="bad_reply")
     return value
 
 
-def _texts_of(items: Any) -> list[str]:
+def _item_texts(items: Any) -> list[str]:
     if not isinstance(items, list):
-        raise Invalid("Findings, insights and lessons are to be lists.", code="bad_reply")
+        raise Invalid("Findings, insights and lessons must be lists.", code="bad_reply")
     texts = [item.get("content") if isinstance(item, dict) else item for item in items]
     clean = [clean_text(text).strip() for text in texts if isinstance(text, str)]
     return list(dict.fromkeys(text for text in clean if text and not _PLACEHOLDER.match(text)))[:MAX_OBSERVATIONS]
@@ -99,7 +99,7 @@ def _object(value: Any) -> dict[str, Any]:
             raise Invalid(
                 f"The arguments of save_memory can't be read: {error.message}.", code="bad_reply"
             ) from error
-    raise Invalid("The arguments of save_memory are no object.", code="bad_reply")
+    raise Invalid("The arguments of save_memory aren't an object.", code="bad_reply")
 
 
 def _unfenced(text: str) -> str:
@@ -109,14 +109,14 @@ def _unfenced(text: str) -> str:
 
 def _field(name: str, value: Any, limit: int, mark: str) -> str:
     if not isinstance(value, str):
-        raise Invalid(f"{name} is no text.", code="bad_reply")
+        raise Invalid(f"{name} isn't text.", code="bad_reply")
     text = clean_text(value)
     if not text.strip():
         raise Invalid(f"{name} is empty.", code="bad_reply")
     if len(text) > limit:
-        raise Invalid(f"{name} has {len(text):,} characters, beyond {limit:,}.", code="bad_reply")
+        raise Invalid(f"{name} has {len(text):,} characters; the limit is {limit:,}.", code="bad_reply")
     if _PLACEHOLDER.match(text) or _ERROR.match(text):
-        raise Invalid(f"{name} is a placeholder or an error, no memory: {text.strip()[:80]!r}", code="bad_reply")
+        raise Invalid(f"{name} is a placeholder or an error message: {text.strip()[:80]!r}", code="bad_reply")
     if mark in text:
         raise Invalid(f"{name} repeats the request.", code="bad_reply")
     return text
@@ -132,5 +132,5 @@ def read_facts(text: str, *, mark: str) -> list[str]:
     facts = [bullet.group(1).strip() for line in _unfenced(text).split("\n") if (bullet := _BULLET.match(line))]
     facts = [fact for fact in facts if not _NOTHING.match(fact) and not _PLACEHOLDER.match(fact)]
     if not facts and not _NOTHING.match(text.strip()):
-        raise Invalid(f"The reply is no list of facts: {text.strip()[:80]!r}", code="bad_reply")
+        raise Invalid(f"The reply isn't a list of facts: {text.strip()[:80]!r}", code="bad_reply")
     return facts

@@ -1,4 +1,4 @@
-"""Memory documents: every change is a revision, and facts keep in step with the text."""
+"""Memory documents: every change is a revision, and facts are updated with the text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sessions_app.services.audit import By, record
 
 
 class StaleBase(Conflict):
-    """The document changed since the text at hand was read: merge it, or show both."""
+    """The document has changed since the base revision."""
 
     code = "stale_base"
     status = 412
@@ -26,7 +26,7 @@ def content_hash(content: str) -> str:
 
 
 def open_document(workspace: Workspace, name: str, path: str = "") -> MemoryDocument:
-    """Return a document, made empty and without a revision when it isn't there."""
+    """Return a document; create it without a revision if it doesn't exist."""
     document, _ = MemoryDocument.objects.get_or_create(workspace=workspace, name=name, defaults={"path": path})
     return document
 
@@ -40,13 +40,13 @@ def revise_document(
     reason: str,
     run: Run | None = None,
     raw: bytes | None = None,
-    is_passing: bool = False,
+    is_intermediate: bool = False,
 ) -> MemoryRevision:
     """Make ``content`` the document's head as a new revision, with its facts and an audit record.
 
-    One transaction; the head moves by compare-and-set from ``base``. ``is_passing``: a text that is kept and that the
-    next revision, made in the same transaction, moves on from; facts don't follow it. Raises StaleBase when ``base``
-    isn't the head.
+    One transaction; the head moves by compare-and-set from ``base``. ``is_intermediate``: an intermediate revision,
+    followed by another one in the same transaction; facts aren't updated. Raises StaleBase if ``base`` isn't the
+    head.
     """
     with transaction.atomic():
         revision = MemoryRevision.objects.create(
@@ -64,11 +64,11 @@ def revise_document(
         )
         moved = MemoryDocument.objects.filter(pk=document.pk, head=base).update(head=revision, updated_at=by.at)
         if not moved:
-            words = gettext("%(document)s was changed by someone else meanwhile. Load it again and merge.")
+            words = gettext("Someone else has changed %(document)s. Reload it and merge your changes.")
             raise StaleBase(words % {"document": document.name})
         document.head, document.updated_at = revision, by.at
-        if not is_passing:
-            keep_facts_in_step(document, revision)
+        if not is_intermediate:
+            update_facts(document, revision)
         record(
             by,
             "document.revised",
@@ -82,8 +82,8 @@ def revise_document(
     return revision
 
 
-def keep_facts_in_step(document: MemoryDocument, revision: MemoryRevision) -> None:
-    """Match the text's bullets with the living facts: reworded ones live on, missing ones die, new ones are born."""
+def update_facts(document: MemoryDocument, revision: MemoryRevision) -> None:
+    """Match the bullets with the current facts: update reworded ones, end missing ones, create new ones."""
     living = list(Fact.objects.filter(document=document, died=None).order_by("line", "id"))
     lines = fact_lines(revision.content)
     pairs = match_facts([_line(fact) for fact in living], lines)

@@ -1,4 +1,4 @@
-"""What a person just added or wrote, as an edit: so that it is undone like every other one."""
+"""Record additions and single changes as edits, so that they can be undone."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ REASON = "adding it was undone"
 
 @transaction.atomic
 def record_addition(workspace: Workspace, table: str, pks: Sequence[int], *, by: By) -> Run:
-    """Return an edit that is done and that added rows which are there: undoing it withdraws them.
+    """Record a finished edit that added these rows; undoing it withdraws them.
 
-    Nothing is removed: before it, the rows count as withdrawn. Adding has an audit record of its own.
+    The edit's earlier state of the rows is "withdrawn". It writes no audit record: adding rows does.
     """
     before: Values = {"withdrawn_at": by.at.isoformat(), "withdrawn_reason": REASON}
     after: Values = {"withdrawn_at": None, "withdrawn_reason": ""}
@@ -47,6 +47,6 @@ def record_addition(workspace: Workspace, table: str, pks: Sequence[int], *, by:
 
 
 def edit_of(workspace: Workspace, table: str, pk: int, *, at: datetime) -> Run | None:
-    """Return the edit that changed a row at a moment, as what writes a row makes one; None where there is none."""
+    """Return the edit that changed a row at a given time, or None."""
     runs = Run.objects.filter(workspace=workspace, kind=Run.Kind.EDIT, created_at=at)
     return runs.filter(edited_rows__table=table, edited_rows__object_id=pk).order_by("-id").first()

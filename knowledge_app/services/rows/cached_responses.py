@@ -1,4 +1,4 @@
-"""Grip's response cache: a model's answer under a hash of the message and the model (formats.md section 3)."""
+"""Grip's response cache: replies keyed by a hash of the message and model (formats.md section 3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREVIEW_CHARS = 100
 
 @dataclass(frozen=True)
 class CacheFigures:
-    """What a cache holds and how it does. ``size``: characters of responses; ``hit_rate``: share of 1, or None."""
+    """A cache's statistics. ``size``: total characters of responses. ``hit_rate``: from 0 to 1, or None."""
 
     count: int
     expired: int
@@ -37,21 +37,21 @@ class CacheFigures:
 
 
 def cache_key(message: str, model: str) -> str:
-    """Return the SHA-256, in hex, of the trimmed lower-case message, ``||`` and the model."""
+    """Return the hex SHA-256 of the stripped, lower-case message, ``||`` and the model."""
     return hashlib.sha256(f"{clean_text(message).strip().lower()}||{clean_text(model)}".encode()).hexdigest()
 
 
 def is_expired(row: CachedResponse, workspace: Workspace, now: datetime) -> bool:
-    """Tell whether a response is as old as the workspace lets one be, or older: Grip's rule."""
+    """Tell whether a response has reached the workspace's maximum age (Grip's rule)."""
     lifetime = timedelta(seconds=workspace.cache_ttl_seconds)
     return row.created_at is None or now - row.created_at >= lifetime
 
 
 @db_retry.retried
 def look_up(workspace: Workspace, message: str, model: str, *, now: datetime) -> str | None:
-    """Return the response to a message, None where there is none that may still be used. Hits and misses count.
+    """Return the cached response to a message, or None, and count the hit or miss.
 
-    A response that has expired is removed.
+    An expired response is removed.
     """
     if not workspace.cache_enabled:
         return None
@@ -75,7 +75,7 @@ def look_up(workspace: Workspace, message: str, model: str, *, now: datetime) ->
 
 @db_retry.retried
 def keep(workspace: Workspace, message: str, model: str, response: str, *, now: datetime) -> CachedResponse | None:
-    """Keep a response; the least recently used go where the workspace wants fewer. None where the cache is off."""
+    """Cache a response and evict the least recently used ones; None if the cache is off."""
     if not workspace.cache_enabled:
         return None
     with transaction.atomic():
@@ -103,7 +103,7 @@ def _evict(workspace: Workspace) -> None:
 
 
 def figures(workspace: Workspace, now: datetime) -> CacheFigures:
-    """Return what the cache of a workspace holds. One query over its rows."""
+    """Return the statistics of a workspace's cache. One query over its rows."""
     rows = CachedResponse.objects.filter(workspace=workspace)
     found = rows.aggregate(
         count=Count("pk"), size=Sum(Length("response")), oldest=Min("created_at"), newest=Max("created_at")
@@ -120,7 +120,7 @@ def figures(workspace: Workspace, now: datetime) -> CacheFigures:
 
 
 def expired(workspace: Workspace, now: datetime) -> QuerySet[CachedResponse]:
-    """Return the responses that may not be used any more."""
+    """Return the expired responses."""
     rows = CachedResponse.objects.filter(workspace=workspace)
     limit = now - timedelta(seconds=workspace.cache_ttl_seconds)
     return rows.filter(created_at__lte=limit) | rows.filter(created_at=None)

@@ -1,4 +1,4 @@
-"""Columns that follow from others of the same row: set here, by whoever writes the row."""
+"""Columns that are derived from others of the same row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from memoryhub.lib.secrets import looks_secret
 
 
 def derive(row: Model) -> list[str]:
-    """Bring a row's derived columns in line with the rest of it; return their names."""
+    """Update a row's derived columns and return their names."""
     if isinstance(row, KnowledgeEntry):
         row.identity = content_id(row.category, row.content)
         return ["identity"]

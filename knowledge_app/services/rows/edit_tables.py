@@ -1,4 +1,4 @@
-"""The tables whose rows can be edited, many at once: their models, and what their rows are called."""
+"""The tables whose rows can be edited in bulk: their models and the names of their rows."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from sessions_app.models import Run, Session
 
 @dataclass(frozen=True)
 class Table:
-    """A table whose rows can be edited: its model, what its rows are called, and how a number of them is said."""
+    """A table whose rows can be edited: its model, and the singular and plural names of its rows."""
 
     model: type[Model]
     many: Promise | str
     counted: Callable[[int], str]
     has_history: bool = True
-    own_key: str = ""  # what no two rows of a workspace share, of a table whose rows are removed for good
-    is_dated: bool = True  # an edit is a change of the row itself, and moves its updated_at
+    own_key: str = ""  # unique within a workspace, for tables whose rows are deleted
+    is_dated: bool = True  # whether an edit sets the row's updated_at
 
     def count(self, number: int) -> str:
-        """Return a number of rows as it is stored: the same for every reader."""
+        """Return "3 facts" in English, for stored texts."""
         with override(None):
             return self.shown(number)
 
     def shown(self, number: int) -> str:
-        """Return a number of rows in the reader's language."""
+        """Return "3 facts" in the reader's language."""
         return self.counted(number) % {"count": f"{number:,}"}
 
 

@@ -1,8 +1,7 @@
-"""Edits of many rows, and of one: carried out in batches, with progress, and undone as they were done.
+"""Edits of one or many rows, carried out in batches and undoable.
 
-An edit is a run. It keeps what each row was before and after (``EditedRow``), so that undoing it is an edit of the
-same shape, and undoing that one does it again. A worker that dies in the middle loses nothing: the rows that are done
-are known, and the next one goes on with the others.
+An edit is a run that stores each row's state before and after it (``EditedRow``). Undoing an edit is itself an edit,
+so undoing that one redoes the first. If a worker dies, the next one continues with the rows that aren't done yet.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from knowledge_app.models import (
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES, Table
 from knowledge_app.services.rows.row_changes import CHANGES, WORDS, Changes, Values
-from knowledge_app.services.rows.session_and_run_edits import FINAL, STEP_ROWS, STEPS, take_back
+from knowledge_app.services.rows.session_and_run_edits import FINAL, STEP_ROWS, STEPS, undo_step
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.processes import this_process
@@ -42,12 +41,12 @@ from sessions_app.services.runs import (
     renew_lease,
 )
 
-AT_ONCE = 500  # rows of an edit that the request itself carries out; a worker takes the larger ones
-STEPS_AT_ONCE = 50  # the same, where each row is a step of its own
+AT_ONCE = 500  # rows; larger edits are left to a worker
+STEPS_AT_ONCE = 50  # rows, for actions with a step for each row
 BATCH_ROWS = 500
 BROKEN_OFF = (Run.Status.CANCELLED, Run.Status.FAILED, Run.Status.PARKED)
-USES = ("access_count", "accessed_at")  # that agents move on, whatever people edit
-HEAD_START = timedelta(minutes=1)  # for whoever asked to carry it out, before a worker takes it up
+USES = ("access_count", "accessed_at")  # changed by agents' use, not by edits
+HEAD_START = timedelta(minutes=1)  # for the requesting process, before a worker may claim the run
 
 
 def edit_rows(
@@ -78,21 +77,19 @@ def edit_rows(
 
 
 def undo_edit(run: Run, *, by: By) -> Run:
-    """Put back every row that an edit changed and that is still as it left it; return the run that does.
+    """Restore every row that an edit changed and that hasn't changed since; return the run that does so.
 
-    An edit that was cancelled or failed in the middle is undone as far as it came. Raises RunNotFitting where it
-    is at work, touched nothing, or was undone already.
+    An edit that failed or was cancelled halfway is undone as far as it was done. Raises RunNotFitting if it is
+    running, changed nothing, is final, or was undone already.
     """
     with transaction.atomic():
         locked = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
         touched = list(EditedRow.objects.filter(run=locked).order_by("id").values_list("object_id", flat=True))
-        is_broken_off = locked.status in BROKEN_OFF and touched
-        if locked.kind != Run.Kind.EDIT or not (locked.status == Run.Status.DONE or is_broken_off):
-            raise RunNotFitting(gettext("Run %(number)s is no edit that can be undone now.") % {"number": run.pk})
+        is_partly_done = locked.status in BROKEN_OFF and touched
+        if locked.kind != Run.Kind.EDIT or not (locked.status == Run.Status.DONE or is_partly_done):
+            raise RunNotFitting(gettext("Run %(number)s is not an edit that can be undone now.") % {"number": run.pk})
         if is_final(locked):
-            raise RunNotFitting(
-                gettext("What edit %(number)s did is final: it can't be undone.") % {"number": run.pk}
-            )
+            raise RunNotFitting(gettext("Edit %(number)s is final: it can't be undone.") % {"number": run.pk})
         Run.objects.filter(pk=locked.pk).update(status=Run.Status.UNDONE)
         offered = Confirmation.objects.filter(pk=locked.options.get("confirmation", 0))
         offered.update(status=Confirmation.Status.OFFERED, decided_at=None, decided_by="")
@@ -108,12 +105,12 @@ def undo_edit(run: Run, *, by: By) -> Run:
 
 
 def is_final(run: Run) -> bool:
-    """Tell whether what an edit did, or its undoing, can't be taken back."""
+    """Tell whether an edit can't be undone."""
     return run.options["action"] in FINAL or run.options.get("of_action") in STEPS
 
 
 def has_steps(options: dict[str, Any]) -> bool:
-    """Tell whether an edit, or the one that it undoes, calls something for each row instead of setting fields."""
+    """Tell whether an edit, or the one that it undoes, runs a step for each row instead of setting fields."""
     return options["action"] in STEPS or options.get("of_action") in STEPS
 
 
@@ -133,23 +130,23 @@ def _start(workspace: Workspace, options: dict[str, Any], size: int, by: By) -> 
         return run
     Run.objects.filter(pk=run.pk).update(started_at=by.at)
     try:
-        with override(settings.LANGUAGE_CODE):  # why it failed is stored
+        with override(settings.LANGUAGE_CODE):  # the error message is stored
             carry_out_edit(claimed, now=by.at)
     except Exception as error:
-        told = (
+        failure = (
             error
             if isinstance(error, MemoryHubError)
-            else MemoryHubError(f"It broke off: {type(error).__name__}.", code="edit_broken")
+            else MemoryHubError(f"The edit failed: {type(error).__name__}.", code="edit_broken")
         )
-        fail_run(claimed, told, now=by.at, is_transient=False)
+        fail_run(claimed, failure, now=by.at, is_transient=False)
         raise
     return Run.objects.select_related("workspace").get(pk=run.pk)
 
 
 def carry_out_edit(run: Run, *, now: datetime) -> None:
-    """Change what a claimed edit has not changed yet, batch by batch, each in a transaction of its own.
+    """Edit the remaining rows of a claimed edit in batches, each in its own transaction.
 
-    Raises LeaseLost when the run was cancelled in between: what is done stays done and can be undone.
+    Raises LeaseLost if the run was cancelled meanwhile; finished batches stay and can be undone.
     """
     touched = set(EditedRow.objects.filter(run=run).values_list("object_id", flat=True))
     units = run.options["units"]
@@ -184,9 +181,9 @@ def _change_batch(run: Run, units: list[list[int]], seen: int, total: int, now: 
     found = table.model._default_manager.select_for_update().filter(workspace=run.workspace_id, pk__in=pks)
     rows = {row.pk: row for row in found}
     if has_steps(run.options):
-        _take_steps(run, [rows[pk] for pk in pks if pk in rows], now)
+        _run_steps(run, [rows[pk] for pk in pks if pk in rows], now)
     elif run.options["action"] == "undo":
-        _write(run, table, rows, _undoing(run, table, rows, pks), now)
+        _write(run, table, rows, _undo_changes(run, table, rows, pks), now)
     else:
         _write(run, table, rows, _changes(run, table, rows, units, now), now)
     renew_lease(run, stage=gettext_noop("writing"), steps_done=seen, steps_total=total)
@@ -199,59 +196,61 @@ def _changes(run: Run, table: Table, rows: dict[int, Model], units: list[list[in
         values = _typed(table, values)
     for unit in units:
         present = [rows[pk] for pk in unit if pk in rows]
-        if present and present[0].pk == unit[0]:  # a group whose first row is gone has nothing to be merged into
+        if (
+            present and present[0].pk == unit[0]
+        ):  # skip groups whose first row is gone: there is nothing to merge into
             changes |= change(present, values, now)
     return changes
 
 
-def _take_steps(run: Run, rows: Sequence[Model], now: datetime) -> None:
-    """Do a step for each row, or take it back, and note for which it was done."""
+def _run_steps(run: Run, rows: Sequence[Model], now: datetime) -> None:
+    """Run or undo the step for each row, and record the rows for which it was done."""
     by, action = By(Actor(*run.options["actor"]), now), run.options["action"]
-    keys = [row.pk for row in rows]  # a deleted row has none any more
+    keys = [row.pk for row in rows]  # deleted rows lose their keys
     if action == "undo":
         earlier = EditedRow.objects.filter(run=run.options["of"], object_id__in=keys).values_list(
             "object_id", "after"
         )
-        done: dict[int, Values] = {pk: {} for pk, noted in earlier if take_back(noted or {}, by=by)}
+        done: dict[int, Values] = {pk: {} for pk, result in earlier if undo_step(result or {}, by=by)}
     else:
         step, values = STEPS[action], run.options["values"]
         taken = {pk: step(row, values, by) for pk, row in zip(keys, rows, strict=True)}
-        done = {pk: noted for pk, noted in taken.items() if noted is not None}
+        done = {pk: result for pk, result in taken.items() if result is not None}
     EditedRow.objects.bulk_create(
-        EditedRow(run=run, table=run.options["table"], object_id=pk, before={}, after=noted)
-        for pk, noted in done.items()
+        EditedRow(run=run, table=run.options["table"], object_id=pk, before={}, after=result)
+        for pk, result in done.items()
     )
 
 
-def _undoing(run: Run, table: Table, rows: dict[int, Model], pks: Sequence[int]) -> Changes:
-    """Return the earlier values of rows that are still as the edit left them; rows that it removed come back."""
+def _undo_changes(run: Run, table: Table, rows: dict[int, Model], pks: Sequence[int]) -> Changes:
+    """Return the earlier values of rows that haven't changed since the edit, including rows that it removed."""
     changes: Changes = {}
     for edited in EditedRow.objects.filter(run=run.options["of"], object_id__in=pks):
         row = rows.get(edited.object_id)
         if edited.after is None:
-            if row is None and edited.before is not None and not _is_taken(table, run, edited):
-                rows[edited.object_id] = _made_again(table, run, edited)
+            if row is None and edited.before is not None and not _key_is_taken(table, run, edited):
+                rows[edited.object_id] = _recreate(table, run, edited)
                 changes[edited.object_id] = {}
-        elif row is not None and _is_as_left(row, edited.after):
+        elif row is not None and _is_unchanged_since(row, edited.after):
             changes[edited.object_id] = None if edited.before is None else _put_back(table, row, edited)
     return changes
 
 
-def _is_taken(table: Table, run: Run, edited: EditedRow) -> bool:
-    """Tell whether another row has the key by now of one that was removed."""
+def _key_is_taken(table: Table, run: Run, edited: EditedRow) -> bool:
+    """Tell whether another row now has the key of a removed row."""
     if not table.own_key:
         return False
     same = {table.own_key: edited.before[table.own_key]}
     return table.model._default_manager.filter(workspace=run.workspace_id, **same).exists()
 
 
-def _is_as_left(row: Model, after: Values) -> bool:
+def _is_unchanged_since(row: Model, after: Values) -> bool:
     left = {name: value for name, value in after.items() if name not in USES}
     return _plain(row, left) == left
 
 
 def _put_back(table: Table, row: Any, edited: EditedRow) -> Values:
-    """Return a row's earlier values; what it was used since stays counted."""
+    """Return a row's earlier values, keeping accesses counted since."""
     values = _typed(table, edited.before)
     if "access_count" in values:
         values["access_count"] = max(0, row.access_count - edited.after["access_count"] + values["access_count"])
@@ -260,7 +259,7 @@ def _put_back(table: Table, row: Any, edited: EditedRow) -> Values:
     return values
 
 
-def _made_again(table: Table, run: Run, edited: EditedRow) -> Model:
+def _recreate(table: Table, run: Run, edited: EditedRow) -> Model:
     values = _typed(table, edited.before)
     return table.model(pk=edited.object_id, workspace_id=run.workspace_id, **values)
 
@@ -295,9 +294,10 @@ def _write(run: Run, table: Table, rows: dict[int, Model], changes: Changes, now
 
 
 def apply_values(row: Any, values: Values) -> Values:
-    """Set fields of a row and what follows from them; return those that changed, as they were, in JSON's types.
+    """Set fields of a row and its derived columns; return the old values of those that changed, as JSON types.
 
-    A field that an agent's file has too is noted as corrected, so that imports leave it alone. Saves nothing.
+    A changed field that is also in the agent's file is marked as corrected, so that imports don't overwrite it. The
+    row isn't saved.
     """
     names = [*values, *(["corrected"] if hasattr(row, "corrected") else [])]
     derived = derive(row)
@@ -306,14 +306,14 @@ def apply_values(row: Any, values: Values) -> Values:
         if name in FROM_FILES.get(type(row), ()) and getattr(row, name) != value:
             row.corrected = _corrected(row, name, value)
         setattr(row, name, value)
-    if "corrected" in values:  # what undoing puts back counts, in whatever order the fields come
+    if "corrected" in values:  # when undoing, the restored value wins, whatever the order of the fields
         row.corrected = values["corrected"]
     derive(row)
     after = _plain(row, before)
     return {name: value for name, value in before.items() if value != after[name]}
 
 
-FROM_FILES: dict[type[Model], tuple[str, ...]] = {  # fields that an agent's file has and a person may correct
+FROM_FILES: dict[type[Model], tuple[str, ...]] = {  # fields of an agent's file that people can correct
     KnowledgeEntry: ("category", "content", "source", "tags"),
     Observation: ("category", "content", "source"),
     KeyValue: ("value", "is_json"),
@@ -321,7 +321,7 @@ FROM_FILES: dict[type[Model], tuple[str, ...]] = {  # fields that an agent's fil
 
 
 def _corrected(row: Any, name: str, value: Any) -> Values:
-    """Return what the agent's file has of the corrected fields, after one more of them is set."""
+    """Return the file's values of the corrected fields after one more field is set."""
     files = {name: getattr(row, name)} | row.corrected
     return {field: kept for field, kept in files.items() if field != name or kept != value}
 
@@ -347,13 +347,13 @@ def _own_names(table: Table) -> list[str]:
 
 
 def _plain(row: Model, names: Iterable[str]) -> Values:
-    """Return fields of a row in JSON's types."""
+    """Return fields of a row as JSON types."""
     found = ((name, getattr(row, name)) for name in names)
     return {name: value.isoformat() if hasattr(value, "isoformat") else value for name, value in found}
 
 
 def _typed(table: Table, values: Values) -> Values:
-    """Return values of ``_plain`` in the types of their fields."""
+    """Convert values of ``_plain`` back to the types of their fields."""
     fields: dict[str, Field[Any, Any]] = {field.attname: field for field in table.model._meta.concrete_fields}
     return {name: fields[name].to_python(value) for name, value in values.items()}
 
@@ -364,7 +364,7 @@ def _finish(run: Run, total: int, now: datetime) -> None:
     changed = EditedRow.objects.filter(run=run).count()
     table, action = TABLES[run.options["table"]], run.options["action"]
     if action == "undo":
-        _settle_undone(run)
+        _update_undone_edit(run)
     text = f"{table.count(changed)} {WORDS[action]}"
     proposal: dict[str, Any] = {"changed": changed, "passed_over": total - changed, "words": text}
     if is_final(run):
@@ -381,8 +381,8 @@ def _finish(run: Run, total: int, now: datetime) -> None:
     )
 
 
-def _settle_undone(run: Run) -> None:
-    """An edit that is undone says so; one that an undone undoing had undone is done again."""
+def _update_undone_edit(run: Run) -> None:
+    """Update the status of the undone edit. If it was an undo itself, mark the original edit as done again."""
     of = Run.objects.get(pk=run.options["of"])
     if of.options["action"] == "undo":
         Run.objects.filter(pk=of.options["of"]).update(status=Run.Status.DONE)

@@ -1,6 +1,6 @@
-"""Rows as the agents' own files: what an agent would write with the memory that the hub has now.
+"""Export rows in the agents' own file formats.
 
-Withdrawn rows are left out. A row that nobody touched since it was imported comes out as it went in, in its place.
+Withdrawn rows are omitted. A row that hasn't changed since its import is exported as it was, in its place.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sessions_app.models import Workspace
 
 
 def knowledge_file(workspace: Workspace) -> str:
-    """Return Grip's knowledge.json. A corrected entry has the id that Grip gives to what it says now."""
+    """Return Grip's knowledge.json. A corrected entry gets the id that Grip derives from its new text."""
     return knowledge_json(knowledge_records(workspace))
 
 
@@ -39,7 +39,7 @@ def knowledge_records(workspace: Workspace) -> Iterator[KnowledgeRecord]:
 
 
 def knowledge_record(row: KnowledgeEntry) -> KnowledgeRecord:
-    """Return an entry as Grip's file has it."""
+    """Return an entry as a record of Grip's file."""
     is_corrected = row.corrected.keys() & {"category", "content"}
     return KnowledgeRecord(
         content_id=row.identity if is_corrected else row.content_id,
@@ -55,7 +55,7 @@ def knowledge_record(row: KnowledgeEntry) -> KnowledgeRecord:
 
 
 def _untouched(row: KnowledgeEntry | Observation) -> dict[str, Any]:
-    """Return the further fields of a row's source, without what it had in the place of a corrected field."""
+    """Return the extra fields of a row's source, without the original values of corrected fields."""
     return {name: value for name, value in row.extra.items() if name not in row.corrected}
 
 
@@ -108,7 +108,7 @@ def cached_records(workspace: Workspace) -> Iterator[CachedResponseRecord]:
 
 
 def document_records(workspace: Workspace) -> Iterator[DocumentRecord]:
-    """Yield the memory documents as they are now, with the source's bytes where nobody changed the text since."""
+    """Yield the current memory documents, with the original bytes if the text hasn't changed since."""
     documents = MemoryDocument.objects.filter(workspace=workspace).exclude(head=None).select_related("head")
     for document in documents.order_by("name"):
         if document.head:
@@ -117,7 +117,7 @@ def document_records(workspace: Workspace) -> Iterator[DocumentRecord]:
 
 
 def history_records(workspace: Workspace) -> Iterator[HistoryRecord]:
-    """Yield the history in its order, without what was withdrawn."""
+    """Yield the history in order, without withdrawn entries."""
     rows = HistoryEntry.objects.filter(workspace=workspace, withdrawn_at=None).select_related("session")
     for row in rows.order_by("position").iterator(chunk_size=1000):
         yield HistoryRecord(

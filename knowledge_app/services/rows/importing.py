@@ -1,7 +1,6 @@
-"""Taking rows that have an id of their own: knowledge entries, observations, key-values, cached responses.
+"""Import rows that have ids: knowledge entries, observations, key-values and cached responses.
 
-What a person corrected stays corrected: a field of ``corrected`` is left alone, and where the file changes it too,
-the hub's value stays and the report says so.
+Corrections are kept: if the file changes a field in ``corrected``, the hub's value stays and the report lists it.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ Values = dict[str, Any]
 
 @dataclass(frozen=True)
 class Rows:
-    """A table to take rows into: its model, the column of the agent's id, and the word for the report."""
+    """A table to import into: its model, the column of the agent's id, and its name in the report."""
 
     model: type[Model]
     id_field: str
@@ -54,12 +53,12 @@ CACHED = Rows(CachedResponse, "key", "cached_responses", has_history=False)
 def import_knowledge(
     workspace: Workspace, records: Iterable[KnowledgeRecord], *, path: str, now: datetime, dry_run: bool
 ) -> ImportCounts:
-    """Take knowledge entries by their id: a changed one is updated, with its earlier state in its history.
+    """Create or update knowledge entries by their id; updates are kept in the entry's history.
 
-    An id that is new, of a category and content that the hub has already, is that entry.
+    A new id with the category and content of an existing entry is that entry.
     """
     by_identity = _identities(workspace)
-    known = set(_kept(KNOWLEDGE, workspace))
+    known = set(_stored_rows(KNOWLEDGE, workspace))
     values = {
         _known_id(record, known, by_identity): {
             "category": record.category,
@@ -73,11 +72,11 @@ def import_knowledge(
         }
         for record in records
     }
-    return _take(KNOWLEDGE, workspace, values, path=path, now=now, dry_run=dry_run)
+    return _import_rows(KNOWLEDGE, workspace, values, path=path, now=now, dry_run=dry_run)
 
 
 def _identities(workspace: Workspace) -> dict[str, str]:
-    """Return the agent's ids of entries by what they say, here and in the agent's file; living ones first."""
+    """Return the agent's ids of entries by identity, in the hub and in the agent's file; living entries first."""
     if workspace.pk is None:
         return {}
     rows = KnowledgeEntry.objects.filter(workspace=workspace).order_by("-id")
@@ -88,7 +87,7 @@ def _identities(workspace: Workspace) -> dict[str, str]:
 
 
 def file_identity(row: KnowledgeEntry) -> str:
-    """Return the id that Grip gives to what its file says in the place of an entry, corrected in the hub or not."""
+    """Return the id that Grip gives to its file's version of an entry, ignoring corrections made in the hub."""
     return content_id(row.corrected.get("category", row.category), row.corrected.get("content", row.content))
 
 
@@ -101,18 +100,18 @@ def _known_id(record: KnowledgeRecord, known: Collection[str], by_identity: Mapp
 def import_key_values(
     workspace: Workspace, records: Iterable[KeyValueRecord], *, path: str, now: datetime, dry_run: bool
 ) -> ImportCounts:
-    """Take exact values by their key; a changed value keeps the earlier one in its history.
+    """Create or update key-values by their key; earlier values are kept in the history.
 
-    A withdrawn key that the agent writes again is back.
+    A withdrawn key that the agent writes again is restored.
     """
     values: dict[str, Values] = {record.key: {"value": record.value, "is_json": record.is_json} for record in records}
-    return _take(KEY_VALUES, workspace, values, path=path, now=now, dry_run=dry_run)
+    return _import_rows(KEY_VALUES, workspace, values, path=path, now=now, dry_run=dry_run)
 
 
 def import_cached_responses(
     workspace: Workspace, records: Iterable[CachedResponseRecord], *, path: str, now: datetime, dry_run: bool
 ) -> ImportCounts:
-    """Take cached responses by their key."""
+    """Create or update cached responses by their key."""
     values = {
         record.key: {
             "model": record.model,
@@ -124,17 +123,17 @@ def import_cached_responses(
         }
         for record in records
     }
-    return _take(CACHED, workspace, values, path=path, now=now, dry_run=dry_run)
+    return _import_rows(CACHED, workspace, values, path=path, now=now, dry_run=dry_run)
 
 
 def import_observations(
     workspace: Workspace, records: Sequence[ObservationRecord], *, path: str, now: datetime, dry_run: bool
 ) -> ImportCounts:
-    """Take observations by their id. A list that shows only eight characters of it fits into fuller records.
+    """Create or update observations by their id, which `agentmem list` shortens to eight characters.
 
-    A partial record adds nothing where one whose id begins so is known; a full record completes a partial one.
+    A partial record adds nothing if an id with that prefix is stored; a full record completes a partial one.
     """
-    by_prefix = {uid[:UID_PREFIX]: uid for uid in _kept(OBSERVATIONS, workspace)}
+    by_prefix = {uid[:UID_PREFIX]: uid for uid in _stored_rows(OBSERVATIONS, workspace)}
     values: dict[str, Values] = {}
     for record in records:
         known_uid = by_prefix.get(record.uid[:UID_PREFIX], "")
@@ -151,20 +150,20 @@ def import_observations(
             "extra": record.extra,
         }
         values[known_uid if completes else record.uid] = fields | ({"uid": record.uid} if completes else {})
-    return _take(OBSERVATIONS, workspace, values, path=path, now=now, dry_run=dry_run)
+    return _import_rows(OBSERVATIONS, workspace, values, path=path, now=now, dry_run=dry_run)
 
 
 @transaction.atomic
-def _take(
+def _import_rows(
     rows: Rows, workspace: Workspace, values: Mapping[str, Values], *, path: str, now: datetime, dry_run: bool
 ) -> ImportCounts:
-    """Create, update or leave each row; rows that the file no longer has stay."""
+    """Create or update rows. Rows that are no longer in the file stay."""
     tally = ImportCounts()
     fitting = {key: value for key, value in values.items() if len(key) <= KEY_LENGTH}
     for key in values.keys() - fitting.keys():
         what = f"the id {key[:40]}… is longer than {KEY_LENGTH} characters"
-        tally.problems.append(Problem(path, None, what, "not taken", "rejected"))
-    known = _kept(rows, workspace, lock=not dry_run)
+        tally.problems.append(Problem(path, None, what, "not imported", "rejected"))
+    known = _stored_rows(rows, workspace, lock=not dry_run)
     new = [
         rows.model(workspace=workspace, **{rows.id_field: key}, **value)
         for key, value in fitting.items()
@@ -173,7 +172,9 @@ def _take(
     for row in new:
         derive(row)
     changed = [
-        row for key, value in fitting.items() if key in known and _change(row := known[key], value, path, tally, now)
+        row
+        for key, value in fitting.items()
+        if key in known and _update_row(row := known[key], value, path, tally, now)
     ]
     tally.added[rows.kind] += len(new)
     tally.updated[rows.kind] += len(changed)
@@ -183,8 +184,8 @@ def _take(
     return tally
 
 
-def _kept(rows: Rows, workspace: Workspace, *, lock: bool = False) -> dict[str, Any]:
-    """Return a workspace's rows by their agent's id; ``lock``: for the transaction that goes on to change them."""
+def _stored_rows(rows: Rows, workspace: Workspace, *, lock: bool = False) -> dict[str, Any]:
+    """Return a workspace's rows by agent's id; ``lock``: with row locks."""
     if workspace.pk is None:
         return {}
     manager = rows.model._default_manager
@@ -192,8 +193,8 @@ def _kept(rows: Rows, workspace: Workspace, *, lock: bool = False) -> dict[str, 
     return {getattr(row, rows.id_field): row for row in found}
 
 
-def _change(row: Any, value: Values, path: str, tally: ImportCounts, now: datetime) -> bool:
-    """Bring a row in line with what its file says, but for what a person corrected; tell whether it changed."""
+def _update_row(row: Any, value: Values, path: str, tally: ImportCounts, now: datetime) -> bool:
+    """Update a row from its file, except corrected fields; return whether it changed."""
     corrected = dict(getattr(row, "corrected", {}))
     news = {name: new for name, new in value.items() if getattr(row, name) != new}
     for name in news.keys() & corrected.keys():

@@ -1,4 +1,4 @@
-"""grid's photographic memory: exact values under exact keys. Values are strings; every earlier one is kept."""
+"""Key-values, grid's photographic memory: exact string values under exact keys, with their history."""
 
 from __future__ import annotations
 
@@ -36,13 +36,15 @@ def find_key(workspace: Workspace, key: str) -> KeyValue:
 
 
 def list_keys(workspace: Workspace, prefix: str = "") -> list[str]:
-    """Return keys that begin so, in order (grid's memory_list)."""
+    """Return the keys with a prefix, in order (grid's memory_list)."""
     rows = living(workspace).filter(key__startswith=prefix)
-    return sorted(key for key in rows.values_list("key", flat=True) if key.startswith(prefix))  # SQLite folds case
+    return sorted(
+        key for key in rows.values_list("key", flat=True) if key.startswith(prefix)
+    )  # SQLite's LIKE ignores case
 
 
 def with_text(rows: QuerySet[KeyValue], text: str, *, in_values: bool = True) -> QuerySet[KeyValue]:
-    """Return rows whose key or value contains a text, in any case. Values that are masked are not looked into."""
+    """Return rows whose key or value contains a text, ignoring case. Masked values aren't searched."""
     in_value = Q(value__icontains=text, is_secret=False) if in_values else Q()
     return rows.filter(Q(key__icontains=text) | in_value)
 
@@ -55,7 +57,7 @@ def write_value(workspace: Workspace, key: str, value: str, *, by: By) -> KeyVal
     """
     key, value = checked(key, value)
     with transaction.atomic():
-        Workspace.objects.select_for_update().get(pk=workspace.pk)  # two first writes of a key take turns
+        Workspace.objects.select_for_update().get(pk=workspace.pk)  # serialize concurrent first writes of a key
         row = KeyValue.objects.select_for_update().filter(workspace=workspace, key=key).first()
         if row is None:
             return _create(workspace, key, value, by)
@@ -69,12 +71,12 @@ def checked(key: str, value: str) -> tuple[str, str]:
     """Return key and value as they are stored. Raises Invalid."""
     key, value = clean_text(key), clean_text(value)
     if not key.strip():
-        raise Invalid(gettext("A value needs a key."), code="bad_key_value")
+        raise Invalid(gettext("Enter a key."), code="bad_key_value")
     if len(key) > KEY_LENGTH:
-        words = gettext("A key has at most %(most)s characters; this one has %(count)s.")
+        words = gettext("A key can have at most %(most)s characters; this one has %(count)s.")
         raise Invalid(words % {"most": KEY_LENGTH, "count": f"{len(key):,}"}, code="bad_key_value")
     if len(value) > MAX_CHARS:
-        words = gettext("A value has at most %(most)s characters; this one has %(count)s.")
+        words = gettext("A value can have at most %(most)s characters; this one has %(count)s.")
         raise Invalid(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(value):,}"}, code="bad_key_value")
     return key, value
 
@@ -91,7 +93,7 @@ def _create(workspace: Workspace, key: str, value: str, by: By) -> KeyValue:
 
 
 def change_value(row: KeyValue, value: str, *, is_json: bool = False, by: By) -> Run:
-    """Give a key another value, as an edit that can be undone."""
+    """Change the value of a key as an undoable edit."""
     values: dict[str, Any] = {"value": value, "is_json": is_json, "withdrawn_at": None, "withdrawn_reason": ""}
     return edit_rows(row.workspace, "key_values", "assign", [row.pk], values=values, by=by)
 
@@ -101,6 +103,7 @@ def restore_value(row: KeyValue, state: int, *, by: By) -> Run:
     old = row.history.filter(history_id=state).first()
     if old is None:
         raise NotFound(
-            gettext("%(key)s has no state %(state)s.") % {"key": repr(row.key), "state": state}, code="no_such_key"
+            gettext("%(key)s has no earlier state %(state)s.") % {"key": repr(row.key), "state": state},
+            code="no_such_key",
         )
     return change_value(row, old.value, is_json=old.is_json, by=by)

@@ -1,4 +1,4 @@
-"""Grip's knowledge base: entries in five categories, one for each content within a category."""
+"""Grip's knowledge base: entries in five categories, unique by content within a category."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from sessions_app.services.audit import By, record
 MAX_CHARS = 20_000
 MAX_TAGS, MAX_TAG = 50, 100
 CONTEXT_CHARS = 2_000  # Grip's default
-USED_FIRST = ("-access_count", F("created_at").desc(nulls_last=True), "-id")  # Grip's order of a search
+USED_FIRST = ("-access_count", F("created_at").desc(nulls_last=True), "-id")  # Grip's order of search results
 CATEGORIES = [category.value for category in KnowledgeEntry.Category]  # in Grip's order of priority
 DEFAULT_CATEGORY = KnowledgeEntry.Category.LEARNED_FACT.value
 
 
 class KnowledgeExists(Conflict):
-    """Another entry of the category says just that: merge the two."""
+    """Another entry of the category has the same content."""
 
     code = "knowledge_exists"
 
     def __init__(self, other: KnowledgeEntry) -> None:
-        super().__init__(gettext("Another entry of this category says exactly that. Merge the two."), id=other.pk)
+        super().__init__(gettext("Another entry of this category has the same content. Merge the two."), id=other.pk)
         self.other = other
 
 
 @dataclass(frozen=True)
 class Added:
-    """What adding came to. ``was_unknown``: the category is none of the five and became learned_fact."""
+    """The result of adding an entry. ``was_unknown``: the category was unknown and became learned_fact."""
 
     entry: KnowledgeEntry
     is_new: bool
@@ -54,7 +54,7 @@ class Added:
 
 @dataclass(frozen=True)
 class Group:
-    """Entries of one category that say the same: the one that stays, the others, and their least likeness to it."""
+    """Near-duplicate entries of a category: the one to keep, the others, and their lowest similarity to it."""
 
     keep: KnowledgeEntry
     others: list[KnowledgeEntry]
@@ -74,7 +74,9 @@ def add_knowledge(
     chosen = DEFAULT_CATEGORY if was_unknown else category
     text, clean = clean_content(content), clean_tags(tags)
     with transaction.atomic():
-        Workspace.objects.select_for_update().get(pk=workspace.pk)  # two adds of one content take turns
+        Workspace.objects.select_for_update().get(
+            pk=workspace.pk
+        )  # serialize concurrent additions of the same content
         same = KnowledgeEntry.objects.filter(workspace=workspace, identity=content_id(chosen, text))
         known = same.order_by(F("withdrawn_at").asc(nulls_first=True), "id").first()
         if known is not None:
@@ -97,9 +99,9 @@ def add_knowledge(
 def clean_content(content: str) -> str:
     text = clean_text(content).strip()
     if not text:
-        raise Invalid(gettext("An entry needs something to say."), code="bad_knowledge")
+        raise Invalid(gettext("An entry can't be empty."), code="bad_knowledge")
     if len(text) > MAX_CHARS:
-        words = gettext("An entry has at most %(most)s characters; this one has %(count)s.")
+        words = gettext("An entry can have at most %(most)s characters; this one has %(count)s.")
         raise Invalid(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(text):,}"}, code="bad_knowledge")
     return text
 
@@ -136,7 +138,7 @@ def _create(entry: KnowledgeEntry, by: By) -> KnowledgeEntry:
 
 
 def _free_id(entry: KnowledgeEntry) -> str:
-    """Return the entry's id, with a number where that is the id of an entry that says something else by now."""
+    """Return the id for a new entry, with a number appended if another entry has it."""
     rows = KnowledgeEntry.objects.filter(workspace=entry.workspace, content_id__startswith=entry.content_id)
     taken = set(rows.values_list("content_id", flat=True))
     numbered = (f"{entry.content_id}-{number}" for number in range(2, len(taken) + 3))
@@ -157,7 +159,7 @@ def save_entry(entry: KnowledgeEntry, values: dict[str, Any], *, by: By) -> Run:
 
 
 def restore_entry(entry: KnowledgeEntry, values: dict[str, Any], *, by: By) -> Run:
-    """Give an entry the values of an earlier state, to the letter. Raises KnowledgeExists."""
+    """Restore the exact values of an earlier state. Raises KnowledgeExists."""
     identity = content_id(values["category"], values["content"])
     if identity != entry.identity or entry.withdrawn_at:
         _check_no_twin(entry, identity)
@@ -188,7 +190,7 @@ def recategorise(workspace: Workspace, pks: Collection[int], category: str, *, b
             taken.add(identity)
     if pks and not moving:
         raise Invalid(
-            gettext("Nothing was different: the category says all of that already."), code="nothing_to_move"
+            gettext("Nothing was changed: the category already has all of these entries."), code="nothing_to_move"
         )
     run = edit_rows(workspace, "knowledge", "assign", moving, values={"category": category}, by=by)
     return run, len(pks) - len(moving)
@@ -208,7 +210,7 @@ def _living(workspace: Workspace) -> QuerySet[KnowledgeEntry]:
 def search_knowledge(
     workspace: Workspace, query: str = "", *, category: str = "", max_results: int = 20
 ) -> list[KnowledgeEntry]:
-    """Return entries whose content, tags or source contain the query, as Grip finds and orders them."""
+    """Return entries whose content, tags or source contain the query, in Grip's order."""
     rows = with_text(_living(workspace), query)
     if category:
         rows = rows.filter(category=category)
@@ -216,24 +218,24 @@ def search_knowledge(
 
 
 def with_text(rows: QuerySet[KnowledgeEntry], text: str) -> QuerySet[KnowledgeEntry]:
-    """Return entries whose content, tags or source contain a text, in any case."""
+    """Return entries whose content, tags or source contain a text, ignoring case."""
     if not text:
         return rows
     return rows.filter(Q(content__icontains=text) | Q(tags__icontains=text) | Q(source__icontains=text))
 
 
 def context_export(workspace: Workspace, *, max_chars: int = CONTEXT_CHARS, max_tokens: int | None = None) -> str:
-    """Return the entries that go into a prompt, one line each: see ``context_lines``."""
+    """Return the entries for a prompt, one line each; see ``context_lines``."""
     return "\n".join(line for _, line in context_lines(workspace, max_chars=max_chars, max_tokens=max_tokens))
 
 
 def context_lines(
     workspace: Workspace, *, max_chars: int = CONTEXT_CHARS, max_tokens: int | None = None
 ) -> list[tuple[int, str]]:
-    """Return the entries that go into a prompt, each with its key as a line: ``[category] content``.
+    """Return the entries for a prompt as (key, line) pairs, the lines in the form ``[category] content``.
 
-    By Grip's order of categories, within one the most used first. Stops before ``max_chars`` characters, line ends
-    counted, or ``max_tokens`` tokens would be passed (formats.md section 3).
+    Ordered by Grip's priority of categories, then by use. Stops before exceeding ``max_chars`` characters, including
+    line ends, or ``max_tokens`` tokens (formats.md section 3).
     """
     counter = counter_for(workspace.model)
     lines: list[tuple[int, str]] = []
@@ -258,9 +260,9 @@ def context_lines(
 def plan_merges(
     workspace: Workspace, *, threshold: float = DEFAULT_THRESHOLD, among: Collection[int] | None = None
 ) -> list[Group]:
-    """Return groups of entries of one category that say the same, the most used of each to stay. Reads only.
+    """Return groups of near-duplicate entries, each keeping its most used entry. Reads only.
 
-    ``among``: the keys of those that are compared; all of the workspace without it.
+    ``among``: keys of the entries to compare, by default all of the workspace.
     """
     groups: list[Group] = []
     wanted = None if among is None else set(among)

@@ -1,7 +1,6 @@
-"""Grip's knowledge.json, changed in place: what the hub doesn't know or didn't change stays as it was.
+"""Edit Grip's knowledge.json in place, keeping everything that the hub doesn't know or didn't change.
 
-The file is read without the repairs that storing its values takes, and is written only where Python's own JSON gives
-back the very bytes that were read: a file in another style is left alone.
+A file is changed only if Python's JSON reproduces its exact bytes; files in another style are left alone.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ STYLES: Sequence[dict[str, Any]] = [
 
 @dataclass(frozen=True)
 class EntryEdit:
-    """What becomes of one entry of the file: ``values`` replace its own, or it ``goes``."""
+    """A change to an entry of the file: new ``values``, or removal if ``goes``."""
 
     values: dict[str, Any] = field(default_factory=dict)
     goes: bool = False
@@ -32,7 +31,7 @@ class EntryEdit:
 
 @dataclass(frozen=True)
 class KnowledgeText:
-    """The file's new text, None where nothing changes; or why it is left alone, in words."""
+    """The file's new text, None if nothing changes; or the reason why it is left alone."""
 
     text: str | None = None
     why_not: str = ""
@@ -41,12 +40,11 @@ class KnowledgeText:
 def edited_knowledge(
     raw: bytes, edit_of: Callable[[str, str], EntryEdit | None], new: Callable[[], Iterable[KnowledgeRecord]]
 ) -> KnowledgeText:
-    """Return knowledge.json with some entries changed, taken out and added at the end.
+    """Return knowledge.json with entries changed, removed, and appended. Pure.
 
-    ``edit_of`` is asked for each entry by its id and by the id that its category and content make; then ``new`` for
-    what is to be added. An entry whose
-    category or content changes gets the id that Grip would give it. Further fields and keys, and the order of all,
-    stay. Pure.
+    ``edit_of`` is called for each entry with its id and the id derived from its category and content, then ``new``
+    for the entries to append. An entry whose category or content changes gets the id that Grip would give it. Other
+    fields and keys, and the order, are kept.
     """
     try:
         text = raw.decode("utf-8")

@@ -1,9 +1,8 @@
-"""Grip's knowledge.json as it is to be after what people did in the hub, and the note that it is so.
+"""Plan and record the writing of corrections, withdrawals and new entries to Grip's knowledge.json.
 
-A correction, a withdrawal and a new entry are written; what the agent changed itself was taken before and stays.
-Grip holds its entries in memory and writes them all at once, so that a program which runs may put an old state over
-what the hub wrote. So a correction, and an addition, counts as arrived only when a file that the agent itself wrote
-has it: until then the hub's value stays, and is written again.
+Grip keeps its entries in memory and writes them all at once, so a running program may overwrite what the hub wrote. A
+correction or addition therefore counts as delivered only when a file written by the agent contains it. Until then the
+hub keeps its value and writes it again.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from sessions_app.services.audit import By, record
 
 @dataclass(frozen=True)
 class KnowledgePlan:
-    """The file's new text (None: nothing to write, or ``why_not``), and the rows by what the file does with them."""
+    """The file's new text (None: nothing to write, or see ``why_not``), and the rows by kind of change."""
 
     text: str | None
     why_not: str = ""
@@ -38,16 +37,16 @@ class KnowledgePlan:
 
 
 def knowledge_mark(workspace: Workspace) -> str:
-    """Return what tells one state of a workspace's entries from another, cheaply."""
+    """Return a cheap fingerprint of the state of a workspace's entries."""
     rows = KnowledgeEntry.objects.filter(workspace=workspace).order_by()
     found = rows.aggregate(latest=Max("updated_at"), living=Count("pk", filter=Q(withdrawn_at=None)))
     return f"{found['latest'].timestamp():.6f}-{found['living']}" if found["latest"] else "none"
 
 
 def plan_knowledge(workspace: Workspace, raw: bytes | None, *, is_own: bool = False) -> KnowledgePlan:
-    """Compare the entries with the bytes of the file that an import has just taken (None: there is none).
+    """Compare the entries with the bytes of the file just imported (None: there is no file). Reads only.
 
-    ``is_own``: the hub wrote these bytes, so that they don't say what the agent knows. Reads only.
+    ``is_own``: the hub wrote these bytes, so they don't show what the agent knows.
     """
     rows = list(KnowledgeEntry.objects.filter(workspace=workspace).order_by("id"))
     by_id = {row.content_id: row for row in rows}
@@ -91,7 +90,7 @@ def _edit(row: KnowledgeEntry) -> EntryEdit | None:
 
 @transaction.atomic
 def record_knowledge_written(workspace: Workspace, plan: KnowledgePlan, *, by: By) -> None:
-    """Note what the file has by now; with a record where it was written."""
+    """Record what the file contains now, with an audit record if it was written."""
     rows = KnowledgeEntry.objects.filter(workspace=workspace)
     written = plan.text is not None
     if plan.already_there:
@@ -102,6 +101,6 @@ def record_knowledge_written(workspace: Workspace, plan: KnowledgePlan, *, by: B
     for row in rows.select_for_update().filter(pk__in=plan.changed):
         rows.filter(pk=row.pk).update(corrected=row.corrected | plan.changed[row.pk])
     counts = {"added": len(plan.added), "changed": len(plan.changed), "removed": len(plan.removed)}
-    told = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    text = f"knowledge.json written to the agent's folder: {told}"
+    summary = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    text = f"knowledge.json written to the agent's folder: {summary}"
     record(by, "knowledge.written", "workspace", workspace.pk, text, workspace=workspace, detail=counts)

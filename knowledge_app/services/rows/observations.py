@@ -1,4 +1,4 @@
-"""grid's observations: findings, insights and lessons. What was said before is offered as a confirmation of it."""
+"""grid's observations: findings, insights and lessons. Near-duplicates are offered as confirmations."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from sessions_app.services.audit import By, record
 
 MAX_CHARS = 4_000
 MAX_SOURCE = 500
-NEAR = 0.7  # likeness from which an observation is offered as a confirmation
-COMPARED = 20_000  # of the latest observations
+NEAR = 0.7  # minimum similarity to be offered as a confirmation
+COMPARED = 20_000  # latest observations to compare with
 CATEGORIES = [category.value for category in Observation.Category]
 
 
 @dataclass(frozen=True)
-class Said:
-    """One thing that was observed, as a person, an agent or a model says it."""
+class NewObservation:
+    """An observation to be stored."""
 
     category: str
     content: str
@@ -39,7 +39,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Stored:
-    """What storing came to: new observations, and what is much like known ones."""
+    """The result of storing: new observations, and confirmations offered for near-duplicates."""
 
     added: list[Observation]
     offered: list[Confirmation]
@@ -47,7 +47,12 @@ class Stored:
 
 @db_retry.retried
 def store(
-    workspace: Workspace, said: Sequence[Said], *, by: By, run: Run | None = None, even_if_known: bool = False
+    workspace: Workspace,
+    said: Sequence[NewObservation],
+    *,
+    by: By,
+    run: Run | None = None,
+    even_if_known: bool = False,
 ) -> Stored:
     """Store observations in one transaction. What is much like a known one, withdrawn or not, is offered instead.
 
@@ -55,8 +60,10 @@ def store(
     """
     checked = [_checked(one) for one in said]
     with transaction.atomic():
-        Workspace.objects.select_for_update().get(pk=workspace.pk)  # two that say the same take turns
-        fresh, near = _sorted_out(workspace, checked, even_if_known=even_if_known)
+        Workspace.objects.select_for_update().get(
+            pk=workspace.pk
+        )  # serialize concurrent writes of similar observations
+        fresh, near = _split_known(workspace, checked, even_if_known=even_if_known)
         offered = [
             Confirmation(
                 workspace=workspace,
@@ -76,34 +83,34 @@ def store(
         return Stored(added, offered)
 
 
-def _checked(one: Said) -> Said:
+def _checked(one: NewObservation) -> NewObservation:
     content = clean_text(one.content).strip()
     if one.category not in CATEGORIES:
         raise Invalid(gettext("The kinds are %(names)s.") % {"names": ", ".join(CATEGORIES)}, code="bad_observation")
     if not content:
-        raise Invalid(gettext("An observation needs something to say."), code="bad_observation")
+        raise Invalid(gettext("An observation can't be empty."), code="bad_observation")
     if len(content) > MAX_CHARS:
-        words = gettext("An observation has at most %(most)s characters; this one has %(count)s.")
+        words = gettext("An observation can have at most %(most)s characters; this one has %(count)s.")
         raise Invalid(words % {"most": f"{MAX_CHARS:,}", "count": f"{len(content):,}"}, code="bad_observation")
-    return Said(one.category, content, clean_text(one.source).strip()[:MAX_SOURCE])
+    return NewObservation(one.category, content, clean_text(one.source).strip()[:MAX_SOURCE])
 
 
-def _sorted_out(
-    workspace: Workspace, said: Sequence[Said], *, even_if_known: bool
-) -> tuple[list[Said], list[tuple[Said, Observation, float]]]:
-    """Part what is new from what is much like a known observation, with that and how much."""
+def _split_known(
+    workspace: Workspace, said: Sequence[NewObservation], *, even_if_known: bool
+) -> tuple[list[NewObservation], list[tuple[NewObservation, Observation, float]]]:
+    """Return new observations, and near-duplicates as (observation, known one, similarity)."""
     if even_if_known:
         return list(said), []
     known = list(Observation.objects.filter(workspace=workspace).order_by("-id")[:COMPARED])
     traits = [_traits(row.content) for row in known]
     waiting = Confirmation.objects.filter(workspace=workspace, status=Confirmation.Status.OFFERED)
     offered = {(pk, normal_form(content)) for pk, content in waiting.values_list("observation_id", "content")}
-    fresh: list[Said] = []
-    near: list[tuple[Said, Observation, float]] = []
+    fresh: list[NewObservation] = []
+    near: list[tuple[NewObservation, Observation, float]] = []
     for one in said:
         likeness, row = _most_alike(one.content, known, traits)
         if row is None:
-            if not any(_likeness(_traits(one.content), _traits(other.content)) >= NEAR for other in fresh):
+            if not any(_similarity(_traits(one.content), _traits(other.content)) >= NEAR for other in fresh):
                 fresh.append(one)
         elif (row.pk, normal_form(one.content)) not in offered:
             near.append((one, row, likeness))
@@ -117,8 +124,8 @@ def _traits(text: str) -> Traits:
     return normal_form(text), tokens_of(text), (numbers_in(text), count_negations(text))
 
 
-def _likeness(one: Traits, other: Traits) -> float:
-    """Return how much two texts say the same, 0 to 1, by their tokens; numbers and negations must agree."""
+def _similarity(one: Traits, other: Traits) -> float:
+    """Return the similarity of two texts by their tokens, 0 to 1; 0 if numbers or negations differ."""
     if one[0] == other[0]:
         return 1.0
     if one[2] != other[2] or not one[1] or not other[1]:
@@ -131,14 +138,17 @@ def _most_alike(
 ) -> tuple[float, Observation | None]:
     own = _traits(text)
     likeness, _, row = max(
-        ((_likeness(own, other), -place, row) for place, (other, row) in enumerate(zip(traits, known, strict=True))),
+        (
+            (_similarity(own, other), -place, row)
+            for place, (other, row) in enumerate(zip(traits, known, strict=True))
+        ),
         default=(0.0, 0, None),
         key=lambda found: found[:2],
     )
     return (likeness, row) if likeness >= NEAR else (0.0, None)
 
 
-def _create(workspace: Workspace, said: Sequence[Said], run: Run | None, by: By) -> list[Observation]:
+def _create(workspace: Workspace, said: Sequence[NewObservation], run: Run | None, by: By) -> list[Observation]:
     rows = [
         Observation(
             workspace=workspace,
@@ -177,7 +187,7 @@ def decide(confirmation: Confirmation, *, is_same: bool, by: By) -> Run | Observ
     """
     locked = Confirmation.objects.select_for_update(of=("self",)).get(pk=confirmation.pk)
     if locked.status != Confirmation.Status.OFFERED:
-        raise Conflict(gettext("This was decided already."), code="already_decided")
+        raise Conflict(gettext("This has been decided already."), code="already_decided")
     locked.status = Confirmation.Status.CONFIRMED if is_same else Confirmation.Status.KEPT_APART
     locked.decided_at, locked.decided_by = by.at, by.actor.name[:200]
     locked.save(update_fields=["status", "decided_at", "decided_by"])
@@ -193,6 +203,6 @@ def decide(confirmation: Confirmation, *, is_same: bool, by: By) -> Run | Observ
         run.options = run.options | {"confirmation": locked.pk}
         run.save(update_fields=["options"])
         return run
-    said = Said(locked.category, locked.content, locked.source)
+    said = NewObservation(locked.category, locked.content, locked.source)
     stored = store(workspace, [said], by=by, run=locked.run, even_if_known=True)
     return stored.added[0]

@@ -1,4 +1,4 @@
-"""A row that people curate brought back to what one of its earlier states says, as an edit like any other."""
+"""Restore an earlier state of a row as an undoable edit."""
 
 from __future__ import annotations
 
@@ -27,17 +27,20 @@ def restore_row(row: Curated, state: int, *, known: int | None = None, by: By) -
     ``state``: that state's number. ``known``: the number of the latest state that was shown to whoever asks, if any
     was. Raises Conflict where the row got another since, NotFound, and KnowledgeExists.
     """
-    Workspace.objects.select_for_update().get(pk=row.workspace_id)  # nobody forgets what is being brought back
+    Workspace.objects.select_for_update().get(
+        pk=row.workspace_id
+    )  # prevents the state from being forgotten meanwhile
     rows: Any = type(row)._default_manager.select_related("workspace").select_for_update(of=("self",))
     locked = rows.filter(pk=row.pk).first()
     latest = row.history.order_by("-history_id").values_list("history_id", flat=True).first()
     if locked is None or (known is not None and known != latest):
         raise Conflict(
-            gettext("Someone changed this meanwhile: look at it as it is now, then restore it."), code="row_changed"
+            gettext("Someone has changed this in the meantime. Review the current version before you restore."),
+            code="row_changed",
         )
     old = row.history.filter(history_id=state).first()
     if old is None:
-        raise NotFound(gettext("This earlier state is not kept any more."), code="no_such_state")
+        raise NotFound(gettext("This earlier state is no longer stored."), code="no_such_state")
     return _restore(locked, old, by)
 
 

@@ -1,4 +1,4 @@
-"""What each action of an edit does to a row, or to a group of rows that become one. Pure: values in, values out."""
+"""The actions of edits, as pure functions from the values of a row or a group of rows to new values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from knowledge_app.models import KnowledgeEntry
 
 Values = dict[str, Any]
 Changes = dict[int, Values | None]  # by primary key: the fields to set, None to remove the row
-MAX_COUNT = 2**31 - 1  # that a count's column holds
+MAX_COUNT = 2**31 - 1  # of a count column
 Change = Callable[[Sequence[Model], Values, datetime], Changes]
 
 
@@ -27,13 +27,13 @@ def _assign(_row: Any, values: Values, _now: datetime) -> Values:
 
 
 def _tag(row: Any, values: Values, _now: datetime) -> Values:
-    """Add the tags of ``add`` and take away those of ``remove``; the others keep their order."""
+    """Add the tags in ``add`` and remove those in ``remove``; the others keep their order."""
     kept = [tag for tag in row.tags if tag not in values.get("remove", [])]
     return {"tags": kept + [tag for tag in values.get("add", []) if tag not in kept]}
 
 
 def _recategorise(row: Any, values: Values, now: datetime) -> Values:
-    """Set the category, and add and take away tags as ``_tag`` does."""
+    """Set the category, and change tags as ``_tag`` does."""
     return {"category": values["category"], **_tag(row, values, now)}
 
 
@@ -58,7 +58,7 @@ def _remove(_row: Any, _values: Values, _now: datetime) -> None:
 
 
 def _archive(row: Any, _values: Values, now: datetime) -> Values:
-    """Put a session or an entry of the history into the archive; one that is there keeps its time."""
+    """Archive a session or a history entry; an archived one keeps its time."""
     if not hasattr(row, "archived_at"):
         return {"is_archived": True}
     return {} if row.archived_at else {"archived_at": now}
@@ -77,7 +77,7 @@ def _unpin(row: Any, _values: Values, _now: datetime) -> Values:
 
 
 def _merge(rows: Sequence[Any], _values: Values, now: datetime) -> Changes:
-    """Keep the first row of a group; it takes over what the others add, and they are withdrawn in its favour."""
+    """Merge a group into its first row and withdraw the others."""
     keep, *others = rows
     kept = merged_fields(keep, others) if others else {}
     changes: Changes = {keep.pk: kept}
@@ -87,7 +87,7 @@ def _merge(rows: Sequence[Any], _values: Values, now: datetime) -> Changes:
 
 
 def merged_fields(keep: Any, others: Sequence[Any]) -> Values:
-    """Return what a row becomes that others are merged into: their tags, uses, confirmations, and oldest date."""
+    """Return the values of a row that others are merged into: combined tags and counts, and the oldest date."""
     rows = [keep, *others]
     values: Values = {"access_count": min(MAX_COUNT, sum(row.access_count for row in rows))}
     accessed = [row.accessed_at for row in rows if row.accessed_at]
@@ -116,7 +116,7 @@ CHANGES: dict[str, Change] = {
     "unpin": _each(_unpin),
     "merge": _merge,
 }
-WORDS = {  # what was done, as it is stored
+WORDS = {  # stored in histories and audit texts
     "assign": "changed",
     "tag": "tagged",
     "recategorise": "re-categorised",
@@ -140,7 +140,7 @@ WORDS = {  # what was done, as it is stored
     "cancel": "cancelled",
     "undo": "as before",
 }
-LABELS: dict[str, Promise | str] = {  # the same for a page, by itself
+LABELS: dict[str, Promise | str] = {  # translated, on their own
     "assign": _("Changed"),
     "tag": _("Tagged"),
     "recategorise": _("Re-categorised"),
@@ -164,7 +164,7 @@ LABELS: dict[str, Promise | str] = {  # the same for a page, by itself
     "cancel": _("Cancelled"),
     "undo": _("As before"),
 }
-SENTENCES: dict[str, Promise | str] = {  # the same for a page, of rows that ``Table.shown`` counts
+SENTENCES: dict[str, Promise | str] = {  # translated, with the rows that ``Table.shown`` counts
     "assign": _("%(rows)s changed."),
     "tag": _("%(rows)s tagged."),
     "recategorise": _("%(rows)s re-categorised."),

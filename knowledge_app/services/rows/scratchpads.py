@@ -1,7 +1,7 @@
-"""Scratchpads: workspaces whose memory lives for one run and leaves nothing behind (grid's persist_memory = false).
+"""Scratchpads: workspaces that keep their memory only during a run (grid's persist_memory = false).
 
-The conversation stays, as grid's session state does. What was learnt goes: exact values, observations, knowledge,
-terms and cached responses, with every earlier state of them, and the runs that name them.
+Ending a run deletes key-values, observations, knowledge, terms and cached responses with their histories, and the
+runs that refer to them. The conversation stays, as grid's session state does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from memoryhub.lib.errors import Refused
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import Actor, By, record
 
-IDLE = timedelta(hours=6)  # without a change, after which a run counts as ended
+IDLE = timedelta(hours=6)  # of inactivity after which a run counts as ended
 UPKEEP = Actor("run", "the worker")
 _TABLES: tuple[type[Model], ...] = (
     Confirmation,
@@ -53,7 +53,7 @@ def end_run(workspace: Workspace, *, by: By) -> dict[str, int]:
     """Empty a scratchpad; return how many rows of each kind went. Raises Refused where memory is kept."""
     if Workspace.objects.select_for_update().get(pk=workspace.pk).persist_memory:
         raise Refused(
-            gettext("This workspace keeps its memory: only a scratchpad is emptied (setting: Keep memory)."),
+            gettext("This workspace keeps its memory. Only scratchpads can be emptied (setting: Keep memory)."),
             code="not_scratch",
         )
     counts: dict[str, int] = {}
@@ -72,7 +72,7 @@ def end_run(workspace: Workspace, *, by: By) -> dict[str, int]:
 
 
 def idle_scratchpads(now: datetime) -> Iterable[Workspace]:
-    """Return scratchpads that hold something and saw no change for six hours. Imported ones are left to people."""
+    """Return non-empty scratchpads that haven't changed for six hours, except imported ones."""
     for workspace in Workspace.objects.filter(persist_memory=False, path=""):
         told = AuditRecord.objects.filter(workspace=workspace).aggregate(at=Max("at"))["at"]
         used = CachedResponse.objects.filter(workspace=workspace).aggregate(at=Max("accessed_at"))["at"]

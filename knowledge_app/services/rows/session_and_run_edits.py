@@ -1,7 +1,6 @@
-"""What an edit does to sessions and runs one by one, where that is more than setting fields.
+"""Steps of edits: actions on sessions and runs that do more than set fields.
 
-A step returns what taking it back needs, or None where the row is passed over. Deleting, deciding about a run and
-cancelling one are final.
+A step returns the values needed to undo it, or None if the row is skipped. Deletions and decisions on runs are final.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from sessions_app.services.compression import undo_compression
 from sessions_app.services.lifecycle import delete_session
 from sessions_app.services.runs import RunNotFitting, cancel_run, dismiss_run, request_run, retry_run
 
-STEP_ROWS = 25  # in one transaction: other writers wait no longer than these take
+STEP_ROWS = 25  # per transaction, so that other writers don't wait for long
 FINAL = ("delete", "retry", "dismiss", "cancel")  # cannot be taken back
 Step = Callable[[Any, Values, By], Values | None]
 
 
 def _request(session: Session, kind: str, options: dict[str, Any], by: By) -> Values | None:
-    """Ask for a run of a session; one that waits already is somebody else's wish, and is left alone."""
+    """Request a run of a session; None if one is queued already, which belongs to another request."""
     if Run.objects.filter(session=session, kind=kind, status=Run.Status.QUEUED).exists():
         return None
     run, _ = request_run(session, kind, options=options, by=by)
@@ -85,9 +84,9 @@ UNDO: dict[str, Callable[..., Any]] = {
 }
 
 
-def take_back(noted: Values, *, by: By) -> bool:
-    """Cancel the run that a step asked for, or undo it where it is done; tell whether there was anything to do."""
-    run = Run.objects.select_related("workspace", "session").filter(pk=noted.get("run", 0)).first()
+def undo_step(result: Values, *, by: By) -> bool:
+    """Cancel or undo the run that a step requested; return whether anything was undone."""
+    run = Run.objects.select_related("workspace", "session").filter(pk=result.get("run", 0)).first()
     if run is None:
         return False
     try:
@@ -97,6 +96,6 @@ def take_back(noted: Values, *, by: By) -> bool:
             UNDO[run.kind](run, by=by)
         else:
             cancel_run(run, by=by)
-    except MemoryHubError:  # what it did is built upon by now: it stays, and the edit says that it was passed over
+    except MemoryHubError:  # later changes build on it: it stays, and the edit counts it as skipped
         return False
     return True

@@ -1,4 +1,4 @@
-"""The tables of what was learnt, as files for a spreadsheet."""
+"""The columns of the spreadsheet exports of memory tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from memoryhub.lib.tables.columns import Export, attribute, columns
 
 
 def _open_value(row: KeyValue) -> str | None:
-    """Return a value; that of a secret stays in the hub."""
+    """Return a value, without secrets."""
     return None if row.is_secret else row.value
 
 

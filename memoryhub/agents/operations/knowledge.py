@@ -10,7 +10,7 @@ from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Obser
 from knowledge_app.services.rows import cached_responses as cache
 from knowledge_app.services.rows.key_values import find_key, living, write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, save_entry, with_text
-from knowledge_app.services.rows.observations import Said, store
+from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.agents.operations.record_access import note
 from memoryhub.agents.tokens import Caller, require
 from memoryhub.as_json import knowledge_document, observation_document
@@ -78,7 +78,7 @@ def knowledge_for_prompt(caller: Caller, *, max_chars: int = 2_000, now: datetim
     return {"text": "\n".join(line for _, line in chosen)}
 
 
-def remember(caller: Caller, said: Sequence[Said], *, now: datetime) -> Document:
+def remember(caller: Caller, said: Sequence[NewObservation], *, now: datetime) -> Document:
     """Store observations: ``added`` are new; ``offered`` are much like known ones, and a person says so or not.
 
     Raises Invalid, LimitExceeded.

@@ -23,7 +23,7 @@ from sessions_app.services.access_log import seen_revision
 
 SHOWN_REVISIONS = 20
 SHOWN_REMOVED = 50
-MAX_SECTIONS = 200  # beyond it a document is shown as one text
+MAX_SECTIONS = 200  # larger documents are shown as one text
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def document_news(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Say on an open page or editor that a document has a later revision than the one it shows."""
+    """Tell an open page or editor that the document has a newer revision."""
     workspace = get_workspace(request, slug)
     found = get_object_or_404(MemoryDocument.objects.select_related("head"), workspace=workspace, pk=pk)
     since = parse_int(request.GET.get("since"), digits=9) or 0
@@ -111,12 +111,12 @@ def document_news(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def _day(text: str) -> date | None:
     try:
         return parse_date(text)
-    except ValueError:  # the 31st of February
+    except ValueError:  # such as 31 February
         return None
 
 
 def _sections(text: str) -> list[ShownSection]:
-    """Cut a text into the parts that are shown beside their source; none for one that is too large."""
+    """Return the parts of a text that are shown beside their sources; none if the text is too large."""
     sections = split_sections(text)
     if len(text) > MAX_RENDERED_CHARS or len(sections) > MAX_SECTIONS:
         return []

@@ -34,7 +34,7 @@ from sessions_app.models import Entry, Membership, Session
 from sessions_app.services.access_log import seen_entries, seen_revision, seen_rows
 
 EDITOR = Membership.Role.EDITOR
-MAX_SOURCES = 1_000  # shown of one session
+MAX_SOURCES = 1_000  # shown per session
 THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
 
 
@@ -53,7 +53,7 @@ def _note_head(request: HttpRequest, document: MemoryDocument) -> None:
 
 @require_POST
 def start(request: HttpRequest, slug: str) -> HttpResponse:
-    """Begin a document that the agent has no file of yet."""
+    """Create a document for which the agent has no file yet."""
     workspace = get_workspace(request, slug, role=EDITOR)
     name = request.POST.get("name", "")
     document = start_document(workspace, name if name in NAMES else NAMES[0])
@@ -61,7 +61,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Edit a document on a known base; a save that meets changes of others is merged, or shown with both texts."""
+    """Edit a document; a save is merged with concurrent changes, or shows both texts on a conflict."""
     document = find_document(request, slug, pk, role=EDITOR)
     head = document.head
     start_values = {"text": head.content if head else "", "base": head.number if head else 0}
@@ -103,7 +103,7 @@ def _say(request: HttpRequest, is_changed: bool, *, is_merged: bool) -> None:  #
 def preview(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     find_document(request, slug, pk)
     context = {"preview": render_markdown(request.POST.get("text", "")[:1_000_000])}
-    return render(request, "documents/edit.html#preview", context)  # a part of a page, whoever asks
+    return render(request, "documents/edit.html#preview", context)  # always a part of a page
 
 
 @require_POST
@@ -149,7 +149,7 @@ def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Reword a fact, categorise it, move it."""
+    """Reword, categorise or move a fact."""
     workspace = get_workspace(request, slug, role=EDITOR)
     rows = Fact.objects.select_related("document__head")
     fact: Fact = get_object_or_404(rows, workspace=workspace, pk=pk, died=None)
@@ -170,7 +170,7 @@ def edit_fact_line(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Lines that say the same, with the one that stays; a person chooses which go."""
+    """Show near-duplicate lines and remove the selected ones."""
     document = find_document(request, slug, pk, role=EDITOR)
     if request.method == "POST":
         chosen = parse_ints(request.POST.getlist("line"))
@@ -199,7 +199,7 @@ def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def return_fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Put a removed fact back."""
+    """Restore a removed fact."""
     workspace = get_workspace(request, slug, role=EDITOR)
     fact = get_object_or_404(Fact, workspace=workspace, pk=pk, died__isnull=False)
     try:
@@ -211,7 +211,7 @@ def return_fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def learnt(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """What was learnt from a session: its facts, each with the messages that it came from."""
+    """The facts learned from a session, each with its source messages."""
     workspace = get_workspace(request, slug)
     session: Session = get_object_or_404(Session, workspace=workspace, pk=pk)
     sources = FactSource.objects.filter(

@@ -1,4 +1,4 @@
-"""The fact lines of a document, curated one by one or many at once."""
+"""Curate the facts of a document, one by one or in bulk."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ ACTIONS = (
     Action("remove", gettext_lazy("Withdraw"), asks="text", label=gettext_lazy("Why (optional)")),
     EXPORT,
 )
-EDITS = ("pin", "unpin", "verify", "review")  # of the fact's own row; the others change the document's text
+EDITS = ("pin", "unpin", "verify", "review")  # change only the fact's row; other actions change the text
 
 
 def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The fact lines of a document, to be curated one by one or many at once."""
+    """List the facts of a document."""
     document = find_document(request, slug, pk)
     living = _matching(document, request)
     page = keyset_page(living.select_related("born"), order=("line", "id"), params=request.GET, size=PAGE_FACTS)
@@ -62,7 +62,7 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _matching(document: MemoryDocument, request: HttpRequest) -> QuerySet[Fact]:
-    """Return the living facts that the page's tab leaves: its rows, and what "all that match" means."""
+    """Return the current facts of the page's tab: its rows, and the scope of "all that match"."""
     living = Fact.objects.filter(document=document, died=None)
     state = request.GET.get("state", "")
     if state == "pinned":
@@ -74,7 +74,7 @@ def _matching(document: MemoryDocument, request: HttpRequest) -> QuerySet[Fact]:
 
 @require_POST
 def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Do one thing with the facts chosen, or with all that the tab shows."""
+    """Apply an action to the selected facts, or to all facts of the tab."""
     document = find_document(request, slug, pk, role=EDITOR)
     address = list_address(request, slug, "documents:facts", pk)
     action = request.POST.get("action", "").partition(":")[0]
@@ -84,7 +84,7 @@ def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         chosen = _chosen(request, document)
         if action == "export":
             return export_chosen(request, document.workspace, "facts", chosen, noted_as="facts.exported")
-        _tell(request, document, _revise(request, document, action, chosen), action)
+        _flash_result(request, document, _revise(request, document, action, chosen), action)
     except MemoryHubError as error:
         messages.error(request, error.message)
     return redirect(address)
@@ -118,8 +118,8 @@ def _revise(request: HttpRequest, document: MemoryDocument, action: str, chosen:
     raise Invalid(_("Choose an action."), code="nothing_chosen")
 
 
-def _tell(request: HttpRequest, document: MemoryDocument, revised: Revised, action: str) -> None:
-    """Say what a change of the document's text came to, with a way to take its revision back."""
+def _flash_result(request: HttpRequest, document: MemoryDocument, revised: Revised, action: str) -> None:
+    """Flash the result of a bulk change, with a button to undo its revision."""
     if revised.revision is None:
         messages.info(request, _("Nothing was different."))
         return
@@ -133,7 +133,7 @@ def _tell(request: HttpRequest, document: MemoryDocument, revised: Revised, acti
 
 @require_POST
 def undo(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
-    """Take one revision back, as another that keeps what changed since."""
+    """Undo a revision by a new one that keeps later changes."""
     document = find_document(request, slug, pk, role=EDITOR)
     try:
         saved = undo_revision(document, number, by=by_person(request))

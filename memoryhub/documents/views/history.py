@@ -34,7 +34,7 @@ ACTIONS = (
     Action("unarchive", gettext_lazy("Take back from the archive")),
     EXPORT,
 )
-HIDDEN = {"log": "unarchive", "archive": "archive"}  # by what is shown: an action that would change nothing
+HIDDEN = {"log": "unarchive", "archive": "archive"}  # by filter: the action that would change nothing
 
 
 def history(request: HttpRequest, slug: str) -> HttpResponse:
@@ -58,7 +58,7 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _matching(workspace: Workspace, request: HttpRequest) -> QuerySet[HistoryEntry]:
-    """Return the entries that a page's filters leave: its rows, and what "all that match" means."""
+    """Return the entries that match the page's filters: its rows, and the scope of "all that match"."""
     form = HistoryFilterForm(request.GET)
     wishes = form.cleaned_data if form.is_valid() else {}
     entries = HistoryEntry.objects.filter(workspace=workspace)
@@ -72,7 +72,7 @@ def _matching(workspace: Workspace, request: HttpRequest) -> QuerySet[HistoryEnt
 
 @require_POST
 def edit_history(request: HttpRequest, slug: str) -> HttpResponse:
-    """Put the entries chosen into the archive, take them back from it, or hand them out."""
+    """Archive, unarchive or export the selected entries."""
     workspace = get_workspace(request, slug, role=EDITOR)
     entries = _matching(workspace, request)
     return answer_chosen(
@@ -105,7 +105,7 @@ def note_history(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _by_day(entries: Sequence[HistoryEntry]) -> list[tuple[date | None, list[tuple[HistoryEntry, Fields]]]]:
-    """Set neighbours of one day together. The order is that of writing: a day may come twice."""
+    """Group consecutive entries by day. Entries are in order of arrival, so a day can occur twice."""
 
     def day(entry: HistoryEntry) -> date | None:
         return timezone.localdate(entry.occurred_at) if entry.occurred_at else None

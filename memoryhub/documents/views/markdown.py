@@ -13,7 +13,7 @@ from sessions_app.services.access_log import seen_revision
 
 @require_GET
 def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """A revision of a memory document, by default the latest, exactly as it is."""
+    """Send a revision of a memory document, by default the latest, as Markdown."""
     workspace = get_workspace(request, slug)
     found = get_object_or_404(MemoryDocument, workspace=workspace, pk=pk)
     wish = request.GET.get("revision")

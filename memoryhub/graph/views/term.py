@@ -66,7 +66,7 @@ def term(request: HttpRequest, slug: str, pk: int, form: RelateForm | None = Non
 
 
 def _links(slug: str, terms: Iterable[Term]) -> SafeString:
-    """Return links to terms, as a sentence names them."""
+    """Return links to terms for a message."""
     rows = ((reverse("term", args=[slug, one.pk]), one.text) for one in terms)
     return format_html_join(", ", '<a href="{}" dir="auto">{}</a>', rows)
 
@@ -78,7 +78,7 @@ def _node(slug: str, neighbour: Related) -> tuple[str, str, float | None]:
 
 @require_POST
 def relate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Relate a term to another one that is named, and pin the relation."""
+    """Relate a term to another one by name, and pin the relation."""
     workspace = get_workspace(request, slug, role=EDITOR)
     found = get_object_or_404(Term, workspace=workspace, pk=pk)
     form = RelateForm(request.POST)
@@ -115,7 +115,7 @@ def restore_relation(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _decide(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
-    """Do one thing to the relation of a term and ``other``, which the form names by its number."""
+    """Apply a decision to the relation of a term and the form's ``other``, a primary key."""
     workspace = get_workspace(request, slug, role=EDITOR)
     both = Term.objects.defer("embedding").select_related("workspace").filter(workspace=workspace)
     found = get_object_or_404(both, pk=pk)

@@ -1,4 +1,4 @@
-"""The semantic graph as a whole: its terms, what made it, and building it anew."""
+"""The semantic graph: its terms, its model, and rebuilding it."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def terms(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def embed_missing(request: HttpRequest, slug: str) -> HttpResponse:
-    """Ask for the embeddings that are missing, instead of waiting for the worker to notice."""
+    """Request the missing embeddings now, without waiting for the worker."""
     return _request(request, slug, rebuild=False)
 
 
 @require_POST
 def rebuild(request: HttpRequest, slug: str) -> HttpResponse:
-    """Ask for the embeddings of all terms anew."""
+    """Request new embeddings of all terms."""
     return _request(request, slug, rebuild=True)
 
 
@@ -65,7 +65,7 @@ def _request(request: HttpRequest, slug: str, *, rebuild: bool) -> HttpResponse:
 
 
 def export(request: HttpRequest, slug: str) -> StreamingHttpResponse:
-    """Send the graph as grid's own file, part by part: it may be large."""
+    """Stream the graph as a file in grid's format."""
     workspace = get_workspace(request, slug)
     response = StreamingHttpResponse(graph_parts(workspace), content_type="application/json")
     response["Content-Disposition"] = 'attachment; filename="semantic_graph.json"'

@@ -14,7 +14,7 @@ from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.rows.additions import record_addition
 from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import observations_file
-from knowledge_app.services.rows.observations import Said, decide, store
+from knowledge_app.services.rows.observations import NewObservation, decide, store
 from memoryhub.access import EDITOR, by_person, get_workspace, has_role
 from memoryhub.bulk_edits import EXPORT, RETURN, VERIFY, WITHDRAW, edit_chosen, moves
 from memoryhub.knowledge.forms import ObservationFilterForm, ObservationForm
@@ -60,7 +60,7 @@ def _offered(workspace: Workspace) -> QuerySet[Confirmation]:
 def _add(request: HttpRequest, workspace: Workspace, values: dict[str, Any]) -> HttpResponse:
     """Add an observation; one that is much like a known one is shown beside it first."""
     by = by_person(request)
-    stored = store(workspace, [Said(**values)], by=by)
+    stored = store(workspace, [NewObservation(**values)], by=by)
     if not stored.added:
         messages.info(request, _("Something much like it is known already: say whether it is the same."))
         return redirect("knowledge:offered", workspace.slug)

@@ -27,8 +27,8 @@ class Command(JsonCommand):
         self, *, workspace: str, entry: int | None, fact: int | None, row: str, limit: int, **_options: Any
     ) -> dict[str, Any]:
         found = find_workspace(workspace)
-        is_asked = entry is not None or fact is not None or bool(row)
-        target = target_of(found, entry=entry, fact=fact, row=row) if is_asked else None
+        review_requested = entry is not None or fact is not None or bool(row)
+        target = target_of(found, entry=entry, fact=fact, row=row) if review_requested else None
         log = target.accesses if target else log_of(found)
         records = list(log.order_by("-id")[: max(limit, 0)])
         rows = rows_of(records, most=MOST_ROWS)

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.rows.exporting import observations_file
-from knowledge_app.services.rows.observations import CATEGORIES, Said, decide, store
+from knowledge_app.services.rows.observations import CATEGORIES, NewObservation, decide, store
 from memoryhub.as_json import observation_document
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lookup import find_workspace
@@ -59,7 +59,7 @@ class Command(JsonCommand):
 
 
 def _add(workspace: Workspace, options: dict[str, Any]) -> dict[str, Any]:
-    said = Said(options["kind"] or "finding", options["content"] or "", options["source"] or "")
+    said = NewObservation(options["kind"] or "finding", options["content"] or "", options["source"] or "")
     stored = store(workspace, [said], by=By(COMMAND, timezone.now()))
     return {
         "observations": [observation_document(row) for row in stored.added],
