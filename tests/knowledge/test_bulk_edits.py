@@ -416,6 +416,6 @@ def test_a_deletion_that_was_broken_off_is_not_tried_again(workspace, editor, se
 
     run.refresh_from_db()
     assert run.status == Run.Status.CANCELLED
-    assert (alone.status_code, "let an operator choose" in alone.content.decode()) == (422, True)
+    assert (alone.status_code, "Ask an operator to select" in alone.content.decode()) == (422, True)
     assert "Nothing was different" in among
     assert url("retry-run", run.pk) not in editor.get(url("run", run.pk)).content.decode()
