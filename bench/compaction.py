@@ -23,7 +23,7 @@ django.setup()
 
 from corpus import Writer  # noqa: E402
 
-from memoryhub.lib.search.tokenizing import STOP  # noqa: E402
+from memoryhub.lib.search.tokenizing import STOP_WORDS  # noqa: E402
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD, group_pairs, near_pairs  # noqa: E402
 from memoryhub.search.grip_scoring import tokens_of  # noqa: E402
 
@@ -36,7 +36,7 @@ def made_lines(count: int) -> list[str]:
     lines: list[str] = []
     others = [word for word in writer.words[500:5_000] if len(word) > 2]
     for text in writer.texts(count, usual=24, least=16, most=50):
-        words = [word for word in text.rstrip(".").lower().split() if word not in STOP and len(word) > 2]
+        words = [word for word in text.rstrip(".").lower().split() if word not in STOP_WORDS and len(word) > 2]
         if lines and own.random() < COPIES:
             words = own.choice(lines).split()
             words[own.randrange(len(words))] = own.choice(others)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from memoryhub.lib.search.tokenizing import STOP
+from memoryhub.lib.search.tokenizing import STOP_WORDS
 
 QUESTIONS = Path(__file__).resolve().parent.parent.parent / "shared" / "bench" / "locomo_dev.json"
 START = datetime(2025, 1, 6, 8, tzinfo=UTC)
@@ -48,7 +48,7 @@ def vocabulary(size: int) -> list[str]:
     """Return distinct words, most common first: function words, then generated ones."""
     own = random.Random(1)
     first = COMMONEST.split()
-    words = dict.fromkeys([*first, *(word for word in sorted(STOP - set(first)) if len(word) > 1)])
+    words = dict.fromkeys([*first, *(word for word in sorted(STOP_WORDS - set(first)) if len(word) > 1)])
     onsets, vowels, codas = ONSETS.split(), VOWELS.split(), ["", "", *CODAS.split()]
     while len(words) < size:
         count = own.choice((1, 2, 2, 3, 3, 4))
@@ -100,13 +100,13 @@ def turns(writer: Writer, *, seed: int = 3) -> Iterator[list[Turn]]:
 def question_from(text: str, own: random.Random) -> str:
     """Return 2 to 8 words of a text, at least one of which isn't a stop word."""
     words = text.rstrip(".").lower().split()
-    telling = [word for word in words if word not in STOP]
+    telling = [word for word in words if word not in STOP_WORDS]
     if not telling:
         return ""
     wanted = min(len(words), own.randint(2, 8))
     chosen = own.sample(range(len(words)), wanted)
     picked = [words[place] for place in sorted(chosen)]
-    return " ".join(picked if any(word not in STOP for word in picked) else [*picked[1:], own.choice(telling)])
+    return " ".join(picked if any(word not in STOP_WORDS for word in picked) else [*picked[1:], own.choice(telling)])
 
 
 def conversations(path: Path) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ import string
 from collections.abc import Sequence
 from itertools import pairwise
 
-from memoryhub.lib.search.tokenizing import STOP
+from memoryhub.lib.search.tokenizing import STOP_WORDS
 
 SIGNS = [
     '"',
@@ -75,8 +75,8 @@ FIELDS = [
 def hostile_texts(words: Sequence[str], count: int = 200) -> list[str]:
     """Return ``count`` queries. ``words`` are those of the searched texts, most common first."""
     own = random.Random(17)
-    telling = [word for word in words if word not in STOP]
-    stop = [word for word in words if word in STOP]
+    telling = [word for word in words if word not in STOP_WORDS]
+    stop = [word for word in words if word in STOP_WORDS]
     fixed = [
         "",
         " " * 512,

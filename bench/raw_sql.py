@@ -52,7 +52,7 @@ def _cursor() -> Any:
 
 
 def _texts(query: Query) -> list[str]:
-    return [" ".join(term.words) for term in query.asked]
+    return [" ".join(term.words) for term in query.ranked_terms]
 
 
 def _fts_words(query: Query) -> str:

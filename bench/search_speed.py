@@ -133,11 +133,11 @@ def time_question(workspace: int | None, query: Query) -> dict[str, float]:
     fitting = fit(ENTRY, scope, query)
     if fitting is None:
         raise SystemExit(f"{query.text!r} asks for no entries")
-    wanted, total = fitting.wanted, fitting.count_rows()
+    index_query, total = fitting.index_query, fitting.count_rows()
     ways: dict[str, Callable[[], object]] = {"raw": lambda: bare_scoped(query, workspace, total)}
     if workspace is not None:
         ways["join"] = lambda: bare_join(query, workspace, total)
-    ways["candidates"] = lambda: matching.best(connection, wanted, total=total)
+    ways["candidates"] = lambda: matching.best_matches(connection, index_query, total=total)
     ways["page"] = lambda: page(scope, query, ["entry"])
     ways["page, all kinds"] = lambda: page(scope, query, [])
     ranks = captured_ranks(ways["page"])
@@ -174,7 +174,7 @@ def time_hostile(text: str, scope: Scope, errors: list[str]) -> float:
     def ask() -> None:
         try:
             query = parse(text, now=NOW, prefix=True)
-            rows = page(scope, query, []) if query.asked else newest(scope, query, limit=LIMIT)[0]
+            rows = page(scope, query, []) if query.ranked_terms else newest(scope, query, limit=LIMIT)[0]
             [str(row) for row in rows]
         except Exception as error:  # noqa: BLE001  any exception counts
             errors.append(f"{text[:60]!r}: {error!r}")

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import MemoryDocument
-from memoryhub.lib.search.matching import SearchTooSlow, within
+from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.lib.search.query import parse
 from memoryhub.lib.search.tokenizing import fold
 from memoryhub.search.filters import Scope
@@ -66,7 +66,7 @@ def _in(scope: Scope, rows: QuerySet[Any]) -> QuerySet[Any]:
 
 def _quickly(rows: QuerySet[Any]) -> list[Any]:
     try:
-        with within(connection, MILLISECONDS):
+        with time_limit(connection, MILLISECONDS):
             return list(rows[:MOST_OF_A_KIND])
     except SearchTooSlow:
         return []

@@ -28,7 +28,7 @@ from memoryhub.lib.layouts.records import (
     Problem,
     SessionRecord,
 )
-from memoryhub.lib.search.index_maintenance import pack
+from memoryhub.lib.search.index_maintenance import optimize
 from memoryhub.lib.search.operations import indexes
 from sessions_app.models import DeletedSession, Workspace
 from sessions_app.services.audit import By
@@ -70,7 +70,7 @@ def _vacuum() -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             for index in indexes(connection):  # index pages keep the words of deleted rows until merged
-                pack(connection, index)
+                optimize(connection, index)
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             if cursor.fetchone()[0]:  # another connection is reading

@@ -12,7 +12,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.models import F, ForeignKey, Model
 
 from memoryhub.lib.append_only import Protect, Protection, installed_triggers, trigger_names
-from memoryhub.lib.search.index_maintenance import faults
+from memoryhub.lib.search.index_maintenance import index_problems
 from memoryhub.lib.search.operations import indexes
 from sessions_app.models import IndexGuard, MutationGuard, Workspace
 
@@ -79,7 +79,7 @@ def check_guard() -> tuple[int, Iterable[Finding]]:
 def check_search() -> tuple[int, Iterable[Finding]]:
     """Every search index stands and agrees with its rows."""
     kept = indexes(connection)
-    return len(kept), [(fault, index.table) for index in kept for fault in faults(connection, index)]
+    return len(kept), [(fault, index.table) for index in kept for fault in index_problems(connection, index)]
 
 
 def _parents(model: type[Model]) -> Iterator[ForeignKey[Model, Model]]:

@@ -1,4 +1,4 @@
-"""Load rows as the reranker's candidates: text up to a limit, author, time and place."""
+"""Load rows as the reranker's candidates: text up to a limit, author, time and position."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import F, Q, TextField
 from django.db.models.functions import Substr
 
-from memoryhub.lib.search.neighbour_smoothing import Place
+from memoryhub.lib.search.neighbour_smoothing import EntryPosition
 from memoryhub.lib.search.rank import Candidate
 from memoryhub.lib.text.facts import fact_lines
 from memoryhub.search.filters import FilteredKind
@@ -25,17 +25,17 @@ def load_candidates(kind: Kind, pks: Sequence[int]) -> list[Candidate]:
     return [found[pk] for pk in pks if pk in found]
 
 
-def load_neighbours(filtered: FilteredKind, places: Iterable[Place]) -> list[Candidate]:
-    """Return the entries at the given places that pass the filters, as candidates; two queries.
+def load_neighbours(filtered: FilteredKind, positions: Iterable[EntryPosition]) -> list[Candidate]:
+    """Return the entries at the given positions that pass the filters, as candidates; two queries.
 
     Keys are fetched first: with a workspace condition in the same query, SQLite would scan the whole workspace.
     """
     by_epoch: dict[tuple[int, int], list[int]] = {}
-    for session, epoch, position in places:
+    for session, epoch, position in positions:
         by_epoch.setdefault((session, epoch), []).append(position)
     condition = Q(pk__in=[])
-    for (session, epoch), positions in by_epoch.items():
-        condition |= Q(session=session, epoch=epoch, position__in=positions)
+    for (session, epoch), numbers in by_epoch.items():
+        condition |= Q(session=session, epoch=epoch, position__in=numbers)
     keys = list(filtered.kind.model._default_manager.filter(condition).values_list("pk", flat=True))
     return list(_candidates(filtered.kind, filtered.rows.filter(pk__in=keys))) if keys else []
 
@@ -44,9 +44,9 @@ def _candidates(kind: Kind, rows: Any) -> Iterable[Candidate]:
     names = [*kind.texts, *kind.metas]
     columns = {f"searched_{name}": Substr(name, 1, SCORED_CHARS, output_field=TextField()) for name in names}
     flags = list(kind.hidden_by.values())
-    place = ["session_id", "epoch", "position"] if kind.name == "entry" else []
+    columns_of_position = ["session_id", "epoch", "position"] if kind.name == "entry" else []
     time = {"searched_at": F(kind.time)} if kind.time else {}
-    for row in rows.annotate(**columns, **time).values("pk", *columns, *time, *flags, *place):
+    for row in rows.annotate(**columns, **time).values("pk", *columns, *time, *flags, *columns_of_position):
         texts = [row[f"searched_{name}"] for name in kind.texts if not row.get(kind.hidden_by.get(name, ""))]
         if kind.name == "document":
             texts = [prose_of(text) for text in texts]
@@ -55,7 +55,7 @@ def _candidates(kind: Kind, rows: Any) -> Iterable[Candidate]:
             "\n".join(text for text in texts if text and text != "[]"),
             meta="\n".join([*(row[f"searched_{name}"] for name in kind.metas), date_words(row.get("searched_at"))]),
             author=row["searched_name"] if kind.author else "",
-            place=(row["session_id"], row["epoch"], row["position"]) if place else None,
+            position=(row["session_id"], row["epoch"], row["position"]) if columns_of_position else None,
             occurred_at=row.get("searched_at"),
         )
 

@@ -11,10 +11,10 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, MemoryDocument, Observation
-from memoryhub.lib.search.matching import SearchTooSlow, within
-from memoryhub.lib.search.query_tokens import cleaned, written
+from memoryhub.lib.search.matching import SearchTooSlow, time_limit
+from memoryhub.lib.search.query_tokens import clean_query, quote_value
 from memoryhub.lib.search.tokenizing import fold
-from memoryhub.search.completion_request import Wanted, complete_names, complete_values, completion_at
+from memoryhub.search.completion_request import CompletionRequest, complete_names, complete_values, completion_at
 from memoryhub.search.filters import Scope
 from sessions_app.models import Entry, Session
 
@@ -37,34 +37,34 @@ class Offer:
 
 def offers(scope: Scope, text: str, cursor: int, *, now: datetime, zone: tzinfo) -> list[Offer]:
     """Return at most ten completions at the cursor (in characters); row values come from the scope only."""
-    wanted = completion_at(text, cursor)
-    if wanted.what == "name":
-        found = [(name, purpose, name) for name, purpose in complete_names(wanted.prefix)]
-    elif wanted.what == "value":
-        fixed = complete_values(wanted.field, wanted.prefix, now=now, zone=zone, typed=wanted.typed)
-        values = fixed or _values(scope, wanted)
-        found = [(value, purpose, f"{written(value)} ") for value, purpose in values]
+    request = completion_at(text, cursor)
+    if request.what == "name":
+        found = [(name, purpose, name) for name, purpose in complete_names(request.prefix)]
+    elif request.what == "value":
+        fixed = complete_values(request.field, request.prefix, now=now, zone=zone, typed=request.typed)
+        values = fixed or _values(scope, request)
+        found = [(value, purpose, f"{quote_value(value)} ") for value, purpose in values]
     else:
         return []
-    return [_offer(text, wanted, *one) for one in found[:MOST]]
+    return [_offer(text, request, *one) for one in found[:MOST]]
 
 
-def _offer(text: str, wanted: Wanted, label: str, purpose: str, inserted: str) -> Offer:
-    used = cleaned(text)
-    rest = used[wanted.end :]
+def _offer(text: str, request: CompletionRequest, label: str, purpose: str, inserted: str) -> Offer:
+    used = clean_query(text)
+    rest = used[request.end :]
     put = inserted.rstrip() if rest.startswith((",", " ")) else inserted
-    return Offer(label, purpose, f"{used[: wanted.start]}{put}{rest}", wanted.start + len(put))
+    return Offer(label, purpose, f"{used[: request.start]}{put}{rest}", request.start + len(put))
 
 
-def _values(scope: Scope, wanted: Wanted) -> Values:
+def _values(scope: Scope, request: CompletionRequest) -> Values:
     """Return values of a field with the typed prefix, commonest or latest first; none on a timeout."""
-    look = LOOKUPS.get(wanted.field)
+    look = LOOKUPS.get(request.field)
     if look is None:
         return []
-    known = {fold(value) for value in wanted.typed}
+    known = {fold(value) for value in request.typed}
     try:
-        with within(connection, MILLISECONDS):
-            found = look(scope, wanted.prefix)
+        with time_limit(connection, MILLISECONDS):
+            found = look(scope, request.prefix)
     except SearchTooSlow:
         return []
     return [(value, purpose) for value, purpose in found if len(value) <= MAX_VALUE and fold(value) not in known]

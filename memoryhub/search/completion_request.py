@@ -1,7 +1,4 @@
-"""What is being typed in the search box, and what may be offered for it. Pure.
-
-Fields and their fixed values are known here; other values are looked up by the caller.
-"""
+"""Find out what is being typed in a query, and complete field names and fixed values."""
 
 from __future__ import annotations
 
@@ -14,24 +11,24 @@ from typing import Literal
 from django.utils.translation import gettext
 
 from memoryhub.lib.search.fields import ALIASES, DATE_FIELDS, FIELDS, fixed_value
-from memoryhub.lib.search.query_tokens import QUOTED, cleaned, pieces_of
+from memoryhub.lib.search.query_tokens import QUOTED, clean_query, tokenize
 from memoryhub.lib.search.tokenizing import fold
 
-Offers = list[tuple[str, str]]  # what to insert, and what it is for
+Offers = list[tuple[str, str]]  # text to insert, description
 _QUOTES = '"“”«»„'
 _CLOSING = '"”»“'
-_OPEN = r'"[^"]*|“[^”]*|«[^»]*|„[^“”]*'  # a quoted value that hasn't ended
+_OPEN = r'"[^"]*|“[^”]*|«[^»]*|„[^“”]*'  # an unclosed quoted value
 _ITEM = re.compile(rf"(?:^|,)((?:{QUOTED})[^,]*|(?:{_OPEN})$|[^,]*)")
 _NAME_BEFORE = re.compile(r"(?:^|[\s(\[{])-?([A-Za-z_]+)$")
 _NAME_AFTER = re.compile(r"[A-Za-z_]*:|(?=\s|$)")
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is being typed: nothing that can be completed, the name of a field, or one of its values.
+class CompletionRequest:
+    """What is being typed: the name of a field, one of its values, or nothing that can be completed.
 
-    ``prefix``: what stands before the cursor, without quotes. ``typed``: the other values of the field that stand
-    there. What is chosen goes in the place of the text from ``start`` to ``end``.
+    ``prefix``: the text before the cursor, without quotes. ``typed``: the field's other values. A completion replaces
+    the text in [start, end).
     """
 
     what: Literal["nothing", "name", "value"] = "nothing"
@@ -42,75 +39,75 @@ class Wanted:
     end: int = 0
 
 
-def completion_at(text: str, cursor: int) -> Wanted:
-    """Return what is being typed in a query's text at a place (in characters from its start, as is all of it)."""
-    used = cleaned(text)
+def completion_at(text: str, cursor: int) -> CompletionRequest:
+    """Return what is being typed at ``cursor``, an offset in characters."""
+    used = clean_query(text)
     if not 0 < cursor <= len(used) or _is_in_phrase(used, cursor):
-        return Wanted()
+        return CompletionRequest()
     return _value_at(used, cursor) or _value_at(_closed(used[:cursor]), cursor) or _name_at(used, cursor)
 
 
 def _is_in_phrase(text: str, cursor: int) -> bool:
-    return any(piece.is_quoted and piece.start < cursor < piece.end for piece in pieces_of(text))
+    return any(token.is_quoted and token.start < cursor < token.end for token in tokenize(text))
 
 
 def _closed(head: str) -> str:
-    """Return a text with the quote closed that a field's value opens at its end; as it is where there is none."""
-    for sign in _CLOSING:
-        pieces = pieces_of(head + sign)
-        if pieces and pieces[-1].field and pieces[-1].end > len(head):
-            return head + sign
+    """Return a text with the unclosed quote of a field's value at its end closed."""
+    for quote in _CLOSING:
+        tokens = tokenize(head + quote)
+        if tokens and tokens[-1].field and tokens[-1].end > len(head):
+            return head + quote
     return head
 
 
-def _value_at(text: str, cursor: int) -> Wanted | None:
-    for piece in pieces_of(text):
-        first = text.index(":", piece.start) + 1 if piece.field else 0
-        if piece.field and first <= cursor <= piece.end:
-            items = [(item[1], first + item.start(1)) for item in _ITEM.finditer(text[first : piece.end])]
-            return _wanted_of(items, piece.field, cursor)
+def _value_at(text: str, cursor: int) -> CompletionRequest | None:
+    for token in tokenize(text):
+        first = text.index(":", token.start) + 1 if token.field else 0
+        if token.field and first <= cursor <= token.end:
+            items = [(item[1], first + item.start(1)) for item in _ITEM.finditer(text[first : token.end])]
+            return _value_request(items, token.field, cursor)
     return None
 
 
-def _wanted_of(items: list[tuple[str, int]], field: str, cursor: int) -> Wanted:
-    """Return what is typed among the values of a field, each with the place where it starts."""
+def _value_request(items: list[tuple[str, int]], field: str, cursor: int) -> CompletionRequest:
+    """Return the request for the value at the cursor. ``items``: the field's values and their offsets."""
     current, start = next((item, at) for item, at in items if at <= cursor <= at + len(item))
     typed = tuple(value for item, at in items if at != start and (value := _bare(item)))
-    return Wanted("value", field, _bare(current[: cursor - start]), typed, start, start + len(current))
+    return CompletionRequest("value", field, _bare(current[: cursor - start]), typed, start, start + len(current))
 
 
 def _bare(item: str) -> str:
     return item.strip(_QUOTES).strip()
 
 
-def _name_at(text: str, cursor: int) -> Wanted:
+def _name_at(text: str, cursor: int) -> CompletionRequest:
     before = _NAME_BEFORE.search(text[:cursor])
     after = _NAME_AFTER.match(text, cursor)
     if not before or not after:
-        return Wanted()
-    return Wanted("name", prefix=before[1], start=before.start(1), end=after.end())
+        return CompletionRequest()
+    return CompletionRequest("name", prefix=before[1], start=before.start(1), end=after.end())
 
 
 def complete_names(prefix: str) -> Offers:
-    """Return the fields that have a name beginning with a prefix: what to insert, and what it is for."""
-    begun = fold(prefix)
-    names = dict.fromkeys(name for alias, name in ALIASES.items() if alias.startswith(begun))
+    """Return the fields with a name or alias that starts with ``prefix``."""
+    folded = fold(prefix)
+    names = dict.fromkeys(name for alias, name in ALIASES.items() if alias.startswith(folded))
     return [(f"{name}:", str(FIELDS[name].purpose)) for name in names]
 
 
 def complete_values(
     field: str, prefix: str, *, now: datetime, zone: tzinfo = UTC, typed: Collection[str] = ()
 ) -> Offers:
-    """Return the fixed values of a field, or hints for a date, that begin with a prefix and aren't typed already.
+    """Return the fixed values of a field, or examples of dates, that start with ``prefix`` and aren't typed yet.
 
-    Fields with any value have none here.
+    Returns nothing for fields that accept any value.
     """
-    begun = fold(prefix).replace("-", "_").replace(" ", "_")
+    folded = fold(prefix).replace("-", "_").replace(" ", "_")
     if field in DATE_FIELDS:
         return [(value, purpose) for value, purpose in _dates(now.astimezone(zone)) if value.startswith(fold(prefix))]
-    there = {fixed_value(field, value) for value in typed}
+    used = {fixed_value(field, value) for value in typed}
     known = FIELDS[field].values.items()
-    return [(value, str(purpose)) for value, purpose in known if value.startswith(begun) and value not in there]
+    return [(value, str(purpose)) for value, purpose in known if value.startswith(folded) and value not in used]
 
 
 def _dates(now: datetime) -> Offers:

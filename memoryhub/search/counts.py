@@ -13,9 +13,9 @@ from django.db import connection
 from django.db.models import Max, Min
 from django.utils.translation import gettext
 
-from memoryhub.lib.search.matching import COUNTED, SearchTooSlow, TermCount, count_terms, estimate, within
+from memoryhub.lib.search.matching import MAX_COUNTED, SearchTooSlow, TermCount, count_terms, estimate, time_limit
 from memoryhub.lib.search.query import MAX_TERMS, Query, Term
-from memoryhub.lib.search.tokenizing import STOP, is_paired, pairs_of
+from memoryhub.lib.search.tokenizing import STOP_WORDS, character_pairs, is_paired
 from memoryhub.search.filters import FilteredKind, Scope, filtered_kinds
 
 MILLISECONDS = 100  # for counting alone
@@ -56,16 +56,18 @@ class CountedQuery:
 def count_words(scope: Scope, query: Query, kinds: Iterable[str], clock: Clock) -> CountedQuery:
     """Count the rows of each kind by term, after splitting terms that no row contains."""
     filtered_list = [filtered for filtered in filtered_kinds(scope, query, kinds) if filtered.has_words]
-    asked = count_rows_by_term(filtered_list, query.asked, clock)
+    asked = count_rows_by_term(filtered_list, query.ranked_terms, clock)
     unknown = [term for term in query.terms if len(_parts(term)) > 1 and not any(one.counts[term] for one in asked)]
     if not unknown or not asked:
         return CountedQuery(query, asked)
     terms = [part for term in query.terms for part in (_parts(term) if term in unknown else [term])]
     query = replace(query, terms=tuple(dict.fromkeys(terms))[:MAX_TERMS])
-    filtered_list = [replace(one.filtered, wanted=replace(one.filtered.wanted, terms=query.terms)) for one in asked]
+    filtered_list = [
+        replace(one.filtered, index_query=replace(one.filtered.index_query, terms=query.terms)) for one in asked
+    ]
     names = ", ".join(f"“{' '.join(term.words)}”" for term in unknown)
     note = gettext("No exact match for %(words)s: its parts were searched.") % {"words": names}
-    return CountedQuery(query, count_rows_by_term(filtered_list, query.asked, clock), [note])
+    return CountedQuery(query, count_rows_by_term(filtered_list, query.ranked_terms, clock), [note])
 
 
 def as_searched(scope: Scope, query: Query, kinds: Iterable[str] = ()) -> Query:
@@ -78,8 +80,8 @@ def as_searched(scope: Scope, query: Query, kinds: Iterable[str] = ()) -> Query:
 def count_rows_by_term(filtered_list: Sequence[FilteredKind], terms: Sequence[Term], clock: Clock) -> list[KindQuery]:
     """Count the rows of each kind by term; on a timeout, every row is assumed to match."""
     try:
-        with within(connection, clock.left(100)):
-            counted = count_terms(connection, [filtered.wanted for filtered in filtered_list], terms)
+        with time_limit(connection, clock.left(100)):
+            counted = count_terms(connection, [filtered.index_query for filtered in filtered_list], terms)
     except SearchTooSlow:
         totals = [filtered.count_rows() for filtered in filtered_list]
         pairs = zip(filtered_list, totals, strict=True)
@@ -92,7 +94,7 @@ def _kind_query(filtered: FilteredKind, terms: Sequence[Term], counted: Sequence
         return KindQuery(filtered, 0, dict.fromkeys(terms, 0))
     total = filtered.count_rows()
     first = last = 0
-    if any(count >= COUNTED for count, _, _ in counted):
+    if any(count >= MAX_COUNTED for count, _, _ in counted):
         rows = filtered.indexed  # one query each: SQLite would scan the table for both at once
         first, last = rows.aggregate(key=Min("pk"))["key"], rows.aggregate(key=Max("pk"))["key"]
     known = [estimate(one, total=total, first=first, last=last) for one in counted]
@@ -101,5 +103,5 @@ def _kind_query(filtered: FilteredKind, terms: Sequence[Term], counted: Sequence
 
 def _parts(term: Term) -> list[Term]:
     """Split a term into words, and words of unspaced scripts into character pairs."""
-    written = [part for word in term.words for part in (pairs_of(word) if is_paired(word) else [word])]
-    return [Term((part,)) for part in written if part not in STOP and len(part) > 1]
+    written = [part for word in term.words for part in (character_pairs(word) if is_paired(word) else [word])]
+    return [Term((part,)) for part in written if part not in STOP_WORDS and len(part) > 1]

@@ -11,7 +11,7 @@ from django.db.models import Model, Q, QuerySet, Sum
 from django.db.models.expressions import RawSQL
 
 from knowledge_app.models import MemoryDocument
-from memoryhub.lib.search.matching import Sql, Wanted, ids_sql, rest_sql
+from memoryhub.lib.search.matching import IndexQuery, Sql, ids_sql, non_matching_ids_sql
 from memoryhub.lib.search.query import Filter, Query
 from memoryhub.search.kinds import ENTRY_KINDS, KINDS, Kind
 from sessions_app.models import Session
@@ -42,7 +42,7 @@ class FilteredKind:
 
     kind: Kind
     rows: QuerySet[Any]
-    wanted: Wanted
+    index_query: IndexQuery
     is_narrowed: bool
 
     @property
@@ -56,43 +56,43 @@ class FilteredKind:
 
     @property
     def has_words(self) -> bool:
-        return bool(self.wanted.groups)
+        return bool(self.index_query.groups)
 
     def matches(self, *, window: int | None = None) -> QuerySet[Any]:
         """Return all matching rows, or those among the newest ``window``."""
         if not self.has_words:
             return self._without_excluded(window)
         limit = None if self.is_narrowed else window
-        return self.rows.filter(pk__in=RawSQL(*ids_sql(connection, self.wanted, limit=limit)))
+        return self.rows.filter(pk__in=RawSQL(*ids_sql(connection, self.index_query, limit=limit)))
 
     def _without_excluded(self, window: int | None) -> QuerySet[Any]:
         """Return the newest ``window`` rows that contain no excluded word."""
         newest = self.rows.order_by("-pk").values("pk")
         rows = self.rows.filter(pk__in=newest[:window]) if window else self.rows
-        if not self.wanted.excluded:
+        if not self.index_query.excluded:
             return rows
-        without = Wanted(self.wanted.table, self.wanted.excluded, scope=self.wanted.scope)
+        without = IndexQuery(self.index_query.table, self.index_query.excluded, scope=self.index_query.scope)
         if connection.vendor == "postgresql":  # plans NOT IN as a nested loop
-            return rows.filter(pk__in=RawSQL(*rest_sql(connection, without)))
+            return rows.filter(pk__in=RawSQL(*non_matching_ids_sql(connection, without)))
         first = newest[window - 1 : window].first() if window else None
-        return rows.exclude(pk__in=RawSQL(*ids_sql(connection, without, least=first["pk"] if first else 0)))
+        return rows.exclude(pk__in=RawSQL(*ids_sql(connection, without, min_id=first["pk"] if first else 0)))
 
     @property
     def indexed(self) -> QuerySet[Any]:
         """Return the rows in the index's scope (of workspaces or documents), ignoring the filters."""
-        if "d" in self.wanted.scope:
-            return self.kind.rows(None).filter(document__in=self.wanted.scope["d"])
-        keys = self.wanted.scope.get("w")
+        if "d" in self.index_query.scope:
+            return self.kind.rows(None).filter(document__in=self.index_query.scope["d"])
+        keys = self.index_query.scope.get("w")
         return self.kind.rows(None if keys is None else list(keys))
 
     def count_rows(self) -> int:
         """Return the number of rows in the index's scope: the N of document frequencies."""
         if self.kind.name == "entry":
             sessions = Session.objects.all()
-            if "w" in self.wanted.scope:
-                sessions = sessions.filter(workspace__in=self.wanted.scope["w"])
-            if "s" in self.wanted.scope:
-                sessions = sessions.filter(pk__in=self.wanted.scope["s"])
+            if "w" in self.index_query.scope:
+                sessions = sessions.filter(workspace__in=self.index_query.scope["w"])
+            if "s" in self.index_query.scope:
+                sessions = sessions.filter(pk__in=self.index_query.scope["s"])
             return int(sessions.aggregate(n=Sum("entry_count"))["n"] or 0)
         return self.indexed.count()
 
@@ -144,10 +144,10 @@ def filter_kind(kind: Kind, scope: Scope, query: Query) -> FilteredKind | None:
     for one in query.filters:
         if not _narrow(kind, narrowing, one, workspaces):
             return None
-    wanted = Wanted(
+    index_query = IndexQuery(
         kind.table, query.terms, query.required, query.excluded, scope=narrowing.scope, kinds=narrowing.kinds
     )
-    return FilteredKind(kind, narrowing.rows, wanted, narrowing.is_narrowed)
+    return FilteredKind(kind, narrowing.rows, index_query, narrowing.is_narrowed)
 
 
 def _narrow(kind: Kind, narrowing: _Narrowing, one: Filter, workspaces: list[int] | None) -> bool:

@@ -20,7 +20,7 @@ about all also and any been but can could did does each every for from had has h
 not our out should some than that the their them then there these they this those too very was were what when where
 which who will with would you your she
 """
-STOP = frozenset(_COMMON.split())
+STOP_WORDS = frozenset(_COMMON.split())
 HEADING = "# Conversation History Log\n\nSearchable summary of past conversations.\n"  # of a HISTORY.md never rotated
 _WORD = re.compile(r"[a-z0-9_]+")
 _STAMP = re.compile(r"\[(\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}) UTC\]")
@@ -46,7 +46,7 @@ class _Counted:
 
 def tokens_of(text: str) -> list[str]:
     """Return the words that Grip searches by, in order, repeats included: ASCII, of three characters and more."""
-    return [word for word in _WORD.findall(text.lower()) if len(word) >= LEAST_CHARS and word not in STOP]
+    return [word for word in _WORD.findall(text.lower()) if len(word) >= LEAST_CHARS and word not in STOP_WORDS]
 
 
 def memory_lines(text: str) -> list[tuple[int, str]]:

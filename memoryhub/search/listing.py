@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models import Count, Model, Q
 from django.db.models.functions import TruncMonth
 
-from memoryhub.lib.search.matching import SearchTooSlow, within
+from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.lib.search.query import Query
 from memoryhub.search.counts import Clock, as_searched
 from memoryhub.search.filters import WINDOW, FilteredKind, Scope, filtered_kinds, load
@@ -72,7 +72,7 @@ def newest(
     for filtered in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
         by_kind[filtered.kind.name] = filtered
         try:
-            with within(connection, clock.left(LISTING_MILLISECONDS)):
+            with time_limit(connection, clock.left(LISTING_MILLISECONDS)):
                 keys += _newest_keys(filtered, limit + 1, after)
         except SearchTooSlow:
             continue
@@ -120,7 +120,7 @@ def count_matches(
         if above is not None:
             rows = rows.filter(pk__gt=above.get(filtered.kind.name, 0))
         try:
-            with within(connection, MILLISECONDS):
+            with time_limit(connection, MILLISECONDS):
                 count = rows.order_by()[: WINDOW + 1].count()
         except SearchTooSlow:
             count = WINDOW + 1
@@ -138,7 +138,7 @@ def facets(scope: Scope, query: Query, *, kinds: Iterable[str] = ()) -> dict[str
     counted: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
     for filtered in filtered_kinds(scope, as_searched(scope, query, kinds), kinds):
         try:
-            with within(connection, MILLISECONDS):
+            with time_limit(connection, MILLISECONDS):
                 _count_facets(filtered, counted)
         except SearchTooSlow:
             continue

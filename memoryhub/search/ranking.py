@@ -18,17 +18,17 @@ from django.utils.translation import gettext
 
 from memoryhub.graph.neighbours import expand
 from memoryhub.lib.search.factors import OFF, Decay, fuse
-from memoryhub.lib.search.hits import Weighted
+from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.matching import (
     CANDIDATES,
+    IndexQuery,
     SearchTooSlow,
-    Wanted,
-    best,
-    within,
+    best_matches,
+    time_limit,
 )
 from memoryhub.lib.search.query import Query, Term
-from memoryhub.lib.search.rank import Measure, Scored, rank
-from memoryhub.lib.search.tokenizing import runs_of
+from memoryhub.lib.search.rank import ScoredRow, TermWeights, rank
+from memoryhub.lib.search.tokenizing import split_words
 from memoryhub.search import semantic
 from memoryhub.search.candidates import load_candidates, load_neighbours
 from memoryhub.search.counts import Clock, KindQuery, count_rows_by_term, count_words
@@ -67,7 +67,7 @@ class Hit:
     kind: str
     pk: int
     score: float
-    scored: Scored
+    scored: ScoredRow
     row: Model
 
     @property
@@ -79,12 +79,12 @@ class Hit:
 class SearchResults:
     """Results, best first, with what explains them.
 
-    ``measures``: term weights by kind. ``added``: for each query word, the expansions with their weights. ``notes``:
-    sentences for the user. ``ranked``: how many results there are to page through.
+    ``added``: for each query word, the expansions with their weights. ``notes``: sentences for the user. ``ranked``:
+    how many results there are to page through.
     """
 
     hits: list[Hit]
-    measures: dict[str, Measure] = field(default_factory=dict)
+    weights_by_kind: dict[str, TermWeights] = field(default_factory=dict)
     added: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     ranked: int = 0
@@ -116,7 +116,7 @@ def find(
     found = SearchResults([], notes=list(counted.notes), is_partial=any(one.is_partial for one in asked))
     if options.graph and scope.only is not None and not query.required:
         found.added = _expansions(scope.only, query, asked)
-    lists: dict[str, list[Scored]] = {}
+    lists: dict[str, list[ScoredRow]] = {}
     for one in asked:
         scored = _rank(one, query, found, options, now, clock)
         if scored:
@@ -137,7 +137,7 @@ def find(
 
 def _expansions(workspace: int, query: Query, asked: Sequence[KindQuery]) -> dict[str, list[tuple[str, float]]]:
     """Return the weighted graph neighbours of query words that are rare in the workspace."""
-    words = [term.words[0] for term in query.asked if len(term.words) == 1]
+    words = [term.words[0] for term in query.ranked_terms if len(term.words) == 1]
     frequency: Counter[str] = Counter()
     for one in asked:
         frequency.update({term.words[0]: count for term, count in one.counts.items() if len(term.words) == 1})
@@ -149,21 +149,23 @@ def _expansions(workspace: int, query: Query, asked: Sequence[KindQuery]) -> dic
 
 def _rank(
     asked: KindQuery, query: Query, found: SearchResults, options: RankOptions, now: datetime, clock: Clock
-) -> list[Scored]:
+) -> list[ScoredRow]:
     """Return the scored rows of one kind, best first."""
     filtered = asked.filtered
-    weights = dict.fromkeys(query.asked, 1.0)
+    weights = dict.fromkeys(query.ranked_terms, 1.0)
     for near in found.added.values():
         for word, weight in near:
-            if words := tuple(runs_of(word)):
+            if words := tuple(split_words(word)):
                 weights.setdefault(Term(words), weight)
     further = [term for term in weights if term not in asked.counts]
     if further:
         [more] = count_rows_by_term([filtered], further, clock)
         asked.counts |= more.counts
         found.is_partial = found.is_partial or more.is_partial
-        filtered = replace(filtered, wanted=replace(filtered.wanted, terms=(*filtered.wanted.terms, *further)))
-    terms = [Weighted(term.words, term.is_prefix, weight, asked.counts[term]) for term, weight in weights.items()]
+        filtered = replace(
+            filtered, index_query=replace(filtered.index_query, terms=(*filtered.index_query.terms, *further))
+        )
+    terms = [WeightedTerm(term.words, term.is_prefix, weight, asked.counts[term]) for term, weight in weights.items()]
     if not any(term.frequency for term in terms):
         return []
     candidates = load_candidates(filtered.kind, _best(filtered, asked, found, clock))
@@ -176,13 +178,13 @@ def _rank(
         authors={one.author for one in candidates if one.author},
         decay=_decay(options, now),
     )
-    found.measures[filtered.kind.name] = ranking.measure
+    found.weights_by_kind[filtered.kind.name] = ranking.term_weights
     rows = [one for one in ranking.rows if one.coverage] if filtered.kind.name == "document" else ranking.rows
     return rows[:MOST]
 
 
 def _add_semantic_matches(
-    lists: dict[str, list[Scored]],
+    lists: dict[str, list[ScoredRow]],
     question: semantic.Question,
     filtered_list: Sequence[FilteredKind],
     query: Query,
@@ -194,7 +196,7 @@ def _add_semantic_matches(
     found.notes += [near.note] if near.note else []
     for kind, rows in near.by_kind.items():
         lists[kind] = semantic.fused(lists.get(kind, []), rows)[:MOST]
-        found.measures.setdefault(kind, semantic.measure_without_words(query))
+        found.weights_by_kind.setdefault(kind, semantic.measure_without_words(query))
 
 
 def _decay(options: RankOptions, now: datetime) -> Decay:
@@ -204,39 +206,39 @@ def _decay(options: RankOptions, now: datetime) -> Decay:
 
 
 def _best(filtered: FilteredKind, asked: KindQuery, found: SearchResults, clock: Clock) -> list[int]:
-    wanted = _affordable(filtered.wanted, asked.counts, found)
+    index_query = _affordable(filtered.index_query, asked.counts, found)
     try:
-        with within(connection, clock.left(90)):
-            return best(connection, wanted, total=asked.total, only=filtered.only)
+        with time_limit(connection, clock.left(90)):
+            return best_matches(connection, index_query, total=asked.total, only=filtered.only)
     except SearchTooSlow:
         found.is_partial = True
     try:
-        with within(connection, clock.left(50)):
+        with time_limit(connection, clock.left(50)):
             return list(filtered.matches(window=CANDIDATES).order_by("-pk").values_list("pk", flat=True)[:CANDIDATES])
     except SearchTooSlow:
         return []
 
 
-def _affordable(wanted: Wanted, counts: Mapping[Term, int], found: SearchResults) -> Wanted:
+def _affordable(index_query: IndexQuery, counts: Mapping[Term, int], found: SearchResults) -> IndexQuery:
     """Drop the commonest words from candidate selection when too many rows contain them."""
-    if wanted.required or sum(counts.get(term, 0) for term in wanted.terms) <= MAX_RANKED:
-        return wanted
+    if index_query.required or sum(counts.get(term, 0) for term in index_query.terms) <= MAX_RANKED:
+        return index_query
     kept: list[Term] = []
     seen = 0
-    for term in sorted(wanted.terms, key=lambda term: counts.get(term, 0)):
+    for term in sorted(index_query.terms, key=lambda term: counts.get(term, 0)):
         seen += counts.get(term, 0)
         if kept and seen > MAX_RANKED:
             break
         kept.append(term)
-    left = [" ".join(term.words) for term in wanted.terms if term not in kept]
+    left = [" ".join(term.words) for term in index_query.terms if term not in kept]
     if left:
         found.notes.append(
             gettext("Too common to select results, used only to rank them: %(words)s.") % {"words": ", ".join(left)}
         )
-    return replace(wanted, terms=tuple(kept))
+    return replace(index_query, terms=tuple(kept))
 
 
-def _ordered(lists: Mapping[str, list[Scored]]) -> list[tuple[str, float, Scored]]:
+def _ordered(lists: Mapping[str, list[ScoredRow]]) -> list[tuple[str, float, ScoredRow]]:
     """Return the results of all kinds as one list of (kind, score, result), fused if there are several kinds."""
     if len(lists) == 1:
         return [(kind, one.score, one) for kind, scored in lists.items() for one in scored]
@@ -252,7 +254,7 @@ def _ordered(lists: Mapping[str, list[Scored]]) -> list[tuple[str, float, Scored
     return sorted(ordered, key=lambda item: (-item[1], item[0], -item[2].pk))[:MOST]
 
 
-def _loaded(items: Sequence[tuple[str, float, Scored]], filtered_list: Mapping[str, FilteredKind]) -> list[Hit]:
+def _loaded(items: Sequence[tuple[str, float, ScoredRow]], filtered_list: Mapping[str, FilteredKind]) -> list[Hit]:
     rows: dict[tuple[str, int], Any] = {}
     for kind, filtered in filtered_list.items():
         pks = [one.pk for name, _, one in items if name == kind]

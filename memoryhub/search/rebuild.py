@@ -8,7 +8,7 @@ from typing import Any
 from django.db import connection
 
 from memoryhub.jobs.progress import Step, nothing_told
-from memoryhub.lib.search.index_maintenance import faults, rebuild
+from memoryhub.lib.search.index_maintenance import index_problems, rebuild
 from memoryhub.lib.search.index_names import index_names
 from memoryhub.lib.search.indexes import Index
 from memoryhub.lib.search.operations import indexes
@@ -17,7 +17,7 @@ from memoryhub.lib.search.operations import indexes
 def rebuild_indexes(
     tables: Collection[str] = (), *, only_check: bool = False, step: Step = nothing_told
 ) -> list[dict[str, Any]]:
-    """Compare search indexes with their rows and rebuild them; return the faults of each index.
+    """Compare search indexes with their rows and rebuild them; return the problems of each index.
 
     ``tables``: the tables to rebuild, all by default. ``step`` receives progress in rows and may cancel between
     tables.
@@ -27,7 +27,7 @@ def rebuild_indexes(
     found = []
     for number, index in enumerate(chosen):
         step(sum(sizes[:number]), sum(sizes), names[index.table])
-        wrong = faults(connection, index)
+        wrong = index_problems(connection, index)
         if not only_check:
             rebuild(connection, index)
         found.append({"table": index.table, "faults": wrong, "rebuilt": not only_check})

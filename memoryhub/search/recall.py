@@ -57,7 +57,7 @@ def recall(workspace: Workspace, query: str, *, now: datetime, limit: int = LIMI
     limit = max(0, min(limit, MOST))
     asked = parse(query, now=now)
     asked = replace(asked, filters=())  # agents send plain words: no field syntax
-    recalled = Recall({}, [" ".join(term.words) for term in asked.asked])
+    recalled = Recall({}, [" ".join(term.words) for term in asked.ranked_terms])
     for category in Observation.Category:
         of_kind = replace(asked, filters=(Filter("category", (category.value,)),))
         found = find(Scope((workspace.pk,)), of_kind, now=now, kinds=["observation"], limit=limit)

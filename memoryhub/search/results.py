@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memoryhub.lib.search.hits import Weighted
+from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe, parse
 from memoryhub.lib.search.rank import explain as explain_score
@@ -38,7 +38,7 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
     """Run a search; return ``results``, how the query was ``read``, and ``notes``."""
     query = parse(question.text, now=now, match_all=question.match_all)
     limit = max(0, min(question.limit, MOST))
-    if question.recency == "newest" or not query.asked:
+    if question.recency == "newest" or not query.ranked_terms:
         rows, _ = newest(scope, query, kinds=question.kinds, limit=limit)
         results = [_listed(one, query) for one in rows]
         return {"query": query.text, "read": describe(query), "notes": list(query.notes), "results": results}
@@ -59,7 +59,7 @@ def answer(scope: Scope, question: Question, *, now: datetime, explain: bool = F
 
 
 def _result(hit: Hit, found: SearchResults, *, explain: bool) -> dict[str, Any]:
-    terms = found.measures[hit.kind].terms
+    terms = found.weights_by_kind[hit.kind].terms
     result = _document(hit.kind, hit.row, terms, score=round(hit.score, 6))
     if explain:
         result["explanation"] = explanation(hit, found)
@@ -67,11 +67,11 @@ def _result(hit: Hit, found: SearchResults, *, explain: bool) -> dict[str, Any]:
 
 
 def _listed(one: Listed, query: Query) -> dict[str, Any]:
-    terms = [Weighted(term.words, term.is_prefix) for term in query.asked]
+    terms = [WeightedTerm(term.words, term.is_prefix) for term in query.ranked_terms]
     return _document(one.kind, one.row, terms, score=None)
 
 
-def _document(kind: str, row: Any, terms: Sequence[Weighted], *, score: float | None) -> dict[str, Any]:
+def _document(kind: str, row: Any, terms: Sequence[WeightedTerm], *, score: float | None) -> dict[str, Any]:
     document = row_document(kind, row)
     found = {"score": score, "snippet": passage(document["text"], terms).text}
     return document | found | ({"source_id": row.source_id, "epoch": row.epoch} if isinstance(row, Entry) else {})
@@ -97,23 +97,23 @@ def explanation(hit: Hit, found: SearchResults) -> dict[str, Any]:
 
     ``cosine``: the similarity of embeddings; 0 where they weren't compared.
     """
-    scored, measure = hit.scored, found.measures[hit.kind]
+    scored, term_weights = hit.scored, found.weights_by_kind[hit.kind]
     added = {near: word for word, pairs in found.added.items() for near, _ in pairs}
-    parts = explain_score(scored, measure)
+    parts = explain_score(scored, term_weights)
     return {
         "terms": [
             {
                 "term": part.text,
                 "count": part.count,
                 "rows": part.frequency,
-                "idf": round(part.worth, 4),
+                "idf": round(part.weight, 4),
                 "score": round(part.score, 4),
-                "from_neighbours": round(part.worth * part.received, 4),
+                "from_neighbours": round(part.weight * part.from_neighbours, 4),
                 **({"added_for": added[part.text]} if part.text in added else {}),
             }
             for part in parts
         ],
-        "in_a_row": scored.held.bigrams,
+        "in_a_row": scored.own.bigrams,
         "author": round(scored.author, 4),
         "recency": round(scored.recency, 4),
         "coverage": round(scored.coverage, 4),

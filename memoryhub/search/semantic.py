@@ -20,12 +20,12 @@ from django.utils.translation import gettext, gettext_noop
 from memoryhub.graph.neighbours import fingerprint_of
 from memoryhub.graph.row_vectors import hash_of, with_beginning
 from memoryhub.lib.embeddings import EmbeddingSettings, Rows, provider_error
-from memoryhub.lib.search.factors import FUSED, Decay, recency_factor
-from memoryhub.lib.search.hits import Weighted
-from memoryhub.lib.search.matching import SearchTooSlow, within
+from memoryhub.lib.search.factors import RRF_K, Decay, recency_factor
+from memoryhub.lib.search.hits import WeightedTerm
+from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.lib.search.query import Query
-from memoryhub.lib.search.query_tokens import pieces_of
-from memoryhub.lib.search.rank import Held, Measure, Scored
+from memoryhub.lib.search.query_tokens import tokenize
+from memoryhub.lib.search.rank import RowShares, ScoredRow, TermWeights
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.search import query_embedding
 from memoryhub.search.filters import FilteredKind, Scope
@@ -89,8 +89,8 @@ def ask(scope: Scope, query: Query, *, now: datetime) -> Question | None:
 
 def plain_words(query: Query) -> str:
     """Return the words of a query as typed, without filters and excluded words."""
-    pieces = pieces_of(query.text)
-    return " ".join(piece.text for piece in pieces if not (piece.field or piece.is_excluded))
+    tokens = tokenize(query.text)
+    return " ".join(token.text for token in tokens if not (token.field or token.is_excluded))
 
 
 def nearest(question: Question, filtered_list: Iterable[FilteredKind], decay: Decay) -> SemanticMatches:
@@ -104,7 +104,7 @@ def nearest(question: Question, filtered_list: Iterable[FilteredKind], decay: De
     if asked is None:
         return SemanticMatches(note=gettext(UNANSWERED))
     try:
-        with within(connection, 2 * MILLISECONDS):
+        with time_limit(connection, 2 * MILLISECONDS):
             return _compared(question, asked, filtered_list, decay)
     except SearchTooSlow:
         return SemanticMatches(note=gettext(SLOW))
@@ -139,7 +139,7 @@ def _near(matrix: Matrix, asked: Rows) -> list[tuple[int, float]]:
 
 def _still_matching(filtered: FilteredKind, matrix: Matrix, near: Sequence[tuple[int, float]], decay: Decay) -> Near:
     """Return the near rows that pass the filters and still have the embedded text."""
-    rows = replace(filtered, wanted=replace(filtered.wanted, terms=())).matches()
+    rows = replace(filtered, index_query=replace(filtered.index_query, terms=())).matches()
     found: list[tuple[float, int, float]] = []
     for start in range(0, len(near), CHUNK):
         chunk = {matrix.keys[place]: (matrix.hashes[place], cosine) for place, cosine in near[start : start + CHUNK]}
@@ -158,16 +158,16 @@ def _texts(filtered: FilteredKind, rows: Any, pks: Sequence[int]) -> Iterable[tu
     return texts
 
 
-def fused(scored: Sequence[Scored], near: Near) -> list[Scored]:
+def fused(scored: Sequence[ScoredRow], near: Near) -> list[ScoredRow]:
     """Return what words found and what is near in meaning as one list, by reciprocal rank fusion.
 
     A place gives ``1 / (60 + place)`` in either list. Rows that only meaning found hold nothing of the words.
     """
     known = {one.pk: one for one in scored}
     cosines = dict(near)
-    scores = {one.pk: 1 / (FUSED + place) for place, one in enumerate(scored, start=1)}
+    scores = {one.pk: 1 / (RRF_K + place) for place, one in enumerate(scored, start=1)}
     for place, (pk, _) in enumerate(near, start=1):
-        scores[pk] = scores.get(pk, 0.0) + 1 / (FUSED + place)
+        scores[pk] = scores.get(pk, 0.0) + 1 / (RRF_K + place)
     rows = [
         replace(known.get(pk) or _without_words(pk), score=score, cosine=cosines.get(pk, 0.0))
         for pk, score in scores.items()
@@ -175,11 +175,11 @@ def fused(scored: Sequence[Scored], near: Near) -> list[Scored]:
     return sorted(rows, key=lambda one: (-one.score, -one.cosine, -one.pk))
 
 
-def _without_words(pk: int) -> Scored:
-    return Scored(pk, 0.0, Held({}, {}, 0), {}, author=1.0, recency=1.0, coverage=0.0)
+def _without_words(pk: int) -> ScoredRow:
+    return ScoredRow(pk, 0.0, RowShares({}, {}, 0), {}, author=1.0, recency=1.0, coverage=0.0)
 
 
-def measure_without_words(query: Query) -> Measure:
-    """Return the measure of a kind whose rows hold none of a query's words."""
-    terms = tuple(Weighted(term.words, term.is_prefix) for term in query.asked)
-    return Measure(terms, (0.0,) * len(terms), 1.0)
+def measure_without_words(query: Query) -> TermWeights:
+    """Return the term_weights of a kind whose rows hold none of a query's words."""
+    terms = tuple(WeightedTerm(term.words, term.is_prefix) for term in query.ranked_terms)
+    return TermWeights(terms, (0.0,) * len(terms), 1.0)

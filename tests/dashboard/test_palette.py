@@ -99,7 +99,7 @@ def test_a_look_up_that_takes_too_long_leaves_the_rest(workspace, viewer_client,
     def late(*_args):
         raise SearchTooSlow("late")
 
-    monkeypatch.setattr("memoryhub.dashboard.palette.within", late)
+    monkeypatch.setattr("memoryhub.dashboard.palette.time_limit", late)
 
     assert "Herons fish" in rows(viewer_client, q="heron", workspace="atlas")
 

@@ -23,7 +23,7 @@ from memoryhub.jobs.kinds import KINDS
 from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import job_item, live_count
 from memoryhub.jobs.queue import cancel_job, do_next_job, execute_job, request_job, resume_jobs
-from memoryhub.lib.search.index_maintenance import faults
+from memoryhub.lib.search.index_maintenance import index_problems
 from memoryhub.lib.search.operations import indexes
 from memoryhub.models import Job, Process
 from memoryhub.processes import _birth, registered, this_home, this_process
@@ -181,7 +181,7 @@ def test_indexes_are_made_anew_and_a_cancelled_rebuild_leaves_all_in_step(due, m
 
     assert len(whole.result["indexes"]) == len(indexes(connection))
     assert part.status == "cancelled"
-    assert [wrong for index in indexes(connection) for wrong in faults(connection, index)] == []
+    assert [wrong for index in indexes(connection) for wrong in index_problems(connection, index)] == []
 
 
 @pytest.mark.parametrize("kind", ["export", "compression", "rebuild"])

@@ -15,8 +15,8 @@ NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 def typing(marked):
     """Return what is typed at the | of a text: what, field, prefix, other values, and the text to be replaced."""
     text = marked.replace("|", "")
-    wanted = completion_at(text, marked.index("|"))
-    return wanted.what, wanted.field, wanted.prefix, wanted.typed, text[wanted.start : wanted.end]
+    request = completion_at(text, marked.index("|"))
+    return request.what, request.field, request.prefix, request.typed, text[request.start : request.end]
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_a_cursor_outside_the_text_completes_nothing():
 
 
 def test_names_are_offered_by_what_they_begin_with():
-    assert complete_names("A") == [("author:", "who said it"), ("after:", "from a day, month or year on")]
-    assert complete_names("sinc") == [("after:", "from a day, month or year on")]
+    assert complete_names("A") == [("author:", "who wrote it"), ("after:", "since a day, month or year")]
+    assert complete_names("sinc") == [("after:", "since a day, month or year")]
     assert [name for name, _ in complete_names("")] == [f"{name}:" for name in FIELDS]
     assert complete_names("aurora") == []
 
@@ -100,7 +100,7 @@ def test_what_is_offered_is_understood(field):
 
 @given(TEXTS, st.integers(-1, 600))
 def test_any_text_can_be_completed(text, cursor):
-    wanted = completion_at(text, cursor)
+    request = completion_at(text, cursor)
 
-    assert 0 <= wanted.start <= wanted.end <= len(text)
-    assert wanted.what == "nothing" or wanted.start <= cursor <= wanted.end
+    assert 0 <= request.start <= request.end <= len(text)
+    assert request.what == "nothing" or request.start <= cursor <= request.end

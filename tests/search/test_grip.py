@@ -15,7 +15,7 @@ from knowledge_app.models import Fact, HistoryEntry, KnowledgeEntry, MemoryDocum
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.search.grip import search_history, search_knowledge, search_memory
-from memoryhub.search.grip_scoring import HEADING, STOP
+from memoryhub.search.grip_scoring import HEADING, STOP_WORDS
 from memoryhub.sync.importing import import_workspace
 from sessions_app.services.audit import By
 from tests.hub import PERSON
@@ -45,7 +45,7 @@ QUERIES = [
 
 
 def words(text):
-    return [word for word in re.findall(r"[a-z0-9_]+", text.lower()) if len(word) > 2 and word not in STOP]
+    return [word for word in re.findall(r"[a-z0-9_]+", text.lower()) if len(word) > 2 and word not in STOP_WORDS]
 
 
 def grip_search(lines, query, *, limit, decay=0.0, now=NOW):

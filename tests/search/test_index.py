@@ -29,9 +29,9 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from memoryhub.integrity import check_memory
-from memoryhub.lib.search.index_maintenance import bulk_indexing, faults, pack, rebuild
+from memoryhub.lib.search.index_maintenance import bulk_indexing, index_problems, optimize, rebuild
 from memoryhub.lib.search.indexes import GUARD_TABLE, is_installed, trigger_names
-from memoryhub.lib.search.matching import Wanted, ids_sql
+from memoryhub.lib.search.matching import IndexQuery, ids_sql
 from memoryhub.lib.search.operations import indexes, remove_sql
 from memoryhub.lib.search.postgres_index import COLUMN
 from memoryhub.lib.search.query import Term
@@ -67,13 +67,13 @@ only_postgres = pytest.mark.skipif(connection.vendor != "postgresql", reason="of
 
 
 def disagreeing() -> dict[str, list[str]]:
-    return {index.table: wrong for index in indexes(connection) if (wrong := faults(connection, index))}
+    return {index.table: wrong for index in indexes(connection) if (wrong := index_problems(connection, index))}
 
 
 def holding(model: type[models.Model], word: str) -> list[int]:
     """Return the keys of the rows that a table's index has for a word."""
     with connection.cursor() as cursor:
-        cursor.execute(*ids_sql(connection, Wanted(model._meta.db_table, (Term((word,)),))))
+        cursor.execute(*ids_sql(connection, IndexQuery(model._meta.db_table, (Term((word,)),))))
         return sorted(row[0] for row in cursor.fetchall())
 
 
@@ -509,7 +509,7 @@ def test_packing_and_rebuilding_lose_nothing(workspace):
 
     for index in indexes(connection):
         rebuild(connection, index)
-        pack(connection, index)
+        optimize(connection, index)
 
     assert holding(KnowledgeEntry, "orchid") == [row.pk]
     assert disagreeing() == {}

@@ -135,7 +135,7 @@ def test_each_workspace_finds_its_own_rows_alone(two):
     for workspace, own, other in ((two[0], "amber", "basalt"), (two[1], "basalt", "amber")):
         found = search("orchid", workspace).hits
         assert {hit.kind for hit in found} == set(KINDS)
-        assert all(own in text_of(hit.kind, hit.row) for hit in found if hit.scored.held.counts)
+        assert all(own in text_of(hit.kind, hit.row) for hit in found if hit.scored.own.counts)
         for query in (
             other,
             f"orchid {other}",

@@ -25,7 +25,7 @@ from memoryhub.lib.errors import LimitExceeded
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.pagination import keyset_page
-from memoryhub.lib.search.matching import SearchTooSlow, within
+from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
 
 VIEWER = Membership.Role.VIEWER
@@ -40,7 +40,7 @@ def activity(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     form = AuditFilterForm(request.GET)
     wanted = _wanted(form, request.GET.get("kind", ""))
     try:
-        with within(connection, MILLISECONDS):
+        with time_limit(connection, MILLISECONDS):
             page = keyset_page(fitting(_records(workspace), wanted), order=("-id",), params=request.GET)
     except SearchTooSlow as error:
         words = gettext("Looking through the whole log took too long. Give the days that you mean.")

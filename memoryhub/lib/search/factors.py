@@ -1,4 +1,4 @@
-"""What multiplies an entry's score beside its words: who said it, and when. And the fusing of lists. Pure."""
+"""Factors of a search score other than words (author, recency), and the fusion of ranked lists."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeVar
 
-from memoryhub.lib.search.tokenizing import STOP, runs_of
+from memoryhub.lib.search.tokenizing import STOP_WORDS, split_words
 
-FUSED = 60  # reciprocal rank fusion's k: how little the first places stand out
-LEAST_COVERED = 0.4  # what a place in a list counts for a hit that covers next to nothing of the query
+RRF_K = 60  # k of reciprocal rank fusion: the higher, the smaller the advantage of the first ranks
+MIN_COVERAGE_FACTOR = 0.4  # factor for a hit that covers almost nothing of the query
 _FLOOR, _FRESH, _DAYS = 0.95, 0.05, 30.0
 Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
 class Decay:
-    """How much newness counts at an (aware) time.
+    """How recency affects the score at the aware time ``now``.
 
-    "floored" takes at most a twentieth: ``.95 + .05 * 2^(-age / 30 days)``. "grip" is Grip's own,
-    ``1 / (1 + hours * rate)``, which in time outweighs every word.
+    "floored" subtracts at most 5 %: ``.95 + .05 * 2^(-age / 30 days)``. "grip" is Grip's formula,
+    ``1 / (1 + hours * rate)``, which eventually outweighs every word.
     """
 
     mode: Literal["off", "floored", "grip"] = "off"
@@ -33,20 +33,20 @@ OFF = Decay()
 
 
 def named_authors(words: Collection[str], authors: Collection[str]) -> frozenset[str]:
-    """Return the authors whom a query's (folded) words name, each by a part of the name that no other has.
+    """Return the authors named by a query's folded words, each by a part of the name that is unique among authors.
 
-    Nobody where all are named: then it tells none apart.
+    If all authors are named, the result is empty.
     """
-    parts = {author: {part for part in runs_of(author) if part not in STOP} for author in authors}
-    shared = Counter(part for known in parts.values() for part in known)
-    named = {author for author, known in parts.items() if any(shared[part] == 1 for part in known & set(words))}
-    return frozenset(named if len(named) < len(parts) else ())
+    names = {author: {part for part in split_words(author) if part not in STOP_WORDS} for author in authors}
+    shared = Counter(part for parts in names.values() for part in parts)
+    named = {author for author, parts in names.items() if any(shared[part] == 1 for part in parts & set(words))}
+    return frozenset(named if len(named) < len(names) else ())
 
 
 def recency_factor(occurred_at: datetime | None, decay: Decay) -> float:
-    """Return the factor of an entry's age, above 0 to 1. Times to come count as now.
+    """Return the factor for an entry's age, above 0 and up to 1. Future times count as now.
 
-    What has no time counts as old as can be in "floored", and as new in "grip", whose factor has no least.
+    Entries without a time get the minimum of "floored", and 1 with "grip", which has no minimum.
     """
     if decay.mode == "off" or decay.now is None:
         return 1.0
@@ -58,15 +58,15 @@ def recency_factor(occurred_at: datetime | None, decay: Decay) -> float:
     return _FLOOR + _FRESH * 2 ** -(hours / 24 / _DAYS)
 
 
-def fuse(lists: Mapping[str, Sequence[tuple[Key, float, float]]], *, k: int = FUSED) -> list[tuple[Key, float]]:
-    """Return the keys of lists whose scores don't compare as one list, best first, by reciprocal rank fusion.
+def fuse(lists: Mapping[str, Sequence[tuple[Key, float, float]]], *, k: int = RRF_K) -> list[tuple[Key, float]]:
+    """Merge lists whose scores aren't comparable by reciprocal rank fusion, and return (key, score), best first.
 
-    ``lists``: of each kind (key, score, coverage), best first. A place gives ``(.4 + .6 * coverage) / (k + place)``,
-    so that the best hit of a list doesn't come far up where it hardly fits. Of equals the one of the earlier list
-    comes first (Cormack et al., "Reciprocal rank fusion outperforms Condorcet", 2009).
+    ``lists``: by kind, (key, score, coverage), best first. A hit scores ``(.4 + .6 * coverage) / (k + rank)``, so the
+    best hit of a list ranks low if it covers little of the query. Equals keep the order of the lists (Cormack et
+    al., "Reciprocal rank fusion outperforms Condorcet", 2009).
     """
     scores: defaultdict[Key, float] = defaultdict(float)
     for hits in lists.values():
-        for place, (key, _, coverage) in enumerate(hits, start=1):
-            scores[key] += (LEAST_COVERED + (1 - LEAST_COVERED) * coverage) / (k + place)
+        for rank, (key, _, coverage) in enumerate(hits, start=1):
+            scores[key] += (MIN_COVERAGE_FACTOR + (1 - MIN_COVERAGE_FACTOR) * coverage) / (k + rank)
     return sorted(scores.items(), key=lambda item: -item[1])

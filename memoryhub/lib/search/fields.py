@@ -1,4 +1,4 @@
-"""What a search can be narrowed by: the fields, their fixed values, and how dates are read. Pure."""
+"""The fields of the query language, their fixed values, and the parsing of dates."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.search.tokenizing import fold
 
-Words = Promise | str
-Bounds = tuple[datetime | None, datetime | None]  # from, inclusive; until, exclusive; None is open
+Label = Promise | str
+Bounds = tuple[datetime | None, datetime | None]  # [start, end); None is open
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field of the query language: what it is for, how it reads, and its values where they are fixed.
+    """A field of the query language.
 
-    ``reads``: how a filter reads, of its values. ``values``: the fixed ones, each with what it stands for;
-    empty where any value goes.
+    ``template``: describes a filter by this field. ``values``: the fixed values with descriptions; empty if any value
+    is valid.
     """
 
     name: str
-    purpose: Words
-    reads: Words = "%(values)s"
-    values: Mapping[str, Words] = field(default_factory=dict)
+    purpose: Label
+    template: Label = "%(values)s"
+    values: Mapping[str, Label] = field(default_factory=dict)
 
 
-KINDS: dict[str, Words] = {
-    "entry": _("everything said and done in conversations"),
-    "message": _("what people and agents said"),
-    "tool_call": _("calls of tools"),
-    "tool_result": _("what tools answered"),
-    "context": _("context that was handed to an agent"),
-    "summary": _("summaries of conversations"),
+KINDS: dict[str, Label] = {
+    "entry": _("all entries of sessions"),
+    "message": _("messages"),
+    "tool_call": _("tool calls"),
+    "tool_result": _("tool results"),
+    "context": _("context given to an agent"),
+    "summary": _("session summaries"),
     "memory": _("lines of MEMORY.md"),
     "document": _("whole documents"),
     "history": _("entries of HISTORY.md"),
     "knowledge": _("knowledge entries"),
     "observation": _("observations"),
     "key_value": _("key-values"),
-    "session": _("sessions themselves"),
+    "session": _("sessions"),
     "cached": _("cached responses"),
 }
-TRAITS: dict[str, Words] = {
+TRAITS: dict[str, Label] = {
     "tool": _("with tool calls"),
-    "summary": _("folded into a summary"),
+    "summary": _("compressed into a summary"),
     "tags": _("with tags"),
     "source": _("with a source"),
     "time": _("with a time"),
@@ -61,19 +61,19 @@ TRAITS: dict[str, Words] = {
 FIELDS = {
     one.name: one
     for one in (
-        Field("kind", _("one kind of memory"), _("of kind %(values)s"), KINDS),
-        Field("session", _("one session"), _("in session %(values)s")),
-        Field("channel", _("one channel"), _("in channel %(values)s")),
-        Field("role", _("a role, such as user"), _("in the role of %(values)s")),
-        Field("author", _("who said it"), _("by %(values)s")),
-        Field("category", _("one category"), _("in category %(values)s")),
-        Field("tag", _("a tag"), _("tagged %(values)s")),
-        Field("tool", _("a tool's name"), _("of tool %(values)s")),
-        Field("source", _("where it comes from"), _("from source %(values)s")),
-        Field("before", _("older than a day, month or year")),
-        Field("after", _("from a day, month or year on")),
-        Field("on", _("on one day, in one month or year")),
-        Field("has", _("what it has"), values=TRAITS),
+        Field("kind", _("kind of memory"), _("kind: %(values)s"), KINDS),
+        Field("session", _("in one session"), _("session: %(values)s")),
+        Field("channel", _("in one channel"), _("channel: %(values)s")),
+        Field("role", _("role, such as user"), _("role: %(values)s")),
+        Field("author", _("who wrote it"), _("author: %(values)s")),
+        Field("category", _("in one category"), _("category: %(values)s")),
+        Field("tag", _("with a tag"), _("tag: %(values)s")),
+        Field("tool", _("name of a tool"), _("tool: %(values)s")),
+        Field("source", _("where it comes from"), _("source: %(values)s")),
+        Field("before", _("before a day, month or year")),
+        Field("after", _("since a day, month or year")),
+        Field("on", _("on a day, in a month or year")),
+        Field("has", _("has a property"), values=TRAITS),
     )
 }
 DATE_FIELDS = ("before", "after", "on")
@@ -82,31 +82,31 @@ ALIASES = (
     | {name + "s": name for name in ("kind", "session", "channel", "role", "author", "tag", "tool", "source")}
     | {"categories": "category", "in": "kind", "from": "author", "since": "after", "until": "before"}
 )
-_SPELLINGS = {"tags": "tag"}  # of fixed values that aren't the singular
-_OUTER = " ()[]{}.,;!?\u200b\u200e\u200f\ufeff"  # what stands round a value, seen or not
+_SINGULAR = {"tags": "tag"}  # of plural fixed values
+_OUTER = " ()[]{}.,;!?\u200b\u200e\u200f\ufeff"  # stripped from values
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_YEARS = range(1000, 9999)  # far enough from datetime's own ends for any zone
+_YEARS = range(1000, 9999)  # within datetime's limits in any time zone
 _AGO = re.compile(r"([0-9]{1,5})([hdwmy])")
 _CALENDAR = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[t ].+")
 
 
 def fixed_value(name: str, text: str) -> str | None:
-    """Return the fixed value of a field that a text stands for, in singular or plural, or None."""
-    wanted = fold(text).strip(_OUTER).replace("-", "_").replace(" ", "_")
+    """Return the fixed value of a field that a text names in singular or plural, or None."""
+    normal = fold(text).strip(_OUTER).replace("-", "_").replace(" ", "_")
     for value in FIELDS[name].values:
-        singular = _SPELLINGS.get(value, value)
-        if wanted in (value, singular, f"{singular}s", f"{singular[:-1]}ies"):
+        singular = _SINGULAR.get(value, value)
+        if normal in (value, singular, f"{singular}s", f"{singular[:-1]}ies"):
             return value
     return None
 
 
-def bounds_of(name: str, text: str, now: datetime, zone: tzinfo) -> Bounds | None:
-    """Return what a date asks for, as aware times in UTC, or None where it is no date.
+def date_bounds(name: str, text: str, now: datetime, zone: tzinfo) -> Bounds | None:
+    """Return the start and end of a date filter as aware times in UTC, or None if ``text`` isn't a date.
 
-    ``name``: "before" ends where the date starts; "after" starts there, so that the date itself counts; "on" is the
-    whole day, month or year. ``text``: 2026-01-03, 2026-01, 2026, an ISO time, today, yesterday, a weekday (the last
-    one before today), or an age: 12h, 7d, 2w, 3m, 1y. Days are those of ``zone``, and so are times without one.
+    ``name``: "before" ends at the start of the date; "after" starts there, so it includes the date; "on" is the whole
+    day, month or year. ``text``: 2026-01-03, 2026-01, 2026, an ISO time, today, yesterday, a weekday (the last one
+    before today), or an age: 12h, 7d, 2w, 3m, 1y. Dates and naive times are in ``zone``.
     """
     try:
         return _bounds(name, fold(text).strip(_OUTER), now.astimezone(zone), zone)
@@ -136,17 +136,17 @@ def _moment(text: str, now: datetime, zone: tzinfo) -> datetime | None:
 
 
 def _days(text: str, today: date) -> tuple[date, date] | None:
-    """Return the first day of what is meant and the first day after it."""
+    """Return the first day of a day, month or year, and the first day after it."""
     day = _named_day(text, today)
     if day is not None:
         return _one_day(day)
-    found = _CALENDAR.fullmatch(text)
-    if not found:
+    match = _CALENDAR.fullmatch(text)
+    if not match:
         return None
-    year, month, number = (int(part or 0) for part in found.groups())
-    if found[3]:
+    year, month, number = (int(part or 0) for part in match.groups())
+    if match[3]:
         return _one_day(date(year, month, number))
-    first, last = (month, month) if found[2] else (1, 12)
+    first, last = (month, month) if match[2] else (1, 12)
     return date(year, first, 1), date(year, last, monthrange(year, last)[1]) + timedelta(days=1)
 
 

@@ -1,7 +1,7 @@
-"""Where a text holds what is asked for. Pure.
+"""Find the terms of a query in a text.
 
-Texts aren't cut into words: only the places where the beginning of a wanted word stands are looked at, so that long
-texts cost little. A word is found by its stem, and inside camelCase; a word of a paired script anywhere in a run.
+Texts aren't tokenised: only the places where the prefix of a word occurs are examined, which is fast in long texts.
+Words match by stem, also inside camelCase; words in paired scripts match anywhere in a run.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from functools import lru_cache
 
 from memoryhub.lib.search.tokenizing import PAIRED, fold, is_paired, stem
 
-MAX_PLACES = 100  # of one word in one text; what comes after them isn't looked at
-MAX_WORD = 100  # characters of a word in a text that are looked at
+MAX_OCCURRENCES = 100  # of one word in one text; further ones are ignored
+MAX_WORD = 100  # characters of a word in a text that are compared
 Span = tuple[int, int]
-_REST = re.compile(f"[^\\W_{PAIRED}]*")
-_GAP = re.compile(r"[\W_]*")
-_HUMP = re.compile("(?<=[a-z])[A-Z]")
+_WORD_REST = re.compile(f"[^\\W_{PAIRED}]*")
+_SEPARATORS = re.compile(r"[\W_]*")
+_CAMEL_CASE = re.compile("(?<=[a-z])[A-Z]")
 
 
 @dataclass(frozen=True)
-class Weighted:
-    """A term of the query as it counts: folded words in order, one or a phrase.
+class WeightedTerm:
+    """A term of a query: one or more folded words in order.
 
-    ``is_prefix``: the last word stands for all that begin with it. ``weight``: 1 for what was asked for, less for
-    what the semantic graph added. ``frequency``: rows of the collection that hold it.
+    ``is_prefix``: the last word is a prefix. ``weight``: 1 for words of the query, less for terms that the semantic
+    graph added. ``frequency``: the number of rows in the collection that contain the term.
     """
 
     words: tuple[str, ...]
@@ -39,85 +39,85 @@ class Weighted:
         return " ".join(self.words)
 
 
-def hits_of(terms: Sequence[Weighted], text: str) -> list[list[Span]]:
-    """Return for each term where a text holds it: spans of the folded text, in order."""
-    return hits_in(terms, fold(text), text)
+def find_hits(terms: Sequence[WeightedTerm], text: str) -> list[list[Span]]:
+    """Return the spans of each term in the folded text, in order."""
+    return find_folded_hits(terms, fold(text), text)
 
 
-def hits_in(terms: Sequence[Weighted], folded: str, text: str) -> list[list[Span]]:
-    """Return the same for a text that is folded already; ``text`` is as it was before, for its capital letters."""
+def find_folded_hits(terms: Sequence[WeightedTerm], folded: str, text: str) -> list[list[Span]]:
+    """Return the spans of each term in a text that is folded already; ``text`` is the original, for camelCase."""
     cased = text if len(text) == len(folded) else folded
     return [_term_hits(term, folded, cased) for term in terms]
 
 
-def follow(spans: Sequence[Span], others: Sequence[Span], folded: str) -> list[Span]:
-    """Return the spans from one of the first to one of the others, where nothing but signs is between them."""
+def join_adjacent(spans: Sequence[Span], others: Sequence[Span], folded: str) -> list[Span]:
+    """Return the spans from one of ``spans`` to one of ``others`` with only separators in between."""
     if not spans or not others:
         return []
     ends = dict(others)
-    joined = [(start, ends.get(_after_gap(folded, end))) for start, end in spans]
+    joined = [(start, ends.get(_skip_separators(folded, end))) for start, end in spans]
     return [(start, end) for start, end in joined if end is not None]
 
 
-def _after_gap(folded: str, place: int) -> int:
-    gap = _GAP.match(folded, place)
-    return gap.end() if gap else place
+def _skip_separators(folded: str, start: int) -> int:
+    separators = _SEPARATORS.match(folded, start)
+    return separators.end() if separators else start
 
 
-def _term_hits(term: Weighted, folded: str, cased: str) -> list[Span]:
+def _term_hits(term: WeightedTerm, folded: str, cased: str) -> list[Span]:
     last = len(term.words) - 1
-    found: list[Span] = []
-    for place, word in enumerate(term.words):
-        spans = _word_hits(word, folded, cased, is_prefix=term.is_prefix and place == last)
-        found = follow(found, spans, folded) if place else spans
-        if not found:
+    hits: list[Span] = []
+    for number, word in enumerate(term.words):
+        spans = _word_hits(word, folded, cased, is_prefix=term.is_prefix and number == last)
+        hits = join_adjacent(hits, spans, folded) if number else spans
+        if not hits:
             return []
-    return found
+    return hits
 
 
 def _word_hits(word: str, folded: str, cased: str, *, is_prefix: bool) -> list[Span]:
-    beginning = _beginning(word, is_prefix=is_prefix)
-    if beginning not in folded:
+    prefix = _common_prefix(word, is_prefix=is_prefix)
+    if prefix not in folded:
         return []
-    places = _places(beginning, folded)
+    starts = _occurrences(prefix, folded)
     if is_paired(word):
-        return [(place, place + len(word)) for place in places]
-    ends = ((place, _end(word, folded, cased, place, is_prefix=is_prefix)) for place in places)
-    return [(place, end) for place, end in ends if end]
+        return [(start, start + len(word)) for start in starts]
+    ends = ((start, _word_end(word, folded, cased, start, is_prefix=is_prefix)) for start in starts)
+    return [(start, end) for start, end in ends if end]
 
 
 @lru_cache(maxsize=10_000)
-def _beginning(word: str, *, is_prefix: bool) -> str:
-    """Return the letters with which all begin that has the stem of a word: Porter makes y an i, and adds e or le."""
+def _common_prefix(word: str, *, is_prefix: bool) -> str:
+    """Return the prefix that all words with the same stem share: Porter turns y into i, and adds e or le."""
     if is_prefix or is_paired(word):
         return word
     stemmed = stem(word)
     return stemmed[:-1] if len(stemmed) > 1 and stemmed[-1] in "iel" else stemmed
 
 
-def _places(part: str, folded: str) -> Iterator[int]:
-    place = folded.find(part)
-    for _ in range(MAX_PLACES):
-        if place < 0:
+def _occurrences(part: str, folded: str) -> Iterator[int]:
+    start = folded.find(part)
+    for _ in range(MAX_OCCURRENCES):
+        if start < 0:
             return
-        yield place
-        place = folded.find(part, place + len(part))
+        yield start
+        start = folded.find(part, start + len(part))
 
 
-def _end(word: str, folded: str, cased: str, place: int, *, is_prefix: bool) -> int:
-    """Return where a word ends whose beginning stands at a place, in camelCase with its part; 0 if it isn't there."""
-    if not _starts_word(folded, cased, place):
+def _word_end(word: str, folded: str, cased: str, start: int, *, is_prefix: bool) -> int:
+    """Return the end of the word at ``start`` if it matches ``word``, in camelCase the end of its part; else 0."""
+    if not _starts_word(folded, cased, start):
         return 0
-    rest = _REST.match(folded, place, place + MAX_WORD)
-    end = rest.end() if rest else place
-    if is_prefix or stem(folded[place:end]) == stem(word):
+    rest = _WORD_REST.match(folded, start, start + MAX_WORD)
+    end = rest.end() if rest else start
+    if is_prefix or stem(folded[start:end]) == stem(word):
         return end
-    hump = _HUMP.search(cased, place + 1, end)
-    return hump.start() if hump and stem(folded[place : hump.start()]) == stem(word) else 0
+    hump = _CAMEL_CASE.search(cased, start + 1, end)
+    return hump.start() if hump and stem(folded[start : hump.start()]) == stem(word) else 0
 
 
-def _starts_word(folded: str, cased: str, place: int) -> bool:
-    before = folded[place - 1] if place else " "
+def _starts_word(folded: str, cased: str, start: int) -> bool:
+    before = folded[start - 1] if start else " "
     if not before.isalnum() or is_paired(before):
         return True
-    return bool(_HUMP.match(cased, place))
+    return bool(_CAMEL_CASE.match(cased, start))

@@ -1,8 +1,8 @@
-"""What the database indexes of a table: its words, who and when, and the scope that every search names.
+"""Describe the search index of a table.
 
-The index is the database's own, so no bulk edit, cascade or raw update makes it stale. Beside the words of the rows
-it holds "parts" (what camelCase is made of, and pairs of characters of paired scripts), "meta" (names, categories and
-the words of a date), and "scope" (which workspace, session and kind a row is of).
+The database maintains the index, so no bulk edit, cascade or raw update makes it stale. It contains the words of the
+rows ("content"), the parts of camelCase words and the character pairs of paired scripts ("parts"), names, categories
+and the words of a date ("meta"), and a row's workspace, session and kind ("scope").
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from dataclasses import dataclass, field
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-INDEXED_CHARS = 200_000  # of a row: PostgreSQL refuses a row whose index is above a megabyte
-PAIRED_CHARS = 50_000  # of a row's paired scripts, for the same reason
+INDEXED_CHARS = 200_000  # per row: PostgreSQL limits a tsvector to 1 MB
+PAIRED_CHARS = 50_000  # per row of paired scripts, for the same reason
 GUARD_TABLE = "sessions_app_indexguard"
 
 
 @dataclass(frozen=True)
 class Index:
-    """The index of one table. ``content`` and ``meta``: its text columns, ``json`` those of them that hold JSON.
+    """The search index of a table.
 
-    ``hidden_by``: for a text column the flag column that keeps it out. ``time``: the column whose date is found by
-    its words. ``scope``: letters and the integer column that they stand before, "w" for the workspace; ``kind``: a
-    column of plain words that is scope too.
+    ``content``, ``meta``: its text columns. ``json``: those that contain JSON. ``hidden_by``: for a text column, the
+    flag column that excludes it. ``time``: a column whose date is indexed as words. ``scope``: integer columns to
+    filter by, each with a letter ("w" for the workspace). ``kind``: a text column to filter by.
     """
 
     table: str
@@ -36,37 +36,37 @@ class Index:
     hidden_by: Mapping[str, str] = field(default_factory=dict)
 
     def text_sql(self, name: str) -> str:
-        """Return the expression of a text column's words, in both databases' SQL."""
+        """Return an SQL expression for a text column's words, valid on both databases."""
         if name in self.json:
-            return f"""replace(replace("{name}", '\\n', ' '), '\\t', ' ')"""  # else "\\nword" would be read as nword
+            return f"""replace(replace("{name}", '\\n', ' '), '\\t', ' ')"""  # or "\\nword" would be indexed as nword
         flag = self.hidden_by.get(name)
         return f'CASE WHEN "{flag}" THEN \'\' ELSE "{name}" END' if flag else f'"{name}"'
 
     @property
     def columns(self) -> list[str]:
-        """Return all columns that the index is made of."""
+        """All columns that the index depends on."""
         flags = self.hidden_by.values()
         named = [*self.content, *self.meta, self.time, *self.scope.values(), self.kind, *flags]
         return list(dict.fromkeys(name for name in named if name))
 
 
 def index_name(table: str) -> str:
-    """Return the name of a table's index: a table on SQLite, of an index of the database on PostgreSQL."""
+    """Return the name of a table's index: an FTS5 table on SQLite, a database index on PostgreSQL."""
     return f"{table}_words"
 
 
 def source_name(table: str) -> str:
-    """Return the name of the view of what is indexed, on SQLite."""
+    """Return the name of the SQLite view that the index reads from."""
     return f"{table}_source"
 
 
 def batch_name(table: str) -> str:
-    """Return the name of the view of what ``upkeep.bulk_indexing`` has still to index, on SQLite."""
+    """Return the name of the SQLite view of the rows that ``index_maintenance.bulk_indexing`` is adding."""
     return f"{table}_batch"
 
 
 def is_installed(connection: BaseDatabaseWrapper, table: str) -> bool:
-    """Tell whether a table's index and all that feeds it stands."""
+    """Return whether a table's index and its triggers and views exist."""
     if connection.vendor == "sqlite":
         sql = "SELECT count(*) FROM sqlite_master WHERE name IN (%s, %s, %s, %s, %s, %s, %s)"
         names = [index_name(table), source_name(table), batch_name(table), *trigger_names(table)]
@@ -79,5 +79,5 @@ def is_installed(connection: BaseDatabaseWrapper, table: str) -> bool:
 
 
 def trigger_names(table: str) -> tuple[str, str, str, str]:
-    """Return the names of the triggers that feed a table's index on SQLite."""
+    """Return the names of the SQLite triggers that maintain a table's index."""
     return f"{table}_index_new", f"{table}_index_old", f"{table}_index_gone", f"{table}_index_changed"

@@ -1,6 +1,6 @@
-"""Asking a table's index, in SQLite's terms or PostgreSQL's: which rows fit, how many, and the best of them.
+"""Query a table's search index on SQLite or PostgreSQL: matching rows, their number, and the best of them.
 
-What a person typed only ever becomes quoted words, never syntax; the scope is put beside it by the hub.
+Words of a user's query are always quoted, never used as syntax.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from memoryhub.lib.search.indexes import index_name
 from memoryhub.lib.search.postgres_index import COLUMN, CONFIGURATION
 from memoryhub.lib.search.query import Term
 from memoryhub.lib.search.sqlite_index import WEIGHTS
-from memoryhub.lib.search.tokenizing import is_paired, pairs_of
+from memoryhub.lib.search.tokenizing import character_pairs, is_paired
 
-CANDIDATES = 150  # of a table, ranked by the database
-COMPARED = 5_000  # rows among which PostgreSQL chooses them
-COUNTED = 5_000  # rows up to which a word is counted one by one
-NOWHERE = "none"  # the key of a scope without any: an empty one would stand for everything
+CANDIDATES = 150  # rows per table that the database ranks first
+MAX_COMPARED = 5_000  # matching rows from which PostgreSQL selects them
+MAX_COUNTED = 5_000  # rows counted per term; larger counts are estimated
+NOWHERE = "none"  # replaces an empty list of keys, which would match everything
 _WORDS = "{content parts meta}"
 
 
 class SearchTooSlow(LimitExceeded):
-    """The time that a search may take ran out."""
+    """A query exceeded its time limit."""
 
     code = "search_too_slow"
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is asked of one table's index: any of ``terms``, one of each group in ``required``, none of ``excluded``.
+class IndexQuery:
+    """A query of one table's index: any of ``terms``, one of each group in ``required``, none of ``excluded``.
 
-    ``scope``: by its letter, the keys of which a row has to have one; ``kinds``: the same for the kind's word.
+    ``scope``: by letter of ``Index.scope``, the keys of which a row must have one. ``kinds``: the same for its kind.
     """
 
     table: str
@@ -52,85 +52,88 @@ class Wanted:
 
     @property
     def groups(self) -> list[tuple[Term, ...]]:
-        """Return the groups of which each has to be there; beside what is required, words only rank."""
-        asked = tuple(term for group in self.required for term in group)
+        """The groups that a row must match. With required groups, ``terms`` are optional and only affect ranking."""
+        required_terms = tuple(term for group in self.required for term in group)
         if self.required and self.terms:
-            return [*self.required, (*self.terms, *asked)]
+            return [*self.required, (*self.terms, *required_terms)]
         return [*self.required, *([self.terms] if self.terms else [])]
 
 
 Sql = tuple[str, list[Any]]
 
 
-def condition(connection: BaseDatabaseWrapper, wanted: Wanted) -> Sql:
-    """Return the condition that a row of ``<table>_words`` (SQLite) or of the table itself as ``e`` fits."""
+def condition(connection: BaseDatabaseWrapper, query: IndexQuery) -> Sql:
+    """Return the condition for matching rows of ``<table>_words`` (SQLite) or of the table as ``e`` (PostgreSQL)."""
     if connection.vendor == "sqlite":
-        return f"{index_name(wanted.table)} MATCH %s", [_fts_match(wanted)]
-    expression, params = _tsquery(wanted)
+        return f"{index_name(query.table)} MATCH %s", [_fts_match(query)]
+    expression, params = _tsquery(query)
     return f"e.{COLUMN} @@ ({expression})", params
 
 
-def ids_sql(connection: BaseDatabaseWrapper, wanted: Wanted, *, limit: int | None = None, least: int = 0) -> Sql:
-    """Return a query for the primary keys, from ``least`` on, of all rows that fit, or of the newest ``limit``."""
-    where, params = condition(connection, wanted)
+def ids_sql(connection: BaseDatabaseWrapper, query: IndexQuery, *, limit: int | None = None, min_id: int = 0) -> Sql:
+    """Return the SQL for the primary keys of matching rows from ``min_id`` on, or of the newest ``limit``."""
+    where, params = condition(connection, query)
     key = "rowid" if connection.vendor == "sqlite" else "e.id"
-    name = index_name(wanted.table) if connection.vendor == "sqlite" else f"{wanted.table} e"
-    since = f" AND {key} >= {least}" if least else ""
+    name = index_name(query.table) if connection.vendor == "sqlite" else f"{query.table} e"
+    since = f" AND {key} >= {min_id}" if min_id else ""
     newest = f" ORDER BY {key} DESC LIMIT {limit}" if limit else ""
     return f"SELECT {key} AS id FROM {name} WHERE {where}{since}{newest}", params
 
 
-def rest_sql(connection: BaseDatabaseWrapper, wanted: Wanted) -> Sql:
-    """Return a query for the primary keys of all rows that don't fit; PostgreSQL only."""
-    where, params = condition(connection, wanted)
-    return f"SELECT e.id FROM {wanted.table} e WHERE NOT ({where})", params
+def non_matching_ids_sql(connection: BaseDatabaseWrapper, query: IndexQuery) -> Sql:
+    """Return the SQL for the primary keys of all rows that don't match; PostgreSQL only."""
+    where, params = condition(connection, query)
+    return f"SELECT e.id FROM {query.table} e WHERE NOT ({where})", params
 
 
-def best(
-    connection: BaseDatabaseWrapper, wanted: Wanted, *, total: int, only: Sql | None = None, limit: int = CANDIDATES
+def best_matches(
+    connection: BaseDatabaseWrapper,
+    query: IndexQuery,
+    *,
+    total: int,
+    only: Sql | None = None,
+    limit: int = CANDIDATES,
 ) -> list[int]:
-    """Return the primary keys of the rows that fit best by BM25, best first, at most ``limit``.
+    """Return the primary keys of at most ``limit`` rows, best first by BM25.
 
-    ``total``: rows of the collection. ``only``: a condition on the row's key, which it calls ``e.id``.
+    ``total``: number of rows in the collection. ``only``: a condition on ``e.id``, the row's key.
     """
-    sql, params = (_best_of_sqlite if connection.vendor == "sqlite" else _best_of_postgres)(
-        wanted, total, only, limit
-    )
+    sql, params = (_best_of_sqlite if connection.vendor == "sqlite" else _best_of_postgres)(query, total, only, limit)
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         return [row[0] for row in cursor.fetchall()]
 
 
-def _best_of_sqlite(wanted: Wanted, _total: int, only: Sql | None, limit: int) -> Sql:
-    name = index_name(wanted.table)
+def _best_of_sqlite(query: IndexQuery, _total: int, only: Sql | None, limit: int) -> Sql:
+    name = index_name(query.table)
     extra, params = only or ("", [])
     extra = f" AND {extra.replace('e.id', f'{name}.rowid')}" if extra else ""
     order = f"bm25({name}, {WEIGHTS}), rowid DESC"
     sql = f"SELECT rowid FROM {name} WHERE {name} MATCH %s{extra} ORDER BY {order} LIMIT {limit}"
-    return sql, [_fts_match(wanted), *params]
+    return sql, [_fts_match(query), *params]
 
 
-def _best_of_postgres(wanted: Wanted, total: int, only: Sql | None, limit: int) -> Sql:
-    expression, params = _tsquery(wanted)
+def _best_of_postgres(query: IndexQuery, total: int, only: Sql | None, limit: int) -> Sql:
+    expression, params = _tsquery(query)
     extra, extra_params = only or ("", [])
-    asked = {term for group in wanted.groups for term in group}
-    words = " ".join(sorted({word for term in asked for text in term.words for word in _written(text)}))
+    terms = {term for group in query.groups for term in group}
+    words = " ".join(sorted({word for term in terms for text in term.words for word in _index_words(text)}))
     sql = f"""
-        WITH fitting AS MATERIALIZED (
-            SELECT e.id, e.{COLUMN} FROM {wanted.table} e WHERE e.{COLUMN} @@ ({expression})
-            {f"AND {extra}" if extra else ""} LIMIT {COMPARED}),
+        WITH matches AS MATERIALIZED (
+            SELECT e.id, e.{COLUMN} FROM {query.table} e WHERE e.{COLUMN} @@ ({expression})
+            {f"AND {extra}" if extra else ""} LIMIT {MAX_COMPARED}),
         used AS MATERIALIZED (
             SELECT f.id, w.lexeme, coalesce(cardinality(w.positions), 1) AS count, length(f.{COLUMN}) AS length
-            FROM fitting f, unnest(f.{COLUMN}) w
+            FROM matches f, unnest(f.{COLUMN}) w
             WHERE w.lexeme = ANY (tsvector_to_array(to_tsvector('{CONFIGURATION}', %s)))),
         rarity AS (
             SELECT lexeme, ln(1 + greatest(0, %s - count(*) + 0.5) / (count(*) + 0.5)) AS idf
             FROM used GROUP BY lexeme),
         scored AS (
             SELECT u.id, sum(r.idf * u.count * 2.2 / (u.count + 1.2 * (0.25 + 0.75 * u.length
-                / (SELECT avg(length({COLUMN})) FROM fitting)))) AS score
+                / (SELECT avg(length({COLUMN})) FROM matches)))) AS score
             FROM used u JOIN rarity r USING (lexeme) GROUP BY u.id)
-        SELECT f.id FROM fitting f LEFT JOIN scored s USING (id)
+        SELECT f.id FROM matches f LEFT JOIN scored s USING (id)
         ORDER BY s.score DESC NULLS LAST, f.id DESC LIMIT {limit}"""
     return sql, [*params, *extra_params, words, total]
 
@@ -139,24 +142,24 @@ TermCount = tuple[int, int | None, int | None]
 
 
 def count_terms(
-    connection: BaseDatabaseWrapper, wanted: Sequence[Wanted], terms: Sequence[Term]
+    connection: BaseDatabaseWrapper, query: Sequence[IndexQuery], terms: Sequence[Term]
 ) -> list[list[TermCount]]:
-    """Return for each table and term the rows of the scope that hold it, by one statement.
+    """Return for each query and term the number of rows in its scope, up to 5,000, and their lowest and highest key.
 
-    How many there are, counted up to 5,000, and the first and the last key among those.
+    Runs one statement.
     """
     parts: list[str] = []
     params: list[Any] = []
-    for one in wanted:
+    for one in query:
         for term in terms:
-            where, own = condition(connection, Wanted(one.table, (term,), scope=one.scope, kinds=one.kinds))
+            where, own = condition(connection, IndexQuery(one.table, (term,), scope=one.scope, kinds=one.kinds))
             sqlite = connection.vendor == "sqlite"
             name, key = (index_name(one.table), "rowid") if sqlite else (f"{one.table} e", "e.id")
-            found = f"SELECT {key} AS id FROM {name} WHERE {where} LIMIT {COUNTED}"
+            found = f"SELECT {key} AS id FROM {name} WHERE {where} LIMIT {MAX_COUNTED}"
             parts.append(f"SELECT count(*), min(id), max(id) FROM ({found}) f")
             params += own
     if not parts:
-        return [[] for _ in wanted]
+        return [[] for _ in query]
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(parts), params)
         rows = cursor.fetchall()
@@ -164,46 +167,46 @@ def count_terms(
 
 
 def estimate(counted: TermCount, *, total: int, first: int, last: int) -> int:
-    """Return how many rows hold a term: as counted, or where counting stopped, by the share of keys it came through.
+    """Return the number of rows with a term: the count, or if it reached the limit, an extrapolation.
 
-    ``total``, ``first``, ``last``: rows of the collection, and its first and last key.
+    ``total``, ``first``, ``last``: number of rows in the collection, and its lowest and highest key.
     """
     count, low, high = counted
-    if count < COUNTED or low is None or high is None:
+    if count < MAX_COUNTED or low is None or high is None:
         return min(count, total)
     return min(total, max(count, math.ceil(count * (last - first + 1) / (high - low + 1))))
 
 
 @contextmanager
-def within(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
-    """Stop the queries of this block once a time is over, on PostgreSQL each of them. Raises SearchTooSlow."""
-    limited = _within_sqlite if connection.vendor == "sqlite" else _within_postgres
-    yield from limited(connection, milliseconds)
+def time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
+    """Limit the time of the queries in this block, on PostgreSQL of each query. Raises SearchTooSlow."""
+    limit = _sqlite_time_limit if connection.vendor == "sqlite" else _postgres_time_limit
+    yield from limit(connection, milliseconds)
 
 
-def _within_postgres(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
-    is_inside = connection.in_atomic_block  # then a timeout may break no more than this block
+def _postgres_time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
+    is_inside = connection.in_atomic_block  # then use a savepoint, so that a timeout breaks only this block
     try:
         with transaction.atomic() if is_inside else nullcontext():
-            _limit(connection, max(1, milliseconds))
+            _set_timeout(connection, max(1, milliseconds))
             yield
             if is_inside:
-                _limit(connection, 0)
+                _set_timeout(connection, 0)
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", "") != "57014":
             raise
         raise SearchTooSlow(gettext("The search took too long.")) from error
     finally:
         if not is_inside:
-            _limit(connection, 0)
+            _set_timeout(connection, 0)
 
 
-def _limit(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
+def _set_timeout(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(f"SET statement_timeout = {milliseconds}")
 
 
-def _within_sqlite(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
+def _sqlite_time_limit(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
     connection.ensure_connection()
     raw = connection.connection
     end = time.monotonic() + milliseconds / 1000
@@ -218,55 +221,54 @@ def _within_sqlite(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterat
         raw.set_progress_handler(None, 0)
 
 
-def _written(word: str) -> list[str]:
-    """Return a word as the indexes hold it: of a paired script all pairs of it."""
-    return pairs_of(word) if is_paired(word) else [word]
+def _index_words(word: str) -> list[str]:
+    """Return the words that the indexes contain for a word: its character pairs if its script is paired."""
+    return character_pairs(word) if is_paired(word) else [word]
 
 
-def _fts_match(wanted: Wanted) -> str:
-    scope = [" OR ".join(f'"z{letter}{key}"' for key in keys or (NOWHERE,)) for letter, keys in wanted.scope.items()]
-    scope += [" OR ".join(f'"zk{kind.replace("_", "")}"' for kind in wanted.kinds)] if wanted.kinds else []
+def _fts_match(query: IndexQuery) -> str:
+    scope = [" OR ".join(f'"z{letter}{key}"' for key in keys or (NOWHERE,)) for letter, keys in query.scope.items()]
+    scope += [" OR ".join(f'"zk{kind.replace("_", "")}"' for kind in query.kinds)] if query.kinds else []
     parts = [f"scope : ({words})" for words in scope]
-    parts += [f"{_WORDS} : ({' OR '.join(map(_fts_term, group))})" for group in wanted.groups]
+    parts += [f"{_WORDS} : ({' OR '.join(map(_fts_term, group))})" for group in query.groups]
     match = " AND ".join(f"({part})" for part in parts)
-    if wanted.excluded:
-        match = f"({match}) NOT ({_WORDS} : ({' OR '.join(map(_fts_term, wanted.excluded))}))"
+    if query.excluded:
+        match = f"({match}) NOT ({_WORDS} : ({' OR '.join(map(_fts_term, query.excluded))}))"
     return match
 
 
 def _fts_term(term: Term) -> str:
-    runs = _stretches(term)
-    phrases = [f'"{" ".join(words)}"' for words in runs]
+    phrases = [f'"{" ".join(words)}"' for words in _phrases(term)]
     if term.is_prefix or (is_paired(term.words[-1]) and len(term.words[-1]) == 1):
         phrases[-1] += " *"
     return phrases[0] if len(phrases) == 1 else f"({' AND '.join(phrases)})"
 
 
-def _stretches(term: Term) -> list[list[str]]:
-    """Return a term's words as phrases that the index can follow: paired scripts stand apart from others there."""
-    found: list[list[str]] = []
+def _phrases(term: Term) -> list[list[str]]:
+    """Split a term into phrases: the index doesn't keep paired scripts next to other words."""
+    phrases: list[list[str]] = []
     was_paired: bool | None = None
     for word in term.words:
         paired = is_paired(word)
         if paired or was_paired is not False:
-            found.append([])
-        found[-1] += _written(word)
+            phrases.append([])
+        phrases[-1] += _index_words(word)
         was_paired = paired
-    return found
+    return phrases
 
 
-def _tsquery(wanted: Wanted) -> Sql:
+def _tsquery(query: IndexQuery) -> Sql:
     parts: list[str] = []
     params: list[Any] = []
-    for group in wanted.groups:
+    for group in query.groups:
         made = [_ts_term(term) for term in group]
         parts.append(f"({' || '.join(sql for sql, _ in made)})")
         params += [param for _, own in made for param in own]
-    scope = [" | ".join(f"'#{letter}{key}'" for key in keys or (NOWHERE,)) for letter, keys in wanted.scope.items()]
-    scope += [" | ".join(f"'#k{kind}'" for kind in wanted.kinds)] if wanted.kinds else []
+    scope = [" | ".join(f"'#{letter}{key}'" for key in keys or (NOWHERE,)) for letter, keys in query.scope.items()]
+    scope += [" | ".join(f"'#k{kind}'" for kind in query.kinds)] if query.kinds else []
     parts += ["%s::tsquery"] * len(scope)
     params += scope
-    for term in wanted.excluded:
+    for term in query.excluded:
         sql, own = _ts_term(term)
         parts.append(f"!!({sql})")
         params += own
@@ -274,10 +276,10 @@ def _tsquery(wanted: Wanted) -> Sql:
 
 
 def _ts_term(term: Term) -> Sql:
-    runs = _stretches(term)
+    phrases = _phrases(term)
     is_prefix = term.is_prefix or (is_paired(term.words[-1]) and len(term.words[-1]) == 1)
-    parts = [f"phraseto_tsquery('{CONFIGURATION}', %s)"] * len(runs)
-    params = [" ".join(words) for words in runs]
-    if is_prefix and len(runs[-1]) == 1:
+    parts = [f"phraseto_tsquery('{CONFIGURATION}', %s)"] * len(phrases)
+    params = [" ".join(words) for words in phrases]
+    if is_prefix and len(phrases[-1]) == 1:
         parts[-1], params[-1] = f"to_tsquery('{CONFIGURATION}', %s)", f"{params[-1]}:*"
     return f"({' && '.join(parts)})", list(params)

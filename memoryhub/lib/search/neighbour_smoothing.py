@@ -1,8 +1,8 @@
-"""What entries lend to those round them in their session. Pure.
+"""Let entries contribute to the scores of their neighbours in a session.
 
-An answer seldom repeats the words of its question: they stand in the turns before and after it. Shares of a term,
-0 to 1, are joined as chances are, ``1 - (1 - own) * product(1 - weight * share)``: neighbours fill up what an entry
-lacks, and nothing of what it holds already counts twice.
+An answer rarely repeats the words of its question, which are in the entries before and after it. Shares of a term, 0
+to 1, are combined like probabilities, ``1 - (1 - own) * product(1 - weight * share)``, so neighbours add only what an
+entry lacks.
 """
 
 from __future__ import annotations
@@ -11,48 +11,48 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-Place = tuple[int, int, int]  # session, epoch, position
-Shares = Mapping[int, float]  # by number of the term
-AFTER = (0.7, 0.4)  # what an entry gives of its shares to the next two positions,
-BEFORE = (0.5, 0.3)  # and to the two before it: answers come later
-MOST_GIVING = 100  # entries, the best, that give at all
-BRIEF = 400  # characters; a longer entry has its own context, and gives less: by the root of the ratio
-_REACHED = [(step, weight) for step, weight in enumerate(AFTER, start=1)] + [
-    (-step, weight) for step, weight in enumerate(BEFORE, start=1)
+EntryPosition = tuple[int, int, int]  # session, epoch, position
+Shares = Mapping[int, float]  # by index of the term
+AFTER = (0.7, 0.4)  # weights of an entry's shares for the next two entries
+BEFORE = (0.5, 0.3)  # and for the previous two: lower, as answers come later
+MAX_CONTRIBUTORS = 100  # only the best entries contribute
+SHORT_CHARS = 400  # longer entries have context of their own; their weight falls with the root of the length
+_OFFSETS = [(offset, weight) for offset, weight in enumerate(AFTER, start=1)] + [
+    (-offset, weight) for offset, weight in enumerate(BEFORE, start=1)
 ]
 
 
-class Giving(NamedTuple):
-    """An entry as one that gives: its score, its shares, and the length of its text in characters."""
+class Contribution(NamedTuple):
+    """An entry's score, its shares, and the length of its text in characters."""
 
     score: float
     shares: Shares
     length: int
 
 
-def spread(entries: Mapping[Place, Giving]) -> dict[Place, dict[int, float]]:
-    """Return for each place near the best entries what their shares leave it to lack of each term: 1 is all of it.
+def missing_shares(entries: Mapping[EntryPosition, Contribution]) -> dict[EntryPosition, dict[int, float]]:
+    """Return for positions near the best entries the part of each term that neighbours leave missing; 1 is all of it.
 
-    Places where no entry is given are among those returned.
+    The result includes positions that are not in ``entries``.
     """
-    lacking: dict[Place, dict[int, float]] = {}
-    best = sorted(entries, key=lambda place: (-entries[place].score, place))[:MOST_GIVING]
-    for place in best:
-        session, epoch, position = place
-        _, shares, length = entries[place]
-        given = min(1.0, math.sqrt(BRIEF / max(1, length)))
-        for step, weight in _REACHED:
-            left = lacking.setdefault((session, epoch, position + step), {})
+    missing: dict[EntryPosition, dict[int, float]] = {}
+    best = sorted(entries, key=lambda key: (-entries[key].score, key))[:MAX_CONTRIBUTORS]
+    for key in best:
+        session, epoch, position = key
+        _, shares, length = entries[key]
+        factor = min(1.0, math.sqrt(SHORT_CHARS / max(1, length)))
+        for offset, weight in _OFFSETS:
+            rest = missing.setdefault((session, epoch, position + offset), {})
             for number, share in shares.items():
-                left[number] = left.get(number, 1.0) * (1 - weight * given * share)
-    return lacking
+                rest[number] = rest.get(number, 1.0) * (1 - weight * factor * share)
+    return missing
 
 
-def joined(own: Shares, lacking: Shares) -> Shares:
-    """Return an entry's shares of each term together with what its neighbours fill up."""
-    if not lacking:
+def combine_shares(own: Shares, missing: Shares) -> Shares:
+    """Return an entry's shares combined with those of its neighbours; see ``missing_shares``."""
+    if not missing:
         return own
     shares = dict(own)
-    for number, left in lacking.items():
-        shares[number] = 1 - (1 - own.get(number, 0.0)) * left
+    for number, rest in missing.items():
+        shares[number] = 1 - (1 - own.get(number, 0.0)) * rest
     return shares

@@ -1,4 +1,4 @@
-"""Migration operations that make and drop search indexes, the same on SQLite and PostgreSQL."""
+"""Migration operations that create and drop search indexes on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from memoryhub.lib.search.indexes import Index
 
 
 class CreateSearchFunctions(Operation):
-    """What indexes on PostgreSQL are made by; nothing on SQLite. Stands before the first index."""
+    """Create the functions and the text search configuration that PostgreSQL indexes use; does nothing on SQLite.
+
+    Must come before the first CreateSearchIndex.
+    """
 
     reversible = True
     reduces_to_sql = True
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        """Functions are no part of the models' state."""
+        """Do nothing: functions aren't part of the model state."""
 
     def database_forwards(
         self,
@@ -48,15 +51,15 @@ class CreateSearchFunctions(Operation):
                 schema_editor.execute(statement, params=None)
 
     def describe(self) -> str:
-        return "Create what search indexes are made by"
+        return "Create the functions for search indexes"
 
 
 class CreateSearchIndex(Operation):
-    """Index a table, and fill the index from the rows that are there.
+    """Create a table's search index and fill it from existing rows.
 
-    On SQLite altering a table remakes it, which drops the triggers that feed the index and stops at the view that it
-    is read from: put ``DropSearchIndex`` before the change of such a table and this after it. PostgreSQL refuses to
-    alter a column that an index is made of. ``check_memory`` and a test look that every index stands.
+    To alter an indexed table, put ``DropSearchIndex`` before the change and this operation after it: SQLite recreates
+    an altered table, which drops its triggers and fails because of the index's view, and PostgreSQL doesn't alter a
+    column that a generated column depends on. ``check_memory`` and a test check that every index exists.
     """
 
     reversible = True
@@ -91,7 +94,7 @@ class CreateSearchIndex(Operation):
         return self.__class__.__name__, [index.table], named
 
     def state_forwards(self, app_label: str, state: ProjectState) -> None:
-        """An index is no part of the models' state."""
+        """Do nothing: search indexes aren't part of the model state."""
 
     def database_forwards(
         self,
@@ -121,7 +124,7 @@ class CreateSearchIndex(Operation):
 
 
 class DropSearchIndex(CreateSearchIndex):
-    """Take an index away before its table is altered; backwards it is made again."""
+    """Drop a search index before its table is altered; backwards, create it."""
 
     def database_forwards(
         self,
@@ -146,31 +149,30 @@ class DropSearchIndex(CreateSearchIndex):
 
 
 def install_sql(connection: BaseDatabaseWrapper, index: Index) -> list[str]:
-    """Return the statements that make an index on a database."""
+    """Return the SQL statements that create an index."""
     install = sqlite_index.install_sql if connection.vendor == "sqlite" else postgres_index.install_sql
     return install(index)
 
 
 def remove_sql(connection: BaseDatabaseWrapper, table: str) -> list[str]:
-    """Return the statements that take a table's index away."""
+    """Return the SQL statements that drop a table's index."""
     remove = sqlite_index.remove_sql if connection.vendor == "sqlite" else postgres_index.remove_sql
     return remove(table)
 
 
 def indexes(connection: BaseDatabaseWrapper) -> list[Index]:  # noqa: ARG001  the same on every database
-    """Return the indexes that the migrations end up with."""
-    return list(_kept())
+    """Return the indexes that exist after all migrations."""
+    return list(_final_indexes())
 
 
 @cache
-def _kept() -> tuple[Index, ...]:
-    """Read the migrations once, since their files stay as they are."""
+def _final_indexes() -> tuple[Index, ...]:
     loader = MigrationLoader(None)
-    found: dict[str, Index] = {}
+    by_table: dict[str, Index] = {}
     for key in sorted(loader.disk_migrations):
         for operation in loader.disk_migrations[key].operations:
             if isinstance(operation, DropSearchIndex):
-                found.pop(operation.index.table, None)
+                by_table.pop(operation.index.table, None)
             elif isinstance(operation, CreateSearchIndex):
-                found[operation.index.table] = operation.index
-    return tuple(found.values())
+                by_table[operation.index.table] = operation.index
+    return tuple(by_table.values())

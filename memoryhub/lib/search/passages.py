@@ -1,7 +1,7 @@
-"""The part of a text to show for a search, and which characters of it to highlight. Pure.
+"""Select the passage of a text to show for a search, and the characters to highlight.
 
-Words are found in the folded text, which may be longer or shorter than the text itself: it is folded in blocks, and
-only blocks with a hit are aligned, character by character with its marks. Spans never part a letter from its marks.
+Terms are found in the folded text, whose length may differ. So text is folded in blocks, and blocks with hits are
+aligned with the original character by character. Spans never separate a letter from its combining marks.
 """
 
 from __future__ import annotations
@@ -13,25 +13,22 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memoryhub.lib.search.hits import Span, Weighted, hits_in
+from memoryhub.lib.search.hits import Span, WeightedTerm, find_folded_hits
 from memoryhub.lib.search.tokenizing import fold
 
-LENGTH = 240  # characters of a passage
-MAX_SEARCHED = 200_000  # characters of a text in which hits are looked for
-MAX_SHOWN = 100_000  # characters of a text that is highlighted as a whole
+LENGTH = 240  # characters
+MAX_SEARCHED = 200_000  # characters searched for hits
+MAX_SHOWN = 100_000  # characters of a text that is highlighted in full
 _BLOCK = 1_000
-_BEFORE = 0.3  # of the room left by the hits, how much is shown before them
-_REACH = 24  # characters by which a cut moves to stand between words
+_SHARE_BEFORE = 0.3  # share of the context shown before the hits
+_BOUNDARY_CHARS = 24  # how far a cut may move to a word boundary
 _SPACE = re.compile(r"\s")
-_JOINING = "\u200d"
+_ZERO_WIDTH_JOINER = "\u200d"
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A part of a text, ``spans`` in it to highlight, and whether the text goes on before and after it.
-
-    ``start``: where it begins in the text.
-    """
+    """A part of a text from ``start``, with the spans to highlight in it."""
 
     text: str
     spans: tuple[Span, ...] = ()
@@ -41,62 +38,62 @@ class Passage:
 
     @property
     def pieces(self) -> list[tuple[str, bool]]:
-        """Return the text in pieces: (text, whether it is a hit)."""
-        return pieces_of(self.text, self.spans)
+        """The text as (text, is_hit) pieces."""
+        return split_spans(self.text, self.spans)
 
 
-def passage(text: str, terms: Sequence[Weighted], *, length: int = LENGTH) -> Passage:
-    """Return the part of a text, of about ``length`` characters, that holds the most of what is asked for.
+def passage(text: str, terms: Sequence[WeightedTerm], *, length: int = LENGTH) -> Passage:
+    """Return the passage of about ``length`` characters that matches the terms best, or the start if none match.
 
-    Many different terms go before many hits of one, and rare terms before common ones. Without hits it is the
-    beginning.
+    Different terms count more than repeated ones, and rare terms more than common ones.
     """
-    found = _found(text[:MAX_SEARCHED], terms)
-    first, last = _best_run(found, terms, length)
-    room = max(0, length - (last - first))
-    start = _cut(text, max(0, min(first - round(room * _BEFORE), len(text) - length)), first, is_start=True)
-    end = _cut(text, min(len(text), max(start + length, last)), max(start, last), is_start=False)
-    spans = _merged([(begin - start, stop - start) for begin, stop, _ in found if begin >= start and stop <= end])
+    hits = _find_spans(text[:MAX_SEARCHED], terms)
+    first, last = _best_window(hits, terms, length)
+    context = max(0, length - (last - first))
+    earliest = max(0, min(first - round(context * _SHARE_BEFORE), len(text) - length))
+    start = _word_boundary(text, earliest, first, is_start=True)
+    end = _word_boundary(text, min(len(text), max(start + length, last)), max(start, last), is_start=False)
+    spans = _merge_spans([(begin - start, stop - start) for begin, stop, _ in hits if begin >= start and stop <= end])
     return Passage(text[start:end], tuple(spans), start > 0, end < len(text), start)
 
 
-def highlight(text: str, terms: Sequence[Weighted], *, limit: int = MAX_SHOWN) -> list[tuple[str, bool]]:
-    """Return the first ``limit`` characters of a text in pieces: (text, whether it is a hit)."""
-    shown = text[: _whole(text, limit)] if limit < len(text) else text
-    found = _found(shown[:MAX_SEARCHED], terms)
-    return pieces_of(shown, _merged([(start, end) for start, end, _ in found]))
+def highlight(text: str, terms: Sequence[WeightedTerm], *, limit: int = MAX_SHOWN) -> list[tuple[str, bool]]:
+    """Return the first ``limit`` characters of a text as (text, is_hit) pieces."""
+    shown = text[: _character_end(text, limit)] if limit < len(text) else text
+    hits = _find_spans(shown[:MAX_SEARCHED], terms)
+    return split_spans(shown, _merge_spans([(start, end) for start, end, _ in hits]))
 
 
-def pieces_of(text: str, spans: Sequence[Span]) -> list[tuple[str, bool]]:
-    """Return a text in pieces by spans in order that don't overlap: (text, whether it is in a span)."""
+def split_spans(text: str, spans: Sequence[Span]) -> list[tuple[str, bool]]:
+    """Split a text at ordered, disjoint spans into (text, is_in_span) pieces."""
     pieces = []
-    place = 0
+    position = 0
     for start, end in spans:
-        pieces += [(text[place:start], False), (text[start:end], True)]
-        place = end
-    return [piece for piece in [*pieces, (text[place:], False)] if piece[0]]
+        pieces += [(text[position:start], False), (text[start:end], True)]
+        position = end
+    return [piece for piece in [*pieces, (text[position:], False)] if piece[0]]
 
 
-def _found(text: str, terms: Sequence[Weighted]) -> list[tuple[int, int, int]]:
-    """Return the hits in a text in order: (start, end, number of the term), in the text's own characters."""
+def _find_spans(text: str, terms: Sequence[WeightedTerm]) -> list[tuple[int, int, int]]:
+    """Return the hits as ordered (start, end, index of the term), with offsets in the original text."""
     blocks = list(_blocks(text))
     folded_blocks = [fold(block) for block in blocks]
-    hits = hits_in(terms, "".join(folded_blocks), text)
+    hits = find_folded_hits(terms, "".join(folded_blocks), text)
     if text.isascii():
         return sorted((start, end, number) for number, spans in enumerate(hits) for start, end in spans)
-    origins, places = [0], [0]
+    offsets, folded_offsets = [0], [0]
     for block, folded in zip(blocks, folded_blocks, strict=True):
-        origins.append(origins[-1] + len(block))
-        places.append(places[-1] + len(folded))
+        offsets.append(offsets[-1] + len(block))
+        folded_offsets.append(folded_offsets[-1] + len(folded))
     aligned: dict[int, list[Span]] = {}
 
-    def original(place: int) -> Span:
-        number = min(bisect_right(places, place), len(blocks)) - 1
+    def original(position: int) -> Span:
+        number = min(bisect_right(folded_offsets, position), len(blocks)) - 1
         if number not in aligned:
-            aligned[number] = _aligned(blocks[number])
-        inside = min(place - places[number], len(aligned[number]) - 1)
-        start, end = aligned[number][inside]
-        return origins[number] + start, origins[number] + end
+            aligned[number] = _align(blocks[number])
+        index = min(position - folded_offsets[number], len(aligned[number]) - 1)
+        start, end = aligned[number][index]
+        return offsets[number] + start, offsets[number] + end
 
     return sorted(
         (original(start)[0], original(end - 1)[1], number)
@@ -107,72 +104,72 @@ def _found(text: str, terms: Sequence[Weighted]) -> list[tuple[int, int, int]]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield a text in blocks, none of which begins with a mark."""
+    """Yield a text in blocks that don't start with a combining mark."""
     start = 0
     while start < len(text):
-        end = len(text) if text.isascii() else _whole(text, start + _BLOCK)
+        end = len(text) if text.isascii() else _character_end(text, start + _BLOCK)
         yield text[start:end]
         start = end
 
 
-def _aligned(block: str) -> list[Span]:
-    """Return for each character of a folded block which characters of the block it stands for."""
+def _align(block: str) -> list[Span]:
+    """Return for each character of the folded block the span of the original characters."""
     spans: list[Span] = []
     start = 0
     while start < len(block):
-        end = _whole(block, start + 1)
+        end = _character_end(block, start + 1)
         spans += [(start, end)] * len(fold(block[start:end]))
         start = end
     return spans or [(0, len(block))]
 
 
-def _whole(text: str, place: int) -> int:
-    """Return the first place from one on where no letter is parted from its marks; in long runs of marks any."""
-    last = min(len(text), place + 50)
-    while 0 < place < last and (_is_mark(text[place]) or text[place - 1] == _JOINING):
-        place += 1
-    return min(place, len(text))
+def _character_end(text: str, position: int) -> int:
+    """Return the first position from ``position`` on that isn't between a letter and its marks (at most 50 on)."""
+    last = min(len(text), position + 50)
+    while 0 < position < last and (_is_combining(text[position]) or text[position - 1] == _ZERO_WIDTH_JOINER):
+        position += 1
+    return min(position, len(text))
 
 
-def _is_mark(sign: str) -> bool:
-    """Tell whether a character belongs to the one before it: marks, joiners, and the vowels of decomposed Hangul."""
+def _is_combining(sign: str) -> bool:
+    """Return whether a character combines with the previous one: marks, joiners, vowels of decomposed Hangul."""
     if sign < "\u0300":
         return False
-    return unicodedata.category(sign)[0] == "M" or sign == _JOINING or "\u1160" <= sign <= "\u11ff"
+    return unicodedata.category(sign)[0] == "M" or sign == _ZERO_WIDTH_JOINER or "\u1160" <= sign <= "\u11ff"
 
 
-def _best_run(found: Sequence[tuple[int, int, int]], terms: Sequence[Weighted], length: int) -> Span:
-    """Return from where to where the hits of the best window go; (0, 0) without hits."""
-    worths = [term.weight / math.log(term.frequency + math.e) for term in terms]
+def _best_window(hits: Sequence[tuple[int, int, int]], terms: Sequence[WeightedTerm], length: int) -> Span:
+    """Return the span of the hits in the best window; (0, 0) without hits."""
+    weights = [term.weight / math.log(term.frequency + math.e) for term in terms]
     best, best_value = (0, 0), 0.0
     counts = [0] * len(terms)
     left = 0
-    for start, end, number in found:
+    for start, end, number in hits:
         counts[number] += 1
-        while end - found[left][0] > length and found[left][0] < start:
-            counts[found[left][2]] -= 1
+        while end - hits[left][0] > length and hits[left][0] < start:
+            counts[hits[left][2]] -= 1
             left += 1
-        value = sum(worth * count / (count + 0.2) for worth, count in zip(worths, counts, strict=True) if count)
+        value = sum(weight * count / (count + 0.2) for weight, count in zip(weights, counts, strict=True) if count)
         if value > best_value:
-            best, best_value = (found[left][0], max(end, found[left][1])), value
+            best, best_value = (hits[left][0], max(end, hits[left][1])), value
     return best
 
 
-def _cut(text: str, place: int, limit: int, *, is_start: bool) -> int:
-    """Return a place between words near one, not beyond ``limit``, where the hits are."""
-    if place <= 0 or place >= len(text):
-        return max(0, min(place, len(text)))
+def _word_boundary(text: str, position: int, limit: int, *, is_start: bool) -> int:
+    """Return a word boundary near ``position``, but not beyond ``limit``, where the hits are."""
+    if position <= 0 or position >= len(text):
+        return max(0, min(position, len(text)))
     if is_start:
-        space = _SPACE.search(text, place - 1, min(limit, place + _REACH))
-        return space.end() if space else min(_whole(text, place), limit)
-    for end in range(place, max(limit, place - _REACH) - 1, -1):
+        space = _SPACE.search(text, position - 1, min(limit, position + _BOUNDARY_CHARS))
+        return space.end() if space else min(_character_end(text, position), limit)
+    for end in range(position, max(limit, position - _BOUNDARY_CHARS) - 1, -1):
         if text[end].isspace():
             return end
-    return _whole(text, place)
+    return _character_end(text, position)
 
 
-def _merged(spans: Sequence[Span]) -> list[Span]:
-    """Return spans in order, those that overlap or touch as one."""
+def _merge_spans(spans: Sequence[Span]) -> list[Span]:
+    """Return ordered spans, with overlapping and adjacent ones merged."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:

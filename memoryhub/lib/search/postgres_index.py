@@ -1,7 +1,7 @@
-"""A table's index on PostgreSQL: a stored generated tsvector with a GIN index, and the functions that it is made by.
+"""Search indexes on PostgreSQL: a generated tsvector column with a GIN index, and the functions that it uses.
 
-Words are cut and folded as SQLite's tokenizer does, and stemmed by the same algorithm, so that both databases find
-the same. Each function names nothing but PostgreSQL's own, so that a dump restores.
+Words are split, folded and stemmed in the same way as by SQLite's tokenizer, so that both databases find the same
+rows. The functions refer only to PostgreSQL's built-in objects, so that a dump can be restored.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from memoryhub.lib.search.tokenizing import MARKS, PAIRED
 
 COLUMN = "words"
 CONFIGURATION = "memoryhub"
-SEPARATORS = (  # what is no letter, digit or mark: of ASCII, Latin-1, punctuation, symbols, emoji
+SEPARATORS = (  # characters that aren't letters, digits or marks
     "\u0001-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00a9\u00ab-\u00b1\u00b4\u00b6-\u00b8\u00bb\u00bf\u00d7\u00f7"
     "\u2000-\u206f\u20a0-\u20cf\u2190-\u2bff\u3000-\u3004\u3007-\u3020\u3030\u30fb\ue000-\uf8ff\ufe30-\ufe6f\ufffd"
     "\u05be\u05c0\u05c3\u05c6\u05f3\u05f4\u060c\u061b\u061f\u066a-\u066d\u06d4\u0e4f\u0e5a\u0e5b\u104a-\u104f\u17d4-\u17da\u30a0"
     "\U0001f000-\U0001faff"
 )
-# Vowel signs of India's scripts part words for SQLite's tokenizer and Python's expressions; PostgreSQL's keeps them.
+# Vowel signs of Indic scripts separate words for SQLite's tokenizer and Python's re, but not for PostgreSQL.
 SIGNS = "".join(chr(sign) for sign in range(0x900, 0xE00) if unicodedata.category(chr(sign))[0] == "M")
 _BARE = f"normalize(regexp_replace(lower(normalize($1, NFKD)), '[{MARKS}]', '', 'g'), NFC)"
 FUNCTIONS = [
@@ -59,7 +59,7 @@ REMOVED = [
 
 
 def install_sql(index: Index) -> list[str]:
-    """Return the statements that make an index; PostgreSQL fills it as it adds the column."""
+    """Return the SQL statements that create an index; PostgreSQL fills it when it adds the column."""
     return [
         f"ALTER TABLE {index.table} ADD COLUMN {COLUMN} tsvector GENERATED ALWAYS AS ({_vector(index)}) STORED",
         f"CREATE INDEX {index_name(index.table)} ON {index.table} USING gin ({COLUMN})",
@@ -67,7 +67,7 @@ def install_sql(index: Index) -> list[str]:
 
 
 def remove_sql(table: str) -> list[str]:
-    """Return the statement that takes an index away."""
+    """Return the SQL statements that drop an index."""
     return [f"ALTER TABLE {table} DROP COLUMN IF EXISTS {COLUMN}"]
 
 
@@ -76,10 +76,10 @@ def _vector(index: Index) -> str:
     meta = _joined(
         [*[index.text_sql(name) for name in index.meta], *([f'memoryhub_day("{index.time}")'] if index.time else [])]
     )
-    made_of = [f"memoryhub_folded({content})", f"memoryhub_camel({content})", f"memoryhub_pairs({content})"]
-    words = " || ' ' || ".join([*made_of, *([f"memoryhub_folded({meta})"] if meta != "''" else [])])
+    parts = [f"memoryhub_folded({content})", f"memoryhub_camel({content})", f"memoryhub_pairs({content})"]
+    words = " || ' ' || ".join([*parts, *([f"memoryhub_folded({meta})"] if meta != "''" else [])])
     scope = [f"'#{letter}' || coalesce(\"{column}\", 0)::text" for letter, column in index.scope.items()]
-    scope += [f"'#k' || \"{index.kind}\""] if index.kind else []  # no word of a text holds such a sign
+    scope += [f"'#k' || \"{index.kind}\""] if index.kind else []  # no indexed word contains "#"
     return f"to_tsvector('{CONFIGURATION}', {words}) || array_to_tsvector(ARRAY[{', '.join(scope)}])"
 
 

@@ -1,7 +1,7 @@
-"""What is asked for in the search box: words, "phrases", identifiers, -exclusions, a OR b, field:value. Pure.
+"""Parse search queries: words, "phrases", identifiers, -exclusions, a OR b, field:value.
 
-A question in natural language is a query as good as any: its words are joined by OR, the commonest left out. What
-has no meaning in the language is searched as words, and a note says so where that isn't plain. Nothing raises.
+Plain words are joined by OR, without stop words, so that questions in natural language work. Invalid syntax is
+searched as words, with a note to the user; nothing raises.
 """
 
 from __future__ import annotations
@@ -16,44 +16,51 @@ from functools import reduce
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.search.fields import ALIASES, DATE_FIELDS, FIELDS, TRAITS, bounds_of, fixed_value
-from memoryhub.lib.search.query_tokens import MAX_CHARS, Piece, cleaned, core_of, is_identifier, pieces_of, written
-from memoryhub.lib.search.tokenizing import STOP, fold, is_paired, runs_of
+from memoryhub.lib.search.fields import ALIASES, DATE_FIELDS, FIELDS, TRAITS, date_bounds, fixed_value
+from memoryhub.lib.search.query_tokens import (
+    MAX_CHARS,
+    Token,
+    clean_query,
+    is_identifier,
+    quote_value,
+    token_core,
+    tokenize,
+)
+from memoryhub.lib.search.tokenizing import STOP_WORDS, fold, is_paired, split_words
 
 MAX_TERMS = 12
-MIN_PREFIX = 3  # letters of a word from which it stands for all that begin with it
+MIN_PREFIX = 3  # letters of a partial word that is searched as a prefix
 _LONG_NAMES = [name for name in ALIASES if len(name) > 3]
 _FIELD_LIKE = re.compile(r"([a-z_]{3,12}):(?!:|//).")
-_LONE_OR = _("OR joins two words or phrases; here it was read as a plain word.")
-# notes on what a field doesn't have: on no value at all, and on a wrong one
-_ODD_DATES = (
+_LONE_OR = _("OR needs a word or phrase on both sides. It was searched as a word.")
+# pairs of notes: for a missing value, and for an invalid one
+_INVALID_DATE = (
+    _("%(field)s: needs a date such as 2026-01-31, 2026-01, 2026, today, monday or 7d. It was searched as words."),
     _(
-        "%(field)s: has no value; dates are written 2026-01-31, 2026-01, 2026, today, monday or 7d. "
-        "It was searched as words."
-    ),
-    _(
-        '%(field)s: "%(value)s" is no date; dates are written 2026-01-31, 2026-01, 2026, today, monday or 7d. '
+        '%(field)s: "%(value)s" is not a date such as 2026-01-31, 2026-01, 2026, today, monday or 7d. '
         "It was searched as words."
     ),
 )
-_ODD_VALUES = (
-    _("%(field)s: has no value; there are %(values)s. It was searched as words."),
-    _('%(field)s: has no "%(value)s"; there are %(values)s. It was searched as words.'),
+_INVALID_VALUE = (
+    _("%(field)s: needs one of %(values)s. It was searched as words."),
+    _('%(field)s: "%(value)s" is not one of %(values)s. It was searched as words.'),
 )
-_ODD_WORDS = (
-    _("%(field)s: has no value; write %(field)s:value. It was searched as words."),
-    _('%(field)s: has no "%(value)s"; write %(field)s:value. It was searched as words.'),
+_MISSING_VALUE = (
+    _("%(field)s: needs a value, as in %(field)s:value. It was searched as words."),
+    _('%(field)s: "%(value)s" is not valid, write %(field)s:value. It was searched as words.'),
 )
 _OPERATORS = (("or",), ("and",))
-_WITH_NOT = "ain aren can couldn didn doesn don hadn hasn haven isn mustn needn shan shouldn wasn weren won wouldn"
-_NEGATED = frozenset(_WITH_NOT.split())
+_NEGATED_STEMS = (
+    "ain aren can couldn didn doesn don hadn hasn haven isn mustn needn shan shouldn wasn weren won wouldn"
+)
+_NEGATED = frozenset(_NEGATED_STEMS.split())
 
 
 @dataclass(frozen=True)
 class Term:
-    """One thing asked for: folded words in order; several are a phrase, or an identifier that is one unit.
+    """A term: one folded word, or several in order as a phrase or identifier.
 
-    A run of a paired script is one word here. ``is_prefix``: the last word stands for all that begin with it.
+    A run of a paired script is one word. ``is_prefix``: the last word is a prefix.
     """
 
     words: tuple[str, ...]
@@ -63,9 +70,9 @@ class Term:
 
 @dataclass(frozen=True)
 class Filter:
-    """A field that has one of some values, or that has none of them where ``is_excluded``.
+    """A field that must have one of ``values``, or none of them if ``is_excluded``.
 
-    Of before, after and on, ``start`` (inclusive) and ``end`` (exclusive) are aware times in UTC; None is open.
+    For date fields, ``start`` (inclusive) and ``end`` (exclusive) are aware times in UTC; None is open.
     """
 
     field: str
@@ -77,10 +84,10 @@ class Filter:
 
 @dataclass(frozen=True)
 class Query:
-    """What a text asks for.
+    """A parsed query.
 
-    ``terms`` rank, and one of them has to fit unless there is something ``required``: groups, of each of which one
-    term has to be there. Filters all hold together. ``notes``: how the text was read where that isn't plain.
+    Rows must match one term of each ``required`` group, or one of ``terms`` if there are no groups; ``terms`` affect
+    ranking. All filters must match. ``notes``: messages to the user about parts that were ignored or reinterpreted.
     """
 
     text: str
@@ -91,162 +98,163 @@ class Query:
     notes: tuple[str, ...] = ()
 
     @property
-    def asked(self) -> tuple[Term, ...]:
-        """All terms that count for ranking, those of required groups too."""
-        return _once([*self.terms, *(term for group in self.required for term in group)])[:MAX_TERMS]
+    def ranked_terms(self) -> tuple[Term, ...]:
+        """All terms that affect ranking, including those of required groups."""
+        return _unique_terms([*self.terms, *(term for group in self.required for term in group)])[:MAX_TERMS]
 
 
 def parse(text: str, *, now: datetime, match_all: bool = False, prefix: bool = False, zone: tzinfo = UTC) -> Query:
-    """Return what a text asks for; any text at all.
+    """Parse a query. Any text is valid.
 
-    At most 512 characters and 12 terms are used, and a note tells what was left out. ``match_all``: every word has
-    to be there. ``prefix``: the last word may be half typed. ``now`` (aware) and ``zone`` settle what dates mean.
+    At most 512 characters and 12 terms are used; notes list what was dropped. ``match_all``: require every word.
+    ``prefix``: the last word may be incomplete. ``now`` (aware) and ``zone`` resolve dates.
     """
-    used = cleaned(text)
+    used = clean_query(text)
     notes: list[str] = []
     if len(text) > MAX_CHARS:
-        notes.append(gettext("Only the first %(count)s characters were read.") % {"count": MAX_CHARS})
-    pieces = pieces_of(used)
-    half_typed = pieces[-1] if prefix and pieces and pieces[-1].end == len(text) else None
-    filters, pieces = _take_filters(pieces, notes, now, zone)
-    terms, required = _take_terms(pieces, notes, half_typed)
+        notes.append(gettext("Only the first %(count)s characters were used.") % {"count": MAX_CHARS})
+    tokens = tokenize(used)
+    partial_token = tokens[-1] if prefix and tokens and tokens[-1].end == len(text) else None
+    filters, tokens = _extract_filters(tokens, notes, now, zone)
+    terms, required = _extract_terms(tokens, notes, partial_token)
     if match_all:
-        terms, required = (), _different([*required, *zip(terms, strict=True)])
-    terms, required = _limited(terms, required, notes)
-    unwanted = [piece for piece in pieces if piece.is_excluded and not piece.field and _has_words(piece)]
-    excluded = _once(_unit_of(piece) for piece in unwanted)
-    _note_left_out(excluded[MAX_TERMS:], notes)
+        terms, required = (), _unique_groups([*required, *zip(terms, strict=True)])
+    terms, required = _limit_terms(terms, required, notes)
+    exclusions = [token for token in tokens if token.is_excluded and not token.field and _has_words(token)]
+    excluded = _unique_terms(_whole_term(token) for token in exclusions)
+    _note_dropped_terms(excluded[MAX_TERMS:], notes)
     return Query(used, terms, required, excluded[:MAX_TERMS], filters, tuple(dict.fromkeys(notes)))
 
 
-def _take_filters(
-    pieces: Sequence[Piece], notes: list[str], now: datetime, zone: tzinfo
-) -> tuple[tuple[Filter, ...], list[Piece]]:
-    """Return the filters, and the pieces with those that are none turned into words."""
-    found: dict[tuple[str, bool, str], Filter] = {}
-    left: list[Piece] = []
-    for piece in pieces:
-        filters = [one for value in piece.values if (one := _filter_of(piece, value, now, zone))]
+def _extract_filters(
+    tokens: Sequence[Token], notes: list[str], now: datetime, zone: tzinfo
+) -> tuple[tuple[Filter, ...], list[Token]]:
+    """Return the filters, and the tokens with invalid fields turned into words."""
+    merged: dict[tuple[str, bool, str], Filter] = {}
+    resolved: list[Token] = []
+    for token in tokens:
+        filters = [one for value in token.values if (one := _filter_of(token, value, now, zone))]
         for one in filters:
-            is_apart = one.is_excluded and one.field in DATE_FIELDS
-            key = (one.field, one.is_excluded, one.values[0] if is_apart else "")
-            found[key] = _joined(found[key], one) if key in found else one
-        left += _unread(piece, filters, notes)
-    if any(one.field == "on" and len(one.values) > 1 for one in found.values()):
-        notes.append(gettext("Several dates of on: are read as the time from the first to the last."))
-    return tuple(found.values()), left
+            is_separate = one.is_excluded and one.field in DATE_FIELDS
+            key = (one.field, one.is_excluded, one.values[0] if is_separate else "")
+            merged[key] = _merge_filters(merged[key], one) if key in merged else one
+        resolved += _resolve_token(token, filters, notes)
+    if any(one.field == "on" and len(one.values) > 1 for one in merged.values()):
+        notes.append(gettext("Several on: dates select everything from the first to the last."))
+    return tuple(merged.values()), resolved
 
 
-def _filter_of(piece: Piece, value: str, now: datetime, zone: tzinfo) -> Filter | None:
-    if piece.field in DATE_FIELDS:
-        bounds = bounds_of(piece.field, value, now, zone)
-        return Filter(piece.field, (value,), piece.is_excluded, *bounds) if bounds else None
-    known = _known(piece.field, value)
-    return Filter(piece.field, (known,), piece.is_excluded) if known else None
+def _filter_of(token: Token, value: str, now: datetime, zone: tzinfo) -> Filter | None:
+    if token.field in DATE_FIELDS:
+        bounds = date_bounds(token.field, value, now, zone)
+        return Filter(token.field, (value,), token.is_excluded, *bounds) if bounds else None
+    known = _normalise_value(token.field, value)
+    return Filter(token.field, (known,), token.is_excluded) if known else None
 
 
-def _known(field: str, value: str) -> str | None:
-    """Return a value as it is compared; None where the field has no such value."""
+def _normalise_value(field: str, value: str) -> str | None:
+    """Return a field's value in its normal form, or None if the field has no such value."""
     return fixed_value(field, value) if FIELDS[field].values else value.strip()
 
 
-def _joined(one: Filter, other: Filter) -> Filter:
-    """Return the filter that takes what either takes; of dates what lies between, too."""
+def _merge_filters(one: Filter, other: Filter) -> Filter:
+    """Return a filter that matches what either matches, and for dates everything in between."""
     values = tuple(dict.fromkeys(one.values + other.values))
     start = min(one.start, other.start) if one.start and other.start else None
     end = max(one.end, other.end) if one.end and other.end else None
     return replace(one, values=values, start=start, end=end)
 
 
-def _unread(piece: Piece, filters: Sequence[Filter], notes: list[str]) -> list[Piece]:
-    """Return a piece as what it is from here on: a filter that was read, words that are none, or both."""
-    if not piece.field:
-        _note_mistyped(piece, notes)
-        return [piece]
-    if len(filters) == len(piece.values) > 0:
-        return [piece]
-    read = {value for one in filters for value in one.values}
-    odd = [value for value in piece.values if (_known(piece.field, value) or value) not in read]
-    notes += [_about(piece.field, value) for value in odd or [""]]
+def _resolve_token(token: Token, filters: Sequence[Filter], notes: list[str]) -> list[Token]:
+    """Return a token as it is used: as a filter, as words if its values are invalid, or as both."""
+    if not token.field:
+        _note_typo(token, notes)
+        return [token]
+    if len(filters) == len(token.values) > 0:
+        return [token]
+    valid = {value for one in filters for value in one.values}
+    invalid = [value for value in token.values if (_normalise_value(token.field, value) or value) not in valid]
+    notes += [_invalid_value_note(token.field, value) for value in invalid or [""]]
     if not filters:
-        return [replace(piece, field="", values=())]
-    return [piece, *(replace(piece, text=value, field="", values=()) for value in odd)]
+        return [replace(token, field="", values=())]
+    return [token, *(replace(token, text=value, field="", values=()) for value in invalid)]
 
 
-def _about(field: str, value: str) -> str:
-    """Return the note on a value that a field doesn't have, or on none at all."""
+def _invalid_value_note(field: str, value: str) -> str:
     known = FIELDS[field].values
-    words = _ODD_DATES if field in DATE_FIELDS else _ODD_VALUES if known else _ODD_WORDS
-    return words[bool(value)] % {"field": field, "value": _brief(value), "values": ", ".join(known)}
+    messages = _INVALID_DATE if field in DATE_FIELDS else _INVALID_VALUE if known else _MISSING_VALUE
+    return messages[bool(value)] % {"field": field, "value": _shorten(value), "values": ", ".join(known)}
 
 
-def _brief(text: str) -> str:
+def _shorten(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 
-def _note_mistyped(piece: Piece, notes: list[str]) -> None:
-    like = None if piece.is_quoted else _FIELD_LIKE.match(piece.text.lower())
+def _note_typo(token: Token, notes: list[str]) -> None:
+    like = None if token.is_quoted else _FIELD_LIKE.match(token.text.lower())
     close = get_close_matches(like[1], _LONG_NAMES, n=1, cutoff=0.82) if like else []
     if like and close:
-        words = gettext('There is no field "%(field)s"; did you mean %(close)s? It was searched as words.')
-        notes.append(words % {"field": like[1], "close": close[0]})
+        message = gettext('There is no field "%(field)s". Did you mean %(close)s? It was searched as words.')
+        notes.append(message % {"field": like[1], "close": close[0]})
 
 
-def _take_terms(
-    pieces: Sequence[Piece], notes: list[str], half_typed: Piece | None
+def _extract_terms(
+    tokens: Sequence[Token], notes: list[str], partial_token: Token | None
 ) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ...]]:
-    """Return the terms that rank, without stop words where there is anything else, and the required groups."""
-    joins = ["", *(_join_at(pieces, place) for place in range(len(pieces))), ""]  # of each piece, with ends
+    """Return the optional terms, without stop words if there are other words, and the required groups."""
+    operators = ["", *(_operator_at(tokens, index) for index in range(len(tokens))), ""]  # padded at both ends
     plain: list[Term] = []
     required: list[tuple[Term, ...]] = []
-    for place, piece in enumerate(pieces):
-        before, join, after = joins[place : place + 3]
-        if join or piece.field or piece.is_excluded or not _has_words(piece):
+    for index, token in enumerate(tokens):
+        before, operator, after = operators[index : index + 3]
+        if operator or token.field or token.is_excluded or not _has_words(token):
             continue
-        is_alone = not (piece.is_quoted or before or after)
-        found = _words_of(piece.text) if is_alone else (_unit_of(piece),)
-        found = _half_typed(found, piece) if piece is half_typed else found
-        if is_alone:
-            plain += found
+        is_plain = not (token.is_quoted or before or after)
+        terms = _word_terms(token.text) if is_plain else (_whole_term(token),)
+        terms = _with_prefix(terms, token) if token is partial_token else terms
+        if is_plain:
+            plain += terms
         elif before == "OR":
-            required[-1] = _once([*required[-1], *found])
+            required[-1] = _unique_terms([*required[-1], *terms])
         else:
-            required.append(found)
-        if is_alone and piece.text == "OR":
+            required.append(terms)
+        if is_plain and token.text == "OR":
             notes.append(str(_LONE_OR))
-    held = {term.words for group in required for term in group}
-    telling = [term for term in plain if not _is_stop(term) and term.words not in held]
-    if not telling and any(piece.field or piece.is_excluded for piece in pieces):
-        plain = [term for term in plain if term.words not in _OPERATORS]  # kind:a OR kind:b asks for no word
-    return _once(telling if telling or required else plain), _different(required)
+    in_groups = {term.words for group in required for term in group}
+    content_terms = [term for term in plain if not _is_stop(term) and term.words not in in_groups]
+    if not content_terms and any(token.field or token.is_excluded for token in tokens):
+        plain = [term for term in plain if term.words not in _OPERATORS]  # kind:a OR kind:b contains no words
+    return _unique_terms(content_terms if content_terms or required else plain), _unique_groups(required)
 
 
-def _join_at(pieces: Sequence[Piece], place: int) -> str:
-    """Return "OR" or "AND" where a piece is that operator, with something to join on both sides."""
-    if not _is_operator(pieces[place]) or not 0 < place < len(pieces) - 1:
+def _operator_at(tokens: Sequence[Token], index: int) -> str:
+    """Return "OR" or "AND" if a token is that operator with an operand on both sides, else ""."""
+    if not _is_operator(tokens[index]) or not 0 < index < len(tokens) - 1:
         return ""
-    sides = pieces[place - 1], pieces[place + 1]
+    sides = tokens[index - 1], tokens[index + 1]
     joins = all(not (one.field or one.is_excluded or _is_operator(one)) and _has_words(one) for one in sides)
-    return pieces[place].text if joins else ""
+    return tokens[index].text if joins else ""
 
 
-def _is_operator(piece: Piece) -> bool:
-    return piece.text in ("OR", "AND") and not (piece.is_quoted or piece.is_excluded or piece.field)
+def _is_operator(token: Token) -> bool:
+    return token.text in ("OR", "AND") and not (token.is_quoted or token.is_excluded or token.field)
 
 
-def _has_words(piece: Piece) -> bool:
-    return bool(_unit_of(piece).words)
+def _has_words(token: Token) -> bool:
+    return bool(_whole_term(token).words)
 
 
-def _unit_of(piece: Piece) -> Term:
-    """Return a whole piece as one term."""
-    return Term(tuple(runs_of(piece.text if piece.is_quoted else core_of(piece.text))), is_quoted=piece.is_quoted)
+def _whole_term(token: Token) -> Term:
+    """Return a whole token as one term."""
+    return Term(
+        tuple(split_words(token.text if token.is_quoted else token_core(token.text))), is_quoted=token.is_quoted
+    )
 
 
-def _words_of(token: str) -> tuple[Term, ...]:
-    """Return the terms of a plain token: one for an identifier, else one for each word."""
-    core = core_of(token)
-    words = tuple(runs_of(core))
+def _word_terms(token: str) -> tuple[Term, ...]:
+    """Return the terms of a plain token: one for an identifier, otherwise one per word."""
+    core = token_core(token)
+    words = tuple(split_words(core))
     if len(words) > 1 and (is_identifier(core) or _is_negated(words)):
         return (Term(words),)
     return tuple(Term((word,)) for word in words)
@@ -257,134 +265,133 @@ def _is_negated(words: Sequence[str]) -> bool:
 
 
 def _is_stop(term: Term) -> bool:
-    return (len(term.words) == 1 and term.words[0] in STOP) or _is_negated(term.words)
+    return (len(term.words) == 1 and term.words[0] in STOP_WORDS) or _is_negated(term.words)
 
 
-def _half_typed(terms: tuple[Term, ...], piece: Piece) -> tuple[Term, ...]:
-    """Return the terms of the last piece, the last of them as a prefix where it may be one."""
+def _with_prefix(terms: tuple[Term, ...], token: Token) -> tuple[Term, ...]:
+    """Return the terms of an incomplete last token, with the last one as a prefix if it is long enough."""
     word = terms[-1].words[-1]
     is_word = len(terms[-1].words) == 1 and not terms[-1].is_quoted and not _is_stop(terms[-1])
-    fits = is_word and (len(word) >= MIN_PREFIX or is_paired(word)) and fold(piece.text).endswith(word)
-    return (*terms[:-1], replace(terms[-1], is_prefix=True)) if fits else terms
+    is_prefix = is_word and (len(word) >= MIN_PREFIX or is_paired(word)) and fold(token.text).endswith(word)
+    return (*terms[:-1], replace(terms[-1], is_prefix=True)) if is_prefix else terms
 
 
-def _once(terms: Iterable[Term]) -> tuple[Term, ...]:
-    found: dict[tuple[str, ...], Term] = {}
+def _unique_terms(terms: Iterable[Term]) -> tuple[Term, ...]:
+    by_words: dict[tuple[str, ...], Term] = {}
     for term in terms:
-        known = found.setdefault(term.words, term)
+        known = by_words.setdefault(term.words, term)
         if term.is_prefix:
-            found[term.words] = replace(known, is_prefix=True)
-    return tuple(found.values())
+            by_words[term.words] = replace(known, is_prefix=True)
+    return tuple(by_words.values())
 
 
-def _different(groups: Iterable[tuple[Term, ...]]) -> tuple[tuple[Term, ...], ...]:
+def _unique_groups(groups: Iterable[tuple[Term, ...]]) -> tuple[tuple[Term, ...], ...]:
     return tuple(dict.fromkeys(groups))
 
 
-def _limited(
+def _limit_terms(
     terms: tuple[Term, ...], required: tuple[tuple[Term, ...], ...], notes: list[str]
 ) -> tuple[tuple[Term, ...], tuple[tuple[Term, ...], ...]]:
-    """Return what fits into twelve terms, what is required first."""
-    room = MAX_TERMS
+    """Return at most MAX_TERMS terms, required ones first, and add a note about the others."""
+    remaining = MAX_TERMS
     kept: list[tuple[Term, ...]] = []
     for group in required:
-        if room:
-            kept.append(group[:room])
-            room -= len(kept[-1])
-    _note_left_out([*[term for group in required for term in group][MAX_TERMS:], *terms[room:]], notes)
-    return terms[:room], tuple(kept)
+        if remaining:
+            kept.append(group[:remaining])
+            remaining -= len(kept[-1])
+    _note_dropped_terms([*[term for group in required for term in group][MAX_TERMS:], *terms[remaining:]], notes)
+    return terms[:remaining], tuple(kept)
 
 
-def _note_left_out(terms: Sequence[Term], notes: list[str]) -> None:
+def _note_dropped_terms(terms: Sequence[Term], notes: list[str]) -> None:
     if not terms:
         return
-    words, more = gettext("At most %(most)s words and phrases are used; left out: %(words)s."), len(terms) - 5
+    message, more = gettext("Only %(most)s words and phrases are used. Ignored: %(words)s."), len(terms) - 5
     if more > 0:
-        words = ngettext(
-            "At most %(most)s words and phrases are used; left out: %(words)s and %(count)s more.",
-            "At most %(most)s words and phrases are used; left out: %(words)s and %(count)s more.",
+        message = ngettext(
+            "Only %(most)s words and phrases are used. Ignored: %(words)s and %(count)s more.",
+            "Only %(most)s words and phrases are used. Ignored: %(words)s and %(count)s more.",
             more,
         )
-    named = ", ".join(_brief(_shown(term)) for term in terms[:5])
-    notes.append(words % {"most": MAX_TERMS, "words": named, "count": more})
+    words = ", ".join(_shorten(_display(term)) for term in terms[:5])
+    notes.append(message % {"most": MAX_TERMS, "words": words, "count": more})
 
 
-def _shown(term: Term) -> str:
+def _display(term: Term) -> str:
     words = " ".join(term.words) + ("…" if term.is_prefix else "")
     return f'"{words}"' if term.is_quoted or len(term.words) > 1 else words
 
 
 def describe(query: Query, *, zone: tzinfo = UTC) -> list[str]:
-    """Return in plain words how a query was read, a phrase each; dates are those of a zone."""
-    read = []
+    """Return how a query was interpreted, as a list of phrases; dates are in ``zone``."""
+    phrases = []
     if len(query.terms) == 1 and not query.required:
-        read.append(_held(query.terms))
+        phrases.append(_must_contain(query.terms))
     elif query.terms:
-        words = gettext("better with: %(words)s") if query.required else gettext("any of: %(words)s")
-        read.append(words % {"words": ", ".join(map(_shown, query.terms))})
-    read += [_held(group) for group in query.required]
+        message = gettext("optional: %(words)s") if query.required else gettext("any of: %(words)s")
+        phrases.append(message % {"words": ", ".join(map(_display, query.terms))})
+    phrases += [_must_contain(group) for group in query.required]
     if query.excluded:
-        read.append(gettext("not: %(words)s") % {"words": ", ".join(map(_shown, query.excluded))})
+        phrases.append(gettext("not: %(words)s") % {"words": ", ".join(map(_display, query.excluded))})
     for one in query.filters:
-        phrase = _filter_read(one, zone)
-        read.append(gettext("not %(filter)s") % {"filter": phrase} if one.is_excluded else phrase)
-    return read
+        phrase = _describe_filter(one, zone)
+        phrases.append(gettext("not %(filter)s") % {"filter": phrase} if one.is_excluded else phrase)
+    return phrases
 
 
-def _held(group: Sequence[Term]) -> str:
-    return gettext("has to hold %(words)s") % {"words": _either(map(_shown, group))}
+def _must_contain(group: Sequence[Term]) -> str:
+    return gettext("contains %(words)s") % {"words": _join_or(map(_display, group))}
 
 
-def _either(values: Iterable[str]) -> str:
-    """Return what one of several is said to be: a or b or c."""
+def _join_or(values: Iterable[str]) -> str:
     return reduce(lambda one, other: gettext("%(one)s or %(other)s") % {"one": one, "other": other}, values)
 
 
-def _filter_read(one: Filter, zone: tzinfo) -> str:
+def _describe_filter(one: Filter, zone: tzinfo) -> str:
     if one.start and one.end:
-        first, last = _when(one.start, zone), _when(one.end - timedelta(days=1), zone)
-        words = gettext("on %(first)s") if first == last else gettext("from %(first)s to %(last)s")
-        return words % {"first": first, "last": last}
+        first, last = _format_day(one.start, zone), _format_day(one.end - timedelta(days=1), zone)
+        message = gettext("on %(first)s") if first == last else gettext("from %(first)s to %(last)s")
+        return message % {"first": first, "last": last}
     if one.end:
-        return gettext("before %(day)s") % {"day": _when(one.end, zone)}
+        return gettext("before %(day)s") % {"day": _format_day(one.end, zone)}
     if one.start:
-        return gettext("from %(day)s on") % {"day": _when(one.start, zone)}
-    named = TRAITS if one.field == "has" else {}
-    values = _either(str(named.get(value, value)) for value in one.values)
-    return str(FIELDS[one.field].reads) % {"values": values}
+        return gettext("since %(day)s") % {"day": _format_day(one.start, zone)}
+    labels = TRAITS if one.field == "has" else {}
+    values = _join_or(str(labels.get(value, value)) for value in one.values)
+    return str(FIELDS[one.field].template) % {"values": values}
 
 
-def _when(moment: datetime, zone: tzinfo) -> str:
+def _format_day(moment: datetime, zone: tzinfo) -> str:
     local = moment.astimezone(zone)
     return f"{local:%Y-%m-%d}" if local.time() == time.min else f"{local:%Y-%m-%d %H:%M}"
 
 
 def with_filter(text: str, field: str, value: str) -> str:
-    """Return a query's text narrowed to a value of a field; as it is where it asks for that already.
+    """Return a query's text with ``field:value`` added, unless it has that filter already.
 
-    The filter comes first, where no open quote reaches it and no limit cuts it. ``field``: any name of one there is.
+    The filter is put first, where an unclosed quote or the length limit can't affect it. ``field`` may be an alias.
     """
-    name, wanted = _named(field, value)
-    pieces = [piece for piece in pieces_of(cleaned(text)) if piece.field == name and not piece.is_excluded]
-    if not wanted or any(_known(name, known) == wanted for piece in pieces for known in piece.values):
+    name, normal = _normalise_field(field, value)
+    tokens = [token for token in tokenize(clean_query(text)) if token.field == name and not token.is_excluded]
+    if not normal or any(_normalise_value(name, known) == normal for token in tokens for known in token.values):
         return text
-    return f"{name}:{written(wanted)} {cleaned(text).strip()}".strip()
+    return f"{name}:{quote_value(normal)} {clean_query(text).strip()}".strip()
 
 
 def without_filter(text: str, field: str, value: str, *, is_excluded: bool = False) -> str:
-    """Return a query's text without a value of a field; ``is_excluded``: without -field:value."""
-    name, wanted = _named(field, value)
-    left = cleaned(text)
-    for piece in reversed(pieces_of(left)):
-        values = [known for known in piece.values if _known(name, known) != wanted]
-        if piece.field != name or piece.is_excluded != is_excluded or len(values) == len(piece.values):
+    """Return a query's text without ``field:value``, or with ``is_excluded`` without ``-field:value``."""
+    name, normal = _normalise_field(field, value)
+    rest = clean_query(text)
+    for token in reversed(tokenize(rest)):
+        values = [known for known in token.values if _normalise_value(name, known) != normal]
+        if token.field != name or token.is_excluded != is_excluded or len(values) == len(token.values):
             continue
-        listed = ",".join(map(written, values))
+        listed = ",".join(map(quote_value, values))
         kept = f"{'-' if is_excluded else ''}{name}:{listed}" if values else ""
-        left = " ".join(part for part in (left[: piece.start].rstrip(), kept, left[piece.end :].lstrip()) if part)
-    return left
+        rest = " ".join(part for part in (rest[: token.start].rstrip(), kept, rest[token.end :].lstrip()) if part)
+    return rest
 
 
-def _named(field: str, value: str) -> tuple[str, str | None]:
+def _normalise_field(field: str, value: str) -> tuple[str, str | None]:
     name = ALIASES.get(field.lower(), field)
-    return name, _known(name, cleaned(value))
+    return name, _normalise_value(name, clean_query(value))

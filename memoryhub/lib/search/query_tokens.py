@@ -1,4 +1,4 @@
-"""The pieces of a query's text: words, quoted phrases and fields with values, each with its place. Pure."""
+"""Tokenise queries into words, quoted phrases and fields with values."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from memoryhub.lib.search.fields import ALIASES
 from memoryhub.lib.search.tokenizing import PAIRED, fold
 
 MAX_CHARS = 512
-_INVISIBLE = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # marks of direction and width
+_INVISIBLE = "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # zero-width and bidi control characters
 QUOTED = r'"[^"]*"|“[^”]*”|«[^»]*»|„[^“”]*[“”]'
-_PIECE = re.compile(
+_TOKEN = re.compile(
     rf"""
     (?: (?<!\S)(?P<minus>-)(?=[^\s-]) | (?P<opened>[(\[{{,;{_INVISIBLE}]*) )
     (?: (?P<name>(?ai:{"|".join(ALIASES)})):(?!:|//)(?P<values>(?:(?<=[:,])(?:{QUOTED})|\S)*)
@@ -22,20 +22,17 @@ _PIECE = re.compile(
 )
 _VALUE = re.compile(rf"({QUOTED})[^,]*|([^,]+)")
 _BARE = re.compile(r"[^\W_][\w.@/:#+-]*")
-_UNWRITABLE = re.compile("[\0\ud800-\udfff]")  # no database takes these
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 _WORD = re.compile(rf"(?:[^\W_]|[{PAIRED}])+")
 _ORDINARY = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)+|[^\W\d_]+/[^\W\d_]+")
 _JOINERS = frozenset("_./\\:@#+-")
 _SHORTENED = re.compile(r"(.+)['’](?:s|m|re|ve|ll|d)")
-_UNSEEN = frozenset(("Mn", "Mc", "Me", "Cf"))  # categories of signs that stand inside words
+_INSIDE_WORDS = frozenset(("Mn", "Mc", "Me", "Cf"))  # Unicode categories of marks and format characters
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A part of a query's text between two places: a word, a phrase, or ``field:value,value``.
-
-    ``text`` is what is searched: of a phrase what its quotes hold.
-    """
+class Token:
+    """A word, a phrase or ``field:value,value`` at [start, end) in the query. ``text``: without quotes."""
 
     text: str
     start: int
@@ -46,17 +43,17 @@ class Piece:
     values: tuple[str, ...] = ()
 
 
-def cleaned(text: str) -> str:
-    """Return the part of a text that is read: 512 characters at most, a space for what can't be stored."""
-    return _UNWRITABLE.sub(" ", text[:MAX_CHARS])
+def clean_query(text: str) -> str:
+    """Return the first 512 characters of a query, with a space for characters that can't be stored."""
+    return _UNSTORABLE.sub(" ", text[:MAX_CHARS])
 
 
-def pieces_of(text: str) -> list[Piece]:
-    """Return the pieces of a cleaned text in order."""
-    return [_piece(match) for match in _PIECE.finditer(text)]
+def tokenize(text: str) -> list[Token]:
+    """Return the tokens of a clean query in order."""
+    return [_token(match) for match in _TOKEN.finditer(text)]
 
 
-def _piece(match: re.Match[str]) -> Piece:
+def _token(match: re.Match[str]) -> Token:
     start = match.end("opened") if match["minus"] is None else match.start()
     end, is_excluded = match.end(), match["minus"] is not None
     if match["name"]:
@@ -66,34 +63,34 @@ def _piece(match: re.Match[str]) -> Piece:
         values = [quoted[1:-1] or bare.strip('"“”«»„') for quoted, bare in _VALUE.findall(listed)]
         known = tuple(dict.fromkeys(value.strip() for value in values if value.strip()))
         whole = match.string[match.start("name") : end]
-        return Piece(whole, start, end, is_excluded, field=ALIASES[match["name"].lower()], values=known)
+        return Token(whole, start, end, is_excluded, field=ALIASES[match["name"].lower()], values=known)
     if match["quoted"]:
-        return Piece(match["quoted"][1:-1], start, end, is_excluded, is_quoted=True)
-    return Piece(match["word"], start, end, is_excluded)
+        return Token(match["quoted"][1:-1], start, end, is_excluded, is_quoted=True)
+    return Token(match["word"], start, end, is_excluded)
 
 
-def core_of(token: str) -> str:
-    """Return a token folded, without the punctuation round it and without 's, 'll and their like."""
+def token_core(token: str) -> str:
+    """Return a token folded, without surrounding punctuation and without contractions such as 's and 'll."""
     folded = fold(token)
-    inner = [place for place, sign in enumerate(folded) if sign.isalnum() or unicodedata.category(sign)[0] == "M"]
+    inner = [i for i, letter in enumerate(folded) if letter.isalnum() or unicodedata.category(letter)[0] == "M"]
     core = folded[inner[0] : inner[-1] + 1] if inner else ""
     shortened = _SHORTENED.fullmatch(core)
     return shortened[1] if shortened else core
 
 
 def is_identifier(core: str) -> bool:
-    """Tell whether words are joined as in snake_case, src/main.py or v1.2-rc; not as in well-known or and/or."""
+    """Return whether words are joined as in snake_case, src/main.py or v1.2-rc, not as in well-known or and/or."""
     between = _WORD.split(core)[1:-1]
     return not _ORDINARY.fullmatch(core) and bool(between) and all(map(_joins, between))
 
 
 def _joins(signs: str) -> bool:
     is_pause = len(signs) > 1 and set(signs) in ({"."}, {"-"})
-    return not is_pause and all(sign in _JOINERS or unicodedata.category(sign) in _UNSEEN for sign in signs)
+    return not is_pause and all(sign in _JOINERS or unicodedata.category(sign) in _INSIDE_WORDS for sign in signs)
 
 
-def written(value: str) -> str:
-    """Return a value as it is typed after ``field:``, in quotes where it needs them."""
+def quote_value(value: str) -> str:
+    """Return a value as it is typed after ``field:``, quoted if necessary."""
     if _BARE.fullmatch(value):
         return value
     for opening, closing in ('""', "“”", "«»"):

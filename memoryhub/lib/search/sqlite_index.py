@@ -1,6 +1,6 @@
-"""A table's index on SQLite: an external-content FTS5 table over a view, kept by triggers (sqlite.org/fts5.html).
+"""Search indexes on SQLite: external-content FTS5 tables over a view, maintained by triggers (sqlite.org/fts5.html).
 
-Written in SQL alone, so that whoever writes to the file keeps the index, whatever functions their connection has.
+They use plain SQL without custom functions, so that any program that writes to the database maintains them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from memoryhub.lib.search.indexes import (
     trigger_names,
 )
 
-WEIGHTS = "1.0, 0.5, 1.0, 0.0"  # of content, parts, meta, scope in bm25()
+WEIGHTS = "1.0, 0.5, 1.0, 0.0"  # of the columns, for bm25()
 COLUMNS = "content, parts, meta, scope"
-FIRST_PAIRED = 0x590  # Hebrew; whatever of above isn't of a paired script does no harm as pairs
+FIRST_PAIRED = 0x590  # Hebrew; pairs of other characters above it do no harm
 GREEK = "ΆΈΉΊΌΎΏΐΪΫάέήίΰϊϋόύώ"
 CYRILLIC = "ЀЁЃЇЌЍЎЙйѐёѓїќѝў"
 ARABIC_MARKS = (0x640, *range(0x64B, 0x653), 0x670)
@@ -33,7 +33,7 @@ DAYS = "Sunday   Monday   Tuesday  WednesdayThursday Friday   Saturday "
 
 
 def install_sql(index: Index) -> list[str]:
-    """Return the statements that make an index and fill it from the rows that are there."""
+    """Return the SQL statements that create an index and fill it from existing rows."""
     table, fts, view = index.table, index_name(index.table), source_name(index.table)
     new, old, gone, changed = trigger_names(table)
     is_open = f"NOT EXISTS (SELECT 1 FROM {GUARD_TABLE} WHERE indexed_table = '{table}')"
@@ -54,7 +54,7 @@ def install_sql(index: Index) -> list[str]:
 
 
 def remove_sql(table: str) -> list[str]:
-    """Return the statements that take an index away."""
+    """Return the SQL statements that drop an index."""
     return [
         *[f"DROP TRIGGER IF EXISTS {name}" for name in trigger_names(table)],
         f"DROP TABLE IF EXISTS {index_name(table)}",
@@ -67,22 +67,25 @@ def rebuild_sql(table: str) -> str:
     return f"INSERT INTO {index_name(table)}({index_name(table)}) VALUES ('rebuild')"
 
 
-def pack_sql(table: str) -> str:
+def optimize_sql(table: str) -> str:
     return f"INSERT INTO {index_name(table)}({index_name(table)}) VALUES ('optimize')"
 
 
 def check_sql(table: str) -> str:
-    """Return a statement that fails where index and rows disagree."""
+    """Return an SQL statement that fails if the index disagrees with its rows."""
     return f"INSERT INTO {index_name(table)}({index_name(table)}, rank) VALUES ('integrity-check', 1)"
 
 
 def add_rows_sql(table: str) -> str:
-    """Return the statement that indexes all rows above the key that stands in the guard's row."""
+    """Return the SQL statement that indexes all rows above the key in the guard table."""
     return f"INSERT INTO {index_name(table)}(rowid, {COLUMNS}) SELECT id, {COLUMNS} FROM {batch_name(table)}"
 
 
 def _batch(table: str) -> str:
-    """Return the rows above the guard's key; for its LIMIT SQLite works each text out once."""
+    """Return the FROM clause for rows above the key in the guard table.
+
+    LIMIT -1 prevents SQLite from flattening the subquery, which would evaluate each text several times.
+    """
     return f"{table} WHERE id > (SELECT last_id FROM {GUARD_TABLE} WHERE indexed_table = '{table}') LIMIT -1"
 
 
@@ -99,9 +102,9 @@ def _source(index: Index, rows: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return the expression of a text without the Greek and Cyrillic accents that the tokenizer leaves on.
+    """Return the SQL expression for a text without the Greek and Cyrillic accents that the tokenizer keeps.
 
-    In two steps: SQLite's parser takes some thirty calls within each other.
+    In two steps, because SQLite limits the depth of nested calls.
     """
     is_plain = f"length({text}) = length(CAST({text} AS BLOB))"
     bare = f"(SELECT {_stripped('bare', CYRILLIC)} FROM (SELECT {_stripped(text, GREEK)} AS bare))"
@@ -125,7 +128,7 @@ def _scope(index: Index) -> str:
 
 
 def _date(column: str) -> list[str]:
-    """Return the expression of a date in words: 9 November 2025 Sunday 2025-11-09. Times are stored in ISO form."""
+    """Return the SQL expression for a date as words: 9 November 2025 Sunday 2025-11-09. Times are ISO text."""
     if not column:
         return []
     number, iso = f'CAST(substr("{column}", 9, 2) AS INTEGER)', f'substr("{column}", 1, 10)'
@@ -136,7 +139,7 @@ def _date(column: str) -> list[str]:
 
 
 def _parts(text: str) -> str:
-    """Return the expression of what words are made of; the tests before it cost next to nothing on plain text."""
+    """Return the SQL expression for the parts of words, guarded by tests that are cheap for plain text."""
     split = text
     for letter in string.ascii_uppercase:
         split = f"replace({split}, '{letter}', ' {letter}')"
@@ -147,7 +150,7 @@ def _parts(text: str) -> str:
 
 
 def _pairs(text: str) -> str:
-    """Return the expression of all pairs of neighbours: by pieces of 128 characters, so that time grows with them."""
+    """Return the SQL expression for all pairs of adjacent characters, in chunks of 128 so that its time is linear."""
     bare = text
     for mark in ARABIC_MARKS:
         bare = f"replace({bare}, char({mark}), '')"

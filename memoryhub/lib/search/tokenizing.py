@@ -1,8 +1,8 @@
-"""The words of a text, as the search indexes of both databases know them. Pure.
+"""Tokenise text in the same way as the search indexes of both databases.
 
-Words are runs of letters and digits, in lower case, without accents, stemmed by Porter's algorithm. Scripts that set
-no spaces, or whose words carry particles and articles, are found by pairs of neighbouring characters ("paired"), so
-that a word is found inside a run.
+Words are runs of letters and digits, folded and stemmed by Porter's algorithm. In "paired" scripts,
+which don't separate words or attach particles and articles to them, a run is indexed as pairs of adjacent characters,
+so that words inside it can be found.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from functools import lru_cache
 
 import snowballstemmer
 
-# Classes of a regular expression, without the punctuation of those scripts. Thai, Lao, Tibetan, Burmese, Khmer; kana;
-# Han.
+# Regular expression classes, without punctuation.
+# Scripts without spaces: Thai, Lao, Tibetan, Burmese, Khmer, kana, Han.
 UNSPACED = (
     "\u0e00-\u0e4e\u0e50-\u0e59\u0e5c-\u0fff\u1000-\u1049\u1050-\u109f\u1780-\u17d3\u17db-\u17ff"
     "\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 HANGUL = "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"
-# Words of these carry articles and other small words, as those of Hangul carry particles: Hebrew, Arabic.
+# Scripts that attach articles and other small words, like Hangul particles: Hebrew, Arabic.
 ATTACHING = (
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7-\u05f2\u0610-\u061a\u0620-\u0669\u066e-\u06d3\u06d5-\u06ff"
     "\u0750-\u077f\ufb1d-\ufb28\ufb2a-\ufd3d\ufd40-\ufdfb\ufe70-\ufefc"
 )
 PAIRED = UNSPACED + HANGUL + ATTACHING
-# Accents, Hebrew points, Arabic signs and the stroke that only stretches a word: they make no other word.
+# Removed when folding: accents, Hebrew points, Arabic diacritics and tatweel.
 MARKS = "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
 _COMMON = """
 a about after all also am an and any are as at be because been before being between both but by can could did do does
@@ -35,7 +35,7 @@ its itself just like made make many me more most much my no nor not now of off o
 s same she should so some such t than that the their them then there these they this those through to too under until
 up very was we were what when where which while who whom why will with would you your
 """
-STOP = frozenset(_COMMON.split())
+STOP_WORDS = frozenset(_COMMON.split())
 _RUNS = re.compile(f"[{PAIRED}]+|[^\\W_{PAIRED}]+")
 _PAIRED = re.compile(f"[{PAIRED}]")
 _MARKS = re.compile(f"[{MARKS}]")
@@ -44,28 +44,28 @@ _porter = snowballstemmer.stemmer("porter")
 
 @lru_cache(maxsize=100_000)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case word; one of two letters, or of more than plain English ones, is its own."""
+    """Return the stem of a lower-case word. Words of up to two letters, or with non-ASCII letters, aren't stemmed."""
     return str(_porter.stemWord(word)) if len(word) > 2 and word.isascii() and word.isalpha() else word
 
 
 def fold(text: str) -> str:
-    """Return a text in lower case, without accents and signs, compatible forms as one."""
+    """Return text for comparison: lower case, without diacritics, compatibility characters replaced (NFKC)."""
     if text.isascii():
         return text.lower()
-    apart = unicodedata.normalize("NFKD", text).lower()
-    return unicodedata.normalize("NFC", _MARKS.sub("", apart))
+    decomposed = unicodedata.normalize("NFKD", text).lower()
+    return unicodedata.normalize("NFC", _MARKS.sub("", decomposed))
 
 
 def is_paired(word: str) -> bool:
-    """Tell whether a word is of a script that is found by pairs of characters."""
+    """Return whether a word is in a script that is indexed as pairs of characters."""
     return bool(_PAIRED.match(word))
 
 
-def runs_of(text: str) -> list[str]:
-    """Return the words of a text in order, folded; a run of a paired script is one of them."""
+def split_words(text: str) -> list[str]:
+    """Return the folded words of a text in order; a run of a paired script is one word."""
     return _RUNS.findall(fold(text))
 
 
-def pairs_of(run: str) -> list[str]:
-    """Return the pairs of neighbouring characters of a run, or its one character."""
+def character_pairs(run: str) -> list[str]:
+    """Return the pairs of adjacent characters of a run, or its only character."""
     return [run[i : i + 2] for i in range(max(1, len(run) - 1))]

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.lib.pagination import encode_cursor
-from memoryhub.lib.search.hits import Weighted
+from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import Passage, highlight, passage
 from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.search.grip import GripHit
@@ -84,20 +84,20 @@ def visible(pieces: Sequence[tuple[str, bool]]) -> list[tuple[str, bool]]:
 
 
 def shown_hit(hit: Hit, found: SearchResults) -> ResultRow:
-    measure = found.measures[hit.kind]
+    term_weights = found.weights_by_kind[hit.kind]
     why = explanation(hit, found)
-    why |= {"score": hit.score, "is_merged": len(found.measures) > 1, "near": _near(hit)}
+    why |= {"score": hit.score, "is_merged": len(found.weights_by_kind) > 1, "near": _near(hit)}
     why["factors"] = _factors(why)
-    return _shown(hit.kind, hit.row, measure.terms, why)
+    return _shown(hit.kind, hit.row, term_weights.terms, why)
 
 
-def shown_listed(one: Listed, terms: Sequence[Weighted]) -> ResultRow:
+def shown_listed(one: Listed, terms: Sequence[WeightedTerm]) -> ResultRow:
     return _shown(one.kind, one.row, terms, None)
 
 
 def _near(hit: Hit) -> str:
     """Return why a hit without any of the words was found: "meaning", "place" (its neighbours match), or ""."""
-    if any(hit.scored.held.shares.values()):
+    if any(hit.scored.own.shares.values()):
         return ""
     return "place" if any(hit.scored.shares.values()) else "meaning"
 
@@ -114,7 +114,7 @@ def _factors(why: dict[str, Any]) -> list[tuple[str, float]]:
     return found
 
 
-def _shown(kind: str, row: Any, terms: Sequence[Weighted], why: dict[str, Any] | None) -> ResultRow:
+def _shown(kind: str, row: Any, terms: Sequence[WeightedTerm], why: dict[str, Any] | None) -> ResultRow:
     workspace = workspace_of(kind, row)
     title, url = PLACES[kind](row, workspace.slug)
     where, where_url = _where(kind, row, workspace)

@@ -20,7 +20,7 @@ from knowledge_app.models import Fact
 from memoryhub.access import get_workspace, log_page_access
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import decode_cursor, encode_cursor, parse_int
-from memoryhub.lib.search.hits import Weighted
+from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe
 from memoryhub.search import find
@@ -149,7 +149,7 @@ def _found(request: HttpRequest, place: Place, asked: SearchParams, now: datetim
 
 def results_of(place: Place, asked: SearchParams, query: Query, cursor: str) -> Results:
     """Return a page of results, best first, or newest first if requested or if there are no words."""
-    if asked.sort == "newest" or not query.asked:
+    if asked.sort == "newest" or not query.ranked_terms:
         return _listed(place, asked, query, cursor)
     return _best(place, asked, query, cursor)
 
@@ -187,7 +187,7 @@ def _best_cursor(cursor: str) -> tuple[tuple[float, str, int], datetime] | None:
 
 def _listed(place: Place, asked: SearchParams, query: Query, cursor: str) -> Results:
     found, has_more = newest(place.scope, query, kinds=asked.kinds, limit=PAGE_ROWS, after=_newest_cursor(cursor))
-    terms = [Weighted(term.words, term.is_prefix) for term in query.asked]
+    terms = [WeightedTerm(term.words, term.is_prefix) for term in query.ranked_terms]
     rows = [shown_listed(one, terms) for one in found]
     return Results(rows, next_cursor=encode_cursor(found[-1].key) if found and has_more else "", is_listed=True)
 
@@ -271,7 +271,7 @@ def around(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         return redirect("sessions:entry", slug, pk)
     span = max(1, min(parse_int(request.GET.get("span"), digits=3) or AROUND, MOST_AROUND))
     asked = SearchParams(request.GET.get("q", ""))
-    terms = [Weighted(term.words, term.is_prefix) for term in asked.query(timezone.now()).asked]
+    terms = [WeightedTerm(term.words, term.is_prefix) for term in asked.query(timezone.now()).ranked_terms]
     first, last = max(0, entry.position - span), entry.position + span
     found = Entry.objects.filter(
         workspace=workspace,
@@ -293,7 +293,7 @@ def around(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render_page(request, "search/around.html", context)
 
 
-def _excerpt(entry: Entry, terms: list[Weighted]) -> dict[str, Any]:
+def _excerpt(entry: Entry, terms: list[WeightedTerm]) -> dict[str, Any]:
     found = passage(text_of("entry", entry), terms, length=AROUND_CHARS)
     return {"pieces": visible(found.pieces), "has_before": found.has_before, "has_after": found.has_after}
 

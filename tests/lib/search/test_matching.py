@@ -6,14 +6,14 @@ import pytest
 from django.db import connection, transaction
 
 from memoryhub.lib.search.matching import (
+    IndexQuery,
     SearchTooSlow,
-    Wanted,
-    best,
+    best_matches,
     condition,
     count_terms,
     estimate,
     ids_sql,
-    within,
+    time_limit,
 )
 from memoryhub.lib.search.query import Term
 from tests.searches import say
@@ -28,11 +28,11 @@ def term(text: str, **values: bool) -> Term:
     return Term(tuple(text.split()), **values)
 
 
-def wanted(*texts: str, **values) -> Wanted:
-    return Wanted(TABLE, tuple(term(text) for text in texts), **values)
+def index_query(*texts: str, **values) -> IndexQuery:
+    return IndexQuery(TABLE, tuple(term(text) for text in texts), **values)
 
 
-def ids(asked: Wanted, *, limit: int | None = None) -> list[int]:
+def ids(asked: IndexQuery, *, limit: int | None = None) -> list[int]:
     with connection.cursor() as cursor:
         cursor.execute(*ids_sql(connection, asked, limit=limit))
         return [row[0] for row in cursor.fetchall()]
@@ -42,18 +42,18 @@ def ids(asked: Wanted, *, limit: int | None = None) -> list[int]:
 @pytest.mark.parametrize(
     ("asked", "match"),
     [
-        (wanted("tea", "cake"), '({content parts meta} : ("tea" OR "cake"))'),
-        (wanted("blue whale"), '({content parts meta} : ("blue whale"))'),
-        (wanted("tea", scope={"w": [1, 2]}), '(scope : ("zw1" OR "zw2")) AND ({content parts meta} : ("tea"))'),
-        (wanted("tea", kinds=("tool_call",)), '(scope : ("zktoolcall")) AND ({content parts meta} : ("tea"))'),
+        (index_query("tea", "cake"), '({content parts meta} : ("tea" OR "cake"))'),
+        (index_query("blue whale"), '({content parts meta} : ("blue whale"))'),
+        (index_query("tea", scope={"w": [1, 2]}), '(scope : ("zw1" OR "zw2")) AND ({content parts meta} : ("tea"))'),
+        (index_query("tea", kinds=("tool_call",)), '(scope : ("zktoolcall")) AND ({content parts meta} : ("tea"))'),
         (
-            wanted("tea", excluded=(term("cake"),)),
+            index_query("tea", excluded=(term("cake"),)),
             '(({content parts meta} : ("tea"))) NOT ({content parts meta} : ("cake"))',
         ),
-        (Wanted(TABLE, (term("te", is_prefix=True),)), '({content parts meta} : ("te" *))'),
-        (wanted("東京都"), '({content parts meta} : ("東京 京都"))'),
-        (wanted("京"), '({content parts meta} : ("京" *))'),
-        (wanted("tea 東京"), '({content parts meta} : (("tea" AND "東京")))'),
+        (IndexQuery(TABLE, (term("te", is_prefix=True),)), '({content parts meta} : ("te" *))'),
+        (index_query("東京都"), '({content parts meta} : ("東京 京都"))'),
+        (index_query("京"), '({content parts meta} : ("京" *))'),
+        (index_query("tea 東京"), '({content parts meta} : (("tea" AND "東京")))'),
     ],
 )
 def test_words_are_quoted_and_the_scope_stands_beside_them(asked, match):
@@ -61,7 +61,7 @@ def test_words_are_quoted_and_the_scope_stands_beside_them(asked, match):
 
 
 def test_any_group_has_to_be_held_and_words_beside_it_only_rank():
-    asked = wanted("tea", required=((term("cake"), term("bread")),))
+    asked = index_query("tea", required=((term("cake"), term("bread")),))
 
     assert asked.groups == [(term("cake"), term("bread")), (term("tea"), term("cake"), term("bread"))]
 
@@ -70,44 +70,44 @@ def test_rows_are_found_within_a_scope_alone(workspace):
     [entry] = say(workspace, "tea")
     session = entry.session_id
 
-    assert ids(wanted("tea", scope={"w": [workspace.pk], "s": [session]})) == [entry.pk]
-    assert ids(wanted("tea", scope={"w": [workspace.pk + 1]})) == []
-    assert ids(wanted("tea", scope={"w": [workspace.pk], "s": [session + 1]})) == []
-    assert ids(wanted("tea", kinds=("message",))) == [entry.pk]
-    assert ids(wanted("tea", kinds=("tool_call", "summary"))) == []
+    assert ids(index_query("tea", scope={"w": [workspace.pk], "s": [session]})) == [entry.pk]
+    assert ids(index_query("tea", scope={"w": [workspace.pk + 1]})) == []
+    assert ids(index_query("tea", scope={"w": [workspace.pk], "s": [session + 1]})) == []
+    assert ids(index_query("tea", kinds=("message",))) == [entry.pk]
+    assert ids(index_query("tea", kinds=("tool_call", "summary"))) == []
 
 
 def test_a_scope_of_nothing_finds_and_counts_nothing(workspace):
     say(workspace, "tea")
-    nowhere = wanted("tea", scope={"w": []})
+    nowhere = index_query("tea", scope={"w": []})
 
     assert ids(nowhere) == []
-    assert best(connection, nowhere, total=1) == []
+    assert best_matches(connection, nowhere, total=1) == []
     assert count_terms(connection, [nowhere], [term("tea")]) == [[(0, None, None)]]
 
 
 def test_the_newest_are_found_up_to_a_limit(workspace):
     rows = say(workspace, "tea", "tea", "tea")
 
-    assert ids(wanted("tea"), limit=2) == [rows[2].pk, rows[1].pk]
+    assert ids(index_query("tea"), limit=2) == [rows[2].pk, rows[1].pk]
 
 
 def test_the_best_come_first_and_a_condition_narrows_them(workspace):
     plain, both, _ = say(workspace, "tea for two and more of us", "tea and cake", "nothing")
 
-    assert best(connection, wanted("tea", "cake"), total=3) == [both.pk, plain.pk]
-    assert best(connection, wanted("tea", "cake"), total=3, only=("e.id <> %s", [both.pk])) == [plain.pk]
-    assert best(connection, wanted("tea", "cake"), total=3, limit=1) == [both.pk]
+    assert best_matches(connection, index_query("tea", "cake"), total=3) == [both.pk, plain.pk]
+    assert best_matches(connection, index_query("tea", "cake"), total=3, only=("e.id <> %s", [both.pk])) == [plain.pk]
+    assert best_matches(connection, index_query("tea", "cake"), total=3, limit=1) == [both.pk]
 
 
 def test_rows_that_hold_a_term_are_counted_with_their_first_and_last_key(workspace):
     first, _, last = say(workspace, "tea", "cake", "tea")
 
-    [counted] = count_terms(connection, [wanted()], [term("tea"), term("cake"), term("tea cake")])
+    [counted] = count_terms(connection, [index_query()], [term("tea"), term("cake"), term("tea cake")])
 
     assert counted[0] == (2, first.pk, last.pk)
     assert [count for count, _, _ in counted] == [2, 1, 0]
-    assert count_terms(connection, [wanted()], []) == [[]]
+    assert count_terms(connection, [index_query()], []) == [[]]
 
 
 @pytest.mark.parametrize(
@@ -125,20 +125,20 @@ def test_where_counting_stopped_the_share_of_keys_tells_how_many_there_are():
 
 def test_a_search_that_takes_too_long_is_stopped_and_the_next_one_works(workspace):
     def search_forever() -> None:
-        with within(connection, 20), connection.cursor() as cursor:
+        with time_limit(connection, 20), connection.cursor() as cursor:
             cursor.execute(COUNTING, [10**9])
 
     with pytest.raises(SearchTooSlow):
         search_forever()
 
     say(workspace, "tea")
-    with within(connection, 5_000):
-        assert len(ids(wanted("tea"))) == 1
+    with time_limit(connection, 5_000):
+        assert len(ids(index_query("tea"))) == 1
 
 
 def test_no_time_limit_is_left_behind(workspace):
-    with within(connection, 50):
-        ids(wanted("tea"))
+    with time_limit(connection, 50):
+        ids(index_query("tea"))
 
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(COUNTING, [2_000_000])
@@ -147,7 +147,7 @@ def test_no_time_limit_is_left_behind(workspace):
 
 def test_other_faults_of_the_database_are_raised_as_they_are():
     def ask_nonsense() -> None:
-        with within(connection, 1_000), connection.cursor() as cursor:
+        with time_limit(connection, 1_000), connection.cursor() as cursor:
             cursor.execute("SELECT nonsense FROM nowhere")
 
     with pytest.raises(Exception, match="nowhere"), transaction.atomic():

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.search.hits import Weighted
+from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import highlight, passage
 
 TEXTS = st.text(
@@ -11,7 +11,7 @@ TEXTS = st.text(
 
 
 def term(*words, **values):
-    return Weighted(words, **values)
+    return WeightedTerm(words, **values)
 
 
 def hits(pieces):

@@ -16,7 +16,7 @@ from memoryhub.lib.search.query import (
     without_filter,
 )
 from memoryhub.lib.search.query_tokens import MAX_CHARS
-from memoryhub.lib.search.tokenizing import runs_of
+from memoryhub.lib.search.tokenizing import split_words
 from tests.shared import badinput_cases
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)  # a Saturday
@@ -108,7 +108,7 @@ def test_a_question_in_natural_language_is_its_telling_words(text, expected):
 
 @pytest.mark.parametrize("text", ["the who", "to be or not to be", "don't", "is it", "OR", "AND AND"])
 def test_stop_words_count_where_nothing_else_is_asked_for(text):
-    assert {word for term in asked(text).terms for word in term.words} == set(runs_of(text))
+    assert {word for term in asked(text).terms for word in term.words} == set(split_words(text))
 
 
 def test_stop_words_count_beside_filters_alone():
@@ -130,7 +130,7 @@ def test_required_phrases_count_for_ranking_once():
     query = asked('pool "pool limit" "aurora" aurora')
 
     assert shown(query.terms) == ["pool"]
-    assert shown(query.asked) == ["pool", "pool limit", "aurora"]
+    assert shown(query.ranked_terms) == ["pool", "pool limit", "aurora"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_operators_join_what_stands_on_both_sides(text, expected, rest):
 
 
 def test_a_lone_or_is_noted():
-    assert asked("cat OR").notes == ("OR joins two words or phrases; here it was read as a plain word.",)
+    assert asked("cat OR").notes == ("OR needs a word or phrase on both sides. It was searched as a word.",)
 
 
 def test_operators_between_filters_are_no_words():
@@ -215,10 +215,10 @@ def test_match_all_requires_every_telling_word():
     ],
 )
 def test_the_last_word_may_be_half_typed(text, expected):
-    found = [term for term in asked(text, prefix=True).asked if term.is_prefix]
+    found = [term for term in asked(text, prefix=True).ranked_terms if term.is_prefix]
 
     assert shown(found) == expected
-    assert not any(term.is_prefix for term in asked(text).asked)
+    assert not any(term.is_prefix for term in asked(text).ranked_terms)
 
 
 @pytest.mark.parametrize(
@@ -257,12 +257,12 @@ def test_excluded_values_are_apart_from_wanted_ones():
 @pytest.mark.parametrize(
     ("text", "expected", "note"),
     [
-        ("kind:histry pool", ["kind histry", "pool"], 'kind: has no "histry"; there are entry, message'),
-        ("has:", ["has"], "has: has no value; there are tool, summary"),
-        ("author: Ann", ["author", "ann"], "author: has no value; write author:value."),
-        ('tag:"" pool', ["tag", "pool"], "tag: has no value; write tag:value."),
-        ("after:soonish", ["after soonish"], 'after: "soonish" is no date; dates are written'),
-        ("autor:x", ["autor x"], 'There is no field "autor"; did you mean author? It was searched as words.'),
+        ("kind:histry pool", ["kind histry", "pool"], 'kind: "histry" is not one of entry, message'),
+        ("has:", ["has"], "has: needs one of tool, summary"),
+        ("author: Ann", ["author", "ann"], "author: needs a value, as in author:value. It was searched as words."),
+        ('tag:"" pool', ["tag", "pool"], "tag: needs a value, as in tag:value. It was searched as words."),
+        ("after:soonish", ["after soonish"], 'after: "soonish" is not a date such as 2026-01-31'),
+        ("autor:x", ["autor x"], 'There is no field "autor". Did you mean author? It was searched as words.'),
     ],
 )
 def test_what_no_field_takes_is_searched_as_words_and_noted(text, expected, note):
@@ -294,13 +294,13 @@ def test_limits_are_kept_and_noted():
     many = asked(" ".join(f"word{number}" for number in range(20)) + ' "last phrase"')
     long = asked("pool " * 1_000)
 
-    assert len(many.asked) == MAX_TERMS
-    assert shown(many.asked)[-1] == "last phrase"
+    assert len(many.ranked_terms) == MAX_TERMS
+    assert shown(many.ranked_terms)[-1] == "last phrase"
     assert many.notes == (
-        "At most 12 words and phrases are used; left out: word11, word12, word13, word14, word15 and 4 more.",
+        "Only 12 words and phrases are used. Ignored: word11, word12, word13, word14, word15 and 4 more.",
     )
     assert len(long.text) == 512
-    assert long.notes == ("Only the first 512 characters were read.",)
+    assert long.notes == ("Only the first 512 characters were used.",)
     assert len(asked("-a" + " -b".join(map(str, range(99)))).excluded) == MAX_TERMS
 
 
@@ -308,16 +308,16 @@ def test_limits_are_kept_and_noted():
     ("text", "expected"),
     [
         ("", []),
-        ("aurora ", ["has to hold aurora"]),
+        ("aurora ", ["contains aurora"]),
         ("aurora pool", ["any of: aurora, pool…"]),
-        ('aurora "pool limit"', ["better with: aurora", 'has to hold "pool limit"']),
-        ("cat OR dog -draft", ["has to hold cat or dog", "not: draft"]),
-        ("kind:history,knowledge", ["of kind history or knowledge"]),
-        ('-kind:history author:"Ann Lee"', ["not of kind history", "by Ann Lee"]),
+        ('aurora "pool limit"', ["optional: aurora", 'contains "pool limit"']),
+        ("cat OR dog -draft", ["contains cat or dog", "not: draft"]),
+        ("kind:history,knowledge", ["kind: history or knowledge"]),
+        ('-kind:history author:"Ann Lee"', ["not kind: history", "author: Ann Lee"]),
         ("has:tool has:pin", ["with tool calls or pinned"]),
-        ("after:2026-01-03 before:7d", ["from 2026-01-03 on", "before 2026-11-14"]),
+        ("after:2026-01-03 before:7d", ["since 2026-01-03", "before 2026-11-14"]),
         ("on:yesterday -on:2026-10", ["on 2026-11-20", "not from 2026-10-01 to 2026-10-31"]),
-        ("after:2026-01-03T10:30", ["from 2026-01-03 10:30 on"]),
+        ("after:2026-01-03T10:30", ["since 2026-01-03 10:30"]),
     ],
 )
 @pytest.mark.parametrize("zone", [UTC, AUCKLAND], ids=str)
@@ -355,11 +355,11 @@ def test_a_filter_that_was_added_is_read_and_can_be_removed(text, field, value):
 def test_any_text_is_a_query(text, match_all, prefix):
     query = asked(text, match_all=match_all, prefix=prefix, zone=AUCKLAND)
 
-    there = set(runs_of(query.text))
-    for term in (*query.asked, *query.excluded):
+    there = set(split_words(query.text))
+    for term in (*query.ranked_terms, *query.excluded):
         assert term.words
         assert there >= {word for word in term.words if word.isascii()}
-    assert len(query.asked) <= MAX_TERMS
+    assert len(query.ranked_terms) <= MAX_TERMS
     assert {one.field for one in query.filters} <= FIELDS.keys()
     assert all(group for group in query.required)
     "\n".join([query.text, *query.notes, *describe(query)]).encode()
@@ -384,7 +384,7 @@ def test_of_long_texts_the_beginning_is_read(part):
 def test_a_text_is_found_by_what_looks_like_operators(case):
     query = asked(case["value"])
 
-    there = set(runs_of(case["value"]))
-    assert query.asked
-    assert all(set(term.words) <= there for term in query.asked)
+    there = set(split_words(case["value"]))
+    assert query.ranked_terms
+    assert all(set(term.words) <= there for term in query.ranked_terms)
     assert (query.excluded, query.filters) == ((), ())

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memoryhub.lib.search.factors import Decay, fuse, named_authors, recency_factor
-from memoryhub.lib.search.hits import Weighted, hits_of
-from memoryhub.lib.search.neighbour_smoothing import Giving, joined, spread
+from memoryhub.lib.search.hits import WeightedTerm, find_hits
+from memoryhub.lib.search.neighbour_smoothing import Contribution, combine_shares, missing_shares
 from memoryhub.lib.search.rank import CHUNK, Candidate, explain, rank
 from memoryhub.lib.search.tokenizing import fold
 
@@ -14,11 +14,11 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 
 
 def term(*words, **values):
-    return Weighted(words, **values)
+    return WeightedTerm(words, **values)
 
 
 def found(asked, text):
-    return [fold(text)[start:end] for start, end in hits_of([asked], text)[0]]
+    return [fold(text)[start:end] for start, end in find_hits([asked], text)[0]]
 
 
 def order(terms, candidates, **values):
@@ -98,8 +98,8 @@ def test_a_part_of_a_name_names_one_author_or_nobody():
 
 
 def test_neighbours_fill_up_what_an_entry_lacks():
-    rows = [Candidate(pk, text, place=(pk, 0, 0)) for pk, text in enumerate(["a crane", "a crane too"])]
-    question = Candidate(7, "where is the harbour", place=(1, 0, 1))
+    rows = [Candidate(pk, text, position=(pk, 0, 0)) for pk, text in enumerate(["a crane", "a crane too"])]
+    question = Candidate(7, "where is the harbour", position=(1, 0, 1))
 
     assert order([term("crane"), term("harbour", frequency=9)], [*rows, question])[-1] == 0
 
@@ -107,11 +107,11 @@ def test_neighbours_fill_up_what_an_entry_lacks():
 def test_neighbours_that_the_database_did_not_find_are_loaded():
     asked = []
 
-    def load(places):
-        asked.extend(places)
-        return [Candidate(9, "by the old bridge", place=(1, 0, 5))]
+    def load(positions):
+        asked.extend(positions)
+        return [Candidate(9, "by the old bridge", position=(1, 0, 5))]
 
-    ranking = rank([term("crane")], [Candidate(3, "where is the crane", place=(1, 0, 4))], 50, load=load)
+    ranking = rank([term("crane")], [Candidate(3, "where is the crane", position=(1, 0, 4))], 50, load=load)
 
     assert asked == [(1, 0, 5), (1, 0, 3), (1, 0, 6), (1, 0, 2)]
     assert [row.pk for row in ranking.rows] == [3, 9]
@@ -119,26 +119,28 @@ def test_neighbours_that_the_database_did_not_find_are_loaded():
 
 
 def test_an_entry_gives_to_its_own_session_and_more_to_what_follows():
-    lacking = spread({(1, 0, 4): Giving(1.0, {0: 0.5}, 100)})
+    missing = missing_shares({(1, 0, 4): Contribution(1.0, {0: 0.5}, 100)})
 
-    assert sorted(lacking) == [(1, 0, 2), (1, 0, 3), (1, 0, 5), (1, 0, 6)]
-    assert lacking[1, 0, 5][0] == pytest.approx(1 - 0.7 * 0.5)
-    assert lacking[1, 0, 5][0] < lacking[1, 0, 3][0] < lacking[1, 0, 2][0]
+    assert sorted(missing) == [(1, 0, 2), (1, 0, 3), (1, 0, 5), (1, 0, 6)]
+    assert missing[1, 0, 5][0] == pytest.approx(1 - 0.7 * 0.5)
+    assert missing[1, 0, 5][0] < missing[1, 0, 3][0] < missing[1, 0, 2][0]
 
 
 def test_long_entries_give_less():
-    brief, long = (spread({(1, 0, 4): Giving(1.0, {0: 0.5}, length)})[1, 0, 5][0] for length in (400, 1_600))
+    brief, long = (
+        missing_shares({(1, 0, 4): Contribution(1.0, {0: 0.5}, length)})[1, 0, 5][0] for length in (400, 1_600)
+    )
 
     assert 1 - long == pytest.approx((1 - brief) / 2)
 
 
 @given(st.floats(0, 1), st.lists(st.floats(0, 1), max_size=5))
 def test_shares_joined_are_never_more_than_all_nor_less_than_ones_own(own, left):
-    lacking = {0: 1.0}
+    missing = {0: 1.0}
     for one in left:
-        lacking[0] *= one
+        missing[0] *= one
 
-    assert own - 1e-9 <= joined({0: own}, lacking)[0] <= 1
+    assert own - 1e-9 <= combine_shares({0: own}, missing)[0] <= 1
 
 
 def test_long_texts_count_by_their_best_part():
@@ -156,22 +158,22 @@ def test_what_is_not_counted_stays_in_the_database_s_order():
 
 
 def test_equal_neighbours_come_newest_first():
-    rows = [Candidate(1, "the crane", place=(1, 0, 0)), Candidate(2, "the crane", place=(2, 0, 0))]
-    more = [Candidate(pk, "well", place=(session, 0, 1)) for pk, session in ((5, 1), (6, 2))]
+    rows = [Candidate(1, "the crane", position=(1, 0, 0)), Candidate(2, "the crane", position=(2, 0, 0))]
+    more = [Candidate(pk, "well", position=(session, 0, 1)) for pk, session in ((5, 1), (6, 2))]
 
     assert order([term("crane")], rows, load=lambda _: more) == [1, 2, 6, 5]
 
 
 def test_a_score_is_explained_by_its_parts():
-    rows = [Candidate(1, "the blue crane", place=(1, 0, 0)), Candidate(2, "a harbour", place=(1, 0, 1))]
+    rows = [Candidate(1, "the blue crane", position=(1, 0, 0)), Candidate(2, "a harbour", position=(1, 0, 1))]
     ranking = rank([term("blue"), term("crane", frequency=40), term("harbour")], rows, 50)
     best = ranking.rows[0]
 
-    parts = {part.text: part for part in explain(best, ranking.measure)}
+    parts = {part.text: part for part in explain(best, ranking.term_weights)}
 
-    assert best.score == pytest.approx(sum(part.score for part in parts.values()) * (1 + 0.15 * best.held.bigrams))
-    assert (best.pk, best.held.bigrams, parts["crane"].count, parts["crane"].frequency) == (1, 1, 1, 40)
-    assert parts["harbour"].share == 0 < parts["harbour"].received
+    assert best.score == pytest.approx(sum(part.score for part in parts.values()) * (1 + 0.15 * best.own.bigrams))
+    assert (best.pk, best.own.bigrams, parts["crane"].count, parts["crane"].frequency) == (1, 1, 1, 40)
+    assert parts["harbour"].share == 0 < parts["harbour"].from_neighbours
 
 
 @pytest.mark.parametrize("text", ["", "\ud800", "\u0301", "aB" * 9_000, "crane" * 2_000, "茶" * 20_000, "ﬁ" * 9_000])
