@@ -10,7 +10,7 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
 from knowledge_app.services.rows.scratchpads import IDLE, end_run, idle_scratchpads
-from memoryhub.worker import sweep
+from memoryhub.sweeps import request_due
 from sessions_app.models import AuditRecord, Entry, Workspace
 from sessions_app.services.audit import By
 from tests.hub import NOW, PERSON, add, open_at, raises_code
@@ -74,7 +74,7 @@ def test_within_its_run_a_scratchpad_remembers(scratch):
 
 
 def test_an_idle_scratchpad_is_emptied_by_itself(scratch):
-    sweep(NOW + IDLE + timedelta(seconds=1))
+    request_due(NOW + IDLE + timedelta(seconds=1))
 
     assert not Observation.objects.exists()
     assert AuditRecord.objects.get(action="scratch.ended").actor_name == "the worker"

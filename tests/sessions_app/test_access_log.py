@@ -13,7 +13,7 @@ from knowledge_app.models import Fact
 from knowledge_app.services.documents.revisions import open_document, revise_document
 from memoryhub.agents.tokens import issue_token, revoke_token
 from memoryhub.models import AccessedRow, AccessRecord
-from memoryhub.worker import sweep
+from memoryhub.sweeps import prune
 from sessions_app.models import Entry, Session
 from sessions_app.services.access_log import (
     Seen,
@@ -150,11 +150,11 @@ def test_old_readings_are_dropped_by_upkeep(workspace, settings):
     for days in (29, 31):
         note(workspace, seen_rows("knowledge", [days]), now=NOW - timedelta(days=days))
 
-    sweep(NOW)
+    prune(NOW)
 
     assert AccessedRow.objects.get().first == 29
     settings.MEMORYHUB_ACCESS_DAYS = 0
-    sweep(NOW + timedelta(days=9_000))
+    prune(NOW + timedelta(days=9_000))
     assert AccessRecord.objects.count() == 1
 
 
