@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from knowledge_app.models import CachedResponse, Concern, Fact, HygieneScore, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.documents.editing import save_text, start_document
-from memoryhub import worker
+from memoryhub import sweeps
 from memoryhub.hygiene import findings, scanning
 from memoryhub.hygiene.findings import WEIGHTS, score_of
 from memoryhub.hygiene.resolution import dismiss
@@ -370,6 +370,6 @@ def test_no_second_scan_is_asked_for_while_one_waits_or_within_a_day(workspace):
 def test_a_sweep_asks_for_scans(workspace):
     Workspace.objects.update(created_at=timezone.now() - timedelta(days=2))
 
-    worker.sweep(timezone.now())
+    sweeps.request_due(timezone.now())
 
     assert Run.objects.get().kind == "scan"

@@ -19,7 +19,7 @@ from knowledge_app.services.rows import edits
 from knowledge_app.services.rows.cached_responses import keep
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
-from memoryhub import worker
+from memoryhub import sweeps
 from memoryhub.models import AccessRecord
 from memoryhub.runs.executing import execute, undo_run
 from sessions_app.models import AuditRecord, DeletedSession, Membership, Run, Session, Workspace
@@ -118,7 +118,7 @@ def test_upkeep_leaves_archived_sessions_alone(workspace, sessions):
         talk(session, 3)
     Session.objects.filter(pk=sessions[0].pk).update(archived_at=NOW)
 
-    assert [session.key for session in worker._sessions_over_limits()] == ["cli:two"]
+    assert [session.key for session in sweeps._sessions_over_limits()] == ["cli:two"]
 
 
 def test_rows_chosen_on_other_pages_go_along(editor, sessions):
