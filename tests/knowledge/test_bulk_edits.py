@@ -246,7 +246,7 @@ def test_withdrawn_facts_come_back_with_their_pins_beside_what_was_added_since(e
 
 
 def test_the_first_revision_has_nothing_before_it(document):
-    with pytest.raises(Exception, match="nothing before revision 1"):
+    with pytest.raises(Exception, match="no revision before revision 1"):
         undo_revision(document, 1, by=BY)
 
 
