@@ -156,4 +156,4 @@ def drop_tasks(schema_editor):
 class Migration(migrations.Migration):
     dependencies = [("memoryhub", "0002_one_queue"), ("sessions_app", "0003_jobs_of_results")]
 
-    operations = [migrations.RunPython(move, elidable=True)]
+    operations = [migrations.RunPython(move, migrations.RunPython.noop, elidable=True)]
