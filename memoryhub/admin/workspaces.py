@@ -19,6 +19,7 @@ from memoryhub.models import (
     InvitedRole,
     Job,
     Preferences,
+    Process,
     RecentSearch,
     SavedSearch,
     SetupToken,
@@ -226,6 +227,13 @@ class JobAdmin(ReadOnlyAdmin):
     list_filter = ["kind", "status", "workspace"]
     list_select_related = ["workspace"]
     search_fields = ["requested_by", "error"]
+
+
+@admin.register(Process)
+class ProcessAdmin(ReadOnlyAdmin):
+    list_display = ["name", "kind", "host", "pid", "started_at", "seen_at"]
+    list_filter = ["kind"]
+    search_fields = ["name"]
 
 
 @admin.register(ApiToken)

@@ -152,7 +152,7 @@ def started(hub: Hub, kind: str) -> tuple[Session, Run] | tuple[None, None]:
     session = hub.one_of(Session.objects.select_related("workspace"))
     if session is None:
         return None, None
-    run, _ = request_run(session, kind, options={}, **hub.who())
+    run, _ = request_run(session, kind, options={}, by=hub.by())
     return session, claim_run(run.pk, owner=this_process(), now=hub.now)
 
 
