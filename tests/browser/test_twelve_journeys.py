@@ -25,7 +25,7 @@ from sessions_app.services.syncing import switch_sync
 from tests.browser.conftest import PASSWORD
 from tests.browser.hands import Hand, Keyboard, Mouse
 from tests.browser.real_hub import RealHub
-from tests.hub import PERSON
+from tests.hub import PERSON, run_jobs
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 COMMAND = Actor("command", "test")
@@ -131,6 +131,8 @@ def test_first_start_and_import(visit: BrowserContext, agent: Path, hand):
     does.write(does.page.locator("[name=path]"), str(agent))
     does.look("import")
     does.press(does.page.locator("main form button.primary"))
+    expect(does.page.locator("#import-report")).to_contain_text("Waiting")
+    run_jobs()
     expect(does.page.locator("#import-report")).to_contain_text("Imported")
     does.look("report")
     does.link("Open atlas")
