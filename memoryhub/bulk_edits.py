@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from knowledge_app.services.rows.edit_tables import TABLES
-from knowledge_app.services.rows.edits import edit_rows, is_final
 from knowledge_app.services.rows.row_changes import SENTENCES
 from knowledge_app.services.rows.spreadsheet_columns import EXPORTS
+from knowledge_app.services.rows.undoable_edits import edit_rows, is_final
 from memoryhub.access import by_person, log_page_access
 from memoryhub.lib.bulk_selection import Action, action_value
 from memoryhub.lib.downloads import download

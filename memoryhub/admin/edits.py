@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.edit_tables import TABLES
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.row_changes import SENTENCES
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import by_person
 from memoryhub.admin.bulk_selection import Chosen, chosen_rows, confirm
 from memoryhub.admin.forms import EditForm

@@ -18,7 +18,7 @@ from django.utils.translation import gettext
 
 from knowledge_app.models import Concern, Fact, MemoryDocument
 from knowledge_app.services.documents.editing import bring_back, curate_facts, remove_facts
-from knowledge_app.services.rows.edits import edit_rows, undo_edit
+from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.hygiene.rows import CACHED, ENTRIES, FACTS, KEY_VALUES, KNOWLEDGE, OBSERVATIONS
 from memoryhub.lib.errors import Invalid, LimitExceeded, Refused
 from sessions_app.models import Run, Workspace

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.row_changes import Values
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.as_json import edit_document
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete

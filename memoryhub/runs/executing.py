@@ -10,7 +10,7 @@ from datetime import datetime
 from django.utils.translation import gettext
 
 from knowledge_app.services.documents.consolidation import undo_consolidation
-from knowledge_app.services.rows.edits import carry_out_edit
+from knowledge_app.services.rows.undoable_edits import carry_out_edit
 from memoryhub.graph import embedding_run
 from memoryhub.hygiene import scanning
 from memoryhub.hygiene.resolution import undo_resolution

@@ -13,7 +13,7 @@ from django.utils.translation import gettext, ngettext, ngettext_lazy
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows import knowledge
-from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.search.query import Query
 from memoryhub.lib.tables.formulas import guard

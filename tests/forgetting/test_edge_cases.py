@@ -12,10 +12,10 @@ from django.contrib.contenttypes.models import ContentType
 from knowledge_app.models import EditedRow, HistoryEntry, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.documents.history import append_history
 from knowledge_app.services.rows.cached_responses import keep
-from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
+from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.records import HistoryRecord

@@ -25,11 +25,11 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.revisions import open_document, revise_document
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import key_values_file, knowledge_file
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.forgetting import rules
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, lift, plan_forget
 from memoryhub.integrity import check_memory

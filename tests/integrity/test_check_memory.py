@@ -25,10 +25,10 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.documents.history import import_history
 from knowledge_app.services.documents.outside_edits import import_document
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub import integrity
 from memoryhub.graph.neighbours import import_graph
 from memoryhub.integrity import CHECKS, check_memory, database

@@ -15,7 +15,7 @@ from knowledge_app.models import Fact, HeldChange, HistoryEntry, KeyValue, Knowl
 from knowledge_app.services.documents.fact_edits import recategorise_facts, undo_revision
 from knowledge_app.services.documents.proposals import propose_text
 from knowledge_app.services.documents.revisions import open_document, revise_document
-from knowledge_app.services.rows import edits
+from knowledge_app.services.rows import undoable_edits
 from knowledge_app.services.rows.cached_responses import keep
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
@@ -138,7 +138,7 @@ def test_runs_are_asked_for_once_a_session_and_undoing_cancels_them(editor, sess
 
 
 def test_many_sessions_are_left_to_the_worker_which_counts_them(editor, sessions, monkeypatch):
-    monkeypatch.setattr(edits, "STEPS_AT_ONCE", 1)
+    monkeypatch.setattr(undoable_edits, "STEPS_AT_ONCE", 1)
 
     act(editor, url("edit-sessions"), sessions, action="prune")
 
@@ -342,24 +342,24 @@ def test_runs_that_can_be_tried_again_are_and_the_others_are_named(workspace, ed
 
 
 def test_a_cancelled_edit_says_what_it_did_and_is_undone(workspace, editor, sessions, monkeypatch):
-    monkeypatch.setattr(edits, "AT_ONCE", 1)
+    monkeypatch.setattr(undoable_edits, "AT_ONCE", 1)
     act(editor, url("edit-sessions"), sessions, action="archive")
     run = Run.objects.get(kind=Run.Kind.EDIT)
-    batch = edits._change_batch
-    monkeypatch.setattr(edits, "BATCH_ROWS", 2)
+    batch = undoable_edits._change_batch
+    monkeypatch.setattr(undoable_edits, "BATCH_ROWS", 2)
 
     def cancelled_after_one(*args):
         batch(*args)
         editor.post(url("cancel-run", run.pk))
 
-    monkeypatch.setattr(edits, "_change_batch", cancelled_after_one)
+    monkeypatch.setattr(undoable_edits, "_change_batch", cancelled_after_one)
     execute(run.pk, now=timezone.now)
 
     html = editor.get(url("run", run.pk)).content.decode()
     assert "2 of 3 rows are done" in html
     run.refresh_from_db()
-    monkeypatch.setattr(edits, "AT_ONCE", 2)
-    monkeypatch.setattr(edits, "_change_batch", batch)
+    monkeypatch.setattr(undoable_edits, "AT_ONCE", 2)
+    monkeypatch.setattr(undoable_edits, "_change_batch", batch)
     undo_run(run, by=By(PERSON, timezone.now()))
     assert not Session.objects.filter(archived_at__isnull=False).exists()
 

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.rows import edits
+from knowledge_app.services.rows import undoable_edits
 from knowledge_app.services.rows.cached_responses import keep
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
@@ -91,7 +91,7 @@ def test_all_that_fit_are_taken_if_there_are_as_many_as_was_said(workspace, edit
 
 
 def test_a_large_edit_shows_its_progress(workspace, editor, monkeypatch):
-    monkeypatch.setattr(edits, "AT_ONCE", 1)
+    monkeypatch.setattr(undoable_edits, "AT_ONCE", 1)
     rows = [add(workspace), add(workspace, "likes cats")]
 
     response = editor.post(url("edit-knowledge"), {"row": [row.pk for row in rows], "action": "verify"})

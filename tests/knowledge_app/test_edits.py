@@ -3,9 +3,9 @@ from datetime import timedelta
 import pytest
 
 from knowledge_app.models import CachedResponse, EditedRow, KnowledgeEntry, Observation
-from knowledge_app.services.rows import edits
-from knowledge_app.services.rows.edits import carry_out_edit, edit_rows, undo_edit
+from knowledge_app.services.rows import undoable_edits
 from knowledge_app.services.rows.importing import import_knowledge
+from knowledge_app.services.rows.undoable_edits import carry_out_edit, edit_rows, undo_edit
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.layouts.records import KnowledgeRecord
 from memoryhub.runs.executing import execute, undo_run
@@ -65,7 +65,7 @@ def test_what_undoing_puts_back_is_no_correction_in_whatever_order_it_comes(work
     recategorise(workspace, [row])
     row.refresh_from_db()
 
-    edits.apply_values(row, values)
+    undoable_edits.apply_values(row, values)
 
     assert row.corrected == {}
 
@@ -149,15 +149,15 @@ def test_nothing_chosen_is_no_edit(workspace):
 
 
 def test_a_large_edit_waits_for_a_worker_and_goes_on_where_it_was_cut_off(workspace, monkeypatch):
-    monkeypatch.setattr(edits, "AT_ONCE", 2)
-    monkeypatch.setattr(edits, "BATCH_ROWS", 2)
+    monkeypatch.setattr(undoable_edits, "AT_ONCE", 2)
+    monkeypatch.setattr(undoable_edits, "BATCH_ROWS", 2)
     rows = [knowledge(workspace, f"fact {number}") for number in range(5)]
     run = recategorise(workspace, rows)
     assert run.status == "queued"
 
     claimed = claim_run(run.pk, owner="a worker that dies", now=NOW)
-    batches = edits._batches(claimed.options["units"], 2)
-    edits._change_batch(claimed, next(batches), 2, 5, NOW)
+    batches = undoable_edits._batches(claimed.options["units"], 2)
+    undoable_edits._change_batch(claimed, next(batches), 2, 5, NOW)
     assert EditedRow.objects.count() == 2
     Run.objects.filter(pk=run.pk).update(status="queued")
 
@@ -167,7 +167,7 @@ def test_a_large_edit_waits_for_a_worker_and_goes_on_where_it_was_cut_off(worksp
 
 
 def test_a_cancelled_edit_stops(workspace, monkeypatch):
-    monkeypatch.setattr(edits, "AT_ONCE", 0)
+    monkeypatch.setattr(undoable_edits, "AT_ONCE", 0)
     run = recategorise(workspace, [knowledge(workspace)])
     claimed = claim_run(run.pk, owner="w", now=NOW)
     cancel_run(run, by=BY)
@@ -237,11 +237,11 @@ def test_a_correction_that_the_file_took_over_is_none_any_more(workspace):
 
 
 def test_a_cancelled_edit_is_undone_as_far_as_it_came(workspace, monkeypatch):
-    monkeypatch.setattr(edits, "AT_ONCE", 0)
-    monkeypatch.setattr(edits, "BATCH_ROWS", 1)
+    monkeypatch.setattr(undoable_edits, "AT_ONCE", 0)
+    monkeypatch.setattr(undoable_edits, "BATCH_ROWS", 1)
     run = recategorise(workspace, [knowledge(workspace), knowledge(workspace, "likes cats")])
     claimed = claim_run(run.pk, owner="w", now=NOW)
-    edits._change_batch(claimed, [[KnowledgeEntry.objects.order_by("id")[0].pk]], 1, 2, NOW)
+    undoable_edits._change_batch(claimed, [[KnowledgeEntry.objects.order_by("id")[0].pk]], 1, 2, NOW)
     cancel_run(run, by=BY)
 
     undoing = undo_edit(Run.objects.get(pk=run.pk), by=BY)

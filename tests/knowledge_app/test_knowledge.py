@@ -4,7 +4,6 @@ from datetime import timedelta
 import pytest
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.exporting import cache_file, key_values_file, knowledge_file, observations_file
 from knowledge_app.services.rows.knowledge import (
     KnowledgeExists,
@@ -16,6 +15,7 @@ from knowledge_app.services.rows.knowledge import (
     save_entry,
     search_knowledge,
 )
+from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.sync.importing import import_workspace
 from sessions_app.models import AuditRecord

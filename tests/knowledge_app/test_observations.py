@@ -2,8 +2,8 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import Confirmation, Observation
-from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.observations import NewObservation, decide, store
+from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from sessions_app.models import AuditRecord, Run, Workspace
 from sessions_app.services.audit import By
 from tests.hub import AGENT, NOW, PERSON, raises_code

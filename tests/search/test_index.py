@@ -27,7 +27,7 @@ from knowledge_app.models import (
     MemoryRevision,
     Observation,
 )
-from knowledge_app.services.rows.edits import edit_rows, undo_edit
+from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.integrity import check_memory
 from memoryhub.lib.search.index_maintenance import bulk_indexing, index_problems, optimize, rebuild
 from memoryhub.lib.search.indexes import GUARD_TABLE, is_installed, trigger_names

@@ -2,8 +2,8 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import Observation, Term, TermRelation
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.observations import NewObservation, store
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.search.recall import log_recall, recall
 from memoryhub.sync.importing import import_workspace
 from sessions_app.services.audit import By

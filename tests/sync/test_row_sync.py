@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 
 from knowledge_app.models import KnowledgeEntry
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.knowledge import add_knowledge
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.sync.importing import import_workspace
 from memoryhub.sync.syncing import SyncResult, sync_workspace
 from sessions_app.models import Workspace

@@ -13,10 +13,10 @@ from knowledge_app.models import KeyValue, KnowledgeEntry, MemoryDocument, Obser
 from knowledge_app.services.documents.editing import save_text, start_document
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.rows.edit_tables import TABLES
-from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, save_entry
 from knowledge_app.services.rows.observations import NewObservation, store
+from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.time_travel.parsing import url_time
 from memoryhub.time_travel.views.snapshot import PAGE_ROWS
 from sessions_app.models import AuditRecord, Run, Workspace

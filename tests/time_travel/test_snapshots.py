@@ -21,10 +21,10 @@ from knowledge_app.services.documents.consolidation import (
 )
 from knowledge_app.services.documents.editing import curate_facts, restore_revision, save_text, start_document
 from knowledge_app.services.documents.history import add_note
-from knowledge_app.services.rows.edits import edit_rows, undo_edit
 from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import KnowledgeExists, add_knowledge, merge_groups, save_entry
 from knowledge_app.services.rows.observations import NewObservation, store
+from knowledge_app.services.rows.undoable_edits import edit_rows, undo_edit
 from memoryhub.forgetting.erasure import ErasureRequest, apply_forget, plan_forget
 from memoryhub.lib.scanners import MASK
 from memoryhub.processes import this_process

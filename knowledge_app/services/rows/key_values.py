@@ -11,7 +11,7 @@ from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KeyValue
 from knowledge_app.services.rows.derived_columns import derive
-from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.validation import clean_text

@@ -14,8 +14,8 @@ from simple_history.utils import bulk_create_with_history
 
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.derived_columns import derive
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.row_changes import MAX_COUNT
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.layouts.grip import content_id

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import EDITOR, OPERATOR, by_person, get_workspace, log_page_access, person
 from memoryhub.bulk_edits import after_edit, answer_edit, list_address
 from memoryhub.conversations.views.session_list import matching_sessions

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HistoryEntry
 from knowledge_app.services.documents.history import add_note
-from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import EXPORT, answer_chosen, list_address
 from memoryhub.documents.forms import HistoryFilterForm

@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from knowledge_app.models import CachedResponse
 from knowledge_app.services.rows.cached_responses import expired, figures, is_expired
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import cache_file
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import EDITOR, by_person, get_workspace, has_role, log_page_access
 from memoryhub.knowledge.forms import CacheFilterForm
 from memoryhub.knowledge.kinds import Filters, Kind, Outcome

@@ -17,8 +17,8 @@ from django.views.decorators.http import require_GET
 from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows import knowledge as service
 from knowledge_app.services.rows.additions import edit_of, record_addition
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import knowledge_file
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import EDITOR, by_person, get_workspace, log_page_access
 from memoryhub.bulk_edits import EXPORT, RETURN, REVIEW, VERIFY, WITHDRAW, answer_edit, edit_chosen, moves
 from memoryhub.knowledge.forms import KnowledgeFilterForm, KnowledgeForm

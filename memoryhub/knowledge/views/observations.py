@@ -12,9 +12,9 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.rows.additions import record_addition
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.exporting import observations_file
 from knowledge_app.services.rows.observations import NewObservation, decide, store
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import EDITOR, by_person, get_workspace, has_role
 from memoryhub.bulk_edits import EXPORT, RETURN, VERIFY, WITHDRAW, edit_chosen, moves
 from memoryhub.knowledge.forms import ObservationFilterForm, ObservationForm

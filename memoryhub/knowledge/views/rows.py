@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from knowledge_app.services.rows.edits import edit_rows
 from knowledge_app.services.rows.restoring import restore_row
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import EDITOR, by_person, get_workspace, has_role, log_page_access
 from memoryhub.bulk_edits import after_edit, answer_chosen, answer_edit, list_address
 from memoryhub.knowledge.forms import changed_values

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from knowledge_app.services.rows.edits import edit_rows
+from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.bulk_edits import answer_edit, list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys

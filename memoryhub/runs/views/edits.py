@@ -12,8 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from knowledge_app.models import EditedRow
 from knowledge_app.services.rows.edit_tables import TABLES
-from knowledge_app.services.rows.edits import BROKEN_OFF, is_final
 from knowledge_app.services.rows.row_changes import LABELS
+from knowledge_app.services.rows.undoable_edits import BROKEN_OFF, is_final
 from sessions_app.models import Run
 
 SHOWN = 50
