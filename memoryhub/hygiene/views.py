@@ -21,7 +21,7 @@ from django_htmx.http import HttpResponseClientRefresh
 
 from knowledge_app.models import Concern, HygieneScore
 from memoryhub.access import EDITOR, OPERATOR, by_person, get_workspace, has_role
-from memoryhub.bulk_edits import after_edit
+from memoryhub.edit_responses import after_edit
 from memoryhub.hygiene import resolution
 from memoryhub.hygiene.findings import MAX_EACH, count_open, score_of
 from memoryhub.hygiene.rows import WORDS, Row, rows_at, shown_text

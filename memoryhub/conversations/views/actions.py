@@ -15,9 +15,9 @@ from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import EDITOR, OPERATOR, by_person, get_session, get_workspace, log_page_access, person
-from memoryhub.bulk_edits import answer_edit
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.forms import AppendForm, DeleteForm, OpenForm, RenameForm, SessionFileForm
+from memoryhub.edit_responses import answer_edit
 from memoryhub.jobs.labels import added_words
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError

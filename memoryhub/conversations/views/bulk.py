@@ -15,8 +15,8 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import EDITOR, OPERATOR, by_person, get_workspace, log_page_access, person
-from memoryhub.bulk_edits import after_edit, answer_edit, list_address
 from memoryhub.conversations.views.session_list import matching_sessions
+from memoryhub.edit_responses import after_edit, answer_edit, list_address
 from memoryhub.lib.bulk_selection import action_value, check_count, selected_keys, submitted_rows
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.htmx import render_page

@@ -16,8 +16,8 @@ from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import by_person, has_role, log_page_access
-from memoryhub.bulk_edits import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.documents.views.editing import find_document
+from memoryhub.edit_responses import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.errors import Invalid, MemoryHubError

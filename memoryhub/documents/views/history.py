@@ -17,8 +17,8 @@ from knowledge_app.models import HistoryEntry
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import by_person, get_workspace, has_role, log_page_access
-from memoryhub.bulk_edits import EXPORT, answer_chosen, list_address
 from memoryhub.documents.forms import HistoryFilterForm
+from memoryhub.edit_responses import EXPORT, answer_chosen, list_address
 from memoryhub.lib.bulk_selection import Action, selected_keys
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.extra_fields import Fields, with_extra_fields

@@ -16,7 +16,7 @@ from knowledge_app.services.rows import key_values as service
 from knowledge_app.services.rows.additions import edit_of, record_addition
 from knowledge_app.services.rows.exporting import key_values_file
 from memoryhub.access import EDITOR, by_person, get_workspace, log_page_access
-from memoryhub.bulk_edits import EXPORT, RETURN, WITHDRAW, edit_chosen
+from memoryhub.edit_responses import EXPORT, RETURN, WITHDRAW, edit_chosen
 from memoryhub.knowledge.forms import KeyValueFilterForm, KeyValueForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.knowledge.views.rows import hand_out, row_context

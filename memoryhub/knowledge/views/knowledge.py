@@ -20,7 +20,7 @@ from knowledge_app.services.rows.additions import edit_of, record_addition
 from knowledge_app.services.rows.exporting import knowledge_file
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import EDITOR, by_person, get_workspace, log_page_access
-from memoryhub.bulk_edits import EXPORT, RETURN, REVIEW, VERIFY, WITHDRAW, answer_edit, edit_chosen, moves
+from memoryhub.edit_responses import EXPORT, RETURN, REVIEW, VERIFY, WITHDRAW, answer_edit, edit_chosen, moves
 from memoryhub.knowledge.forms import KnowledgeFilterForm, KnowledgeForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.knowledge.views.rows import matching_rows

@@ -16,7 +16,7 @@ from knowledge_app.services.rows.exporting import observations_file
 from knowledge_app.services.rows.observations import NewObservation, decide, store
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import EDITOR, by_person, get_workspace, has_role
-from memoryhub.bulk_edits import EXPORT, RETURN, VERIFY, WITHDRAW, edit_chosen, moves
+from memoryhub.edit_responses import EXPORT, RETURN, VERIFY, WITHDRAW, edit_chosen, moves
 from memoryhub.knowledge.forms import ObservationFilterForm, ObservationForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.lib.bulk_selection import Action, action_value

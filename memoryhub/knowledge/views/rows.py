@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from knowledge_app.services.rows.restoring import restore_row
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.access import EDITOR, by_person, get_workspace, has_role, log_page_access
-from memoryhub.bulk_edits import after_edit, answer_chosen, answer_edit, list_address
+from memoryhub.edit_responses import after_edit, answer_chosen, answer_edit, list_address
 from memoryhub.knowledge.forms import changed_values
 from memoryhub.knowledge.kinds import EditableKind, Filters, Kind, Outcome
 from memoryhub.lib.bulk_selection import selected_keys

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import KnowledgeEntry, Observation
 from memoryhub.access import EDITOR, by_person, get_workspace
-from memoryhub.bulk_edits import REVIEW, VERIFY, WITHDRAW, moves, tell
+from memoryhub.edit_responses import REVIEW, VERIFY, WITHDRAW, moves, tell
 from memoryhub.lib.bulk_selection import Action, action_value, check_count, submitted_rows
 from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.downloads import download

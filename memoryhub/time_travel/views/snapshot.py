@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 from knowledge_app.models import MemoryRevision
 from knowledge_app.services.rows import restoring as service
 from memoryhub.access import by_person, get_workspace, has_role, log_page_access
-from memoryhub.bulk_edits import answer_edit, list_address
+from memoryhub.edit_responses import answer_edit, list_address
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.lib.text.change_guard import show_invisible
