@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from memoryhub.integrity import conversations, curation, database, documents, work
+from memoryhub.integrity import conversations, curation, database, documents, runs
 
 Finding = tuple[str, str]  # what is wrong, where
 Check = Callable[[], tuple[int, Iterable[Finding]]]
@@ -25,10 +25,10 @@ CHECKS: dict[str, Check] = {
     "sessions.sources": conversations.check_sources,
     "daily.totals": conversations.check_days,
     "daily.workspace": conversations.check_workspace_days,
-    "runs.tile": work.check_runs,
-    "runs.one_running": work.check_running,
-    "runs.compressions": work.check_compressions,
-    "appends.receipts": work.check_receipts,
+    "runs.tile": runs.check_runs,
+    "runs.one_running": runs.check_running,
+    "runs.compressions": runs.check_compressions,
+    "appends.receipts": runs.check_receipts,
     "summaries.links": conversations.check_summaries,
     "revisions.chain": documents.check_chain,
     "revisions.hash": documents.check_hashes,
