@@ -92,7 +92,7 @@ OBSERVATIONS = EditableKind(
     file_name="observations-export.json",
     categories=Observation.Category,
     list_context=lambda workspace, _count: {"offered_count": _offered(workspace).count()},
-    notice_template="knowledge/offered_notice.html",
+    notice_template="knowledge/repeated_notice.html",
     search_kind="observation",
     live="observations",
     new_title=gettext_lazy("New observation"),
@@ -119,7 +119,7 @@ def offered(request: HttpRequest, slug: str) -> HttpResponse:
         "count": rows.count(),
         "may_edit": has_role(request.user, workspace, EDITOR),
     }
-    return render_page(request, "knowledge/offered.html", context, fragment="offered-list")
+    return render_page(request, "knowledge/repeated_observations.html", context, fragment="offered-list")
 
 
 @require_POST
