@@ -15,17 +15,15 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import Model
-from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext, ngettext, override
 
 from knowledge_app.models import EditedRow, Fact, FactSource, Forgotten, MemoryDocument
 from knowledge_app.services.documents.revisions import update_facts
 from knowledge_app.services.rows.edit_tables import TABLES
+from memoryhub.forgetting.import_filter import hash_key
 from memoryhub.forgetting.matching import (
-    Digest,
     Redaction,
     digest_of,
-    find_digests,
     find_exactly,
     find_phrases,
     phrase_of,
@@ -274,17 +272,12 @@ def _name(row: Model) -> str:
     return name if not name.startswith("historical ") else f"earlier states of {name.removeprefix('historical ')}"
 
 
-def _hash_key(workspace: Workspace) -> bytes:
-    """Return the HMAC key of a workspace's digests, derived from the hub's key and never stored."""
-    return salted_hmac("memoryhub.forgotten", str(workspace.pk), algorithm="sha256").digest()
-
-
 def _digests(workspace: Workspace, erasure: ErasureRequest) -> list[dict[str, Any]]:
     """Return digests by which imports recognise erased content: of each phrase, or (length 0) of a whole source.
 
     For a session: its key as a source, and the facts that came only from it.
     """
-    key = _hash_key(workspace)
+    key = hash_key(workspace)
     if erasure.session:
         sources, texts = [erasure.session.key], _facts_only_from(erasure.session)
     elif erasure.kind == Forgotten.Kind.SOURCE:
@@ -294,71 +287,6 @@ def _digests(workspace: Workspace, erasure: ErasureRequest) -> list[dict[str, An
     found = [(0, digest_of((source.strip(),), key)) for source in sources]
     found += [(len(phrase), digest_of(phrase, key)) for text in texts if (phrase := phrase_of(text))]
     return [{"length": length, "hash": digest.hash} for length, digest in found]
-
-
-@dataclass(frozen=True)
-class ImportRules:
-    """What imports leave out, as keyed hashes; redactions apply in the order of the receipts.
-
-    ``in_memory``: facts of forgotten sessions, removed from documents only.
-    """
-
-    redactions: tuple[Redaction, ...]
-    people: tuple[Redaction, ...]
-    in_memory: tuple[Redaction, ...]
-    sources: frozenset[str]
-    key: bytes
-
-    def is_source(self, source: str) -> bool:
-        return bool(self.sources) and digest_of((source.strip(),), self.key).hash in self.sources
-
-    def mentions(self, value: Any) -> bool:
-        return any(redaction.mentions(value) for redaction in self.redactions)
-
-    def of_people(self, value: Any) -> bool:
-        return any(redaction.mentions(value) for redaction in self.people)
-
-    def record(self, record: Any, *, is_memory: bool = False) -> Any:
-        """Return a record without erased content."""
-        for redaction in (*self.redactions, *(self.in_memory if is_memory else ())):
-            record = redaction.record(record)
-        return record
-
-    def value(self, value: Any) -> Any:
-        for redaction in self.redactions:
-            value = redaction.value(value)
-        return value
-
-    def text(self, text: str) -> str:
-        for redaction in self.redactions:
-            text = redaction.text(text)
-        return text
-
-
-def import_rules(workspace: Workspace) -> ImportRules | None:
-    """Return the rules for imports into a workspace, or None if nothing was forgotten."""
-    rows = Forgotten.objects.filter(workspace=workspace.pk or 0, lifted_at=None).order_by("id")
-    kept = [row for row in rows if row.digests]
-    if not kept:
-        return None
-    key = _hash_key(workspace)
-    found: dict[str, list[Redaction]] = {kind: [] for kind in Forgotten.Kind.values}
-    sources: set[str] = set()
-    in_order: list[Redaction] = []
-    for row in kept:
-        sources |= {digest["hash"] for digest in row.digests if not digest["length"]}
-        finder = find_digests([Digest(**digest) for digest in row.digests if digest["length"]], key)
-        redaction = Redaction(words=finder) if row.kind == Forgotten.Kind.PHRASE else Redaction(lines=finder)
-        found[row.kind].append(redaction)
-        if row.kind in (Forgotten.Kind.PHRASE, Forgotten.Kind.PERSON):
-            in_order.append(redaction)
-    return ImportRules(
-        tuple(in_order),
-        tuple(found[Forgotten.Kind.PERSON]),
-        tuple(found[Forgotten.Kind.SESSION]),
-        frozenset(sources),
-        key,
-    )
 
 
 def receipts(workspace: Workspace) -> Iterator[Forgotten]:

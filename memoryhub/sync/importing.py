@@ -24,7 +24,7 @@ from knowledge_app.services.rows.importing import (
     import_knowledge,
     import_observations,
 )
-from memoryhub.forgetting.forget import shown_path, without_forgotten
+from memoryhub.forgetting.import_filter import shown_path, without_forgotten
 from memoryhub.graph.neighbours import import_graph
 from memoryhub.lib.errors import MemoryHubError, Refused
 from memoryhub.lib.import_counts import ImportCounts

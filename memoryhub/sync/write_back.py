@@ -25,7 +25,7 @@ from knowledge_app.services.documents.pending_writes import (
 )
 from knowledge_app.services.rows.importing import import_knowledge
 from knowledge_app.services.rows.knowledge_json import plan_knowledge, record_knowledge_written
-from memoryhub.forgetting.forget import without_forgotten
+from memoryhub.forgetting.import_filter import without_forgotten
 from memoryhub.lib.layouts.documents import document_of
 from memoryhub.lib.layouts.grip import knowledge_of
 from memoryhub.lib.layouts.nanobot import below
