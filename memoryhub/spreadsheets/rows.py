@@ -16,7 +16,7 @@ from knowledge_app.models import KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.undoable_edits import apply_values
-from memoryhub.forgetting.erasure import import_rules
+from memoryhub.forgetting.import_filter import import_rules
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.layouts.grip import content_id
 from memoryhub.lib.tables import Table
