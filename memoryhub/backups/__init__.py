@@ -1,1 +1,1 @@
-"""Backups of the whole hub: made while it runs, checked after writing, restored only where they pass their check."""
+"""Back up and restore the whole hub."""

@@ -1,4 +1,4 @@
-"""Making a backup while the hub runs, and checking one: copied, packed, read back and compared."""
+"""Create a backup while the hub runs, and verify one."""
 
 from __future__ import annotations
 
@@ -34,146 +34,145 @@ from memoryhub.backups.archive import (
     write_backup_file,
 )
 from memoryhub.backups.errors import BackupFailed, BackupUnderWay
-from memoryhub.backups.in_use_lock import database_words
+from memoryhub.backups.in_use_lock import database_label
 
 STAMP = "%Y%m%dT%H%M%SZ"
-SHORTEST_KEY = 12  # characters
-ROOM = 1.1  # of the database's size, for its copy
-WORK = "backup-work-"  # folders in the hub's home; what a killed backup left in one goes with the next
-PATIENCE = 2.0  # seconds that another one may need to look whether a backup is under way
+MIN_KEY_LENGTH = 12
+ROOM = 1.1  # free space needed for a copy, relative to the database's size
+WORK = "backup-work-"  # prefix of temporary folders; the next backup removes those of a killed one
+LOCK_SECONDS = 2.0  # to wait for a process that only tests the lock
 
 
 @dataclass(frozen=True)
-class Made:
-    """A backup that was written and checked."""
+class CreatedBackup:
+    """A backup that was written and verified."""
 
     file: Path
     manifest: Manifest
-    is_sealed: bool
+    is_encrypted: bool
     size: int
 
 
 @contextmanager
-def only_backup() -> Iterator[None]:
-    """Let one backup at a time be made by this hub, whoever asks for it. Raises BackupUnderWay."""
+def backup_lock() -> Iterator[None]:
+    """Hold the lock that lets this hub create one backup at a time. Raises BackupUnderWay."""
     locks: Path = settings.MEMORYHUB_HOME / "locks"
     locks.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        with FileLock(locks / "backup.lock", timeout=PATIENCE):
+        with FileLock(locks / "backup.lock", timeout=LOCK_SECONDS):
             yield
     except Timeout:
-        raise BackupUnderWay("A backup is being made at this moment: wait for its end.") from None
+        raise BackupUnderWay("Another backup is running. Try again when it has finished.") from None
 
 
-def make_backup(
+def create_backup(
     dest: Path,
     *,
     database: BaseDatabaseWrapper,
     clock: Callable[[], datetime],
     progress: Callable[[str], None] = lambda _step: None,
-) -> Made:
-    """Write a backup of the whole database to a file, or under a name of its own into a folder; the hub may run.
+) -> CreatedBackup:
+    """Write a backup to a file, or to a new file in a folder, and verify it. The hub may run.
 
-    It takes its name only when it was read back whole, found sound by the database's own checks, and holds the very
-    rows that were copied. It is encrypted where MEMORYHUB_BACKUP_KEY is set. The caller holds ``only_backup``.
-    ``progress`` hears "copying", "packing" and "checking"; what it raises ends the backup, and nothing of it is left.
-    Raises BackupFailed.
+    The file gets its name only after it was read back and verified. It is encrypted if MEMORYHUB_BACKUP_KEY is set.
+    The caller holds ``backup_lock``. ``progress`` is called with "copying", "packing" and "checking"; if it raises,
+    the backup ends and its files are removed. Raises BackupFailed.
     """
     key = _key()
     taken_at = clock().astimezone(UTC)
     try:
-        place = _free_place(dest, taken_at, is_sealed=bool(key))
-        with _workshop() as work:
+        path = _new_path(dest, taken_at, is_encrypted=bool(key))
+        with _work_folder() as work:
             progress("copying")
             file, tables = _copy(database, work)
             manifest, files = _describe(database, file, tables, taken_at, clock().astimezone(UTC))
-            part = place.with_name(f".{place.name}.part")
+            part = path.with_name(f".{path.name}.part")
             try:
                 progress("packing")
                 _write(part, manifest, files, key)
                 file.unlink()
                 progress("checking")
-                with opened_backup(part, database=database) as (read, _):
+                with verified_backup(part, database=database) as (read, _):
                     if read != manifest:
-                        raise BackupFailed("What was read back is not what was written: is the disk sound?")
-                part.rename(place)
-                sqlite.settle_folder(place.parent)
+                        raise BackupFailed("The backup read back differs from what was written. Check the disk.")
+                part.rename(path)
+                sqlite.fsync_folder(path.parent)
             finally:
                 part.unlink(missing_ok=True)
     except BadBackup as error:
-        raise BackupFailed(f"The backup that was written fails its check. {error.message}") from error
+        raise BackupFailed(f"The new backup can't be verified. {error.message}") from error
     except (OSError, sqlite3.Error, DatabaseError) as error:
         words = getattr(error, "strerror", None) or str(error).strip().partition("\n")[0]
-        raise BackupFailed(f"No backup was made: {words}.") from error
-    return Made(place, manifest, bool(key), place.stat().st_size)
+        raise BackupFailed(f"The backup failed: {words}.") from error
+    return CreatedBackup(path, manifest, bool(key), path.stat().st_size)
 
 
 @contextmanager
-def opened_backup(
+def verified_backup(
     file: Path,
     *,
     database: BaseDatabaseWrapper,
-    near: Path | None = None,
-    refuse: Callable[[Manifest], None] = lambda _manifest: None,
+    parent: Path | None = None,
+    check_manifest: Callable[[Manifest], None] = lambda _manifest: None,
 ) -> Iterator[tuple[Manifest, Path]]:
-    """Unpack a backup for the length of the block, once all of it passed its check.
+    """Verify a backup, and yield its manifest and the temporary folder with its members.
 
-    Checked are every byte, the database's own integrity, and rows and hash of every table. PostgreSQL's rows can be
-    compared after a restore only; here its dump is listed. ``near``: in this folder. ``refuse`` may raise over a
-    manifest before the database is looked into. The caller holds ``only_backup``. Raises BadBackup, Invalid,
+    Verified are every byte, the database's integrity, and the rows and hash of every table. For PostgreSQL, the dump
+    is only listed: its rows can be compared after restoring. ``parent``: of the temporary folder. ``check_manifest``
+    may raise before the database is opened. The caller holds ``backup_lock``. Raises BadBackup, Invalid,
     BackupFailed.
     """
     if not file.is_file():
-        raise BadBackup(f"There is no file {file}.")
-    with tempfile.TemporaryDirectory(prefix=WORK, dir=near or settings.MEMORYHUB_HOME) as folder:
+        raise BadBackup(f"The file {file} doesn't exist.")
+    with tempfile.TemporaryDirectory(prefix=WORK, dir=parent or settings.MEMORYHUB_HOME) as folder:
         try:
             manifest = unpack_backup(file, settings.MEMORYHUB_BACKUP_KEY, Path(folder))
         except OSError as error:
-            raise BadBackup(f"It can't be read, or not be unpacked into {folder}: {error.strerror}.") from error
-        refuse(manifest)
+            raise BadBackup(f"The backup can't be read, or not extracted to {folder}: {error.strerror}.") from error
+        check_manifest(manifest)
         copy = Path(folder, DATABASES[manifest.vendor])
         if manifest.vendor == "sqlite":
             sqlite.check_copy(copy)
             if sqlite.contents(copy) != manifest.tables:
-                raise BadBackup("The database in it doesn't hold the rows that its manifest counts.")
+                raise BadBackup("The database in the backup doesn't match the manifest.")
         else:
             postgres.check_dump(database, copy, manifest.tables)
         yield manifest, Path(folder)
 
 
 def key_check() -> str:
-    """Return a few digits that tell whether two hubs have the same secret key, and next to nothing of it."""
+    """Return a short hash that tells whether two hubs have the same secret key."""
     return salted_hmac("memoryhub.backup", "secret key", algorithm="sha256").hexdigest()[:8]
 
 
 def key_file() -> Path | None:
-    """Return the file that holds the hub's secret key; None where the key is set from outside."""
+    """Return the file of the hub's secret key; None if the key is set in the environment."""
     file: Path = settings.MEMORYHUB_HOME / "secret_key"
     return file if file.exists() and file.read_text().strip() == settings.SECRET_KEY else None
 
 
 def _key() -> str:
     key: str = settings.MEMORYHUB_BACKUP_KEY
-    if key and len(key) < SHORTEST_KEY:
-        raise BackupFailed(f"MEMORYHUB_BACKUP_KEY is too short: it takes {SHORTEST_KEY} characters or more.")
+    if key and len(key) < MIN_KEY_LENGTH:
+        raise BackupFailed(f"MEMORYHUB_BACKUP_KEY is too short: use at least {MIN_KEY_LENGTH} characters.")
     return key
 
 
-def _free_place(dest: Path, taken_at: datetime, *, is_sealed: bool) -> Path:
+def _new_path(dest: Path, taken_at: datetime, *, is_encrypted: bool) -> Path:
     if not (dest.is_dir() or dest.suffix == ""):
         if dest.exists():
-            raise BackupFailed(f"{dest} is there already: name another file.")
+            raise BackupFailed(f"{dest} already exists.")
         return dest
     dest.mkdir(parents=True, exist_ok=True, mode=0o700)
-    name, ending = f"memoryhub-{taken_at:{STAMP}}", "sealed" if is_sealed else "tar.gz"
-    places = [dest / f"{name}.{ending}", *(dest / f"{name}-{number}.{ending}" for number in range(2, 100))]
-    return next(place for place in places if not place.exists())
+    name, ending = f"memoryhub-{taken_at:{STAMP}}", "sealed" if is_encrypted else "tar.gz"
+    paths = [dest / f"{name}.{ending}", *(dest / f"{name}-{number}.{ending}" for number in range(2, 100))]
+    return next(path for path in paths if not path.exists())
 
 
 @contextmanager
-def _workshop() -> Iterator[Path]:
-    for left in settings.MEMORYHUB_HOME.glob(f"{WORK}*"):
-        shutil.rmtree(left, ignore_errors=True)
+def _work_folder() -> Iterator[Path]:
+    for leftover in settings.MEMORYHUB_HOME.glob(f"{WORK}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix=WORK, dir=settings.MEMORYHUB_HOME) as work:
         yield Path(work)
 
@@ -183,42 +182,42 @@ def _copy(database: BaseDatabaseWrapper, work: Path) -> tuple[Path, dict[str, Co
     if database.vendor == "sqlite":
         source = Path(database.settings_dict["NAME"])
         if not source.exists():
-            raise BackupFailed(f"There is no database {source}: is MEMORYHUB_HOME that of the hub?")
-        _make_sure_of_room(source.stat().st_size)
+            raise BackupFailed(f"The database {source} doesn't exist. Is MEMORYHUB_HOME the hub's folder?")
+        _check_free_space(source.stat().st_size)
         sqlite.copy_database(source, file)
         return file, sqlite.contents(file)
     with database.cursor() as cursor:
         cursor.execute("SELECT pg_database_size(current_database())")
-        _make_sure_of_room(cursor.fetchone()[0])
+        _check_free_space(cursor.fetchone()[0])
     return file, postgres.dump_database(database, file)
 
 
-def _make_sure_of_room(size: int) -> None:
+def _check_free_space(size: int) -> None:
     free = shutil.disk_usage(settings.MEMORYHUB_HOME).free
     if free < size * ROOM:
         needed = f"{size * ROOM / 1e6:,.0f} MB"
-        raise BackupFailed(f"The disk is too full: copying takes {needed}, and {free / 1e6:,.0f} MB are free.")
+        raise BackupFailed(f"The disk is too full: the copy needs {needed}, and {free / 1e6:,.0f} MB are free.")
 
 
 def _describe(
     database: BaseDatabaseWrapper, file: Path, tables: dict[str, Content], taken_at: datetime, ended_at: datetime
 ) -> tuple[Manifest, Mapping[str, Path]]:
     files = {file.name: file}
-    held = key_file()
-    if held and settings.MEMORYHUB_BACKUP_KEY:
-        files[SECRET_KEY] = held
+    own_key = key_file()
+    if own_key and settings.MEMORYHUB_BACKUP_KEY:
+        files[SECRET_KEY] = own_key
     applied = MigrationRecorder(database).applied_migrations()
     manifest = Manifest(
         format=FORMAT,
         hub=hub_version(),
         vendor=database.vendor,
-        database=database_words(database),
+        database=database_label(database),
         taken_at=taken_at.isoformat(timespec="seconds"),
         ended_at=ended_at.isoformat(timespec="seconds"),
         migrations=sorted(f"{app}.{name}" for app, name in applied),
         tables=tables,
         digest=digest_of(tables),
-        secret_key="inside" if SECRET_KEY in files else "left out" if held else "set outside",
+        secret_key="inside" if SECRET_KEY in files else "left out" if own_key else "set outside",
         key_check=key_check(),
         members={name: content_of(member) for name, member in files.items()},
     )

@@ -1,9 +1,9 @@
-"""A stream sealed with a passphrase: scrypt makes the key, AES-GCM seals chunk by chunk.
+"""Streams encrypted with a passphrase, by scrypt and AES-GCM.
 
-Layout: MAGIC, the head's length in 4 bytes, the head (JSON in the clear), then chunks. A chunk is CHUNK bytes, the
-last one fewer, and a tag of 16. Its nonce is its number and whether it is the last, so that none can be changed,
-moved, left out or cut off unseen (the STREAM construction of Hoang, Reyhanitabar, Rogaway and Vizár, 2015); the head
-is authenticated with each. The salt, and with it the key, is new for every stream.
+Format: MAGIC, the length of the header in 4 bytes, the header (unencrypted JSON), then chunks of CHUNK bytes, the
+last one shorter, each followed by its 16-byte tag. A chunk's nonce is its number and whether it is the last, so
+changed, moved, missing and truncated chunks are detected (the STREAM construction of Hoang, Reyhanitabar, Rogaway and
+Vizár, 2015). The header is authenticated with each chunk. Every stream has a new salt, and so a new key.
 """
 
 from __future__ import annotations
@@ -24,101 +24,101 @@ from memoryhub.lib.errors import Invalid
 MAGIC = b"MemoryHub sealed 1\n"
 CHUNK = 2**20
 TAG = 16
-MAX_HEAD = 2**16
-SCRYPT = {"n": 2**15, "r": 8, "p": 1}  # 32 MB and about 0.1 s for each guess; fixed by the 1 in MAGIC
+MAX_HEADER = 2**16
+SCRYPT = {"n": 2**15, "r": 8, "p": 1}  # 32 MB and about 0.1 s per guess; part of format 1
 
 
-class Unsealable(Invalid):
-    """A sealed stream that doesn't open: another passphrase, or its bytes are not those that were written."""
+class CannotDecrypt(Invalid):
+    """The passphrase is wrong, or the stream is damaged."""
 
     code = "unsealable"
 
 
-def read_head(source: IO[bytes]) -> tuple[dict[str, Any], bytes]:
-    """Return the head of a sealed stream, which nothing vouches for yet, and its bytes. Raises Unsealable."""
-    beginning = source.read(len(MAGIC) + 4)
-    length = int.from_bytes(beginning[len(MAGIC) :], "big")
-    raw = source.read(min(length, MAX_HEAD))
+def read_header(source: IO[bytes]) -> tuple[dict[str, Any], bytes]:
+    """Return the header of a stream, not yet authenticated, and its bytes. Raises CannotDecrypt."""
+    prefix = source.read(len(MAGIC) + 4)
+    length = int.from_bytes(prefix[len(MAGIC) :], "big")
+    raw = source.read(min(length, MAX_HEADER))
     try:
-        if not beginning.startswith(MAGIC) or len(raw) != length:
+        if not prefix.startswith(MAGIC) or len(raw) != length:
             raise ValueError
-        head = json.loads(raw)
-        base64.b64decode(head["salt"], validate=True)
+        header = json.loads(raw)
+        base64.b64decode(header["salt"], validate=True)
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise Unsealable(gettext("The file's beginning is damaged: it can't be opened.")) from None
-    return head, beginning + raw
+        raise CannotDecrypt(gettext("The header of the backup is damaged.")) from None
+    return header, prefix + raw
 
 
-class SealingWriter(io.RawIOBase):
-    """Seals what is written to it; ``close`` writes the last chunk and leaves the stream below open."""
+class EncryptingWriter(io.RawIOBase):
+    """Encrypt to another stream. ``close`` writes the last chunk and leaves the other stream open."""
 
-    def __init__(self, out: IO[bytes], passphrase: str, head: dict[str, Any]) -> None:
+    def __init__(self, out: IO[bytes], passphrase: str, header: dict[str, Any]) -> None:
         salt = os.urandom(16)
-        raw = json.dumps(head | {"salt": base64.b64encode(salt).decode()}).encode()
+        raw = json.dumps(header | {"salt": base64.b64encode(salt).decode()}).encode()
         self._out = out
         self._cipher = AESGCM(_key(passphrase, salt))
-        self._head = MAGIC + len(raw).to_bytes(4, "big") + raw
-        self._waiting = bytearray()
+        self._header = MAGIC + len(raw).to_bytes(4, "big") + raw
+        self._buffer = bytearray()
         self._number = 0
-        out.write(self._head)
+        out.write(self._header)
 
     def writable(self) -> bool:
         return True
 
     def write(self, data: Any) -> int:
-        self._waiting += data
-        while len(self._waiting) > CHUNK:
-            self._seal(bytes(self._waiting[:CHUNK]), is_last=False)
-            del self._waiting[:CHUNK]
+        self._buffer += data
+        while len(self._buffer) > CHUNK:
+            self._encrypt_chunk(bytes(self._buffer[:CHUNK]), is_last=False)
+            del self._buffer[:CHUNK]
         return len(data)
 
     def close(self) -> None:
         if not self.closed:
-            self._seal(bytes(self._waiting), is_last=True)
+            self._encrypt_chunk(bytes(self._buffer), is_last=True)
         super().close()
 
-    def _seal(self, chunk: bytes, *, is_last: bool) -> None:
-        self._out.write(self._cipher.encrypt(_nonce(self._number, is_last=is_last), chunk, self._head))
+    def _encrypt_chunk(self, chunk: bytes, *, is_last: bool) -> None:
+        self._out.write(self._cipher.encrypt(_nonce(self._number, is_last=is_last), chunk, self._header))
         self._number += 1
 
 
-class UnsealingReader(io.RawIOBase):
-    """The stream that was sealed; nothing is handed out before its chunk was found to be as it was written."""
+class DecryptingReader(io.RawIOBase):
+    """Decrypt another stream, and return only authenticated bytes."""
 
     def __init__(self, source: IO[bytes], passphrase: str) -> None:
-        head, self._head = read_head(source)
-        self._cipher = AESGCM(_key(passphrase, base64.b64decode(head["salt"])))
+        header, self._header = read_header(source)
+        self._cipher = AESGCM(_key(passphrase, base64.b64decode(header["salt"])))
         self._source = source
         self._next = source.read(CHUNK + TAG)
-        self._open = memoryview(b"")
+        self._decrypted = memoryview(b"")
         self._number = 0
-        self._is_over = False
+        self._is_at_end = False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer as far as a chunk goes; 0 at the end. Raises Unsealable."""
-        while not self._open and not self._is_over:
-            self._open = memoryview(self._unseal())
-        count = min(len(buffer), len(self._open))
-        buffer[:count] = self._open[:count]
-        self._open = self._open[count:]
+        """Read up to the end of a chunk; return 0 at the end of the stream. Raises CannotDecrypt."""
+        while not self._decrypted and not self._is_at_end:
+            self._decrypted = memoryview(self._decrypt_chunk())
+        count = min(len(buffer), len(self._decrypted))
+        buffer[:count] = self._decrypted[:count]
+        self._decrypted = self._decrypted[count:]
         return count
 
-    def _unseal(self) -> bytes:
+    def _decrypt_chunk(self) -> bytes:
         chunk, self._next = self._next, self._source.read(CHUNK + TAG)
-        self._is_over = not self._next
-        nonce = _nonce(self._number, is_last=self._is_over)
+        self._is_at_end = not self._next
+        nonce = _nonce(self._number, is_last=self._is_at_end)
         self._number += 1
         try:
-            return self._cipher.decrypt(nonce, chunk, self._head)
+            return self._cipher.decrypt(nonce, chunk, self._header)
         except InvalidTag:
             if self._number == 1:
-                words = "The key doesn't open it: it was sealed with another one, or its beginning is damaged."
+                message = "MEMORYHUB_BACKUP_KEY is wrong for this backup, or its first part is damaged."
             else:
-                words = "It is damaged: some of it was changed or cut off since it was written."
-            raise Unsealable(words) from None
+                message = "The backup is damaged: part of it was changed or cut off."
+            raise CannotDecrypt(message) from None
 
 
 def _key(passphrase: str, salt: bytes) -> bytes:

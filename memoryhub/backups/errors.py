@@ -1,4 +1,4 @@
-"""What may keep a backup from being made or restored."""
+"""Errors of backing up and restoring."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from memoryhub.lib.errors import Busy, MemoryHubError, Refused
 
 
 class BackupFailed(MemoryHubError):
-    """No backup was made, and nothing half-made is left."""
+    """The backup failed; no partial file is left."""
 
     code = "backup_failed"
 
 
 class BackupUnderWay(Busy):
-    """Another backup is being made at this moment."""
+    """Another backup is running."""
 
     code = "backup_under_way"
 
 
 class NoLock(Refused):
-    """The file that stands for the database's users can't be made."""
+    """The lock file can't be created."""
 
     code = "no_lock"
 
 
 class RestoreUnderWay(Busy):
-    """The database is being replaced, and nothing may start on it."""
+    """A restore is replacing the database."""
 
     code = "restore_under_way"

@@ -1,7 +1,6 @@
-"""The folder of backups that the hub keeps by itself: what is in it, what is due, what goes.
+"""The hub's backup folder: its files, the schedule and the jobs that create and verify them.
 
-The files are the truth. Beside them lies ``state.json``: what failed, and which files were checked. Making and
-checking them are jobs, one at a time.
+``state.json`` in the folder records failures and which files were verified.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from django.utils.translation import gettext
 from filelock import FileLock
 
 from memoryhub.backups.archive import BadBackup, summary_of
-from memoryhub.backups.create import STAMP, Made, make_backup, only_backup, opened_backup
+from memoryhub.backups.create import STAMP, CreatedBackup, backup_lock, create_backup, verified_backup
 from memoryhub.backups.errors import BackupFailed
 from memoryhub.jobs.kinds import Clock
 from memoryhub.jobs.progress import Progress
@@ -33,28 +32,28 @@ from sessions_app.services.audit import Actor, By, record
 
 NAME = re.compile(r"memoryhub-(\d{8}T\d{6}Z)(?:-(\d+))?\.(?:tar\.gz|sealed)")
 SCHEDULE = Actor("run", "the schedule")
-RETRY = timedelta(hours=1)  # after a scheduled backup that failed
+RETRY = timedelta(hours=1)  # after a scheduled backup failed
 KINDS = (Job.Kind.BACKUP, Job.Kind.BACKUP_CHECK)
-KEY = "backup"  # of the jobs: one at a time
-CANCELLABLE = ("", "copying", "packing")  # stages of a job; what is being read back is as good as made
+KEY = "backup"  # unique key of the jobs, so only one of them is live
+CANCELLABLE = ("", "copying", "packing")  # stages of a job; one that is being verified is almost done
 
 
 @dataclass(frozen=True)
-class Kept:
-    """One backup of the folder; what isn't known of it is None, and ``fault`` says why."""
+class ListedBackup:
+    """A backup in the folder; unknown values are None, and ``fault`` says why."""
 
     name: str
     size: int
     taken_at: datetime
     rows: int | None
-    is_sealed: bool
+    is_encrypted: bool
     checked_at: datetime | None
     fault: str
 
 
 @dataclass(frozen=True)
 class State:
-    """Times are ISO 8601. ``checked``: by file, when, and what was wrong."""
+    """Times are ISO 8601. ``checked``: by file name, the time and the fault."""
 
     watched_since: str = ""
     failed_at: str = ""
@@ -68,28 +67,28 @@ def backup_folder() -> Path:
     return folder
 
 
-def list_backups() -> list[Kept]:
-    """Return the backups of the folder, the newest first; one that can't be read is among them, with its fault."""
+def list_backups() -> list[ListedBackup]:
+    """Return the backups in the folder, newest first, including unreadable ones."""
     checked = read_state().checked
     found = [(match, file) for file in backup_folder().iterdir() if (match := NAME.fullmatch(file.name))]
     found.sort(key=lambda pair: (pair[0][1], int(pair[0][2] or 1)), reverse=True)
-    return [_kept(file, match[1], *checked.get(file.name, ["", ""])) for match, file in found]
+    return [_listed(file, match[1], *checked.get(file.name, ["", ""])) for match, file in found]
 
 
 def find_backup(name: str) -> Path | None:
-    """Return the file of a backup of the folder by its name, if there is one."""
+    """Return the path of a backup in the folder; None if it doesn't exist."""
     file = backup_folder() / name
     return file if NAME.fullmatch(name) and file.is_file() and not file.is_symlink() else None
 
 
-def _kept(file: Path, stamp: str, checked_at: str, fault: str) -> Kept:
+def _listed(file: Path, stamp: str, checked_at: str, fault: str) -> ListedBackup:
     summary: dict[str, Any] = {}
     try:
         summary = summary_of(file)
     except (BadBackup, OSError) as error:
-        fault = error.message if isinstance(error, BadBackup) else _unread(error)
+        fault = error.message if isinstance(error, BadBackup) else _unreadable(error)
     taken_at = datetime.strptime(stamp, STAMP).replace(tzinfo=UTC)
-    return Kept(
+    return ListedBackup(
         file.name,
         file.stat().st_size,
         taken_at,
@@ -100,146 +99,144 @@ def _kept(file: Path, stamp: str, checked_at: str, fault: str) -> Kept:
     )
 
 
-def _unread(error: OSError) -> str:
-    return gettext("It can't be read: %(reason)s.") % {"reason": error.strerror}
+def _unreadable(error: OSError) -> str:
+    return gettext("The file can't be read: %(reason)s.") % {"reason": error.strerror}
 
 
-def make_kept_backup(*, actor: Actor, clock: Clock, stage: Callable[[str], None] = lambda _stage: None) -> Made:
-    """Make a backup in the folder, and remove those beyond the number that is kept.
+def create_in_folder(
+    *, actor: Actor, clock: Clock, stage: Callable[[str], None] = lambda _stage: None
+) -> CreatedBackup:
+    """Create a backup in the folder, and delete the oldest beyond MEMORYHUB_BACKUP_KEEP.
 
-    ``stage`` hears "copying", "packing" and "checking"; what it raises ends the backup. A failure is kept for the
-    page. Raises BackupFailed, BackupUnderWay.
+    ``stage``: see ``create_backup``. A failure is recorded in the state. Raises BackupFailed, BackupUnderWay.
     """
-    with only_backup():
-        for left in backup_folder().glob(".memoryhub-*.part"):  # by one that was killed
-            left.unlink(missing_ok=True)
+    with backup_lock():
+        for leftover in backup_folder().glob(".memoryhub-*.part"):  # of a killed backup
+            leftover.unlink(missing_ok=True)
         try:
-            made = make_backup(backup_folder(), database=connection, clock=clock, progress=stage)
+            created = create_backup(backup_folder(), database=connection, clock=clock, progress=stage)
         except BackupFailed as error:
-            change_state(failed_at=_text(clock()), failure=error.message)
+            update_state(failed_at=_iso(clock()), failure=error.message)
             raise
-        change_state(failed_at="", failure="")
-        record_backup(made, by=By(actor, clock()))
+        update_state(failed_at="", failure="")
+        record_backup(created, by=By(actor, clock()))
         for old in list_backups()[settings.MEMORYHUB_BACKUP_KEEP :] if settings.MEMORYHUB_BACKUP_KEEP > 0 else []:
             remove_backup(old.name, by=By(SCHEDULE, clock()))
-        return made
+        return created
 
 
-def record_backup(made: Made, *, by: By) -> None:
-    """Write the audit record of a backup that was made; one in the hub's own folder is known as checked there."""
-    if made.file.parent.resolve() == backup_folder().resolve():
-        change_state(checked=read_state().checked | {made.file.name: [_text(by.at), ""]})
-    words = f"made a backup of {made.manifest.rows:,} rows{', encrypted' if made.is_sealed else ''}"
-    _note(by, "made", made.file.name, words, detail={"digest": made.manifest.digest, "bytes": made.size})
+def record_backup(created: CreatedBackup, *, by: By) -> None:
+    """Write the audit record of a new backup; in the hub's own folder, also mark it as verified."""
+    if created.file.parent.resolve() == backup_folder().resolve():
+        update_state(checked=read_state().checked | {created.file.name: [_iso(by.at), ""]})
+    words = f"created {'an encrypted' if created.is_encrypted else 'a'} backup of {created.manifest.rows:,} rows"
+    _audit(by, "made", created.file.name, words, detail={"digest": created.manifest.digest, "bytes": created.size})
 
 
 def record_download(name: str, *, by: By) -> None:
-    """Write the audit record of a backup that was taken out of the hub."""
-    _note(by, "downloaded", name, "downloaded a backup of the whole hub")
+    """Write the audit record of a downloaded backup."""
+    _audit(by, "downloaded", name, "downloaded a backup of the whole hub")
 
 
 def remove_backup(name: str, *, by: By) -> bool:
-    """Delete a backup of the folder; tell whether it was there."""
+    """Delete a backup in the folder; return whether it existed."""
     file = find_backup(name)
     if file is None:
         return False
     file.unlink(missing_ok=True)
-    change_state(checked={key: value for key, value in read_state().checked.items() if key != name})
-    _note(by, "deleted", name, "deleted a backup")
+    update_state(checked={key: value for key, value in read_state().checked.items() if key != name})
+    _audit(by, "deleted", name, "deleted a backup")
     return True
 
 
-def check_kept_backup(name: str, *, now: datetime) -> str:
-    """Check a backup of the folder, and keep the outcome for the page; return what is wrong, "" for nothing.
-
-    Raises BackupUnderWay.
-    """
-    with only_backup():
-        fault = _fault_of(backup_folder() / name)
-        change_state(checked=read_state().checked | {name: [_text(now), fault]})
+def verify_in_folder(name: str, *, now: datetime) -> str:
+    """Verify a backup in the folder; record and return its fault, "" if there is none. Raises BackupUnderWay."""
+    with backup_lock():
+        fault = _verify(backup_folder() / name)
+        update_state(checked=read_state().checked | {name: [_iso(now), fault]})
     return fault
 
 
-def _fault_of(file: Path) -> str:
+def _verify(file: Path) -> str:
     try:
-        with opened_backup(file, database=connection):
+        with verified_backup(file, database=connection):
             return ""
     except MemoryHubError as error:
         return error.message
 
 
 @db_retry.retried
-def _note(by: By, verb: str, name: str, words: str, **values: Any) -> None:
+def _audit(by: By, verb: str, name: str, words: str, **values: Any) -> None:
     record(by, f"backup.{verb}", "backup", name[:64], words, **values)
 
 
 def request_backup(*, by: By) -> bool:
-    """Request a backup; tell whether it is a new request: one backup, or check, waits or runs at a time."""
+    """Request a backup; return False if a backup or check is already queued or running."""
     return request_job("backup", None, {}, by=by, key=KEY)[1]
 
 
 def request_check(name: str, *, by: By) -> bool:
-    """Request the check of a backup of this folder; tell whether it is a new request."""
+    """Request the check of a backup; return False if a backup or check is already queued or running."""
     return request_job("backup_check", None, {"name": name}, by=by, key=KEY, home=this_home())[1]
 
 
 def request_due_backup(now: datetime) -> None:
-    """Request the backup that the schedule asks for."""
+    """Request a backup if one is due."""
     if is_due(now) and current_job() is None:
         request_backup(by=By(SCHEDULE, now))
 
 
 def current_job() -> Job | None:
-    """Return the backup or check that waits or runs."""
+    """Return the queued or running backup or check."""
     return Job.objects.filter(kind__in=KINDS, status__in=LIVE).order_by("status", "id").last()
 
 
 def carry_out_backup(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
-    """Make the backup that a page or the schedule requested."""
+    """Create the requested backup. Job handler."""
     actor = SCHEDULE if job.requested_by == SCHEDULE.name else Actor("person", job.requested_by)
-    if actor == SCHEDULE and not is_due(clock()):  # somebody else made one meanwhile
+    if actor == SCHEDULE and not is_due(clock()):  # another one was created meanwhile
         return {}
-    made = make_kept_backup(actor=actor, clock=clock, stage=lambda stage: progress.keep(stage=stage))
-    return {"file": made.file.name, "home": this_home(), "bytes": made.size}
+    created = create_in_folder(actor=actor, clock=clock, stage=lambda stage: progress.keep(stage=stage))
+    return {"file": created.file.name, "home": this_home(), "bytes": created.size}
 
 
 def carry_out_check(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
-    """Check the backup that a page named."""
+    """Verify the requested backup. Job handler."""
     progress.keep(stage="checking")
-    return {"fault": check_kept_backup(job.options["name"], now=clock())}
+    return {"fault": verify_in_folder(job.options["name"], now=clock())}
 
 
 def is_cancellable(job: Job) -> bool:
-    """Tell whether a backup that runs can be cancelled: not while it is read back."""
+    """Return whether a running backup can still be cancelled."""
     return job.stage in CANCELLABLE
 
 
 def is_due(now: datetime) -> bool:
-    """Tell whether the schedule asks for a backup: so long after the latest one, or after the hub's first start."""
+    """Return whether MEMORYHUB_BACKUP_HOURS have passed since the latest backup or the hub's first start."""
     hours = settings.MEMORYHUB_BACKUP_HOURS
     if hours <= 0:
         return False
     state = read_state()
     if not state.watched_since:
-        change_state(watched_since=_text(now))
+        update_state(watched_since=_iso(now))
         return False
-    if any(now < until for until in _rests(state)):
+    if any(now < until for until in _retry_times(state)):
         return False
-    return now - max([datetime.fromisoformat(state.watched_since), *_times_until(now)]) >= timedelta(hours=hours)
+    return now - max([datetime.fromisoformat(state.watched_since), *_backup_times(now)]) >= timedelta(hours=hours)
 
 
 def next_due(now: datetime) -> datetime | None:
-    """Return when the schedule makes the next backup; None where it is off."""
+    """Return when the next scheduled backup is due; None if the schedule is off."""
     if settings.MEMORYHUB_BACKUP_HOURS <= 0:
         return None
     state = read_state()
     times = [datetime.fromisoformat(text) for text in (state.watched_since,) if text]
-    due = max([*times, *_times_until(now)], default=now) + timedelta(hours=settings.MEMORYHUB_BACKUP_HOURS)
-    return max([due, *_rests(state)])
+    due = max([*times, *_backup_times(now)], default=now) + timedelta(hours=settings.MEMORYHUB_BACKUP_HOURS)
+    return max([due, *_retry_times(state)])
 
 
-def _rests(state: State) -> list[datetime]:
-    """Return until when the schedule rests: a while after a backup failed or was cancelled, on any machine."""
+def _retry_times(state: State) -> list[datetime]:
+    """Return the times before which the schedule doesn't retry a failed or cancelled backup."""
     failed = [datetime.fromisoformat(state.failed_at)] if state.failed_at else []
     last = Job.objects.filter(kind=Job.Kind.BACKUP).exclude(finished_at=None).order_by("-finished_at").first()
     if last is not None and last.finished_at and last.status != Job.Status.DONE:
@@ -247,31 +244,31 @@ def _rests(state: State) -> list[datetime]:
     return [moment + RETRY for moment in failed]
 
 
-def _times_until(now: datetime) -> list[datetime]:
-    """Return when backups were made, here or by the worker of another machine.
+def _backup_times(now: datetime) -> list[datetime]:
+    """Return when backups were created, here or on another machine.
 
-    One of the future, made while the clock was wrong, puts off nothing.
+    Times in the future, from a wrong clock, are ignored.
     """
-    made = Job.objects.filter(kind=Job.Kind.BACKUP, status=Job.Status.DONE, finished_at__lte=now)
-    elsewhere = made.order_by("-finished_at").values_list("finished_at", flat=True)[:1]
+    created = Job.objects.filter(kind=Job.Kind.BACKUP, status=Job.Status.DONE, finished_at__lte=now)
+    elsewhere = created.order_by("-finished_at").values_list("finished_at", flat=True)[:1]
     times = [kept.taken_at for kept in list_backups() if kept.taken_at <= now]
     return times + [moment for moment in elsewhere if moment is not None]
 
 
 def cancel_backup(*, by: By) -> None:
-    """Cancel the backup that waits, or the one that runs, after the step at hand. Raises Conflict."""
+    """Cancel the queued backup, or the running one after its current step. Raises Conflict."""
     job = current_job()
     try:
         if job is None:
-            raise Conflict("There is no backup under way.")
+            raise Conflict("No backup is running.")
         cancel_job(job, by=by)
     except Conflict:
-        over = gettext("It is being checked, or over already: there is nothing to cancel.")
-        raise Conflict(over, code="backup_is_over") from None
+        message = gettext("The backup is already being verified or has finished.")
+        raise Conflict(message, code="backup_is_over") from None
 
 
 def read_state() -> State:
-    """Return what is known beside the files; one that can't be read is as good as none."""
+    """Return the recorded state; the default one if it can't be read."""
     try:
         values = json.loads((backup_folder() / "state.json").read_text())
         return State(**{name: values[name] for name in asdict(State()) if name in values})
@@ -279,8 +276,8 @@ def read_state() -> State:
         return State()
 
 
-def change_state(**changes: Any) -> None:
-    """Change what is known beside the files; readers see all of a change or nothing."""
+def update_state(**changes: Any) -> None:
+    """Change fields of the recorded state atomically."""
     folder = backup_folder()
     with FileLock(folder / ".state.lock"):
         state = replace(read_state(), **changes)
@@ -290,5 +287,5 @@ def change_state(**changes: Any) -> None:
         draft.replace(folder / "state.json")
 
 
-def _text(moment: datetime) -> str:
+def _iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="seconds")

@@ -1,4 +1,4 @@
-"""Dumping a PostgreSQL database while it is used, and restoring one, by PostgreSQL's own programs."""
+"""Dump and restore a PostgreSQL database with pg_dump and pg_restore."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from memoryhub.backups.errors import BackupFailed
 from memoryhub.backups.in_use_lock import APPLICATION as LOCK_APPLICATION
 from memoryhub.lib.errors import Busy, Refused
 
-LOCK_SECONDS = 60  # that a dump waits for a table which somebody rewrites
+LOCK_SECONDS = 60  # that a dump waits for a locked table
 _SESSION = """
     SET TRANSACTION ISOLATION LEVEL REPEATABLE READ;
     SET LOCAL idle_in_transaction_session_timeout = 0;
@@ -41,10 +41,7 @@ _KEYS = """
 
 
 def dump_database(database: BaseDatabaseWrapper, target: Path) -> dict[str, Content]:
-    """Dump by pg_dump; return what the dump holds, read in the very transaction whose state it is.
-
-    Raises BackupFailed.
-    """
+    """Run pg_dump; return the content of its tables, read from the same snapshot. Raises BackupFailed."""
     program = _program("pg_dump", database)
     with _snapshot(database) as cursor:
         cursor.execute("SELECT pg_export_snapshot(), current_schema()")
@@ -57,9 +54,9 @@ def dump_database(database: BaseDatabaseWrapper, target: Path) -> dict[str, Cont
 
 
 def contents(database: BaseDatabaseWrapper) -> dict[str, Content]:
-    """Return the rows of every table, by name, and their hash: over PostgreSQL's own text of them, by key.
+    """Return the number of rows of each table, and the hash of their COPY output ordered by primary key.
 
-    Columns that the database makes by itself are left out.
+    Generated columns are left out.
     """
     with _snapshot(database) as cursor:
         return _contents(cursor)
@@ -67,7 +64,7 @@ def contents(database: BaseDatabaseWrapper) -> dict[str, Content]:
 
 @contextmanager
 def _snapshot(database: BaseDatabaseWrapper) -> Iterator[Any]:
-    """Read one moment's state over a connection of its own, which may stay idle for as long as it takes."""
+    """Yield a cursor in a repeatable-read transaction on a new connection without an idle timeout."""
     own = database.copy()
     own.settings_dict = {**own.settings_dict, "CONN_MAX_AGE": 0}
     own.set_autocommit(False)
@@ -94,11 +91,11 @@ def _contents(cursor: Any) -> dict[str, Content]:
 
 
 def _content(cursor: Any, table: str, columns: list[str], keys: list[str]) -> Content:
-    rows = f"SELECT {', '.join(columns)} FROM {_quoted(table)} ORDER BY {', '.join(keys)}"  # noqa: S608  names out of the database
+    rows = f"SELECT {', '.join(columns)} FROM {_quoted(table)} ORDER BY {', '.join(keys)}"  # noqa: S608  names from the catalog
     digest = hashlib.sha256()
     with cursor.copy(f"COPY ({rows}) TO STDOUT") as copied:
-        for piece in copied:
-            digest.update(piece)
+        for chunk in copied:
+            digest.update(chunk)
     cursor.execute(f"SELECT count(*) FROM {_quoted(table)}")  # noqa: S608
     return Content(cursor.fetchone()[0], digest.hexdigest())
 
@@ -108,14 +105,14 @@ def _quoted(name: str) -> str:
 
 
 def check_dump(database: BaseDatabaseWrapper, dump: Path, tables: dict[str, Content]) -> None:
-    """Make sure that pg_restore can read a dump, and finds every table in it. Raises BackupFailed, BadBackup."""
+    """Check that pg_restore lists every table in the dump. Raises BackupFailed, BadBackup."""
     try:
         listed = _run(database, [_program("pg_restore", database, may_be_older=True), "--list", str(dump)])
     except BackupFailed as error:
-        raise BadBackup(f"The dump in it can't be read: {error.message}") from error
+        raise BadBackup(f"The dump in the backup can't be read: {error.message}") from error
     found = set(re.findall(r"^\d+; \d+ \d+ TABLE DATA \S+ (\S+) ", listed, re.MULTILINE))
     if missing := sorted(set(tables) - found):
-        raise BadBackup(f"The dump in it lacks the table {missing[0]}.")
+        raise BadBackup(f"The dump in the backup lacks the table {missing[0]}.")
 
 
 def has_tables(database: BaseDatabaseWrapper) -> bool:
@@ -124,8 +121,8 @@ def has_tables(database: BaseDatabaseWrapper) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def take_hold(database: BaseDatabaseWrapper) -> None:
-    """Make sure that nobody else is connected to the database. Raises Busy."""
+def require_exclusive_access(database: BaseDatabaseWrapper) -> None:
+    """Check that nobody else is connected to the database. Raises Busy."""
     with database.cursor() as cursor:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
@@ -134,24 +131,22 @@ def take_hold(database: BaseDatabaseWrapper) -> None:
         )
         others = cursor.fetchone()[0]
     if others:
-        words = f"{others} other connection{'s use' if others > 1 else ' uses'} this database"
-        raise Busy(
-            f"{words}: stop the hub, its workers and whatever else is connected, and restore then.", code="hub_runs"
-        )
+        connections = f"{others} other connection{'s use' if others > 1 else ' uses'} this database"
+        raise Busy(f"{connections}. Stop the hub, its workers and other clients, then restore.", code="hub_runs")
 
 
 def replace_database(database: BaseDatabaseWrapper, dump: Path, aside: str) -> bool:
-    """Restore a dump into an empty schema, in one transaction; tell whether there was one, which is ``aside`` then.
+    """Restore a dump in one transaction; return whether there was a schema before, renamed to ``aside``.
 
-    Where it fails, the one that was there is back. Raises Refused.
+    If restoring fails, the previous schema is put back. Raises Refused.
     """
     program = _program("pg_restore", database)
-    there_was = has_tables(database)
+    had_database = has_tables(database)
     with database.cursor() as cursor:
         cursor.execute("SELECT current_schema()")
         schema = cursor.fetchone()[0]
-    if there_was:
-        _change(
+    if had_database:
+        _execute(
             database, f"ALTER SCHEMA {_quoted(schema)} RENAME TO {_quoted(aside)}; CREATE SCHEMA {_quoted(schema)}"
         )
     arguments = ["--no-owner", "--no-privileges", "--no-password", "--single-transaction", "--exit-on-error"]
@@ -159,38 +154,38 @@ def replace_database(database: BaseDatabaseWrapper, dump: Path, aside: str) -> b
         name = database.settings_dict["NAME"]
         _run(database, [program, *arguments, f"--schema={schema}", f"--dbname={name}", str(dump)])
     except BackupFailed as error:
-        take_back(database, aside, there_was)
+        roll_back(database, aside, had_database)
         raise Refused(f"PostgreSQL refused the backup: {error.message}", code="restore_refused") from error
-    return there_was
+    return had_database
 
 
-def take_back(database: BaseDatabaseWrapper, aside: str, there_was: bool) -> None:  # noqa: FBT001
-    """Let the schema that was put aside, if there was one, take its place again; what is there instead is dropped."""
+def roll_back(database: BaseDatabaseWrapper, aside: str, had_database: bool) -> None:  # noqa: FBT001
+    """Drop the restored schema and rename the previous one back."""
     with database.cursor() as cursor:
         cursor.execute("SELECT current_schema()")
         schema = _quoted(cursor.fetchone()[0])
-    instead = f"ALTER SCHEMA {_quoted(aside)} RENAME TO {schema}" if there_was else f"CREATE SCHEMA {schema}"
-    _change(database, f"DROP SCHEMA {schema} CASCADE; {instead}")
+    instead = f"ALTER SCHEMA {_quoted(aside)} RENAME TO {schema}" if had_database else f"CREATE SCHEMA {schema}"
+    _execute(database, f"DROP SCHEMA {schema} CASCADE; {instead}")
 
 
-def _change(database: BaseDatabaseWrapper, statements: str) -> None:
+def _execute(database: BaseDatabaseWrapper, statements: str) -> None:
     try:
         with database.cursor() as cursor:
             cursor.execute(statements)
     except DatabaseError as error:
         first_line = str(error).strip().partition("\n")[0]
         raise Refused(
-            f"The present tables can't be put aside ({first_line}): the hub's role has to own the database.",
+            f"The present schema can't be renamed ({first_line}). The hub's role must own the database.",
             code="restore_refused",
         ) from error
 
 
 def _program(name: str, database: BaseDatabaseWrapper, *, may_be_older: bool = False) -> str:
-    """Return where a program of PostgreSQL is. Raises BackupFailed where it is missing, or older than the server."""
+    """Return the path of a PostgreSQL program. Raises BackupFailed if it is missing or older than the server."""
     found = shutil.which(name)
     if found is None:
         raise BackupFailed(
-            f"{name} is missing on this machine: install PostgreSQL's client programs "
+            f"{name} isn't installed: install PostgreSQL's client programs "
             "(on Debian and Ubuntu: apt install postgresql-client)."
         )
     if may_be_older:
@@ -198,12 +193,14 @@ def _program(name: str, database: BaseDatabaseWrapper, *, may_be_older: bool = F
     version = re.search(r"\b(\d+)(?:\.\d+)*\b", _run(database, [found, "--version"]))
     server: int = database.pg_version // 10_000  # type: ignore[attr-defined]
     if version and int(version[1]) < server:
-        raise BackupFailed(f"{name} {version[1]} is older than the server, PostgreSQL {server}: install that one's.")
+        raise BackupFailed(
+            f"{name} {version[1]} is older than the server: install the programs of PostgreSQL {server}."
+        )
     return found
 
 
 def _run(database: BaseDatabaseWrapper, command: list[str]) -> str:
-    """Run a program of PostgreSQL; how to connect, and the password, are in its environment alone."""
+    """Run a PostgreSQL program; pass the connection details and password only in its environment."""
     done = subprocess.run(  # noqa: S603
         command, env=_environment(database), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""Copying an SQLite database while it is used, looking into a copy, and putting one in its place."""
+"""Copy, verify and replace an SQLite database."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ BATCH_ROWS = 1_000
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Copy by SQLite's own backup API. Raises sqlite3.Error.
+    """Copy a database with SQLite's backup API. Raises sqlite3.Error.
 
-    A read transaction is held over all steps: the copy is of that one moment, writers go on beside it, and what they
-    write can't make it begin anew, as it would otherwise.
+    A read transaction is held over all steps. So the copy is a snapshot, writers can continue, and their writes don't
+    make the backup API start over.
     """
-    with closing(_opened(source)) as used, closing(sqlite3.connect(target)) as copy:
+    with closing(_connect(source)) as used, closing(sqlite3.connect(target)) as copy:
         used.execute("BEGIN")
         used.execute("SELECT count(*) FROM sqlite_master").fetchone()
         used.backup(copy, pages=STEP_PAGES, sleep=0)
@@ -30,27 +30,27 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 def check_copy(file: Path) -> None:
-    """Run SQLite's own checks of a copy. Raises BadBackup."""
+    """Run SQLite's integrity and foreign key checks. Raises BadBackup."""
     try:
-        with closing(_opened(file)) as database:
+        with closing(_connect(file)) as database:
             faults = [row[0] for row in database.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
-            faults += [f"{row[0]} row {row[1]} names a row that isn't there" for row in _strays(database)]
+            faults += [f"{row[0]} row {row[1]} references a missing row" for row in _foreign_key_faults(database)]
     except sqlite3.DatabaseError as error:
         faults = [str(error)]
     if faults:
-        raise BadBackup(f"The database in it is damaged: {faults[0]}.")
+        raise BadBackup(f"The database in the backup is damaged: {faults[0]}.")
 
 
-def _strays(database: sqlite3.Connection) -> list[tuple[str, int]]:
+def _foreign_key_faults(database: sqlite3.Connection) -> list[tuple[str, int]]:
     return database.execute("PRAGMA foreign_key_check").fetchmany(3)
 
 
 def contents(file: Path) -> dict[str, Content]:
-    """Return the rows of every table, by name, and their hash: over the rows as they are stored, by rowid.
+    """Return the number of rows of each table, and the hash of its rows as stored, ordered by rowid.
 
-    Search indexes are left out: they follow from the rows.
+    Search indexes are left out: they are derived from the rows.
     """
-    with closing(_opened(file)) as database:
+    with closing(_connect(file)) as database:
         database.text_factory = bytes
         names = [name.decode() for (name,) in database.execute(_TABLES)]
         return {name: _content(database, name) for name in names}
@@ -68,7 +68,7 @@ _TABLES = """
 def _content(database: sqlite3.Connection, table: str) -> Content:
     digest, count = hashlib.sha256(), 0
     quoted = table.replace('"', '""')
-    rows = database.execute(f'SELECT * FROM "{quoted}" ORDER BY rowid')  # noqa: S608  a name out of the database
+    rows = database.execute(f'SELECT * FROM "{quoted}" ORDER BY rowid')  # noqa: S608  a name from the schema
     while batch := rows.fetchmany(BATCH_ROWS):
         count += len(batch)
         digest.update("\n".join(map(repr, batch)).encode())
@@ -76,32 +76,32 @@ def _content(database: sqlite3.Connection, table: str) -> Content:
     return Content(count, digest.hexdigest())
 
 
-def take_hold(file: Path) -> None:
-    """Make sure that nobody else has the database open, and that all of it is in its one file. Raises Busy.
+def require_exclusive_access(file: Path) -> None:
+    """Check that nobody else has the database open, and move its log into the file. Raises Busy.
 
-    Leaving WAL mode takes the file for itself alone, which SQLite refuses while any other connection is open.
+    SQLite leaves WAL mode only while no other connection is open.
     """
     if not file.exists():
         return
     try:
-        with closing(_opened(file)) as database:
+        with closing(_connect(file)) as database:
             database.execute("PRAGMA busy_timeout = 1000")
             database.execute("PRAGMA journal_mode=DELETE").fetchone()
     except sqlite3.OperationalError as error:
         if "locked" in str(error):
-            raise Busy("Something else uses this database: stop it, and restore then.", code="hub_runs") from None
-        raise Refused(f"The present database can't be put aside: {error}.", code="restore_refused") from error
+            raise Busy("Another process is using this database. Stop it, then restore.", code="hub_runs") from None
+        raise Refused(f"The present database can't be moved aside: {error}.", code="restore_refused") from error
     except sqlite3.DatabaseError:
-        return  # it is damaged: it is put aside as it is
+        return  # it is damaged, and moved aside as it is
 
 
 def replace_database(new: Path, file: Path, aside: Path) -> bool:
-    """Let ``new`` take the database's place at one stroke; tell whether there was one, which is ``aside`` then.
+    """Replace the database file atomically; return whether there was one before, moved to ``aside``.
 
-    A log that a crash left beside it goes aside first: SQLite would read it into the new database.
+    A write-ahead log left by a crash is moved first: SQLite would apply it to the new database.
     """
-    there_was = file.exists()
-    if there_was:
+    had_database = file.exists()
+    if had_database:
         for ending in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
                 Path(f"{file}{ending}").rename(f"{aside}{ending}")
@@ -113,12 +113,12 @@ def replace_database(new: Path, file: Path, aside: Path) -> bool:
     with new.open("rb") as handle:
         os.fsync(handle.fileno())
     new.replace(file)
-    settle_folder(file.parent)
-    return there_was
+    fsync_folder(file.parent)
+    return had_database
 
 
-def settle_folder(folder: Path) -> None:
-    """Make names that were given in a folder last through a power cut."""
+def fsync_folder(folder: Path) -> None:
+    """Flush a folder, so that new file names survive a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -126,5 +126,5 @@ def settle_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _opened(file: Path) -> sqlite3.Connection:
+def _connect(file: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{file.resolve().as_uri()}?mode=rw", uri=True, timeout=20, isolation_level=None)

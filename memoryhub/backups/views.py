@@ -1,4 +1,4 @@
-"""Backups of the whole hub, for its operators: superusers, since a backup holds every workspace."""
+"""The backup pages. Only for hub operators, since a backup contains every workspace."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from django_htmx.http import HttpResponseStopPolling
 
 from memoryhub.access import by_person, require_hub_operator
 from memoryhub.backups import folder
-from memoryhub.backups.in_use_lock import database_words
+from memoryhub.backups.in_use_lock import database_label
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 
 STEPS = {
-    "waiting": (_("Waiting"), _("The worker takes it up in a moment.")),
-    "copying": (_("Copying"), _("Copying the database. Agents and pages go on meanwhile.")),
-    "packing": (_("Packing"), _("Packing the copy.")),
-    "checking": (_("Checking"), _("Reading it back, and comparing.")),
+    "waiting": (_("Waiting"), _("The worker starts it in a moment.")),
+    "copying": (_("Copying"), _("Copying the database. The hub stays available.")),
+    "packing": (_("Packing"), _("Compressing the copy.")),
+    "checking": (_("Checking"), _("Reading the backup back and comparing it.")),
 }
 
 
@@ -52,7 +52,7 @@ def backups(request: HttpRequest) -> HttpResponse:
         "keep": settings.MEMORYHUB_BACKUP_KEEP,
         "folder": settings.MEMORYHUB_BACKUP_DIR,
         "has_key": bool(settings.MEMORYHUB_BACKUP_KEY),
-        "database": database_words(connection),
+        "database": database_label(connection),
         "manage": settings.BASE_DIR / "manage.py",
     }
     response = render_page(request, "backups/list.html", context, fragment="backup-state")
@@ -64,7 +64,7 @@ def backups(request: HttpRequest) -> HttpResponse:
 @require_POST
 def make(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
-    return _requested(request, is_new=folder.request_backup(by=by_person(request)))
+    return _to_backups(request, is_new=folder.request_backup(by=by_person(request)))
 
 
 @require_POST
@@ -79,15 +79,15 @@ def cancel(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def check(request: HttpRequest, name: str) -> HttpResponse:
-    file = _found(request, name)
+    file = _get_file(request, name)
     is_new = folder.request_check(file.name, by=by_person(request))
-    return _requested(request, is_new=is_new)
+    return _to_backups(request, is_new=is_new)
 
 
 @require_POST
 def download(request: HttpRequest, name: str) -> FileResponse:
-    """Hand out a backup, which holds everything: that it was taken is written down first."""
-    file = _found(request, name)
+    # The audit record comes first: a backup contains everything.
+    file = _get_file(request, name)
     folder.record_download(file.name, by=by_person(request))
     headers = {"Content-Security-Policy": "sandbox"}
     return FileResponse(
@@ -96,21 +96,21 @@ def download(request: HttpRequest, name: str) -> FileResponse:
 
 
 def delete(request: HttpRequest, name: str) -> HttpResponse:
-    file = _found(request, name)
+    file = _get_file(request, name)
     kept = [one for one in folder.list_backups() if one.name == file.name]
     if request.method == "POST" and folder.remove_backup(file.name, by=by_person(request)):
-        messages.success(request, gettext("%(name)s is deleted.") % {"name": file.name})
+        messages.success(request, gettext("Deleted %(name)s.") % {"name": file.name})
         return redirect("backups")
     return render_page(request, "backups/delete.html", {"kept": kept[0]})
 
 
-def _requested(request: HttpRequest, *, is_new: bool) -> HttpResponse:
+def _to_backups(request: HttpRequest, *, is_new: bool) -> HttpResponse:
     if not is_new:
-        messages.info(request, gettext("A backup is being made or checked: wait for its end."))
+        messages.info(request, gettext("A backup is already being created or verified."))
     return redirect("backups")
 
 
-def _found(request: HttpRequest, name: str) -> Path:
+def _get_file(request: HttpRequest, name: str) -> Path:
     require_hub_operator(request)
     file = folder.find_backup(name)
     if file is None:

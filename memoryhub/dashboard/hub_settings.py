@@ -17,7 +17,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.backups.create import hub_version
-from memoryhub.backups.in_use_lock import database_words
+from memoryhub.backups.in_use_lock import database_label
 
 ATTRIBUTES = {"MEMORYHUB_TIME_ZONE": "TIME_ZONE", "MEMORYHUB_DEBUG": "DEBUG", "MEMORYHUB_SECRET_KEY": "SECRET_KEY"}
 ADDRESSES = frozenset(
@@ -163,7 +163,7 @@ def hub() -> Hub:
         version=hub_version(),
         python=platform.python_version(),
         django=django.get_version(),
-        database=database_words(connection),
+        database=database_label(connection),
         database_bytes=_database_bytes(),
         home=str(settings.MEMORYHUB_HOME),
     )
@@ -183,7 +183,7 @@ def _setting(name: str, effect: str) -> Setting:
 
 def _shown(name: str) -> str:
     if name == "DATABASE_URL":
-        return database_words(connection)
+        return database_label(connection)
     value = getattr(settings, ATTRIBUTES.get(name, name))
     if name in SECRETS:
         return gettext("set, and not shown") if value else ""

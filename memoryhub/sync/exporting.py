@@ -62,7 +62,7 @@ def export_workspace(
     600 for files. ``step`` hears of rows written, and may break it off. Raises Invalid, Refused.
     """
     layout = chosen_layout(workspace, layout)
-    dest = _free_place(dest)
+    dest = _new_path(dest)
     if dest.suffix.lower() == ".zip":
         with _beside(dest, is_folder=False) as place:
             with place.open("wb") as out:
@@ -162,7 +162,7 @@ def _identity(workspace: Workspace) -> str:
     return hashlib.sha256(f"memoryhub:{workspace.slug}".encode()).hexdigest()[:32]
 
 
-def _free_place(dest: Path) -> Path:
+def _new_path(dest: Path) -> Path:
     """Return where to write. Raises Refused for a place that is taken, or that an agent or the hub lives in."""
     place = dest.expanduser().resolve()
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
@@ -226,7 +226,7 @@ def _take_place(place: Path, dest: Path) -> None:
     if place.is_dir():
         for folder, _, _ in os.walk(place):
             Path(folder).chmod(0o700)
-            _settle_folder(Path(folder))
+            _fsync_folder(Path(folder))
         place.rename(dest)  # refused by the system where dest is a file, or a folder that isn't empty
     else:
         place.chmod(0o600)
@@ -234,10 +234,10 @@ def _take_place(place: Path, dest: Path) -> None:
             dest.hardlink_to(place)  # refused as well, where dest is there
         except PermissionError:  # a file system without hard links
             place.rename(dest)
-    _settle_folder(dest.parent)
+    _fsync_folder(dest.parent)
 
 
-def _settle_folder(folder: Path) -> None:
+def _fsync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""The file of a backup: what comes back is what was put in, or nothing."""
+"""The format of backup files."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def manifest(database):
     )
 
 
-def written(tmp_path, manifest, database, key=""):
+def write(tmp_path, manifest, database, key=""):
     file = tmp_path / "backup"
     with file.open("wb") as out:
         write_backup_file(out, manifest, {database.name: database}, key)
     return file
 
 
-def unpacked(file, key, tmp_path):
+def unpack(file, key, tmp_path):
     folder = tmp_path / "out"
     folder.mkdir(exist_ok=True)
     for old in folder.iterdir():
@@ -71,61 +71,61 @@ def unpacked(file, key, tmp_path):
     return unpack_backup(file, key, folder)
 
 
-@pytest.mark.parametrize("key", ["", KEY], ids=["plain", "sealed"])
-def test_what_comes_back_is_what_was_put_in(key, tmp_path, manifest, database):
-    file = written(tmp_path, manifest, database, key)
+@pytest.mark.parametrize("key", ["", KEY], ids=["plain", "encrypted"])
+def test_a_backup_file_round_trips(key, tmp_path, manifest, database):
+    file = write(tmp_path, manifest, database, key)
 
-    assert unpacked(file, key, tmp_path) == manifest
+    assert unpack(file, key, tmp_path) == manifest
     assert (tmp_path / "out" / database.name).read_bytes() == database.read_bytes()
     assert summary_of(file) == {
         "hub": "0.1.0",
         "vendor": "sqlite",
         "taken_at": manifest.taken_at,
         "rows": 7,
-        "is_sealed": bool(key),
+        "is_encrypted": bool(key),
     }
 
 
 def test_a_plain_backup_opens_with_tar(tmp_path, manifest, database):
-    with tarfile.open(written(tmp_path, manifest, database)) as archive:
+    with tarfile.open(write(tmp_path, manifest, database)) as archive:
         assert archive.getnames() == ["manifest.json", "database.sqlite3"]
 
 
-@pytest.mark.parametrize("key", ["", KEY], ids=["plain", "sealed"])
+@pytest.mark.parametrize("key", ["", KEY], ids=["plain", "encrypted"])
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.7, 0.999])
 def test_a_flipped_bit_is_refused(share, key, tmp_path, manifest, database):
-    file = written(tmp_path, manifest, database, key)
+    file = write(tmp_path, manifest, database, key)
     raw = bytearray(file.read_bytes())
     raw[int(len(raw) * share)] ^= 4
     file.write_bytes(raw)
 
     with pytest.raises(BadBackup):
-        unpacked(file, key, tmp_path)
+        unpack(file, key, tmp_path)
 
 
-def test_any_flipped_byte_of_a_sealed_head_is_refused(tmp_path, manifest, database):
-    raw = written(tmp_path, manifest, database, KEY).read_bytes()
+def test_any_flipped_byte_of_an_encrypted_header_is_refused(tmp_path, manifest, database):
+    raw = write(tmp_path, manifest, database, KEY).read_bytes()
     damaged = tmp_path / "damaged"
     for place in range(raw.index(b"}") + 1):
         damaged.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
         with pytest.raises(BadBackup):
-            unpacked(damaged, KEY, tmp_path)
+            unpack(damaged, KEY, tmp_path)
 
 
-@pytest.mark.parametrize("key", ["", KEY], ids=["plain", "sealed"])
+@pytest.mark.parametrize("key", ["", KEY], ids=["plain", "encrypted"])
 @pytest.mark.parametrize("left", [0, 10, 300, -20_000, -1])
-def test_a_cut_file_is_refused(left, key, tmp_path, manifest, database):
-    file = written(tmp_path, manifest, database, key)
+def test_a_truncated_file_is_refused(left, key, tmp_path, manifest, database):
+    file = write(tmp_path, manifest, database, key)
     file.write_bytes(file.read_bytes()[:left])
 
     with pytest.raises(BadBackup):
-        unpacked(file, key, tmp_path)
+        unpack(file, key, tmp_path)
 
 
-def test_sealed_chunks_can_be_neither_dropped_nor_moved():
+def test_missing_and_moved_chunks_are_detected():
     out = io.BytesIO()
-    with encryption.SealingWriter(out, KEY, {}) as sealing:
-        sealing.write(b"a" * encryption.CHUNK * 3 + b"end")
+    with encryption.EncryptingWriter(out, KEY, {}) as writer:
+        writer.write(b"a" * encryption.CHUNK * 3 + b"end")
     whole = out.getvalue()
     size = encryption.CHUNK + encryption.TAG
     start = len(whole) - 3 * size - len(b"end") - encryption.TAG
@@ -133,32 +133,32 @@ def test_sealed_chunks_can_be_neither_dropped_nor_moved():
 
     for wrong in ([0, 2, 3], [1, 0, 2, 3], [0, 1, 2], [0, 1, 2, 3, 3]):
         stream = io.BytesIO(head + b"".join(chunks[number] for number in wrong))
-        with pytest.raises(encryption.Unsealable):
-            io.BufferedReader(encryption.UnsealingReader(stream, KEY)).read()
+        with pytest.raises(encryption.CannotDecrypt):
+            io.BufferedReader(encryption.DecryptingReader(stream, KEY)).read()
 
 
-def test_another_key_or_none_is_refused_in_words(tmp_path, manifest, database):
-    file = written(tmp_path, manifest, database, KEY)
+def test_a_wrong_or_missing_key_is_refused(tmp_path, manifest, database):
+    file = write(tmp_path, manifest, database, KEY)
 
-    with pytest.raises(BadBackup, match="another one"):
-        unpacked(file, "a stormy sea at dusk", tmp_path)
+    with pytest.raises(BadBackup, match="MEMORYHUB_BACKUP_KEY is wrong"):
+        unpack(file, "a stormy sea at dusk", tmp_path)
     with raises_code("backup_key_missing", match="MEMORYHUB_BACKUP_KEY"):
-        unpacked(file, "", tmp_path)
+        unpack(file, "", tmp_path)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"format": 2}, "newer one"),
-        ({"digest": "0" * 64}, "don't agree"),
-        ({"members": {"database.sqlite3": Content(2_500_000, "0" * 64)}}, "another SHA-256"),
-        ({"members": {"../database.sqlite3": Content(1, "")}}, "no database"),
-        ({"vendor": "oracle"}, "no database"),
-        ({"tables": {"auth_user": "many"}}, "Its manifest is damaged"),
-        ({"tables": {"auth_user": Content("2", "ab")}}, "Its manifest is damaged"),
+        ({"format": 2}, "newer MemoryHub"),
+        ({"digest": "0" * 64}, "don't match"),
+        ({"members": {"database.sqlite3": Content(2_500_000, "0" * 64)}}, "doesn't have the SHA-256"),
+        ({"members": {"../database.sqlite3": Content(1, "")}}, "lists no database"),
+        ({"vendor": "oracle"}, "lists no database"),
+        ({"tables": {"auth_user": "many"}}, "manifest is damaged"),
+        ({"tables": {"auth_user": Content("2", "ab")}}, "manifest is damaged"),
     ],
 )
-def test_a_manifest_that_does_not_fit_is_refused(change, words, tmp_path, manifest, database, monkeypatch):
+def test_an_invalid_manifest_is_refused(change, words, tmp_path, manifest, database, monkeypatch):
     wrong = replace(manifest, **change)
     place = next(iter(wrong.members))
     monkeypatch.setattr("memoryhub.backups.archive.asdict", lambda _: vars(wrong) | as_json(wrong))
@@ -167,7 +167,7 @@ def test_a_manifest_that_does_not_fit_is_refused(change, words, tmp_path, manife
         write_backup_file(out, replace(wrong, members={place: content_of(database)}), {place: database}, "")
 
     with pytest.raises(BadBackup, match=words):
-        unpacked(file, "", tmp_path)
+        unpack(file, "", tmp_path)
 
 
 def as_json(manifest):
@@ -179,11 +179,11 @@ def as_json(manifest):
 
 
 @pytest.mark.parametrize("raw", [b"", b"hello", b"\x1f\x8b", b"MemoryHub sealed 1\n\xff\xff\xff\xff{}"])
-def test_something_else_is_refused(raw, tmp_path):
+def test_other_files_are_refused(raw, tmp_path):
     file = tmp_path / "backup"
     file.write_bytes(raw)
 
     with pytest.raises(BadBackup):
         summary_of(file)
     with pytest.raises(BadBackup):
-        unpacked(file, KEY, tmp_path)
+        unpack(file, KEY, tmp_path)

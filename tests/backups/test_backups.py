@@ -1,4 +1,4 @@
-"""Backups of a whole hub: under load, restored elsewhere, refused where they don't fit, kept by number."""
+"""Creating, verifying, scheduling and restoring backups."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from django.test import override_settings
 from memoryhub.backups import create, encryption, folder, postgres, sqlite
 from memoryhub.backups import restore as restoring
 from memoryhub.backups.archive import BadBackup, content_of, unpack_backup, write_backup_file
-from memoryhub.backups.create import make_backup, only_backup
+from memoryhub.backups.create import backup_lock, create_backup
 from memoryhub.backups.errors import BackupFailed, BackupUnderWay
-from memoryhub.backups.in_use_lock import alone_with_database, using_database
-from memoryhub.backups.restore import Restored, holds_rows, restore_backup
+from memoryhub.backups.in_use_lock import exclusive_database, using_database
+from memoryhub.backups.restore import Restored, is_used, restore_backup
 from memoryhub.conversations.appending import record_entries
 from memoryhub.integrity import Broken, CheckResult
 from memoryhub.jobs.queue import do_next_job
@@ -45,7 +45,7 @@ KEY = "a calm sea at dawn"
 
 @pytest.fixture(autouse=True)
 def home(settings, tmp_path, monkeypatch):
-    """A hub's home and its secret key, and a key derivation that takes no time."""
+    """Return a hub's home with a secret key. Makes key derivation fast."""
     monkeypatch.setitem(encryption.SCRYPT, "n", 16)
     settings.MEMORYHUB_HOME = home = tmp_path / "home"
     settings.MEMORYHUB_BACKUP_DIR = home / "backups"
@@ -56,7 +56,7 @@ def home(settings, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def source(django_db_setup, django_db_blocker, tmp_path_factory):
-    """One sealed backup of the database as the migrations leave it, for all tests that only restore."""
+    """Return an encrypted backup of a migrated, empty database."""
     home = tmp_path_factory.mktemp("first-hub")
     (home / "secret_key").write_text(hub.SECRET_KEY)
     with (
@@ -65,14 +65,14 @@ def source(django_db_setup, django_db_blocker, tmp_path_factory):
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setitem(encryption.SCRYPT, "n", 16)
-        made = make_backup(home, database=connection, clock=lambda: NOW)
+        made = create_backup(home, database=connection, clock=lambda: NOW)
         connection.close()
     return made
 
 
 @pytest.fixture
 def elsewhere(tmp_path, django_db_blocker):
-    """Another database of the same kind, empty; not one of Django's own."""
+    """Return a connection to another, empty database of the same kind."""
     other = connection.copy()
     if not ON_POSTGRES:
         other.settings_dict["NAME"] = str(tmp_path / "elsewhere.sqlite3")
@@ -98,10 +98,10 @@ def contents(database):
 
 
 def back_up(place, now=NOW):
-    return make_backup(place, database=connection, clock=lambda: now)
+    return create_backup(place, database=connection, clock=lambda: now)
 
 
-def test_a_backup_says_what_it_is_and_leaves_nothing_beside_it(home, tmp_path):
+def test_a_backup_has_a_manifest_and_leaves_no_other_files(home, tmp_path):
     made = back_up(tmp_path / "out")
 
     assert made.file.name == "memoryhub-20260401T120000Z.tar.gz"
@@ -114,14 +114,14 @@ def test_a_backup_says_what_it_is_and_leaves_nothing_beside_it(home, tmp_path):
     assert {file.name for file in home.iterdir()} == {"secret_key"}
 
 
-def test_a_second_backup_in_the_same_second_gets_a_name_of_its_own(tmp_path, monkeypatch):
+def test_a_second_backup_in_the_same_second_gets_another_name(tmp_path, monkeypatch):
     (tmp_path / "memoryhub-20260401T120000Z.tar.gz").touch()
 
-    assert create._free_place(tmp_path, NOW, is_sealed=False).name == "memoryhub-20260401T120000Z-2.tar.gz"
+    assert create._new_path(tmp_path, NOW, is_encrypted=False).name == "memoryhub-20260401T120000Z-2.tar.gz"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_backup_under_load_is_one_moment_and_restores_elsewhere_to_the_very_rows(workspace, elsewhere, tmp_path):
+def test_a_backup_under_load_is_a_snapshot_and_restores_the_same_rows(workspace, elsewhere, tmp_path):
     written, stopping = [], threading.Event()
 
     def write():
@@ -147,16 +147,16 @@ def test_a_backup_under_load_is_one_moment_and_restores_elsewhere_to_the_very_ro
 
     entries = made.manifest.tables["sessions_app_entry"].size
     assert before <= entries <= sum(written)
-    assert entries % 5 == 0  # no batch is torn
+    assert entries % 5 == 0  # no partial batches
     with elsewhere.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM sessions_app_auditrecord WHERE action = 'entry.added'")
-        assert cursor.fetchone()[0] == entries // 5  # nor a transaction
+        assert cursor.fetchone()[0] == entries // 5  # nor transactions
     assert contents(elsewhere) == made.manifest.tables
     assert restored.pending == []
     assert restored.aside == ""
 
 
-def test_the_present_database_is_refused_then_put_aside_and_named(source, elsewhere, settings):
+def test_a_database_in_use_is_refused_or_moved_aside(source, elsewhere, settings):
     settings.MEMORYHUB_BACKUP_KEY = KEY
     restore(source, elsewhere)
     with elsewhere.cursor() as cursor:
@@ -164,9 +164,9 @@ def test_the_present_database_is_refused_then_put_aside_and_named(source, elsewh
             "INSERT INTO auth_user (username, password, is_superuser, is_staff, is_active, first_name, last_name, "
             "email, date_joined) VALUES ('olga', '', false, false, true, '', '', '', '2026-04-01')"
         )
-    assert holds_rows(elsewhere)
+    assert is_used(elsewhere)
 
-    with raises_code("restore_refused", match="holds rows"):
+    with raises_code("restore_refused", match="contains data"):
         restore(source, elsewhere)
     with elsewhere.cursor() as cursor:
         cursor.execute("SELECT username FROM auth_user")
@@ -186,7 +186,7 @@ def test_the_present_database_is_refused_then_put_aside_and_named(source, elsewh
 
 
 def one_table(elsewhere):
-    """Put a little into the other database, and return what it holds."""
+    """Create a table in the other database, and return its contents."""
     with elsewhere.cursor() as cursor:
         cursor.execute("CREATE TABLE shopping (id integer PRIMARY KEY, what text)")
         cursor.execute("INSERT INTO shopping VALUES (1, 'tea')")
@@ -194,36 +194,36 @@ def one_table(elsewhere):
     return contents(elsewhere)
 
 
-def go_wrong(monkeypatch):
-    """Let the next restore go wrong once the backup is, or should be, in its place."""
+def fail_restore(monkeypatch):
+    """Let the next restore fail after replacing the database."""
     put, run = sqlite.replace_database, postgres._run
 
-    def put_and_spoil(new, file, aside):
-        there_was = put(new, file, aside)
+    def replace_and_damage(new, file, aside):
+        had_database = put(new, file, aside)
         with closing(sqlite3.connect(file)) as database:
             database.execute("DELETE FROM django_migrations")
             database.commit()
-        return there_was
+        return had_database
 
     def refuse(database, command):
         if "--single-transaction" in command:
             raise BackupFailed("pg_restore failed: out of memory")
         return run(database, command)
 
-    monkeypatch.setattr(sqlite, "replace_database", put_and_spoil)
+    monkeypatch.setattr(sqlite, "replace_database", replace_and_damage)
     monkeypatch.setattr(postgres, "_run", refuse)
 
 
-@pytest.mark.parametrize("there_was", [True, False])
-def test_a_restore_that_goes_wrong_leaves_what_was_there(there_was, source, elsewhere, settings, monkeypatch):
+@pytest.mark.parametrize("had_database", [True, False])
+def test_a_failed_restore_puts_the_previous_database_back(had_database, source, elsewhere, settings, monkeypatch):
     settings.MEMORYHUB_BACKUP_KEY = KEY
-    before = one_table(elsewhere) if there_was else {}
-    go_wrong(monkeypatch)
+    before = one_table(elsewhere) if had_database else {}
+    fail_restore(monkeypatch)
 
-    with raises_code("restore_refused", match=r"as it was before|out of memory"):
+    with raises_code("restore_refused", match=r"previous database was put back|out of memory"):
         restore(source, elsewhere)
 
-    if there_was:
+    if had_database:
         assert contents(elsewhere) == before
     elif ON_POSTGRES:
         assert not postgres.has_tables(elsewhere)
@@ -231,7 +231,7 @@ def test_a_restore_that_goes_wrong_leaves_what_was_there(there_was, source, else
         assert not Path(elsewhere.settings_dict["NAME"]).exists()
 
 
-def test_a_database_that_something_uses_is_left_alone(source, elsewhere, settings):
+def test_a_database_with_other_connections_is_not_replaced(source, elsewhere, settings):
     settings.MEMORYHUB_BACKUP_KEY = KEY
     before = one_table(elsewhere)
     used = elsewhere.copy()
@@ -245,29 +245,29 @@ def test_a_database_that_something_uses_is_left_alone(source, elsewhere, setting
     assert contents(elsewhere) == before
 
 
-def test_a_restore_and_a_hub_keep_each_other_away(source, elsewhere, settings, monkeypatch):
+def test_a_restore_and_a_hub_exclude_each_other(source, elsewhere, settings, monkeypatch):
     settings.MEMORYHUB_BACKUP_KEY = KEY
 
-    with using_database(elsewhere), using_database(elsewhere), raises_code("hub_runs", match="stop it"):
+    with using_database(elsewhere), using_database(elsewhere), raises_code("hub_runs", match="Stop it"):
         restore(source, elsewhere)
 
     monkeypatch.setattr("memoryhub.management.commands.worker.connection", elsewhere)
-    with alone_with_database(elsewhere), pytest.raises(CommandError, match="being restored"):
+    with exclusive_database(elsewhere), pytest.raises(CommandError, match="being restored"):
         call_command("worker")
 
 
 @pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
-def test_a_wrong_home_is_named(elsewhere, monkeypatch, tmp_path):
-    with pytest.raises(BackupFailed, match="is MEMORYHUB_HOME that of the hub"):
-        make_backup(tmp_path / "out", database=elsewhere, clock=lambda: NOW)
+def test_a_missing_database_is_named(elsewhere, monkeypatch, tmp_path):
+    with pytest.raises(BackupFailed, match="Is MEMORYHUB_HOME the hub's folder"):
+        create_backup(tmp_path / "out", database=elsewhere, clock=lambda: NOW)
 
     elsewhere.settings_dict["NAME"] = str(tmp_path / "nowhere" / "hub.sqlite3")
     monkeypatch.setattr("memoryhub.management.commands.worker.connection", elsewhere)
-    with pytest.raises(CommandError, match="can't be written to"):
+    with pytest.raises(CommandError, match=r"lock file .* can't be created"):
         call_command("worker")
 
 
-def test_a_crash_leaves_no_log_that_would_be_read_into_the_restored_file(tmp_path):
+def test_the_write_ahead_log_of_a_crash_is_moved_aside(tmp_path):
     if ON_POSTGRES:
         pytest.skip("a file of SQLite")
     file, new, aside = tmp_path / "hub.sqlite3", tmp_path / "new.sqlite3", tmp_path / "aside"
@@ -281,11 +281,11 @@ def test_a_crash_leaves_no_log_that_would_be_read_into_the_restored_file(tmp_pat
 
 
 @pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
-def test_a_damaged_database_is_put_aside_as_it_is(source, elsewhere, settings):
+def test_a_damaged_database_is_moved_aside(source, elsewhere, settings):
     settings.MEMORYHUB_BACKUP_KEY = KEY
     Path(elsewhere.settings_dict["NAME"]).write_text("no database at all, and more than a few bytes of it" * 20)
 
-    with raises_code("restore_refused", match="holds rows"):
+    with raises_code("restore_refused", match="contains data"):
         restore(source, elsewhere)
     restored = restore(source, elsewhere, replace=True)
 
@@ -293,7 +293,7 @@ def test_a_damaged_database_is_put_aside_as_it_is(source, elsewhere, settings):
     assert contents(elsewhere) == source.manifest.tables
 
 
-def test_a_copy_with_a_broken_page_or_a_row_that_names_none_is_found(tmp_path):
+def test_damaged_pages_and_missing_references_are_found(tmp_path):
     file = tmp_path / "copy.sqlite3"
     with closing(sqlite3.connect(file)) as copy:
         copy.executescript(
@@ -301,7 +301,7 @@ def test_a_copy_with_a_broken_page_or_a_row_that_names_none_is_found(tmp_path):
         )
         copy.execute("INSERT INTO b VALUES (7, 'tea')")
         copy.commit()
-    with pytest.raises(BadBackup, match="names a row that isn't there"):
+    with pytest.raises(BadBackup, match="references a missing row"):
         sqlite.check_copy(file)
 
     raw = bytearray(file.read_bytes())
@@ -312,7 +312,7 @@ def test_a_copy_with_a_broken_page_or_a_row_that_names_none_is_found(tmp_path):
 
 
 def changed(source, tmp_path, change):
-    """Return the backup with another manifest, sealed again."""
+    """Return the backup with a changed manifest."""
     work = tmp_path / "work"
     work.mkdir()
     manifest = replace(unpack_backup(source.file, KEY, work), **change)
@@ -326,19 +326,19 @@ def test_a_backup_of_a_newer_hub_is_refused(source, elsewhere, settings, tmp_pat
     settings.MEMORYHUB_BACKUP_KEY = KEY
     migrations = [*source.manifest.migrations, "memoryhub.9999_later"]
 
-    with raises_code("restore_refused", match=r"newer MemoryHub .* update"):
+    with raises_code("restore_refused", match=r"newer MemoryHub .* Upgrade"):
         restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere)
-    assert not holds_rows(elsewhere)
+    assert not is_used(elsewhere)
 
 
 @pytest.fixture
-def unput(monkeypatch):
-    """For tests of what is decided round a restore: the database itself is left out, which takes its time."""
-    for name in ("_put_file", "_put_schema"):
+def no_replacing(monkeypatch):
+    """Skip replacing the database, which is slow."""
+    for name in ("_replace_file", "_replace_schema"):
         monkeypatch.setattr(restoring, name, lambda *_args: "")
 
 
-def test_an_older_one_says_what_it_lacks(source, unput, elsewhere, settings, tmp_path):
+def test_restoring_an_older_backup_reports_pending_migrations(source, no_replacing, elsewhere, settings, tmp_path):
     settings.MEMORYHUB_BACKUP_KEY = KEY
     lacking = "sessions.0001_initial"
     migrations = [one for one in source.manifest.migrations if one != lacking]
@@ -346,13 +346,13 @@ def test_an_older_one_says_what_it_lacks(source, unput, elsewhere, settings, tmp
     assert restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere).pending == [lacking]
 
 
-def test_one_from_before_827a92b_is_refused(source, elsewhere, settings, tmp_path):
+def test_a_backup_from_before_827a92b_is_refused(source, elsewhere, settings, tmp_path):
     settings.MEMORYHUB_BACKUP_KEY = KEY
     migrations = [one for one in source.manifest.migrations if one != "sessions_app.0011_sessions_in_use"]
 
-    with raises_code("restore_refused", match=r"from before commit 827a92b.*make a new backup"):
+    with raises_code("restore_refused", match=r"from before commit 827a92b.*create a new backup"):
         restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere)
-    assert not holds_rows(elsewhere)
+    assert not is_used(elsewhere)
 
 
 def test_a_backup_of_the_other_kind_of_database_is_refused(source, elsewhere, settings, tmp_path):
@@ -371,28 +371,28 @@ def test_a_backup_of_the_other_kind_of_database_is_refused(source, elsewhere, se
 
 
 @pytest.mark.parametrize("key", ["a stormy sea at dusk", ""])
-def test_without_its_key_nothing_is_restored(key, source, elsewhere, settings):
+def test_an_encrypted_backup_needs_its_key(key, source, elsewhere, settings):
     settings.MEMORYHUB_BACKUP_KEY = key
 
-    with pytest.raises(MemoryHubError, match=r"MEMORYHUB_BACKUP_KEY|another one"):
+    with pytest.raises(MemoryHubError, match=r"MEMORYHUB_BACKUP_KEY"):
         restore(source, elsewhere)
-    assert not holds_rows(elsewhere)
+    assert not is_used(elsewhere)
 
 
-def test_rows_that_changed_inside_are_refused(source, elsewhere, settings, tmp_path):
+def test_rows_that_do_not_match_the_manifest_are_refused(source, elsewhere, settings, tmp_path):
     settings.MEMORYHUB_BACKUP_KEY = KEY
     tables = source.manifest.tables | {"auth_user": replace(source.manifest.tables["auth_user"], size=7)}
     wrong = changed(source, tmp_path, {"tables": tables, "digest": create.digest_of(tables)})
 
-    with pytest.raises(MemoryHubError, match="rows") as caught:
+    with pytest.raises(MemoryHubError, match=r"rows|manifest") as caught:
         restore(wrong, elsewhere)
     assert caught.value.code in ("bad_backup", "restore_refused")
-    assert not holds_rows(elsewhere)
+    assert not is_used(elsewhere)
     if ON_POSTGRES:
         assert not postgres.has_tables(elsewhere)
 
 
-def test_the_secret_key_travels_in_sealed_backups_only(source, unput, elsewhere, settings, home, tmp_path):
+def test_only_encrypted_backups_contain_the_secret_key(source, no_replacing, elsewhere, settings, home, tmp_path):
     assert back_up(tmp_path / "out").manifest.secret_key == "left out"
     assert source.manifest.secret_key == "inside"
     settings.MEMORYHUB_BACKUP_KEY = KEY
@@ -407,31 +407,31 @@ def test_the_secret_key_travels_in_sealed_backups_only(source, unput, elsewhere,
     assert (home / "secret_key.before-restore-20260401T120000Z").read_text() == "that of a new hub"
 
 
-def test_a_key_that_is_set_from_outside_stays(source, unput, elsewhere, settings):
+def test_a_key_from_the_environment_is_kept(source, no_replacing, elsewhere, settings):
     settings.MEMORYHUB_BACKUP_KEY, settings.SECRET_KEY = KEY, "from the environment"
 
     assert restore(source, elsewhere).secret_key == "another"
 
 
-def test_a_backup_that_cannot_be_made_leaves_nothing_and_is_told(settings, home):
+def test_a_failed_backup_leaves_no_file_and_is_recorded(settings, home):
     settings.MEMORYHUB_BACKUP_KEY = "short"
 
     with pytest.raises(BackupFailed, match="12 characters"):
-        folder.make_kept_backup(actor=PERSON, clock=lambda: NOW)
+        folder.create_in_folder(actor=PERSON, clock=lambda: NOW)
 
     assert folder.list_backups() == []
     assert "12 characters" in folder.read_state().failure
     assert not AuditRecord.objects.exists()
 
 
-def test_a_full_disk_is_said_beforehand(monkeypatch, tmp_path):
+def test_a_full_disk_is_reported_before_copying(monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10, 10, 0))
 
     with pytest.raises(BackupFailed, match="too full"):
         back_up(tmp_path / "out")
 
 
-def test_a_backup_that_reads_back_wrong_gets_no_name(monkeypatch, tmp_path):
+def test_a_backup_that_cannot_be_verified_is_removed(monkeypatch, tmp_path):
     def spoil(out, *_args):
         write_backup_file(out, *_args)
         out.seek(-2_000, 2)
@@ -439,7 +439,7 @@ def test_a_backup_that_reads_back_wrong_gets_no_name(monkeypatch, tmp_path):
 
     monkeypatch.setattr(create, "write_backup_file", spoil)
 
-    with pytest.raises(BackupFailed, match="fails its check"):
+    with pytest.raises(BackupFailed, match="can't be verified"):
         back_up(tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
 
@@ -451,17 +451,17 @@ def test_missing_programs_of_postgresql_are_named(monkeypatch):
         postgres._program("pg_dump", connection)
 
 
-def test_the_password_stands_in_the_environment_alone():
+def test_the_password_is_passed_only_in_the_environment():
     other = connection.copy()
     other.settings_dict |= {"PASSWORD": "tea for two", "HOST": "db.example.org"}
     code = "import os, sys; print(os.environ['PGPASSWORD'], os.environ['PGHOST'], sys.argv)"
 
-    told = postgres._run(other, [sys.executable, "-c", code])
+    output = postgres._run(other, [sys.executable, "-c", code])
 
-    assert told == "tea for two db.example.org ['-c']\n"
+    assert output == "tea for two db.example.org ['-c']\n"
 
 
-def test_a_backup_cancelled_while_it_copies_leaves_nothing_and_the_schedule_waits(monkeypatch, settings, home):
+def test_a_backup_cancelled_while_it_copies_leaves_nothing_and_delays_the_schedule(monkeypatch, settings, home):
     real_copy = create._copy
 
     def copy(*arguments):
@@ -471,7 +471,7 @@ def test_a_backup_cancelled_while_it_copies_leaves_nothing_and_the_schedule_wait
 
     monkeypatch.setattr(create, "_copy", copy)
     settings.MEMORYHUB_BACKUP_HOURS = 24.0
-    folder.change_state(watched_since="2020-01-01T00:00:00+00:00")
+    folder.update_state(watched_since="2020-01-01T00:00:00+00:00")
 
     folder.request_due_backup(NOW)
     assert do_next_job(clock=lambda: NOW)
@@ -484,53 +484,53 @@ def test_a_backup_cancelled_while_it_copies_leaves_nothing_and_the_schedule_wait
 
 
 def test_one_backup_at_a_time(monkeypatch):
-    monkeypatch.setattr(create, "PATIENCE", 0.05)
+    monkeypatch.setattr(create, "LOCK_SECONDS", 0.05)
 
-    with only_backup(), pytest.raises(BackupUnderWay):
-        folder.make_kept_backup(actor=PERSON, clock=lambda: NOW)
+    with backup_lock(), pytest.raises(BackupUnderWay):
+        folder.create_in_folder(actor=PERSON, clock=lambda: NOW)
 
 
 def fake_backups(monkeypatch):
-    """Let backups be made without a database, quickly."""
+    """Replace create_backup with a fast fake."""
 
     def make(place, *, clock, **_options):
         file = place / f"memoryhub-{clock():{create.STAMP}}.tar.gz"
         file.write_bytes(b"")
         manifest = type("Manifest", (), {"rows": 3, "digest": ""})
-        return create.Made(file, manifest, is_sealed=False, size=0)
+        return create.CreatedBackup(file, manifest, is_encrypted=False, size=0)
 
-    monkeypatch.setattr(folder, "make_backup", make)
+    monkeypatch.setattr(folder, "create_backup", make)
 
 
-def test_the_newest_are_kept_and_what_is_not_ours_stays(monkeypatch, settings):
+def test_the_newest_backups_and_other_files_are_kept(monkeypatch, settings):
     fake_backups(monkeypatch)
     settings.MEMORYHUB_BACKUP_KEEP = 2
     for name in ("holiday.tar.gz", ".memoryhub-20260301T120000Z.tar.gz.part"):
         (folder.backup_folder() / name).touch()
 
     for day in range(4):
-        folder.make_kept_backup(actor=PERSON, clock=lambda day=day: NOW + timedelta(days=day))
+        folder.create_in_folder(actor=PERSON, clock=lambda day=day: NOW + timedelta(days=day))
 
     assert [kept.taken_at.day for kept in folder.list_backups()] == [4, 3]
     assert (folder.backup_folder() / "holiday.tar.gz").exists()
-    assert not list(folder.backup_folder().glob("*.part"))  # what a killed backup left
+    assert not list(folder.backup_folder().glob("*.part"))  # of a killed backup
     assert list(AuditRecord.objects.order_by("id").values_list("action", flat=True)).count("backup.deleted") == 2
     assert set(folder.read_state().checked) == {kept.name for kept in folder.list_backups()}
 
 
-def test_with_no_number_all_are_kept(monkeypatch, settings):
+def test_keep_zero_keeps_all_backups(monkeypatch, settings):
     fake_backups(monkeypatch)
     settings.MEMORYHUB_BACKUP_KEEP = 0
 
     for day in range(3):
-        folder.make_kept_backup(actor=PERSON, clock=lambda day=day: NOW + timedelta(days=day))
+        folder.create_in_folder(actor=PERSON, clock=lambda day=day: NOW + timedelta(days=day))
 
     assert len(folder.list_backups()) == 3
 
 
-def test_a_backup_of_the_future_puts_nothing_off(settings):
+def test_a_backup_dated_in_the_future_does_not_delay_the_schedule(settings):
     settings.MEMORYHUB_BACKUP_HOURS = 24
-    folder.change_state(watched_since=NOW.isoformat())
+    folder.update_state(watched_since=NOW.isoformat())
     (folder.backup_folder() / "memoryhub-20360401T120000Z.tar.gz").touch()
 
     assert folder.is_due(NOW + timedelta(hours=24))
@@ -547,38 +547,38 @@ def test_the_schedule_makes_one_a_day_and_waits_an_hour_after_a_failure(monkeypa
         hours[hour] = do_next_job(clock=lambda now=now: now)
 
     assert [hour for hour, was_made in hours.items() if was_made] == [24, 48]
-    folder.change_state(failed_at=(NOW + timedelta(hours=72)).isoformat())
+    folder.update_state(failed_at=(NOW + timedelta(hours=72)).isoformat())
     assert not folder.is_due(NOW + timedelta(hours=72.5))
     assert folder.is_due(NOW + timedelta(hours=73))
     assert folder.next_due(NOW) == NOW + timedelta(hours=73)
 
 
-def test_without_hours_nothing_is_due(settings):
+def test_hours_zero_turns_the_schedule_off(settings):
     settings.MEMORYHUB_BACKUP_HOURS = 0
 
     assert not folder.is_due(NOW)
     assert folder.next_due(NOW) is None
 
 
-def test_a_failed_backup_rests_for_an_hour_on_every_machine(monkeypatch, settings, caplog):
+def test_a_failed_backup_is_retried_after_an_hour_on_any_machine(monkeypatch, settings, caplog):
     def fail(*_args, **_options):
         raise BackupFailed("The disk is too full.")
 
     settings.MEMORYHUB_BACKUP_HOURS = 24
-    folder.change_state(watched_since="2020-01-01T00:00:00+00:00")
-    monkeypatch.setattr(folder, "make_backup", fail)
+    folder.update_state(watched_since="2020-01-01T00:00:00+00:00")
+    monkeypatch.setattr(folder, "create_backup", fail)
 
     folder.request_due_backup(NOW)
     assert do_next_job(clock=lambda: NOW)
     settings.MEMORYHUB_BACKUP_DIR = settings.MEMORYHUB_HOME / "another"
-    folder.change_state(watched_since="2020-01-01T00:00:00+00:00")
+    folder.update_state(watched_since="2020-01-01T00:00:00+00:00")
 
     assert "too full" in caplog.text
     assert not folder.is_due(NOW)
     assert folder.is_due(NOW + folder.RETRY)
 
 
-def test_what_a_killed_backup_left_goes_with_the_next(home, tmp_path):
+def test_the_next_backup_removes_files_of_a_killed_one(home, tmp_path):
     left = home / f"{create.WORK}killed"
     left.mkdir()
     (left / "database.sqlite3").touch()
@@ -588,7 +588,7 @@ def test_what_a_killed_backup_left_goes_with_the_next(home, tmp_path):
     assert not left.exists()
 
 
-def test_the_command_makes_checks_and_restores(command, elsewhere, tmp_path, monkeypatch):
+def test_the_commands_create_verify_and_restore(command, elsewhere, tmp_path, monkeypatch):
     made = command("backup", str(tmp_path / "out"))
     checked = command("backup", "--verify", made["file"])
     monkeypatch.setattr("memoryhub.management.commands.restore.connection", elsewhere)
@@ -603,22 +603,22 @@ def test_the_command_makes_checks_and_restores(command, elsewhere, tmp_path, mon
     assert records[-1].detail == {"taken_at": made["taken_at"]}
 
 
-def test_a_wrong_file_is_one_sentence(command, tmp_path):
+def test_an_invalid_file_is_reported_in_one_sentence(command, tmp_path):
     (tmp_path / "notes.txt").write_text("tea")
 
-    for file, words in (("notes.txt", "no backup of MemoryHub"), ("missing", "no file")):
+    for file, words in (("notes.txt", "not a MemoryHub backup"), ("missing", "doesn't exist")):
         document = command("backup", "--verify", str(tmp_path / file), status=1)
         assert document["error"]["code"] == "bad_backup"
         assert words in document["error"]["message"]
 
 
-def test_people_read_what_was_backed_up(capsys, tmp_path):
+def test_backup_prints_a_summary(capsys, tmp_path):
     call_command("backup", str(tmp_path / "out"))
 
-    told = capsys.readouterr().out
-    assert "is verified" in told
-    assert str(connection.settings_dict["NAME"]) in told
-    assert "It isn't encrypted" in told
+    output = capsys.readouterr().out
+    assert "is verified" in output
+    assert str(connection.settings_dict["NAME"]) in output
+    assert "It isn't encrypted" in output
 
 
 @pytest.mark.parametrize(
@@ -633,7 +633,7 @@ def test_people_read_what_was_backed_up(capsys, tmp_path):
         ),
     ],
 )
-def test_people_read_what_was_restored(pending, broken, words, source, monkeypatch, capsys):
+def test_restore_prints_a_summary(pending, broken, words, source, monkeypatch, capsys):
     restored = Restored(source.manifest, "SQLite, /there", "/there.before", pending, "another")
     monkeypatch.setattr("memoryhub.management.commands.restore.restore_backup", lambda *_args, **_options: restored)
     monkeypatch.setattr("memoryhub.management.commands.restore.check_memory", lambda: CheckResult(broken=broken))
@@ -641,8 +641,8 @@ def test_people_read_what_was_restored(pending, broken, words, source, monkeypat
     with pytest.raises(SystemExit) if broken else nullcontext():
         call_command("restore", str(source.file))
 
-    told = capsys.readouterr().out
-    assert words in told
-    assert "moved aside  /there.before" in told
-    assert "secret key differs" in told
-    assert source.manifest.digest in told
+    output = capsys.readouterr().out
+    assert words in output
+    assert "moved aside  /there.before" in output
+    assert "secret key differs" in output
+    assert source.manifest.digest in output

@@ -27,21 +27,21 @@ def home(settings, tmp_path):
 
 @pytest.fixture
 def made(admin_client):
-    """One backup that was asked for on the page, and made by the worker."""
+    """Return a backup that was requested on the page."""
     assert admin_client.post(reverse("make-backup")).status_code == 302
     run_jobs()
     (kept,) = folder.list_backups()
     return kept
 
 
-def test_an_empty_folder_says_how_to_begin(admin_client):
+def test_the_empty_page(admin_client):
     html = admin_client.get(URL).content.decode()
 
     assert "No backups yet" in html
     assert "MEMORYHUB_BACKUP_KEY is not set" in html
 
 
-def test_a_backup_asked_for_is_made_listed_and_downloaded(admin_client, made):
+def test_a_requested_backup_is_created_listed_and_downloaded(admin_client, made):
     html = admin_client.get(URL).content.decode()
     response = admin_client.post(reverse("download-backup", args=[made.name]))
 
@@ -58,7 +58,7 @@ def test_a_backup_asked_for_is_made_listed_and_downloaded(admin_client, made):
     ]
 
 
-def test_deleting_asks_first(admin_client, made):
+def test_deleting_asks_for_confirmation(admin_client, made):
     url = reverse("delete-backup", args=[made.name])
 
     assert made.name in admin_client.get(url).content.decode()
@@ -70,14 +70,14 @@ def test_deleting_asks_first(admin_client, made):
     assert admin_client.post(url).status_code == 404
 
 
-def test_one_that_fails_its_check_says_why(admin_client, made):
+def test_the_page_shows_why_a_check_failed(admin_client, made):
     file = folder.backup_folder() / made.name
     file.write_bytes(file.read_bytes()[:-5])
 
     admin_client.post(reverse("check-backup", args=[made.name]))
     run_jobs()
 
-    assert "damaged or cut off" in admin_client.get(URL).content.decode()
+    assert "damaged or truncated" in admin_client.get(URL).content.decode()
 
 
 def test_a_failure_is_shown_until_one_succeeds(admin_client, settings, monkeypatch):
@@ -97,7 +97,7 @@ def test_a_failure_is_shown_until_one_succeeds(admin_client, settings, monkeypat
     assert folder.list_backups()[0].rows is not None
 
 
-def test_the_page_asks_again_until_the_worker_is_done(admin_client):
+def test_the_page_polls_until_the_job_is_done(admin_client):
     admin_client.post(reverse("make-backup"))
     waiting = admin_client.get(f"{URL}?poll=1", headers={"HX-Request": "true"})
     run_jobs()
@@ -108,17 +108,17 @@ def test_the_page_asks_again_until_the_worker_is_done(admin_client):
     assert b'hx-trigger="every' not in over.content
 
 
-def test_a_second_request_beside_a_backup_is_not_queued(admin_client, made):
+def test_only_one_backup_or_check_is_queued(admin_client, made):
     admin_client.post(reverse("make-backup"))
 
     for name, arguments in (("make-backup", []), ("check-backup", [made.name])):
         response = admin_client.post(reverse(name, args=arguments), follow=True)
-        assert "wait for its end" in response.content.decode()
+        assert "already being created or verified" in response.content.decode()
 
     assert Job.objects.filter(status="queued").count() == 1
 
 
-def test_a_backup_that_waits_is_cancelled_and_not_made(admin_client):
+def test_a_queued_backup_can_be_cancelled(admin_client):
     admin_client.post(reverse("make-backup"))
     assert reverse("cancel-backup") in admin_client.get("/work/").content.decode()
 
@@ -126,20 +126,20 @@ def test_a_backup_that_waits_is_cancelled_and_not_made(admin_client):
     again = admin_client.post(reverse("cancel-backup"), follow=True).content.decode()
     run_jobs()
 
-    assert "there is nothing to cancel" in again
+    assert "already being verified or has finished" in again
     assert folder.list_backups() == []
     assert AuditRecord.objects.get().action == "backup.cancelled"
 
 
-def test_what_another_backup_overtakes_is_done_all_the_same(admin_client):
+def test_a_requested_backup_is_created_after_a_scheduled_one(admin_client):
     admin_client.post(reverse("make-backup"))
-    folder.make_kept_backup(actor=folder.SCHEDULE, clock=timezone.now)
+    folder.create_in_folder(actor=folder.SCHEDULE, clock=timezone.now)
     run_jobs()
 
     assert len(folder.list_backups()) == 2
 
 
-def test_what_is_being_read_back_is_not_cancelled(admin_client):
+def test_a_backup_being_verified_cannot_be_cancelled(admin_client):
     folder.request_backup(by=By(PERSON, timezone.now()))
     for stage, is_offered in (("packing", True), ("checking", False)):
         Job.objects.update(status="running", lease_owner=this_process(), stage=stage)
@@ -148,22 +148,22 @@ def test_what_is_being_read_back_is_not_cancelled(admin_client):
 
 
 @pytest.mark.parametrize("name", ["secret_key", "state.json", "memoryhub-20260401T120000Z.tar.gz", ".."])
-def test_nothing_but_backups_is_handed_out(name, admin_client):
-    folder.change_state(failure="")
+def test_other_files_cannot_be_downloaded(name, admin_client):
+    folder.update_state(failure="")
 
     assert admin_client.post(f"{URL}{name}/download/").status_code == 404
 
 
-def test_the_menu_leads_here_for_operators_only(admin_client, stranger_client):
+def test_only_hub_operators_see_the_menu_item(admin_client, stranger_client):
     assert f'href="{URL}"' in admin_client.get("/").content.decode()
     assert f'href="{URL}"' not in stranger_client.get("/").content.decode()
 
 
-def test_a_backup_that_fails_is_kept_with_its_job(monkeypatch, caplog, admin_client):
+def test_the_job_has_the_error_of_a_failed_backup(monkeypatch, caplog, admin_client):
     def fail(**_options):
         raise BackupFailed("No.")
 
-    monkeypatch.setattr(folder, "make_kept_backup", fail)
+    monkeypatch.setattr(folder, "create_in_folder", fail)
     admin_client.post(reverse("make-backup"))
     run_jobs()
 

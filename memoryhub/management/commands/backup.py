@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memoryhub.backups.archive import Manifest
-from memoryhub.backups.create import make_backup, only_backup, opened_backup
+from memoryhub.backups.create import backup_lock, create_backup, verified_backup
 from memoryhub.backups.folder import record_backup
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor, By
@@ -31,13 +31,13 @@ class Command(JsonCommand):
     def run(self, *, dest: str, verify: str | None, **_options: Any) -> dict[str, Any]:
         if verify:
             file = Path(verify)
-            with only_backup(), opened_backup(file, database=connection) as (manifest, _):
+            with backup_lock(), verified_backup(file, database=connection) as (manifest, _):
                 return {"file": str(file), "bytes": file.stat().st_size} | document(manifest)
         place = Path(dest) if dest else settings.MEMORYHUB_BACKUP_DIR
-        with only_backup():
-            made = make_backup(place, database=connection, clock=timezone.now)
+        with backup_lock():
+            made = create_backup(place, database=connection, clock=timezone.now)
         record_backup(made, by=By(COMMAND, timezone.now()))
-        return {"file": str(made.file), "bytes": made.size, "encrypted": made.is_sealed} | document(made.manifest)
+        return {"file": str(made.file), "bytes": made.size, "encrypted": made.is_encrypted} | document(made.manifest)
 
     def show(self, result: dict[str, Any]) -> None:
         self.line(f"{result['file']} ({result['bytes'] / 1e6:,.1f} MB) is verified")

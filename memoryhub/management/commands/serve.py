@@ -25,7 +25,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from memoryhub.accounts.setup import issue_setup_token, operator_exists
-from memoryhub.backups.in_use_lock import database_words
+from memoryhub.backups.in_use_lock import database_label
 from memoryhub.checks import TOO_OLD, UPGRADE_FIRST
 from memoryhub.lib.migrations import applied_migrations, is_too_old
 from memoryhub.management.restore_guard import in_use
@@ -73,7 +73,7 @@ class Command(BaseCommand):
         migrations = f"{applied} migrations applied" if applied else "up to date"
         lines = [
             f"MemoryHub is running at {address}",
-            f"  database    {database_words(connection)}, {migrations}",
+            f"  database    {database_label(connection)}, {migrations}",
             f"  worker      {'not started (--no-worker)' if no_worker else 'running'}",
         ]
         if start_page != address:
@@ -156,7 +156,7 @@ def _migrate() -> int:
             call_command("migrate", interactive=False, verbosity=0)
     except DatabaseError as problem:
         first_line = str(problem).strip().partition("\n")[0]
-        raise CommandError(f"The database ({database_words(connection)}) can't be used: {first_line}") from problem
+        raise CommandError(f"The database ({database_label(connection)}) can't be used: {first_line}") from problem
     return len(plan)
 
 
