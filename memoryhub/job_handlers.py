@@ -1,8 +1,8 @@
-"""The kinds of jobs. Each may be carried out twice without harm, and breaks off at any of its steps.
+"""Handlers of the job kinds. They are idempotent and can be interrupted at each step.
 
-``options`` by kind. Export: ``layout``. Compression: ``method`` (auto, llm, heuristic), ``hold``, and ``sessions``,
-the keys of some; without it all that are due. Rebuild: ``tables``; without it all indexes. Import: ``report``, its
-key, and ``source``, its path. Check of a backup: ``name``.
+``options`` by kind. Export: ``layout``. Compression: ``method`` (auto, llm, heuristic), ``hold`` and ``sessions``
+(keys; by default all that are due). Rebuild: ``tables`` (by default all). Import: ``report`` (id) and ``source``
+(path). Backup check: ``name``.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext_noop
 
 from memoryhub import sweeps
 from memoryhub.backups import folder
-from memoryhub.jobs.downloads import new_file
+from memoryhub.jobs.downloads import create_file
 from memoryhub.jobs.kinds import ALL, KINDS, Clock, JobKind
 from memoryhub.jobs.progress import Postponed, Progress, TryAgain
 from memoryhub.lib.errors import Gone
@@ -31,17 +32,17 @@ from sessions_app.services import webhooks
 from sessions_app.services.audit import Actor, By
 
 CANCELLED = frozenset(("cancelled",))
-DISABLED_PAUSE = timedelta(hours=1)  # for messages of a webhook that is switched off
+DISABLED_PAUSE = timedelta(hours=1)  # while a webhook is turned off
 
 
 def _export(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
     workspace = _workspace(job)
-    with new_file(job) as out:
+    with create_file(job) as out:
         report = write_archive(
             workspace, job.options.get("layout", "auto"), out, by=By(_actor(job), clock()), step=progress.step
         )
         size = out.tell()
-        progress.keep(stage="")  # cancelled at the last moment, it leaves no file
+        progress.save(stage="")  # raises if the job was cancelled
     job.file_name = f"{workspace.slug}-{report.plan.layout}.zip"
     made = {"layout": report.plan.layout, "files": report.files, "written": report.written, "bytes": size}
     return made | {"home": this_home()}
@@ -49,15 +50,15 @@ def _export(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
 
 def _compress(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
     workspace = _workspace(job)
-    counts: Counter[str] = Counter(job.result.get("counts", {}))  # of the worker before, if that was killed
+    counts: Counter[str] = Counter(job.result.get("counts", {}))  # of a killed worker
     wanted = job.options.get("sessions")
     chosen = Session.objects.filter(workspace=workspace, key__in=wanted) if wanted else due_sessions(workspace)
     options = {"method": job.options.get("method", "auto"), "hold": bool(job.options.get("hold"))}
 
-    def note(run: Run, total: int) -> None:
+    def on_start(run: Run, total: int) -> None:
         stage = run.session.key[:200] if run.session else ""
         result = {"counts": dict(counts), "run": run.pk}
-        progress.keep(steps_done=counts.total(), steps_total=total, stage=stage, result=result)
+        progress.save(steps_done=counts.total(), steps_total=total, stage=stage, result=result)
 
     runs = compress_sessions(
         list(chosen.values_list("pk", flat=True)),
@@ -65,11 +66,11 @@ def _compress(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
         counts=counts,
         actor=_actor(job),
         clock=clock,
-        note=note,
-        look=progress.look,
+        note=on_start,
+        look=progress.check,
     )
     for _ in runs:
-        progress.keep(steps_done=counts.total(), result={"counts": dict(counts)})
+        progress.save(steps_done=counts.total(), result={"counts": dict(counts)})
     return {"counts": dict(counts)}
 
 
@@ -83,7 +84,7 @@ def _send(job: Job, _progress: Progress, clock: Clock) -> dict[str, Any]:
     if delivery is None or delivery.status:
         return {}
     if not delivery.webhook.is_enabled:
-        raise Postponed("The webhook is switched off.", until=clock() + DISABLED_PAUSE)
+        raise Postponed("The webhook is turned off.", until=clock() + DISABLED_PAUSE)
     if not webhooks.deliver(delivery, allowed=settings.MEMORYHUB_PRIVATE_HOSTS, now=clock()):
         raise TryAgain(delivery.error)
     return {}
@@ -105,33 +106,50 @@ def _actor(job: Job) -> Actor:
 
 def _workspace(job: Job) -> Workspace:
     if job.workspace is None:
-        raise Gone("It is asked for on a page of a workspace.", code="job_without_workspace")
+        raise Gone("The job's workspace was deleted.", code="job_without_workspace")
     return job.workspace
 
 
 KINDS |= {
-    Job.Kind.EXPORT: JobKind(_export, lane="long", label="Export", audited=ALL),
-    Job.Kind.COMPRESSION: JobKind(_compress, lane="long", label="Compression of sessions", audited=ALL),
-    Job.Kind.REBUILD: JobKind(_rebuild, lane="long", label="Rebuild of search", audited=ALL),
+    Job.Kind.EXPORT: JobKind(_export, lane="long", label=gettext_noop("Export"), audited=ALL),
+    Job.Kind.COMPRESSION: JobKind(_compress, lane="long", label=gettext_noop("Bulk compression"), audited=ALL),
+    Job.Kind.REBUILD: JobKind(_rebuild, lane="long", label=gettext_noop("Search rebuild"), audited=ALL),
     Job.Kind.IMPORT: JobKind(
-        carry_out_import, lane="files", label="Import", max_takeovers=1, on_end=close_report, noun="import",
+        carry_out_import,
+        lane="files",
+        label=gettext_noop("Import"),
+        max_takeovers=1,
+        on_end=close_report,
+        noun="import",
         audited=CANCELLED,
     ),
-    Job.Kind.SYNC: JobKind(carry_out_sync, lane="files", label="Sync", is_cancellable=lambda _job: False),
+    Job.Kind.SYNC: JobKind(
+        carry_out_sync, lane="files", label=gettext_noop("Sync"), is_cancellable=lambda _job: False
+    ),
     Job.Kind.BACKUP: JobKind(
-        folder.carry_out_backup, lane="backups", label="Backup", is_cancellable=folder.is_cancellable, noun="backup",
+        folder.carry_out_backup,
+        lane="backups",
+        label=gettext_noop("Backup"),
+        is_cancellable=folder.is_cancellable,
+        noun="backup",
         audited=CANCELLED,
     ),
     Job.Kind.BACKUP_CHECK: JobKind(
-        folder.carry_out_check, lane="backups", label="Check of a backup", is_cancellable=folder.is_cancellable,
-        noun="backup", audited=CANCELLED,
+        folder.carry_out_check,
+        lane="backups",
+        label=gettext_noop("Backup check"),
+        is_cancellable=folder.is_cancellable,
+        noun="backup",
+        audited=CANCELLED,
     ),
     Job.Kind.WEBHOOK: JobKind(
-        _send, lane="webhooks", label="Webhook delivery", pauses=webhooks.PAUSES, is_listed=False,
+        _send,
+        lane="webhooks",
+        label="Webhook delivery",
+        pauses=webhooks.PAUSES,
+        is_listed=False,
         on_end=lambda job, _now: webhooks.give_up(job),
     ),
-    Job.Kind.SWEEP: JobKind(
-        _sweep, lane="sweeps", label="Sweep", every=sweeps.SWEEP_EVERY, is_listed=False
-    ),
+    Job.Kind.SWEEP: JobKind(_sweep, lane="sweeps", label="Sweep", every=sweeps.SWEEP_EVERY, is_listed=False),
     Job.Kind.PRUNING: JobKind(_prune, lane="sweeps", label="Pruning", every=sweeps.PRUNE_EVERY, is_listed=False),
-}  # fmt: skip
+}

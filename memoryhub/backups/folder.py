@@ -196,13 +196,13 @@ def carry_out_backup(job: Job, progress: Progress, clock: Clock) -> dict[str, An
     actor = SCHEDULE if job.requested_by == SCHEDULE.name else Actor("person", job.requested_by)
     if actor == SCHEDULE and not is_due(clock()):  # another one was created meanwhile
         return {}
-    created = create_in_folder(actor=actor, clock=clock, stage=lambda stage: progress.keep(stage=stage))
+    created = create_in_folder(actor=actor, clock=clock, stage=lambda stage: progress.save(stage=stage))
     return {"file": created.file.name, "home": this_home(), "bytes": created.size}
 
 
 def carry_out_check(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
     """Verify the requested backup. Job handler."""
-    progress.keep(stage="checking")
+    progress.save(stage="checking")
     return {"fault": verify_in_folder(job.options["name"], now=clock())}
 
 

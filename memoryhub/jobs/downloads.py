@@ -1,4 +1,4 @@
-"""Files that jobs made for people to fetch: in a folder of the hub's home, for a day, readable by its owner alone."""
+"""Files that jobs create for download: kept for a day in the hub's folder, readable only by its owner."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ KEPT = timedelta(days=1)
 _NAME = re.compile(r"job-(\d+)\.(?:out|(?:\d+\.)?part)")
 
 
-def file_of(job: Job) -> Path | None:
-    """Return the file that a job made, if it is still there."""
+def find_file(job: Job) -> Path | None:
+    """Return the file that a job created, if it still exists."""
     file = _folder() / f"job-{job.pk}.out"
     return file if job.file_name and file.is_file() and not file.is_symlink() else None
 
 
 def other_host(job: Job) -> str:
-    """Return the host that has the file of a job, where that isn't this hub's own folder; "" otherwise."""
+    """Return the host that has a job's file; "" if it is in this hub's folder."""
     home = str(job.result.get("home", ""))
     return home.partition(":")[0] if job.file_name and home and home != this_home() else ""
 
 
 @contextmanager
-def new_file(job: Job) -> Iterator[IO[bytes]]:
-    """Yield a file for what a job makes; it is there only once the block came to its end."""
-    for left in _folder().glob(f"job-{job.pk}.*part"):  # by a worker that was killed
-        left.unlink(missing_ok=True)
+def create_file(job: Job) -> Iterator[IO[bytes]]:
+    """Yield a file for a job to write. It gets its name when the block succeeds."""
+    for leftover in _folder().glob(f"job-{job.pk}.*part"):  # of a killed worker
+        leftover.unlink(missing_ok=True)
     part = _folder() / f"job-{job.pk}.{job.fencing_number}.part"
     handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
@@ -52,19 +52,19 @@ def new_file(job: Job) -> Iterator[IO[bytes]]:
 
 
 def remove_file(job: Job) -> None:
-    """Remove the file that a job made, if there is one."""
+    """Delete a job's file, if it exists."""
     (_folder() / f"job-{job.pk}.out").unlink(missing_ok=True)
 
 
 @db_retry.retried
-def record_fetch(job: Job, *, by: By) -> None:
-    """Write the audit record of a file that was taken out of the hub."""
+def record_download(job: Job, *, by: By) -> None:
+    """Write the audit record of a downloaded file."""
     text = f"The file of export {job.pk} was downloaded"
     record(by, "job.downloaded", "job", job.pk, text, workspace=job.workspace)
 
 
 def remove_old_downloads(now: datetime) -> int:
-    """Remove this machine's files that are older than a day, and those that no job knows; return how many."""
+    """Delete this machine's files that are older than a day or have no job; return how many."""
     Job.objects.exclude(file_name="").filter(finished_at__lt=now - KEPT).update(file_name="")
     found = {int(match[1]): file for file in _folder().iterdir() if (match := _NAME.fullmatch(file.name))}
     kept = set(Job.objects.filter(pk__in=found).exclude(file_name="").values_list("pk", flat=True))
@@ -76,7 +76,7 @@ def remove_old_downloads(now: datetime) -> int:
 
 
 def discard_downloads(workspace: Workspace, now: datetime) -> None:
-    """Remove all files of a workspace at once, and end what makes one: what was forgotten may stand in them."""
+    """Delete all files of a workspace and cancel its exports: they may contain forgotten text."""
     live = Job.objects.filter(workspace=workspace, kind=Job.Kind.EXPORT, status=Job.Status.RUNNING)
     live.filter(cancel_asked_at=None).update(cancel_asked_at=now)
     for job in Job.objects.filter(workspace=workspace).exclude(file_name=""):

@@ -1,4 +1,4 @@
-"""Labels of jobs and runs on pages: what each is, how far, how much time is left, and its result."""
+"""Labels of jobs and runs on pages."""
 
 from __future__ import annotations
 
@@ -15,35 +15,9 @@ from memoryhub.jobs.kinds import KINDS
 from memoryhub.jobs.listing import WorkItem
 from memoryhub.templatetags.memoryhub import filesize
 
-JOBS: dict[str, Promise | str] = {
-    "export": _("Export"),
-    "compression": _("Compression of sessions"),
-    "rebuild": _("Rebuild of search"),
-    "import": _("Import"),
-    "sync": _("Sync with the agent’s folder"),
-    "backup": _("Backup of the hub"),
-    "backup_check": _("Check of a backup"),
-}
 STAGES: dict[str, Promise | str] = {"copying": _("copying"), "packing": _("packing"), "checking": _("checking")}
-RUNS: dict[str, Promise | str] = {
-    "compression": _("Compression"),
-    "consolidation": _("Consolidation"),
-    "extraction": _("Extraction"),
-    "embedding": _("Embedding"),
-    "scan": _("Scan"),
-    "edit": _("Edit"),
-    "compaction": _("Compaction"),
-}
-STATES: dict[str, Promise | str] = {
-    "queued": _("Waiting"),
-    "running": _("Under way"),
-    "done": _("Done"),
-    "failed": _("Failed"),
-    "cancelled": _("Cancelled"),
-    "held": _("Waits for you"),
-    "parked": _("Parked"),
-    "undone": _("Undone"),
-}
+PAGES = {"import": "import-report", "sync": "sync", "backup": "backups", "backup_check": "backups"}  # else job
+CANCEL_PAGES = {"import": "cancel-import", "backup": "cancel-backup", "backup_check": "cancel-backup"}
 COUNTED: dict[str, Promise | str] = {
     "rows": _("%(done)s of %(total)s rows"),
     "sessions": _("%(done)s of %(total)s sessions"),
@@ -64,16 +38,16 @@ ADDED = {
 }
 OUTCOMES: dict[str, Promise | str] = {
     "done": _("%(count)s compressed"),
-    "held": _("%(count)s wait for you"),
+    "held": _("%(count)s awaiting review"),
     "failed": _("%(count)s failed"),
-    "nothing_due": _("%(count)s with nothing to fold"),
+    "nothing_due": _("%(count)s already compressed"),
     "cancelled": _("%(count)s cancelled"),
 }
 
 
 @dataclass(frozen=True)
 class WorkRow:
-    """A job or run with its labels and addresses; an address that isn't for this person is ""."""
+    """A job or run with its labels and URLs; a URL that this user may not use is ""."""
 
     item: WorkItem
     title: str
@@ -87,7 +61,7 @@ class WorkRow:
 
 
 def work_row(item: WorkItem, *, may_decide: bool) -> WorkRow:
-    """Return a job or run as a page shows it to somebody who may decide about it, or only see it."""
+    """Return the labels and URLs of a job or run. ``may_decide``: whether the user may cancel and download."""
     may_cancel = may_decide and item.is_live and not item.is_cancelling
     is_job = item.table != "run"
     can_cancel = may_cancel and (not is_job or item.status == "queued" or KINDS[item.kind].is_cancellable(item.row))
@@ -109,44 +83,37 @@ def work_row(item: WorkItem, *, may_decide: bool) -> WorkRow:
 def _state(item: WorkItem) -> str:
     if item.is_interrupted:
         return gettext("Interrupted")
-    return gettext("Cancelling") if item.is_cancelling else str(STATES[item.status])
+    return gettext("Cancelling") if item.is_cancelling else str(item.row.get_status_display())
 
 
 def _title(item: WorkItem) -> str:
-    labels = RUNS if item.table == "run" else JOBS
-    return f"{labels[item.kind]} {item.number}"
+    label = item.row.get_kind_display() if item.table == "run" else gettext(KINDS[item.kind].label)
+    return f"{label} {item.number}"
 
 
 def _url(item: WorkItem) -> str:
-    slug = item.workspace.slug if item.workspace else ""
     if item.table == "run":
-        return reverse("run", args=[slug, item.number])
-    pages: dict[str, tuple[str, list[Any]]] = {
-        "import": ("import-report", [item.number]),
-        "sync": ("sync", [slug]),
-        "backup": ("backups", []),
-        "backup_check": ("backups", []),
-    }
-    name, arguments = pages.get(item.kind, ("job", [item.number]))
-    return reverse(name, args=arguments)
+        return reverse("run", args=[item.workspace.slug, item.number])
+    page = PAGES.get(item.kind, "job")
+    arguments = {"sync": [item.workspace and item.workspace.slug], "backups": []}
+    return reverse(page, args=arguments.get(page, [item.number]))
 
 
 def _cancel_url(item: WorkItem) -> str:
     if item.table == "run":
         return reverse("cancel-run", args=[item.workspace.slug, item.number])
-    if item.kind in ("backup", "backup_check"):
-        return reverse("cancel-backup")
-    return reverse("cancel-import" if item.kind == "import" else "cancel-job", args=[item.number])
+    page = CANCEL_PAGES.get(item.kind, "cancel-job")
+    return reverse(page, args=[] if page == "cancel-backup" else [item.number])
 
 
 def _progress(item: WorkItem) -> str:
     if item.status != "running" or not item.total:
         return ""
     counted = str(COUNTED[item.unit]) % {"done": f"{item.done:,}", "total": f"{item.total:,}"}
-    return f"{counted} · {_left(item.seconds_left)}" if item.seconds_left is not None else counted
+    return f"{counted} · {_time_left(item.seconds_left)}" if item.seconds_left is not None else counted
 
 
-def _left(seconds: int) -> str:
+def _time_left(seconds: int) -> str:
     if seconds < 90:
         count = max(1, seconds if seconds < 10 else round(seconds, -1))
         return ngettext("about %(count)d s left", "about %(count)d s left", count) % {"count": count}
@@ -155,25 +122,25 @@ def _left(seconds: int) -> str:
 
 
 def _result(item: WorkItem) -> str:
-    """Return the result of a job, as far as it came."""
+    """Return a job's result so far."""
     if item.table == "run":
         return ""
-    words = {"export": _export_words, "compression": _compression_words, "rebuild": _rebuild_words}
+    labels = {"export": _export_label, "compression": _compression_label, "rebuild": _rebuild_label}
     if item.kind == "import":
-        return _import_words(item)
-    return words[item.kind](item.row.result) if item.kind in words else ""
+        return _import_label(item)
+    return labels[item.kind](item.row.result) if item.kind in labels else ""
 
 
-def _import_words(item: WorkItem) -> str:
-    added = added_words(item.row.result.get("added", {}))
+def _import_label(item: WorkItem) -> str:
+    added = added_label(item.row.result.get("added", {}))
     if item.status != "done":
         return added
     read = ngettext("%(count)s file read", "%(count)s files read", item.done) % {"count": f"{item.done:,}"}
     return f"{read} · {added}" if added else read
 
 
-def added_words(added: Mapping[str, int]) -> str:
-    """Return what an import added: how many of each kind."""
+def added_label(added: Mapping[str, int]) -> str:
+    """Return the number of rows of each kind that an import added."""
     return ", ".join(_added(kind, count) for kind, count in added.items())
 
 
@@ -183,7 +150,7 @@ def _added(kind: str, count: int) -> str:
     return str(ADDED[kind] % {"n": count, "count": f"{count:,}"})
 
 
-def _export_words(result: dict[str, Any]) -> str:
+def _export_label(result: dict[str, Any]) -> str:
     if not result:
         return ""
     rows, files = f"{sum(result['written'].values()):,}", result["files"]
@@ -191,20 +158,20 @@ def _export_words(result: dict[str, Any]) -> str:
     return f"{counted % {'rows': rows, 'files': f'{files:,}'}}, {filesize(result['bytes'])}"
 
 
-def _compression_words(result: dict[str, Any]) -> str:
+def _compression_label(result: dict[str, Any]) -> str:
     counts = result.get("counts", {})
-    parts = [str(words) % {"count": f"{counts[name]:,}"} for name, words in OUTCOMES.items() if counts.get(name)]
+    parts = [str(label) % {"count": f"{counts[name]:,}"} for name, label in OUTCOMES.items() if counts.get(name)]
     nothing = gettext("No session was due.") if "counts" in result and not parts and "run" not in result else ""
     return ", ".join(parts) or nothing
 
 
-def _rebuild_words(result: dict[str, Any]) -> str:
+def _rebuild_label(result: dict[str, Any]) -> str:
     found = result.get("indexes", [])
     if not found:
         return ""
     wrong = sum(bool(one["faults"]) for one in found)
-    made = ngettext("%(count)d index made anew", "%(count)d indexes made anew", len(found)) % {"count": len(found)}
-    was = gettext("all agreed with their rows before")
+    made = ngettext("%(count)d index rebuilt", "%(count)d indexes rebuilt", len(found)) % {"count": len(found)}
+    was = gettext("none had errors")
     if wrong:
-        was = ngettext("%(count)d disagreed with its rows", "%(count)d disagreed with their rows", wrong)
+        was = ngettext("%(count)d had errors", "%(count)d had errors", wrong)
     return f"{made}; {was % {'count': wrong}}"

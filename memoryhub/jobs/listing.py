@@ -1,4 +1,4 @@
-"""The queue as a list, with the runs beside it."""
+"""Jobs and runs in one list."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ from memoryhub.processes import expired, live_processes
 from sessions_app.models import Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES
 
-LATELY = timedelta(days=1)
-MOST_SHOWN = 100  # of each table
-TRUSTED_SHARE = 0.05  # of the work has to be done before it tells how long the rest takes
-TRUSTED_SECONDS = 3.0
-PATIENCE = timedelta(seconds=10)  # before waiting work says that no worker runs
+RECENT = timedelta(days=1)
+MAX_ROWS = 100  # of each table
+MIN_SHARE = 0.05  # must be done before the time left is estimated
+MIN_SECONDS = 3.0
+STRANDED_AFTER = timedelta(seconds=10)  # before a queued job counts as stranded
 UNITS = {"export": "rows", "compression": "sessions", "rebuild": "rows", "import": "files"}
-EVEN_KINDS = ("export", "import")  # whose steps take about as long each
+ESTIMATED_KINDS = ("export", "import")  # whose steps take about equally long
 
 
 @dataclass(frozen=True)
 class WorkItem:
-    """A job or a run in the list. ``table``: job, import or run; ``number``: as people know it.
+    """A job or run. ``table``: job, import or run; ``number``: see ``number_of``.
 
-    ``unit``: of what ``done`` and ``total`` count; "" where only its stage is known. ``seconds_left`` only where what
-    is done tells. ``is_interrupted``: its worker is gone. ``is_stranded``: it waits, and no worker runs that could
-    take it.
+    ``unit``: of ``done`` and ``total``; "" if only the stage is known. ``seconds_left``: None if there is no
+    estimate. ``is_interrupted``: its worker is gone. ``is_stranded``: it is queued, and no worker is running for it.
     """
 
     table: str
@@ -73,14 +72,14 @@ class WorkItem:
 def list_work(
     workspaces: QuerySet[Workspace], *, of_hub: bool, now: datetime, with_runs: bool = True
 ) -> list[WorkItem]:
-    """Return what is under way, waits, or ended within a day: first what is under way, then the latest.
+    """Return live jobs and those that ended within a day: live ones first, then the latest.
 
-    ``of_hub``: with what is of no workspace. ``with_runs``: runs of the workspaces too; of those that are over only
-    the long ones, which are about no single session, and no edits.
+    ``of_hub``: include jobs without a workspace. ``with_runs``: include runs; of finished ones only those that aren't
+    edits or runs of a single session.
     """
-    jobs = list(_jobs(workspaces, of_hub=of_hub).filter(_lately(now)).order_by("-id")[:MOST_SHOWN])
-    at_hand = {job.result.get("run") for job in jobs if job.is_live}  # a job shows its run itself
-    runs = [run for run in _runs(workspaces, now) if run.pk not in at_hand] if with_runs else []
+    jobs = list(_jobs(workspaces, of_hub=of_hub).filter(_recent(now)).order_by("-id")[:MAX_ROWS])
+    current = {job.result.get("run") for job in jobs if job.is_live}  # a job shows its current run itself
+    runs = [run for run in _runs(workspaces, now) if run.pk not in current] if with_runs else []
     workers = live_workers()
     gone = expired({job.lease_owner for job in jobs if job.status == Job.Status.RUNNING})
     items = [_job_item(job, now, workers, gone) for job in jobs] + [_run_item(run, now, workers) for run in runs]
@@ -88,7 +87,7 @@ def list_work(
 
 
 def live_count(workspaces: QuerySet[Workspace], *, of_hub: bool) -> int:
-    """Count what is under way or waits, in one query."""
+    """Return the number of live jobs and runs, in one query."""
     jobs = _jobs(workspaces, of_hub=of_hub).filter(status__in=LIVE_STATUSES).order_by().values("pk")
     mine = Q(workspace__in=workspaces.order_by().values("pk"))
     runs = Run.objects.filter(mine, status__in=LIVE_STATUSES).order_by().values("pk")
@@ -96,18 +95,18 @@ def live_count(workspaces: QuerySet[Workspace], *, of_hub: bool) -> int:
 
 
 def job_item(job: Job, now: datetime) -> WorkItem:
-    """Return a job as the list shows it."""
+    """Return a job as a list item."""
     is_running = job.status == Job.Status.RUNNING
     return _job_item(job, now, live_workers(), expired({job.lease_owner}) if is_running else ())
 
 
 def run_item(run: Run, now: datetime) -> WorkItem:
-    """Return a run as the list shows it."""
+    """Return a run as a list item."""
     return _run_item(run, now, live_workers())
 
 
 def live_workers() -> list[Process]:
-    """Return the workers that are alive, on any machine."""
+    """Return the live workers on all machines."""
     return live_processes(Process.Kind.WORKER)
 
 
@@ -117,14 +116,14 @@ def _jobs(workspaces: QuerySet[Workspace], *, of_hub: bool) -> QuerySet[Job]:
 
 
 def _runs(workspaces: QuerySet[Workspace], now: datetime) -> QuerySet[Run]:
-    rows = Run.objects.filter(_lately(now), workspace__in=workspaces)
+    rows = Run.objects.filter(_recent(now), workspace__in=workspaces)
     is_long = Q(session=None) & ~Q(kind=Run.Kind.EDIT)
     rows = rows.filter(Q(status__in=LIVE_STATUSES) | is_long, origin=Run.Origin.HUB)
-    return rows.select_related("workspace", "session").order_by("-id")[:MOST_SHOWN]
+    return rows.select_related("workspace", "session").order_by("-id")[:MAX_ROWS]
 
 
-def _lately(now: datetime) -> Q:
-    return Q(status__in=LIVE_STATUSES) | Q(finished_at__gte=now - LATELY)
+def _recent(now: datetime) -> Q:
+    return Q(status__in=LIVE_STATUSES) | Q(finished_at__gte=now - RECENT)
 
 
 def _job_item(job: Job, now: datetime, workers: list[Process], gone: Collection[str]) -> WorkItem:
@@ -143,13 +142,13 @@ def _job_item(job: Job, now: datetime, workers: list[Process], gone: Collection[
         seconds_left=_seconds_left(job, now) if is_running and not is_interrupted else None,
         is_cancelling=job.cancel_asked_at is not None and is_running and KINDS[job.kind].is_cancellable(job),
         is_interrupted=is_interrupted,
-        is_stranded=is_waiting and not may_run and now - job.created_at > PATIENCE,
+        is_stranded=is_waiting and not may_run and now - job.created_at > STRANDED_AFTER,
     )
 
 
 def _run_item(run: Run, now: datetime, workers: list[Process]) -> WorkItem:
     is_by_row = run.kind in (Run.Kind.SCAN, Run.Kind.EMBEDDING, Run.Kind.EDIT)
-    is_late = now - max(run.created_at, run.not_before) > PATIENCE
+    is_late = now - max(run.created_at, run.not_before) > STRANDED_AFTER
     return WorkItem(
         table="run",
         number=run.pk,
@@ -163,9 +162,9 @@ def _run_item(run: Run, now: datetime, workers: list[Process]) -> WorkItem:
 
 
 def _seconds_left(job: Job, now: datetime) -> int | None:
-    """Return how long the rest takes if it goes on as it did; None where too little is done to tell."""
+    """Return an estimate from the job's speed so far; None if too little is done."""
     done, total = job.steps_done, job.steps_total
-    if job.started_at is None or job.kind not in EVEN_KINDS or not 0 < done < total or done < total * TRUSTED_SHARE:
+    if job.started_at is None or job.kind not in ESTIMATED_KINDS or not 0 < done < total or done < total * MIN_SHARE:
         return None
     elapsed = (now - job.started_at).total_seconds()
-    return round(elapsed * (total - done) / done) if elapsed >= TRUSTED_SECONDS else None
+    return round(elapsed * (total - done) / done) if elapsed >= MIN_SECONDS else None

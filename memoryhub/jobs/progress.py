@@ -1,4 +1,4 @@
-"""The progress of a job, and how its work is told to end: cancelled, taken over, or its worker stops."""
+"""The progress of a running job, and the exceptions that end its work."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.models import Job
 
 STEP_SECONDS = 1.0  # between two writes of a job's progress
-Step = Callable[[int, int, str], None]  # done, of how many, and what it is at
+Step = Callable[[int, int, str], None]  # done, total, stage
 Write = Callable[[], Any]
-Aside = Callable[[Write], Any]
+RunWrite = Callable[[Write], Any]
 
 
 class JobCancelled(MemoryHubError):
-    """Somebody cancelled the job."""
+    """The job was cancelled."""
 
     code = "job_cancelled"
 
 
 class JobLost(MemoryHubError):
-    """Another worker took the job over, or its row is gone."""
+    """Another worker took over the job, or its row was deleted."""
 
     code = "job_lost"
 
 
 class JobStopped(MemoryHubError):
-    """The worker stops; the job waits for the next one."""
+    """The worker is stopping; the job goes back to the queue."""
 
     code = "job_stopped"
 
 
 class TryAgain(MemoryHubError):
-    """This attempt failed; the next one is made after the kind's pause, as long as it has one."""
+    """This attempt failed. The job is retried after the next pause of its kind."""
 
     code = "try_again"
 
 
 class Postponed(MemoryHubError):
-    """The job can't be done yet: it waits until then, and this was no attempt."""
+    """The job can't be done before ``until``. This doesn't count as an attempt."""
 
     code = "postponed"
 
@@ -57,33 +57,33 @@ class Postponed(MemoryHubError):
 
 
 class Progress:
-    """The way from a job's work to its row, for as long as this worker holds it."""
+    """Writes a job's progress to its row while this worker holds it."""
 
-    def __init__(self, job: Job, aside: Aside, is_stopping: Callable[[], bool]) -> None:
-        self.job, self.aside, self.is_stopping = job, aside, is_stopping
+    def __init__(self, job: Job, run_write: RunWrite, is_stopping: Callable[[], bool]) -> None:
+        self.job, self.run_write, self.is_stopping = job, run_write, is_stopping
         self.written_at = float("-inf")
         self.result: dict[str, Any] = {}
 
     def step(self, done: int, total: int, stage: str) -> None:
-        """Write how far the work is, at most once a second. Raises JobCancelled, JobStopped, JobLost."""
+        """Save the progress, at most once a second. Raises JobCancelled, JobStopped, JobLost."""
         if time.monotonic() - self.written_at >= STEP_SECONDS:
-            self.keep(steps_done=done, steps_total=total, stage=stage[:200])
+            self.save(steps_done=done, steps_total=total, stage=stage[:200])
 
-    def look(self) -> None:
-        """Check whether the work is to end, at most once a second. Raises as ``step`` does."""
+    def check(self) -> None:
+        """Check whether the job should end, at most once a second. Raises as ``step`` does."""
         if time.monotonic() - self.written_at >= STEP_SECONDS:
-            self.keep()
+            self.save()
 
-    def keep(self, **values: Any) -> None:
-        """Write some fields of the job at once. Raises as ``step`` does."""
-        is_held, is_cancelled = self.aside(lambda: self._write(values))
+    def save(self, **values: Any) -> None:
+        """Save fields of the job immediately. Raises as ``step`` does."""
+        is_held, is_cancelled = self.run_write(lambda: self._write(values))
         self.written_at = time.monotonic()
         if not is_held:
-            raise JobLost("Another worker has taken this job over.")
+            raise JobLost("Another worker took over this job.")
         if is_cancelled:
-            raise JobCancelled("It was cancelled.")
+            raise JobCancelled("The job was cancelled.")
         if self.is_stopping():
-            raise JobStopped("The worker stops.")
+            raise JobStopped("The worker is stopping.")
 
     @db_retry.retried
     def _write(self, values: dict[str, Any]) -> tuple[bool, bool]:
@@ -94,26 +94,26 @@ class Progress:
 
 
 @contextmanager
-def writing_aside() -> Iterator[Aside]:
-    """Yield what carries out a write on a connection of its own, and waits for it.
+def separate_connection() -> Iterator[RunWrite]:
+    """Yield a function that runs a write on another connection and waits for it.
 
-    On SQLite a connection that is reading can't write any more once another one has, nor see what that wrote; and
-    an export reads for as long as it goes on. Inside a transaction, as in a test, it is the same connection.
+    On SQLite, a connection with an open read transaction can't write after another one has, and doesn't see its
+    writes; an export reads in one transaction. Inside an atomic block, as in tests, the same connection is used.
     """
     if connection.in_atomic_block:
         yield lambda write: write()
         return
-    with ThreadPoolExecutor(1, thread_name_prefix="notes") as pool:
+    with ThreadPoolExecutor(1, thread_name_prefix="progress") as pool:
         try:
             yield lambda write: pool.submit(write).result()
         finally:
-            pool.submit(lambda: connection.close()).result()  # that of the pool's thread
+            pool.submit(lambda: connection.close()).result()  # the connection of the pool's thread
 
 
 def held_job(job: Job) -> QuerySet[Job]:
-    """Return a job's row where the worker that claimed it as ``job`` still holds it, and none otherwise."""
+    """Return a queryset with the job's row, empty if the worker that claimed ``job`` doesn't hold it any more."""
     return Job.objects.filter(pk=job.pk, status=Job.Status.RUNNING, fencing_number=job.fencing_number)
 
 
-def nothing_told(_done: int, _total: int, _stage: str) -> None:
-    """For work that nobody watches."""
+def ignore_progress(_done: int, _total: int, _stage: str) -> None:
+    """Ignore progress."""

@@ -1,7 +1,7 @@
-"""The queue of all work that isn't a run: requested, claimed, cancelled, retried, resumed, ended.
+"""The job queue, for all background work except runs. The table ``Job`` is the queue.
 
-The table is the queue. A worker holds a job by its fencing number: whoever lost it to another one can't write to it
-any more. Every kind may be carried out twice without harm.
+A worker holds a job by its fencing number, so a worker that lost a job can't write to it. Job handlers are
+idempotent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from memoryhub.jobs.progress import (
     Progress,
     TryAgain,
     held_job,
-    writing_aside,
+    separate_connection,
 )
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, MemoryHubError
@@ -42,8 +42,8 @@ logger = logging.getLogger(__name__)
 LIVE = (Job.Status.QUEUED, Job.Status.RUNNING)
 WORKER = Actor("run", "the worker")
 KEPT = timedelta(days=14)
-KEPT_UNLISTED = timedelta(days=1)  # of what no page shows, and what succeeded
-ONCE = "once"  # the option of a job that a command carries out: nobody else takes it over
+KEPT_UNLISTED = timedelta(days=1)  # of unlisted kinds
+ONCE = "once"  # the option of a job that a command runs itself; no worker resumes it
 
 
 def request_job(
@@ -55,10 +55,10 @@ def request_job(
     key: str = "",
     home: str = "",
 ) -> tuple[Job, bool]:
-    """Return the job that does this and whether it is new: one that is queued or running isn't requested twice.
+    """Return a job and whether it is new: an identical job that is queued or running is returned instead.
 
-    ``workspace`` None: of the whole hub. ``options``: see ``memoryhub.job_handlers``. ``key``: by which two requests
-    are the same; by default kind, workspace and options.
+    ``workspace``: None for the whole hub. ``options``: see ``memoryhub.job_handlers``. ``key``: identifies identical
+    requests; by default kind, workspace and options.
     """
     key = key or _key(kind, workspace, options)
     values = {"kind": kind, "workspace": workspace, "options": options, "unique_key": key, "home": home}
@@ -80,9 +80,9 @@ def _request(values: dict[str, Any], by: By) -> tuple[Job, bool]:
     try:
         with transaction.atomic():
             job = Job.objects.create(**values, requested_by=by.actor.name[:200], created_at=by.at, not_before=by.at)
-    except IntegrityError:  # somebody else requested it at this very moment
+    except IntegrityError:  # of a concurrent request
         return same.select_related("workspace").get(), False
-    _audit(job, by, "requested", "was asked for")
+    _audit(job, by, "requested", "was requested")
     return job, True
 
 
@@ -92,14 +92,14 @@ def cancel_job(job: Job, *, by: By) -> Job:
     """Cancel a job: a queued one at once, a running one at its next step. Raises Conflict."""
     locked = Job.objects.select_for_update(of=("self",)).select_related("workspace").filter(pk=job.pk).first()
     if locked is None or not locked.is_live or (locked.status == Job.Status.RUNNING and not _is_cancellable(locked)):
-        raise Conflict(gettext("It is over already: there is nothing to cancel."), code="job_not_fitting")
+        raise Conflict(gettext("This job has already finished or can't be cancelled."), code="job_not_fitting")
     if locked.cancel_asked_at:
         return locked
     locked.cancel_asked_at = by.at
     locked.save(update_fields=["cancel_asked_at"])
     if locked.status == Job.Status.QUEUED:
         _finish(Job.objects.filter(pk=job.pk), locked, {"status": Job.Status.CANCELLED}, by.at)
-    _cancel_run_at_hand(locked, by)
+    _cancel_current_run(locked, by)
     _audit(locked, by, "cancelled", "was cancelled")
     return locked
 
@@ -108,8 +108,8 @@ def _is_cancellable(job: Job) -> bool:
     return KINDS[job.kind].is_cancellable(job)
 
 
-def _cancel_run_at_hand(job: Job, by: By) -> None:
-    """Don't wait for a model whose answer isn't wanted any more."""
+def _cancel_current_run(job: Job, by: By) -> None:
+    """Cancel the run that the job waits for."""
     run = Run.objects.filter(pk=job.result.get("run") or 0).first() if job.status == Job.Status.RUNNING else None
     if run is not None and run.is_live:
         with suppress(RunNotFitting):
@@ -117,9 +117,9 @@ def _cancel_run_at_hand(job: Job, by: By) -> None:
 
 
 def retry_job(job: Job, *, by: By) -> Job:
-    """Request again what a finished job was to do; return the job that does it. Raises Conflict."""
+    """Return a new job like a finished one. Raises Conflict."""
     if job.status in LIVE:
-        raise Conflict(gettext("It is under way: wait for its end, or cancel it."), code="job_not_fitting")
+        raise Conflict(gettext("This job is still running. Cancel it first."), code="job_not_fitting")
     options = {name: value for name, value in job.options.items() if name != ONCE}
     return request_job(job.kind, job.workspace, options, by=by, key=job.unique_key, home=job.home)[0]
 
@@ -135,7 +135,7 @@ def waiting_jobs(now: datetime, kinds: Collection[str] = ()) -> QuerySet[Job]:
 def do_next_job(
     *, clock: Clock, is_stopping: Callable[[], bool] = lambda: False, kinds: Collection[str] = ()
 ) -> bool:
-    """Carry out the oldest job of these kinds; tell whether there was one."""
+    """Run the oldest queued job of these kinds; return whether there was one."""
     rows = waiting_jobs(clock(), kinds)
     if not rows.exists():
         return False
@@ -146,7 +146,7 @@ def do_next_job(
 
 
 def execute_job(pk: int, *, clock: Clock, is_stopping: Callable[[], bool] = lambda: False) -> Job | None:
-    """Claim a queued job and carry it out; return it as it ended, or None where another worker has it."""
+    """Claim a queued job and run it; return it, or None if another worker claimed it."""
     job = _claim(waiting_jobs(clock()).filter(pk=pk), clock())
     if job is None:
         return None
@@ -169,23 +169,23 @@ def _claim(rows: QuerySet[Job], now: datetime) -> Job | None:
 
 def _execute(job: Job, clock: Clock, is_stopping: Callable[[], bool]) -> None:
     try:
-        with _held(job, clock, is_stopping) as progress:
+        with _holding(job, clock, is_stopping) as progress:
             progress.result = KINDS[job.kind].carry_out(job, progress, clock)
     except DatabaseError as error:
-        logger.warning("job %s is resumed when the database can be used again: %s", job.pk, error)
-    except Exception:  # noqa: BLE001, S110  it is kept with the job, and must not end the worker
+        logger.warning("the database failed during job %s, which is resumed later: %s", job.pk, error)
+    except Exception:  # noqa: BLE001, S110  recorded in the job; it must not end the worker
         pass
 
 
 @contextmanager
-def job_here(
+def local_job(
     kind: str, workspace: Workspace | None, options: dict[str, Any], *, actor: Actor, clock: Clock
 ) -> Iterator[Progress]:
-    """Keep a job for the work that the block does in this process. Where the process dies, the job has failed."""
+    """Record the work in the block as a job of this process. If the process dies, the job fails."""
 
     @db_retry.retried
     @transaction.atomic
-    def begin() -> Job:
+    def create() -> Job:
         job = Job.objects.create(
             kind=kind, workspace=workspace, options=options | {ONCE: True}, requested_by=actor.name[:200],
             created_at=clock(), not_before=clock(), started_at=clock(), status=Job.Status.RUNNING,
@@ -194,36 +194,36 @@ def job_here(
         renew_lease()
         return job
 
-    with _held(begin(), clock, lambda: False) as progress:
+    with _holding(create(), clock, lambda: False) as progress:
         yield progress
 
 
 @contextmanager
-def _held(job: Job, clock: Clock, is_stopping: Callable[[], bool]) -> Iterator[Progress]:
-    """Hold a claimed job for the length of the block, and end it as the block ends."""
-    with holding(_held_name(job.pk)), writing_aside() as aside:
-        progress = Progress(job, aside, is_stopping)
+def _holding(job: Job, clock: Clock, is_stopping: Callable[[], bool]) -> Iterator[Progress]:
+    """Hold a claimed job during the block, and record its outcome."""
+    with holding(_lease_name(job.pk)), separate_connection() as run_write:
+        progress = Progress(job, run_write, is_stopping)
         try:
             yield progress
         except (OperationalError, InterfaceError):
-            raise  # the database is away: the job is resumed when it is back
+            raise  # the job is resumed when the database is back
         except JobLost:
-            logger.info("job %s was taken over", job.pk)
+            logger.info("another worker took over job %s", job.pk)
             raise
         except BaseException as error:
             values = _outcome(job, error, clock())
-            aside(lambda: _end(job, values, clock()))
+            run_write(lambda: _end(job, values, clock()))
             raise
         done = {"status": Job.Status.DONE, "result": progress.result, "file_name": job.file_name, "error": ""}
-        aside(lambda: _end(job, done | {"error_code": "", "steps_done": F("steps_total")}, clock()))
+        run_write(lambda: _end(job, done | {"error_code": "", "steps_done": F("steps_total")}, clock()))
 
 
-def _held_name(pk: int) -> str:
+def _lease_name(pk: int) -> str:
     return f"job-{pk}"
 
 
 def _outcome(job: Job, error: BaseException, now: datetime) -> dict[str, Any]:
-    """Return what becomes of a job whose work ended with an error."""
+    """Return the new values of a job whose handler raised an error."""
     if isinstance(error, JobStopped):
         return {"status": Job.Status.QUEUED}
     if isinstance(error, Postponed):
@@ -240,12 +240,12 @@ def _outcome(job: Job, error: BaseException, now: datetime) -> dict[str, Any]:
         logger.warning("%s %s failed: %s", KINDS[job.kind].label, number_of(job), error.message)
         return {"status": Job.Status.FAILED, "error_code": error.code, "error": error.message}
     logger.error("job %s failed unexpectedly", job.pk, exc_info=error)
-    words = f"Something unexpected: {type(error).__name__}. The hub's log has it. Try again."
+    words = f"Unexpected error: {type(error).__name__}. See the hub's log."
     return {"status": Job.Status.FAILED, "error_code": "unexpected", "error": words}
 
 
 def _end(job: Job, values: dict[str, Any], now: datetime) -> None:
-    """End a job, or queue it again. One that was cancelled after its last step leaves no file."""
+    """End a job, or queue it again. A job cancelled after its last step leaves no file."""
     rows = held_job(job)
     every = KINDS[job.kind].every
     if values["status"] == Job.Status.QUEUED:
@@ -253,7 +253,7 @@ def _end(job: Job, values: dict[str, Any], now: datetime) -> None:
     elif every is not None and values["status"] != Job.Status.CANCELLED:
         again = {"status": Job.Status.QUEUED, "not_before": now + every, "lease_owner": "", "finished_at": now}
         _update(rows, **again, error=values["error"], takeover_count=0)
-    elif values.get("file_name"):  # what was forgotten meanwhile may be in it
+    elif values.get("file_name"):  # it may contain text forgotten in the meantime
         is_done = _end_as(rows.filter(cancel_asked_at=None), job, values, now)
         if not is_done and _end_as(rows, job, {"status": Job.Status.CANCELLED}, now):
             remove_file(job)
@@ -272,14 +272,14 @@ def _end_as(rows: QuerySet[Job], job: Job, values: dict[str, Any], now: datetime
     if not _finish(rows, job, values, now):
         return False
     status = values["status"]
-    words = {Job.Status.DONE: "is done", Job.Status.FAILED: "failed"}.get(status, "ended where it was")
+    words = {Job.Status.DONE: "finished", Job.Status.FAILED: "failed"}.get(status, "was cancelled")
     verb = "failed" if status == Job.Status.FAILED else "finished"
     _audit(job, By(WORKER, now), verb, words, status=status, error=values.get("error_code", ""))
     return True
 
 
 def _finish(rows: QuerySet[Job], job: Job, values: dict[str, Any], now: datetime) -> bool:
-    """Write the end of a job, and let its kind write what follows from it; inside a transaction."""
+    """Save the end of a job and call its kind's ``on_end``, in the caller's transaction."""
     if not rows.update(**values, finished_at=now, stage="", lease_owner=""):
         return False
     job.refresh_from_db()
@@ -288,7 +288,7 @@ def _finish(rows: QuerySet[Job], job: Job, values: dict[str, Any], now: datetime
 
 
 def resume_jobs(now: datetime) -> list[Job]:
-    """Queue jobs whose worker is gone; return them. One that outlived too many workers fails."""
+    """Queue jobs whose worker is gone; return them. A job that lost too many workers fails."""
     running = list(Job.objects.filter(status=Job.Status.RUNNING).select_related("workspace"))
     gone = expired({job.lease_owner for job in running}) if running else set()
     lost = [job for job in running if job.lease_owner in gone or _is_dropped(job)]
@@ -298,13 +298,13 @@ def resume_jobs(now: datetime) -> list[Job]:
 
 
 def is_interrupted(job: Job) -> bool:
-    """Tell whether the process that runs a job is gone."""
+    """Return whether the process that runs a job is gone."""
     return job.status == Job.Status.RUNNING and bool(expired({job.lease_owner}))
 
 
 def _is_dropped(job: Job) -> bool:
-    """Tell whether this process claimed a job and isn't at work on it: the database was away when it ended."""
-    return job.lease_owner == this_process() and not is_held_here(_held_name(job.pk))
+    """Return whether this process claimed a job but doesn't run it, because the database failed when it ended."""
+    return job.lease_owner == this_process() and not is_held_here(_lease_name(job.pk))
 
 
 @db_retry.retried
@@ -315,7 +315,7 @@ def _resume(job: Job, now: datetime) -> bool:
     if job.cancel_asked_at:
         is_ours = _finish(rows, job, {"status": Job.Status.CANCELLED}, now)
     elif job.options.get(ONCE) or times > KINDS[job.kind].max_takeovers:
-        words = f"Its worker ended in the middle of it {times} times. The hub's log may say why; then try again."
+        words = f"The worker ended {times} times while running this job. See the hub's log."
         failed = {"status": Job.Status.FAILED, "error": words, "error_code": "interrupted"}
         is_ours = _finish(rows, job, failed, now)
     else:
@@ -328,7 +328,7 @@ def _resume(job: Job, now: datetime) -> bool:
 
 
 def forget_old_jobs(now: datetime) -> None:
-    """Remove the rows of jobs that ended long ago; the audit records stay."""
+    """Delete the rows of jobs that ended long ago. Audit records are kept."""
     over = Job.objects.exclude(status__in=LIVE)
     over.filter(finished_at__lt=now - KEPT).delete()
     unlisted = [name for name, kind in KINDS.items() if not kind.is_listed]
@@ -336,7 +336,7 @@ def forget_old_jobs(now: datetime) -> None:
 
 
 def number_of(job: Job) -> int:
-    """Return the number by which people know a job: an import by that of its report."""
+    """Return the number that pages show: for an import, that of its report."""
     return int(job.options.get("report", job.pk))
 
 

@@ -1,4 +1,4 @@
-"""Pages of jobs: the list of all work, one job, and what a person decides about it."""
+"""Pages of jobs and runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from memoryhub.access import EDITOR, by_person, get_workspace, has_role, is_hub_operator, visible_workspaces
-from memoryhub.jobs.downloads import KEPT, file_of, other_host, record_fetch
+from memoryhub.jobs.downloads import KEPT, find_file, other_host, record_download
 from memoryhub.jobs.kinds import listed_kinds
 from memoryhub.jobs.labels import WorkRow, work_row
 from memoryhub.jobs.listing import WorkItem, job_item, list_work
@@ -24,7 +24,7 @@ from memoryhub.lib.search.index_names import index_names
 from memoryhub.models import Job
 from sessions_app.models import Membership, Workspace
 
-SHOWN_ON_RUNS_PAGE = 3  # of the other work of its workspace; a link leads to the rest
+SHOWN_ON_RUNS_PAGE = 3  # a link leads to the rest
 
 
 @require_GET
@@ -42,7 +42,7 @@ def work(request: HttpRequest) -> HttpResponse:
 
 @require_GET
 def workspace_work(request: HttpRequest, slug: str) -> HttpResponse:
-    """The part of the runs page that shows what else is under way; alone it leads there."""
+    """Return the job list of the runs page; without htmx, redirect to that page."""
     workspace = get_workspace(request, slug)
     if not request.htmx:  # type: ignore[attr-defined]
         return redirect("runs", slug)
@@ -50,7 +50,7 @@ def workspace_work(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def work_context(request: HttpRequest, workspace: Workspace) -> dict[str, Any]:
-    """Return what a page of a workspace shows of its jobs, imports and syncs."""
+    """Return template context with the latest jobs of a workspace."""
     mine = Workspace.objects.filter(pk=workspace.pk)
     items = list_work(mine, of_hub=False, now=timezone.now(), with_runs=False)[:SHOWN_ON_RUNS_PAGE]
     return {
@@ -73,12 +73,12 @@ def _rows(request: HttpRequest, items: list[WorkItem]) -> list[WorkRow]:
 
 @require_GET
 def job_page(request: HttpRequest, pk: int) -> HttpResponse:
-    job = _find(request, pk)
+    job = _get_job(request, pk)
     item = job_item(job, timezone.now())
     may_decide = job.workspace is None or has_role(request.user, job.workspace, EDITOR)
-    file = file_of(job)
+    file = find_file(job)
     row = work_row(item, may_decide=may_decide)
-    if row.url != request.path:  # a kind with a page of its own
+    if row.url != request.path:  # a kind with its own page
         return redirect(row.url)
     context = {
         "workspace": job.workspace,
@@ -100,7 +100,7 @@ def _indexes(job: Job) -> list[dict[str, Any]]:
 
 @require_POST
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
-    job = _find(request, pk, role=EDITOR)
+    job = _get_job(request, pk, role=EDITOR)
     try:
         cancel_job(job, by=by_person(request))
     except MemoryHubError as error:
@@ -110,8 +110,8 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def retry(request: HttpRequest, pk: int) -> HttpResponse:
-    job = _find(request, pk, role=EDITOR)
-    if job.kind == Job.Kind.IMPORT:  # its report stays as it is: a new import has its own
+    job = _get_job(request, pk, role=EDITOR)
+    if job.kind == Job.Kind.IMPORT:  # a new import needs its own report
         raise Http404
     try:
         job = retry_job(job, by=by_person(request))
@@ -122,15 +122,15 @@ def retry(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
-    """Hand out the file that a job made: secrets are in it as they are, so that it takes someone who may see them."""
-    job = _find(request, pk, role=EDITOR)
-    file = file_of(job)
+    """Return the file that a job created. It contains unmasked secrets, so it needs an editor."""
+    job = _get_job(request, pk, role=EDITOR)
+    file = find_file(job)
     if file is None:
-        where = gettext("The file is on %(host)s: download it from the hub there.") % {"host": other_host(job)}
-        gone = gettext("The file is gone: it is kept for a day. Ask for it again.")
-        messages.info(request, where if other_host(job) else gone)
+        elsewhere = gettext("The file is on %(host)s. Download it from the hub there.") % {"host": other_host(job)}
+        gone = gettext("The file was deleted after a day. Export again.")
+        messages.info(request, elsewhere if other_host(job) else gone)
         return redirect("job", pk)
-    record_fetch(job, by=by_person(request))
+    record_download(job, by=by_person(request))
     return FileResponse(
         file.open("rb"),
         as_attachment=True,
@@ -142,11 +142,11 @@ def download(request: HttpRequest, pk: int) -> HttpResponse | FileResponse:
 
 def to_job(request: HttpRequest, job: Job, *, is_new: bool) -> HttpResponse:
     if not is_new:
-        messages.info(request, gettext("This was asked for already: here it is."))
+        messages.info(request, gettext("This job was already requested."))
     return redirect("job", job.pk)
 
 
-def _find(request: HttpRequest, pk: int, *, role: str = Membership.Role.VIEWER) -> Job:
+def _get_job(request: HttpRequest, pk: int, *, role: str = Membership.Role.VIEWER) -> Job:
     job: Job = get_object_or_404(Job.objects.select_related("workspace"), pk=pk, kind__in=listed_kinds())
     if job.workspace is not None:
         get_workspace(request, job.workspace.slug, role=role)

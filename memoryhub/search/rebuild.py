@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from memoryhub.jobs.progress import Step, nothing_told
+from memoryhub.jobs.progress import Step, ignore_progress
 from memoryhub.lib.search.index_maintenance import index_problems, rebuild
 from memoryhub.lib.search.index_names import index_names
 from memoryhub.lib.search.indexes import Index
@@ -15,7 +15,7 @@ from memoryhub.lib.search.operations import indexes
 
 
 def rebuild_indexes(
-    tables: Collection[str] = (), *, only_check: bool = False, step: Step = nothing_told
+    tables: Collection[str] = (), *, only_check: bool = False, step: Step = ignore_progress
 ) -> list[dict[str, Any]]:
     """Compare search indexes with their rows and rebuild them; return the problems of each index.
 

@@ -29,7 +29,7 @@ from knowledge_app.services.rows.exporting import (
     observation_records,
 )
 from memoryhub.graph.export import graph_meta, graph_parts, graph_rows
-from memoryhub.jobs.progress import Step, nothing_told
+from memoryhub.jobs.progress import Step, ignore_progress
 from memoryhub.lib.errors import Refused
 from memoryhub.lib.layouts.coverage import KINDS, ExportPlan
 from memoryhub.lib.layouts.hub import SETTINGS
@@ -54,7 +54,7 @@ class ExportReport:
 
 
 def export_workspace(
-    workspace: Workspace, dest: Path, layout: str = "auto", *, by: By, step: Step = nothing_told
+    workspace: Workspace, dest: Path, layout: str = "auto", *, by: By, step: Step = ignore_progress
 ) -> ExportReport:
     """Write a workspace into a new or empty folder, or into a new archive where ``dest`` ends in .zip.
 
@@ -78,7 +78,7 @@ def export_workspace(
 
 
 def write_archive(
-    workspace: Workspace, layout: str, out: IO[bytes], *, by: By, step: Step = nothing_told
+    workspace: Workspace, layout: str, out: IO[bytes], *, by: By, step: Step = ignore_progress
 ) -> ExportReport:
     """Write a workspace as a zip archive into an open binary file, one of its files at a time.
 

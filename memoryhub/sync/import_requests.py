@@ -20,7 +20,7 @@ from memoryhub.demo.workspaces import let_the_demo_propose
 from memoryhub.hygiene.scanning import scan_first
 from memoryhub.jobs.kinds import Clock
 from memoryhub.jobs.progress import JobCancelled, Progress
-from memoryhub.jobs.queue import cancel_job, job_here, request_job
+from memoryhub.jobs.queue import cancel_job, local_job, request_job
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict
 from memoryhub.models import Job
@@ -93,7 +93,7 @@ def run_import(report: ImportReport, *, by: By, progress: Drawn | None = None) -
     """
     options = {"report": report.pk, "source": report.path}
     command = Actor(by.actor.kind, A_COMMAND)
-    with suppress(JobCancelled), job_here("import", None, options, actor=command, clock=timezone.now) as held:
+    with suppress(JobCancelled), local_job("import", None, options, actor=command, clock=timezone.now) as held:
         ImportReport.objects.filter(pk=report.pk).update(job=held.job)
         result = _import(report, held, by=by, drawn=progress)
         _end_if_cancelled(result, held)
@@ -106,7 +106,7 @@ def _import(report: ImportReport, progress: Progress, *, by: By, drawn: Drawn | 
             drawn(done, file_count, file)
         try:
             if done == file_count:
-                progress.keep(steps_done=done, steps_total=file_count, stage=file[:200])
+                progress.save(steps_done=done, steps_total=file_count, stage=file[:200])
             else:
                 progress.step(done, file_count, file)
         except JobCancelled:
@@ -122,7 +122,7 @@ def _import(report: ImportReport, progress: Progress, *, by: By, drawn: Drawn | 
 
 def _end_if_cancelled(result: ImportResult, progress: Progress) -> None:
     if result.broken_off:
-        progress.keep(result=progress.result)  # raises JobCancelled
+        progress.save(result=progress.result)  # raises JobCancelled
 
 
 def _keep_outcome(report: ImportReport, result: ImportResult) -> None:

@@ -41,7 +41,7 @@ def text(response) -> str:
     return response.content.decode()
 
 
-def test_a_large_workspace_is_exported_by_a_job_and_downloaded_then(editor: Client, large):
+def test_a_large_workspace_is_exported_by_a_job(editor: Client, large):
     answer = editor.post("/w/atlas/export/download/", {"layout": "hub"})
     again = editor.post("/w/atlas/export/download/", {"layout": "hub"})
     waiting = text(editor.get(answer["Location"]))
@@ -59,7 +59,7 @@ def test_a_large_workspace_is_exported_by_a_job_and_downloaded_then(editor: Clie
     assert AuditRecord.objects.get(action="job.downloaded").actor_name == "edda"
 
 
-def test_a_viewer_sees_a_job_and_decides_nothing(viewer_client: Client, large):
+def test_a_viewer_can_only_see_a_job(viewer_client: Client, large):
     job = ask(large)
     do_next_job(clock=timezone.now)
     page = text(viewer_client.get(f"/work/{job.pk}/"))
@@ -70,7 +70,7 @@ def test_a_viewer_sees_a_job_and_decides_nothing(viewer_client: Client, large):
         assert viewer_client.post(f"/work/{job.pk}/{verb}/").status_code == 404
 
 
-def test_work_of_others_is_not_there(stranger_client: Client, editor: Client, workspace):
+def test_jobs_of_other_workspaces_are_hidden(stranger_client: Client, editor: Client, workspace):
     job, of_hub = ask(workspace), ask(None, "rebuild")
     request_import(path="/secret/place", user=User.objects.create_user("olga"))
 
@@ -84,7 +84,7 @@ def test_work_of_others_is_not_there(stranger_client: Client, editor: Client, wo
     assert "Nothing is under way" in text(stranger_client.get(PAGE))
 
 
-def test_the_list_asks_again_only_while_something_goes_on(admin_client: Client, workspace):
+def test_the_list_polls_only_while_jobs_are_live(admin_client: Client, workspace):
     idle = text(admin_client.get(PAGE))
     job = ask(workspace)
     part = text(admin_client.get(PAGE, {"part": "1"}, headers={"HX-Request": "true"}))
@@ -95,7 +95,7 @@ def test_the_list_asks_again_only_while_something_goes_on(admin_client: Client, 
     assert f'id="cancel-job-{job.pk}"' in part
 
 
-def test_a_job_is_cancelled_and_asked_for_again(editor: Client, workspace):
+def test_a_job_is_cancelled_and_requested_again(editor: Client, workspace):
     job = ask(workspace)
 
     cancelled = text(editor.post(f"/work/{job.pk}/cancel/", follow=True))
@@ -104,17 +104,17 @@ def test_a_job_is_cancelled_and_asked_for_again(editor: Client, workspace):
     assert "Cancelled" in cancelled
     assert again["Location"] == f"/work/{Job.objects.latest('id').pk}/"
     assert Job.objects.count() == 2
-    assert "over already" in text(editor.post(f"/work/{job.pk}/cancel/", follow=True))
+    assert "already finished" in text(editor.post(f"/work/{job.pk}/cancel/", follow=True))
 
 
-def test_what_no_worker_takes_up_says_how_to_start_one(editor: Client, workspace):
+def test_a_stranded_job_says_how_to_start_a_worker(editor: Client, workspace):
     job = ask(workspace)
     Job.objects.update(created_at="2026-04-01T12:00:00Z")
 
     assert "python3 manage.py worker" in text(editor.get(f"/work/{job.pk}/"))
 
 
-def test_all_that_is_due_is_previewed_and_compressed(editor: Client, workspace):
+def test_due_sessions_are_previewed_and_compressed(editor: Client, workspace):
     Workspace.objects.update(max_entries=20)
     talk(open_at(workspace), 6)
 
@@ -127,7 +127,7 @@ def test_all_that_is_due_is_previewed_and_compressed(editor: Client, workspace):
     assert "No session is due" in text(editor.get("/w/atlas/compress/"))
 
 
-def test_the_runs_page_shows_the_workspaces_own_work(viewer_client: Client, workspace):
+def test_the_runs_page_lists_jobs_of_its_workspace(viewer_client: Client, workspace):
     job, other = ask(workspace), ask(Workspace.objects.create(slug="other", name="Other"))
 
     page = text(viewer_client.get("/w/atlas/runs/"))
@@ -137,16 +137,16 @@ def test_the_runs_page_shows_the_workspaces_own_work(viewer_client: Client, work
     assert viewer_client.get("/w/atlas/work/").status_code == 302
 
 
-def test_only_operators_of_the_hub_rebuild_its_search(admin_client: Client, editor: Client):
+def test_only_hub_operators_can_rebuild_search(admin_client: Client, editor: Client):
     assert editor.post("/work/rebuild/").status_code == 404
     answer = admin_client.post("/work/rebuild/", {"table": "sessions_app_entry"})
     do_next_job(clock=timezone.now)
 
     page = text(admin_client.get(answer["Location"]))
-    assert "1 index made anew" in page
+    assert "1 index rebuilt" in page
 
 
-def test_an_import_is_cancelled_by_those_who_may(editor: Client, viewer_client: Client, workspace):
+def test_only_editors_can_cancel_an_import(editor: Client, viewer_client: Client, workspace):
     Workspace.objects.update(path="/x")
     report = request_import(path="/x", user=User.objects.create_user("olga"))
     running = {"status": "running", "lease_owner": this_process(), "steps_done": 1, "steps_total": 4}

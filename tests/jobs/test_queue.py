@@ -1,4 +1,4 @@
-"""Long work that is no run: asked for once, cancelled, given back, taken up again, and what it leaves behind."""
+"""The job queue and its handlers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from memoryhub.jobs import progress
-from memoryhub.jobs.downloads import discard_downloads, file_of, remove_old_downloads
+from memoryhub.jobs.downloads import discard_downloads, find_file, remove_old_downloads
 from memoryhub.jobs.kinds import KINDS
 from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import job_item, live_count
@@ -39,18 +39,18 @@ ELSEWHERE = "another-host:4711:0"  # a process of another machine
 @pytest.fixture(autouse=True)
 def home(settings, tmp_path, monkeypatch):
     settings.MEMORYHUB_HOME = tmp_path
-    monkeypatch.setattr(progress, "STEP_SECONDS", 0.0)  # every step is told, and listens
+    monkeypatch.setattr(progress, "STEP_SECONDS", 0.0)  # save every step
     return tmp_path
 
 
 @pytest.fixture
 def due(workspace) -> Workspace:
-    """A workspace with two sessions that are over their limits."""
+    """Return a workspace with two sessions over their limits."""
     Workspace.objects.update(max_entries=10)
     workspace.refresh_from_db()
     for key in ("cli:one", "cli:two"):
         talk(open_at(workspace, key), 6)
-    connection.check_constraints()  # PostgreSQL alters no table while some wait
+    connection.check_constraints()  # PostgreSQL can't alter tables with pending trigger events
     return workspace
 
 
@@ -65,27 +65,27 @@ def done(job: Job) -> Job:
 
 
 def cancelled_at(monkeypatch, job: Job, step: int) -> Job:
-    """Carry a job out that somebody cancels just before its n-th note."""
-    keep = progress.Progress.keep
-    notes = 0
+    """Run a job that is cancelled just before its n-th save."""
+    save = progress.Progress.save
+    saves = 0
 
-    def keep_and_count(self, **values):
-        nonlocal notes
-        notes += 1
-        if notes == step:
+    def save_and_count(self, **values):
+        nonlocal saves
+        saves += 1
+        if saves == step:
             cancel_job(job, by=By(PERSON, timezone.now()))
-        keep(self, **values)
+        save(self, **values)
 
-    monkeypatch.setattr(progress.Progress, "keep", keep_and_count)
+    monkeypatch.setattr(progress.Progress, "save", save_and_count)
     return done(job)
 
 
 def killed(job: Job) -> None:
-    """Leave a job as a worker leaves it that was killed with SIGKILL: running, its process gone."""
+    """Leave a job running with a dead process, as after SIGKILL."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
         owner = this_process().rsplit(":", 2)[0] + f":{worker.pid}:{_birth(worker.pid)}"
         running_at(job, owner)
-        assert resume_jobs(timezone.now()) == []  # it lives
+        assert resume_jobs(timezone.now()) == []  # it is alive
         os.kill(worker.pid, signal.SIGKILL)
 
 
@@ -95,7 +95,7 @@ def running_at(job: Job, owner: str) -> None:
     Job.objects.filter(pk=job.pk).update(started_at=timezone.now(), **values)
 
 
-def test_what_is_asked_for_twice_is_one_job(workspace):
+def test_identical_requests_share_one_job(workspace):
     first = ask("export", workspace, layout="hub")
 
     assert ask("export", workspace, layout="hub") == first
@@ -103,31 +103,31 @@ def test_what_is_asked_for_twice_is_one_job(workspace):
     assert AuditRecord.objects.filter(action="job.requested").count() == 2
 
 
-def test_an_export_becomes_a_file_for_a_day(due, home):
+def test_an_exported_file_is_kept_for_a_day(due, home):
     job = done(ask("export", due, layout="hub"))
 
-    file = file_of(job)
+    file = find_file(job)
     assert (job.status, job.file_name) == ("done", "atlas-hub.zip")
     assert file.stat().st_mode & 0o777 == 0o600
     assert "memoryhub.json" in ZipFile(file).namelist()[0]
     assert job.result["written"]["sessions"] == 2
     assert remove_old_downloads(timezone.now()) == 0
     assert remove_old_downloads(timezone.now() + timedelta(days=2)) == 1
-    assert file_of(Job.objects.get()) is None
+    assert find_file(Job.objects.get()) is None
 
 
-def test_half_a_file_of_a_killed_worker_makes_way(due, home):
+def test_a_partial_file_of_a_killed_worker_is_removed(due, home):
     job = ask("export", due, layout="hub")
     (home / "downloads").mkdir()
     (home / "downloads" / f"job-{job.pk}.part").write_text("half")
 
-    assert file_of(done(job)).name == f"job-{job.pk}.out"
+    assert find_file(done(job)).name == f"job-{job.pk}.out"
     assert len(list((home / "downloads").iterdir())) == 1
 
 
-def test_what_was_forgotten_waits_in_no_file(due):
+def test_forgetting_deletes_exported_files(due):
     job = done(ask("export", due, layout="hub"))
-    file = file_of(job)
+    file = find_file(job)
 
     discard_downloads(due, timezone.now())
 
@@ -141,7 +141,7 @@ def test_a_cancelled_export_leaves_no_file(due, home, monkeypatch):
     assert list((home / "downloads").iterdir()) == []
 
 
-def test_all_sessions_that_are_due_are_compressed(due):
+def test_all_due_sessions_are_compressed(due):
     job = done(ask("compression", due, method="heuristic"))
 
     assert job.result == {"counts": {"done": 2}}
@@ -149,13 +149,13 @@ def test_all_sessions_that_are_due_are_compressed(due):
     assert done(ask("compression", due, method="heuristic")).result == {"counts": {"nothing_due": 2}}
 
 
-def test_chosen_sessions_are_compressed_alone(due):
+def test_only_chosen_sessions_are_compressed(due):
     done(ask("compression", due, method="heuristic", sessions=["cli:two"]))
 
     assert Summary.objects.get().session.key == "cli:two"
 
 
-def test_a_cancelled_compression_keeps_what_it_did(due, monkeypatch):
+def test_a_cancelled_compression_keeps_finished_sessions(due, monkeypatch):
     job = cancelled_at(monkeypatch, ask("compression", due, method="heuristic"), step=3)
 
     assert (job.status, job.result["counts"]) == ("cancelled", {"done": 1})
@@ -163,7 +163,7 @@ def test_a_cancelled_compression_keeps_what_it_did(due, monkeypatch):
     assert not Run.objects.filter(status__in=("queued", "running")).exists()
 
 
-def test_cancelling_ends_the_run_at_hand(due):
+def test_cancelling_a_job_cancels_its_current_run(due):
     job = ask("compression", due)
     session = Session.objects.first()
     run = Run.objects.create(workspace=due, session=session, kind="compression", status="running")
@@ -175,7 +175,7 @@ def test_cancelling_ends_the_run_at_hand(due):
     assert run.status == "cancelled"
 
 
-def test_indexes_are_made_anew_and_a_cancelled_rebuild_leaves_all_in_step(due, monkeypatch):
+def test_rebuilt_indexes_match_their_rows_even_if_cancelled(due, monkeypatch):
     whole = done(ask("rebuild"))
     part = cancelled_at(monkeypatch, ask("rebuild"), step=4)
 
@@ -185,7 +185,7 @@ def test_indexes_are_made_anew_and_a_cancelled_rebuild_leaves_all_in_step(due, m
 
 
 @pytest.mark.parametrize("kind", ["export", "compression", "rebuild"])
-def test_a_job_whose_worker_was_killed_is_taken_up_again(kind, due, home):
+def test_a_job_of_a_killed_worker_is_resumed(kind, due, home):
     job = ask(kind, due if kind != "rebuild" else None)
     killed(job)
 
@@ -201,7 +201,7 @@ def test_a_job_whose_worker_was_killed_is_taken_up_again(kind, due, home):
     ]
 
 
-def test_a_job_of_another_machine_is_taken_up_once_its_lease_expires(workspace):
+def test_a_job_of_another_machine_is_resumed_after_its_lease_expires(workspace):
     job = ask("export", workspace)
     process = Process.objects.create(name=ELSEWHERE, kind="worker", host="another-host", pid=4711, seen_at=Now())
     running_at(job, ELSEWHERE)
@@ -211,21 +211,21 @@ def test_a_job_of_another_machine_is_taken_up_once_its_lease_expires(workspace):
     assert resume_jobs(timezone.now()) == [job]
 
 
-def test_a_job_whose_end_could_not_be_written_is_resumed_by_its_own_worker(workspace):
+def test_a_job_whose_end_was_not_saved_is_resumed_by_its_own_worker(workspace):
     job = ask("export", workspace)
     running_at(job, this_process())
 
     assert resume_jobs(timezone.now()) == [job]
 
 
-def test_a_job_that_needs_the_files_of_another_machine_is_left_to_it(workspace):
+def test_a_job_that_needs_files_of_another_machine_is_not_claimed(workspace):
     job, _ = request_job("backup_check", None, {"name": "x"}, by=By(PERSON, timezone.now()), home="other:/hub")
 
     assert not do_next_job(clock=timezone.now)
     assert job_item(job, timezone.now() + timedelta(minutes=1)).is_stranded
 
 
-def test_a_recurring_job_waits_for_its_next_turn(monkeypatch):
+def test_a_recurring_job_is_queued_again(monkeypatch):
     job = ask("sweep")
 
     done(job)
@@ -235,7 +235,7 @@ def test_a_recurring_job_waits_for_its_next_turn(monkeypatch):
     assert not AuditRecord.objects.exists()
 
 
-def test_a_job_that_outlives_three_workers_fails_in_words(workspace, home):
+def test_a_job_that_lost_three_workers_fails(workspace, home):
     job = ask("export", workspace)
     for _ in range(4):
         killed(job)
@@ -245,7 +245,7 @@ def test_a_job_that_outlives_three_workers_fails_in_words(workspace, home):
     assert (job.status, job.error_code) == ("failed", "interrupted")
 
 
-def test_a_late_worker_writes_nothing_over_the_one_that_has_its_job(due, monkeypatch):
+def test_a_worker_that_lost_its_job_cannot_write_to_it(due, monkeypatch):
     job = ask("compression", due, method="heuristic")
 
     def lose(*_args):
@@ -257,13 +257,13 @@ def test_a_late_worker_writes_nothing_over_the_one_that_has_its_job(due, monkeyp
     assert not Summary.objects.exists()
 
 
-def test_a_worker_that_ends_gives_its_job_back(due):
+def test_a_stopping_worker_returns_its_job_to_the_queue(due):
     job = ask("export", due)
 
     assert execute_job(job.pk, clock=timezone.now, is_stopping=lambda: True).status == "queued"
 
 
-def test_a_job_that_waits_is_cancelled_at_once_and_one_that_is_over_not_at_all(workspace):
+def test_a_queued_job_is_cancelled_at_once_and_a_finished_one_is_refused(workspace):
     job = ask("export", workspace)
 
     assert cancel_job(job, by=By(PERSON, timezone.now())).status == "cancelled"
@@ -271,14 +271,14 @@ def test_a_job_that_waits_is_cancelled_at_once_and_one_that_is_over_not_at_all(w
         cancel_job(job, by=By(PERSON, timezone.now()))
 
 
-def test_a_failure_says_what_to_do(workspace):
+def test_a_failed_job_has_an_error_message(workspace):
     job = done(ask("export", workspace, layout="grid"))
 
     assert (job.status, job.error_code) == ("failed", "export_refused")
     assert "Choose another layout" in job.error
 
 
-def test_a_fault_of_our_own_ends_the_job_not_the_worker(workspace, monkeypatch):
+def test_an_unexpected_error_fails_the_job_but_not_the_worker(workspace, monkeypatch):
     monkeypatch.setattr("memoryhub.job_handlers.rebuild_indexes", lambda *_args, **_options: 1 / 0)
 
     assert "ZeroDivisionError" in done(ask("rebuild")).error
@@ -308,7 +308,7 @@ def test_a_finished_import_counts_the_files_that_it_read(agent):
     assert row.result.startswith("4 files read · ")
 
 
-def test_a_cancelled_import_keeps_what_it_read_and_misses_no_file(agent, monkeypatch, django_user_model):
+def test_a_cancelled_import_keeps_read_files_and_the_next_reads_the_rest(agent, monkeypatch, django_user_model):
     user = django_user_model.objects.create_user("olga")
     first = ImportReport.objects.create(path=str(agent), requested_by=user)
     run_import(first, by=By(PERSON, timezone.now()))
@@ -323,7 +323,7 @@ def test_a_cancelled_import_keeps_what_it_read_and_misses_no_file(agent, monkeyp
     assert not SourceFile.objects.filter(status="missing").exists()
 
 
-def test_an_import_that_waits_is_cancelled_at_once(agent, django_user_model):
+def test_a_queued_import_is_cancelled_at_once(agent, django_user_model):
     report = request_import(path=str(agent), user=django_user_model.objects.create_user("olga"))
 
     cancel_import(report, by=By(PERSON, timezone.now()))
@@ -341,7 +341,7 @@ def test_a_folder_is_imported_by_one_job_at_a_time(agent, django_user_model):
     assert ImportReport.objects.count() == 1
 
 
-def test_a_killed_import_is_taken_up_once_and_then_named(agent, home, django_user_model):
+def test_a_killed_import_is_resumed_once_and_then_fails(agent, home, django_user_model):
     report = request_import(path=str(agent), user=django_user_model.objects.create_user("olga"))
     killed(report.job)
 
@@ -358,7 +358,7 @@ def test_a_killed_import_is_taken_up_once_and_then_named(agent, home, django_use
     assert "import again for the rest" in report.error
 
 
-def test_ctrl_c_ends_an_import_and_an_export_in_words(agent, due, home, monkeypatch, capsys):
+def test_ctrl_c_cancels_an_import_and_an_export(agent, due, home, monkeypatch, capsys):
     def interrupt(*_args):
         raise KeyboardInterrupt
 
@@ -374,7 +374,7 @@ def test_ctrl_c_ends_an_import_and_an_export_in_words(agent, due, home, monkeypa
     assert not place.exists()
 
 
-def test_what_is_done_tells_how_long_the_rest_takes_and_nothing_else_does(workspace):
+def test_time_left_is_estimated_from_finished_steps(workspace):
     now = timezone.now()
     job = ask("export", workspace)
     running_at(job, this_process())
@@ -387,7 +387,7 @@ def test_what_is_done_tells_how_long_the_rest_takes_and_nothing_else_does(worksp
 
 
 @pytest.mark.django_db(transaction=True)
-def test_work_that_no_worker_takes_up_says_so(workspace, home):
+def test_a_queued_job_without_a_worker_is_stranded(workspace, home):
     later = timezone.now() + timedelta(minutes=1)
     job = ask("export", workspace)
 
@@ -398,7 +398,7 @@ def test_work_that_no_worker_takes_up_says_so(workspace, home):
     assert not Process.objects.exists()
 
 
-def test_the_file_at_hand_is_known(workspace, agent, monkeypatch):
+def test_the_current_file_is_shown(workspace, agent, monkeypatch):
     report = ImportReport.objects.create(path=str(agent))
     stages, write = [], progress.Progress._write
     monkeypatch.setattr(
@@ -410,7 +410,7 @@ def test_the_file_at_hand_is_known(workspace, agent, monkeypatch):
     assert stages[0] == {"steps_done": 1, "steps_total": 4, "stage": "sessions/cli_0.jsonl"}
 
 
-def test_counting_is_one_query(workspace, django_assert_num_queries):
+def test_live_count_runs_one_query(workspace, django_assert_num_queries):
     ask("export", workspace)
     ask("rebuild")
 
@@ -429,16 +429,16 @@ def test_the_command_lists_and_cancels(workspace, command):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_export_goes_on_while_others_write(due, monkeypatch):
-    keep = progress.Progress.keep
+def test_an_export_continues_while_others_write(due, monkeypatch):
+    save = progress.Progress.save
 
-    def keep_beside_a_writer(self, **values):
+    def save_beside_a_writer(self, **values):
         with ThreadPoolExecutor(1) as pool:
             pool.submit(lambda: Workspace.objects.update(name="Elsewhere")).result()
             pool.submit(lambda: connection.close()).result()
-        keep(self, **values)
+        save(self, **values)
 
-    monkeypatch.setattr(progress.Progress, "keep", keep_beside_a_writer)
+    monkeypatch.setattr(progress.Progress, "save", save_beside_a_writer)
 
     assert done(ask("export", due, layout="hub")).status == "done"
 
@@ -455,5 +455,5 @@ def test_an_export_cancelled_after_its_last_step_leaves_no_file(due, home, monke
     ended = done(job)
 
     assert ended.status == Job.Status.CANCELLED
-    assert file_of(ended) is None
+    assert find_file(ended) is None
     assert list((home / "downloads").iterdir()) == []

@@ -18,7 +18,7 @@ from memoryhub.access import EDITOR, OPERATOR, by_person, get_session, get_works
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.forms import AppendForm, DeleteForm, OpenForm, RenameForm, SessionFileForm
 from memoryhub.edit_responses import answer_edit
-from memoryhub.jobs.labels import added_words
+from memoryhub.jobs.labels import added_label
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -71,7 +71,7 @@ def _import_upload(request: HttpRequest, workspace, upload) -> None:  # type: ig
             for chunk in upload.chunks():
                 out.write(chunk)
         tally = import_session(workspace, path, by=by_person(request))
-    added = added_words(+tally.added)
+    added = added_label(+tally.added)
     words = gettext("Imported: %(rows)s.") % {"rows": added} if added else gettext("Imported: nothing new.")
     messages.success(request, words)
     for problem in problems_of(tally)[:5]:
