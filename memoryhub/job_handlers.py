@@ -66,8 +66,8 @@ def _compress(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
         counts=counts,
         actor=_actor(job),
         clock=clock,
-        note=on_start,
-        look=progress.check,
+        on_start=on_start,
+        on_wait=progress.check,
     )
     for _ in runs:
         progress.save(steps_done=counts.total(), result={"counts": dict(counts)})

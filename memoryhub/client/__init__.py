@@ -1,4 +1,4 @@
-"""The Python client of MemoryHub. It needs httpx2 alone, nothing of the hub itself.
+"""The Python client of MemoryHub. It needs only httpx2, nothing of the server.
 
 from memoryhub.client import MemoryHub
 

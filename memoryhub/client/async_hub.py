@@ -1,4 +1,4 @@
-"""AsyncMemoryHub: the client for programs that run in an event loop."""
+"""AsyncMemoryHub: the asynchronous client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from memoryhub.client import calls
-from memoryhub.client.caching import OnError, pass_over
+from memoryhub.client.caching import OnError, skip_cache
 from memoryhub.client.errors import MemoryHubError
 from memoryhub.client.results import (
     Appended,
@@ -36,11 +36,11 @@ from memoryhub.client.results import (
     Written,
 )
 from memoryhub.client.transport import (
-    NO_PATIENCE,
+    NO_RETRIES,
     Outcome,
-    Patience,
+    RetryPolicy,
     build_request,
-    client_values,
+    client_options,
     pause_after,
     read_answer,
 )
@@ -50,7 +50,7 @@ Ask = Callable[[str], Awaitable[str]]
 
 
 class AsyncMemoryHub:
-    """MemoryHub for asyncio: the same methods, to be awaited; its docstrings have an example of each.
+    """The asyncio version of MemoryHub, with the same methods. MemoryHub's docstrings have examples.
 
         async with AsyncMemoryHub("http://127.0.0.1:8765", token) as hub:
             await hub.append("cli:main", "Which region do we deploy to?")
@@ -58,7 +58,7 @@ class AsyncMemoryHub:
             async for key in hub.keys("deploy."):
                 print(key, await hub.read(key))
 
-    Under another event loop, give it that one's ``sleep``.
+    For another event loop, pass its ``sleep``.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class AsyncMemoryHub:
         transport: httpx2.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._patience = Patience(retries, patience)
+        self._retry_policy = RetryPolicy(retries, patience)
         self._sleep = sleep
-        self._client = httpx2.AsyncClient(transport=transport, **client_values(url, token, timeout))
+        self._client = httpx2.AsyncClient(transport=transport, **client_options(url, token, timeout))
 
     async def __aenter__(self) -> AsyncMemoryHub:
         return self
@@ -87,51 +87,51 @@ class AsyncMemoryHub:
         await self._client.aclose()
 
     async def me(self) -> Me:
-        """Return whose token this is."""
+        """Return the token's name, scopes and workspace."""
         return await self._send(calls.me())
 
     def sessions(self, key: str = "", channel: str = "") -> AsyncIterator[Session]:
-        """Go through the sessions, of a channel if one is named."""
+        """Iterate over the sessions, or those of a channel."""
         return self._each(calls.sessions(key, channel))
 
     async def open_session(self, key: str, title: str = "", *, idempotency_key: str = "") -> Session:
-        """Return the session of a key, opened where it is new."""
+        """Return the session with a key, creating it if needed."""
         return await self._send(calls.open_session(key, title), idempotency_key)
 
     async def session(self, session_id: int) -> Session:
-        """Return a session and its figures."""
+        """Return a session and its counts."""
         return await self._send(calls.session(session_id))
 
     def entries(self, session_id: int, epoch: int | None = None) -> AsyncIterator[Entry]:
-        """Go through what was said."""
+        """Iterate over the entries of an epoch, by default the current one."""
         return self._each(calls.entries(session_id, epoch))
 
     async def append(
         self, session: str | int, entries: calls.Entries, *, role: str = "user", idempotency_key: str = ""
     ) -> Appended:
-        """Append a text, an entry or up to 1,000 of them to a session, by its key (new ones are opened) or its id."""
+        """Append a text or up to 1,000 entries to a session, by key (created if new) or by id."""
         return await self._send(calls.append(session, entries, role), idempotency_key)
 
     async def context(
         self, session: str | int, *, max_messages: int | None = None, max_tokens: int | None = None
     ) -> Context:
-        """Return what to send to the model."""
+        """Return the messages to send to the model."""
         return await self._send(calls.context(session, max_messages, max_tokens))
 
     async def stats(self, session_id: int) -> Figures:
-        """Return what a session holds, and what folding it away saved."""
+        """Return the token counts of a session, and what compression saved."""
         return await self._send(calls.stats(session_id))
 
     async def compress(self, session_id: int, *, idempotency_key: str = "") -> Run:
-        """Ask for old entries to be folded into a summary."""
+        """Request the compression of old entries into a summary."""
         return await self._send(calls.compress(session_id), idempotency_key)
 
     async def consolidate(self, session_id: int, *, idempotency_key: str = "") -> Run:
-        """Ask for what was said to become memory."""
+        """Request the consolidation of new entries into memory."""
         return await self._send(calls.consolidate(session_id), idempotency_key)
 
     async def clear(self, session_id: int, *, idempotency_key: str = "") -> Session:
-        """Begin a session anew, in its next epoch; what was said before is kept."""
+        """Clear a session by starting its next epoch. Earlier entries are kept."""
         return await self._send(calls.clear(session_id), idempotency_key)
 
     async def export_session(self, session_id: int, layout: str = "", epoch: int | None = None) -> bytes:
@@ -139,43 +139,43 @@ class AsyncMemoryHub:
         return await self._send(calls.export_session(session_id, layout, epoch))
 
     async def import_session(self, name: str, content: str, *, idempotency_key: str = "") -> Imported:
-        """Take in a session's file."""
+        """Import a session file."""
         return await self._send(calls.import_session(name, content), idempotency_key)
 
     def documents(self) -> AsyncIterator[Revision]:
-        """Go through the memory documents."""
+        """Iterate over the memory documents."""
         return self._each(calls.documents())
 
     async def document(self, name: str, revision: int | None = None) -> Document:
-        """Return a memory document, as it is or as it was at a revision."""
+        """Return a memory document, at its head or at a revision."""
         return await self._send(calls.document(name, revision))
 
     def revisions(self, name: str) -> AsyncIterator[Revision]:
-        """Go through the revisions of a document."""
+        """Iterate over the revisions of a document."""
         return self._each(calls.revisions(name))
 
     async def write_document(
         self, name: str, content: str, *, base: int, reason: str = "", idempotency_key: str = ""
     ) -> Written:
-        """Write a document on the revision that you read; 0 says that it isn't there yet."""
+        """Write a document based on the revision that you read, 0 for a new document."""
         return await self._send(calls.write_document(name, content, base, reason), idempotency_key)
 
     async def propose(
         self, name: str, content: str, *, base: int | None = None, reason: str = "", idempotency_key: str = ""
     ) -> Proposal:
-        """Put a change of a document before a person."""
+        """Propose a change of a document for review."""
         return await self._send(calls.propose(name, content, base, reason), idempotency_key)
 
     def proposals(self) -> AsyncIterator[Proposal]:
-        """Go through what agents proposed, latest first."""
+        """Iterate over the proposals, latest first."""
         return self._each(calls.proposals())
 
     async def proposal(self, proposal_id: int) -> Proposal:
-        """Return a proposal and what became of it."""
+        """Return a proposal and its decision."""
         return await self._send(calls.proposal(proposal_id))
 
     def history(self, text: str = "") -> AsyncIterator[HistoryEntry]:
-        """Go through the history."""
+        """Iterate over the history."""
         return self._each(calls.history(text))
 
     async def note(self, text: str, session: str = "", *, idempotency_key: str = "") -> HistoryEntry:
@@ -183,7 +183,7 @@ class AsyncMemoryHub:
         return await self._send(calls.note(text, session), idempotency_key)
 
     def knowledge(self, text: str = "", category: str = "") -> AsyncIterator[KnowledgeEntry]:
-        """Go through the knowledge."""
+        """Iterate over the knowledge."""
         return self._each(calls.knowledge(text, category))
 
     async def knowledge_entry(self, entry_id: int) -> KnowledgeEntry:
@@ -207,11 +207,11 @@ class AsyncMemoryHub:
         return await self._send(calls.change_knowledge(entry_id, changes), idempotency_key)
 
     async def knowledge_prompt(self, max_chars: int | None = None) -> str:
-        """Return the knowledge as a text for a prompt."""
+        """Return the knowledge as text for a prompt."""
         return await self._send(calls.knowledge_prompt(max_chars))
 
     def observations(self, category: str = "") -> AsyncIterator[Observation]:
-        """Go through the observations."""
+        """Iterate over the observations."""
         return self._each(calls.observations(category))
 
     async def remember(
@@ -222,56 +222,56 @@ class AsyncMemoryHub:
         source: str = "",
         idempotency_key: str = "",
     ) -> Remembered:
-        """Remember a finding, an insight or a lesson, or up to 100 of them as dicts."""
+        """Add a finding, an insight or a lesson, or up to 100 of them as dicts."""
         return await self._send(calls.remember(content, category, source), idempotency_key)
 
     async def recall(self, query: str, limit: int | None = None) -> Recalled:
-        """Return what was remembered that fits a question."""
+        """Return the observations that match a question."""
         return await self._send(calls.recall(query, limit))
 
     def keys(self, prefix: str = "") -> AsyncIterator[str]:
-        """Go through the keys of exact values."""
+        """Iterate over the keys of the stored values."""
         return self._each(calls.keys(prefix))
 
     async def read(self, key: str) -> str:
-        """Return an exact value."""
+        """Return a stored value."""
         return await self._send(calls.read(key))
 
     async def write(self, key: str, value: str, *, idempotency_key: str = "") -> Value:
-        """Keep an exact value."""
+        """Store a value under a key."""
         return await self._send(calls.write(key, value), idempotency_key)
 
     async def cached_response(self, message: str, model: str) -> str | None:
-        """Return a model's kept answer to a message, None where there is none."""
+        """Return the cached response of a model to a message, or None."""
         return await self._send(calls.cached_response(message, model))
 
     async def keep_response(self, message: str, model: str, response: str, *, idempotency_key: str = "") -> bool:
-        """Keep a model's answer; False where the workspace keeps none."""
+        """Cache a model's response. Returns False if the workspace has no cache."""
         return await self._send(calls.keep_response(message, model, response), idempotency_key)
 
     async def extract(self, text: str, source: str = "", *, idempotency_key: str = "") -> Run:
-        """Ask for the observations in a text."""
+        """Request the extraction of observations from a text."""
         return await self._send(calls.extract(text, source), idempotency_key)
 
     async def search(self, query: str, *, kinds: Iterable[str] = (), limit: int | None = None) -> Found:
-        """Search all that is kept."""
+        """Search the workspace."""
         return await self._send(calls.search(query, kinds, limit))
 
     def runs(self, kind: str = "", status: str = "") -> AsyncIterator[Run]:
-        """Go through the runs, latest first."""
+        """Iterate over the runs, latest first."""
         return self._each(calls.runs(kind, status))
 
     async def run(self, run_id: int) -> Run:
-        """Return a run as it stands."""
+        """Return a run."""
         return await self._send(calls.run(run_id))
 
     def cached(self, *, model: str, on_error: OnError = "pass", timeout: float = 2) -> Callable[[Ask], Ask]:
-        """Keep the answers of an async function in the hub's response cache.
+        """Cache the answers of an async function in the hub.
 
             @hub.cached(model="small")
             async def ask(message: str) -> str: ...
 
-        It passes over a hub that can't be asked just as MemoryHub.cached does.
+        Handles an unreachable hub as MemoryHub.cached does.
         """
 
         def decorate(ask: Ask) -> Ask:
@@ -280,7 +280,7 @@ class AsyncMemoryHub:
                 try:
                     kept = await self._send(calls.cached_response(message, model), once=timeout)
                 except MemoryHubError as error:
-                    pass_over(error, on_error)
+                    skip_cache(error, on_error)
                     return await ask(message)
                 if kept is not None:
                     return kept
@@ -288,7 +288,7 @@ class AsyncMemoryHub:
                 try:
                     await self._send(calls.keep_response(message, model, response), once=timeout)
                 except MemoryHubError as error:
-                    pass_over(error, on_error)
+                    skip_cache(error, on_error)
                 return response
 
             return answer
@@ -296,22 +296,22 @@ class AsyncMemoryHub:
         return decorate
 
     async def _each(self, call: calls.Call[Page[T]]) -> AsyncIterator[T]:
-        following: calls.Call[Page[T]] | None = call
-        while following is not None:
-            page = await self._send(following)
+        next_call: calls.Call[Page[T]] | None = call
+        while next_call is not None:
+            page = await self._send(next_call)
             for item in page.items:
                 yield item
-            following = calls.following(call, page)
+            next_call = calls.next_page(call, page)
 
     async def _send(self, call: calls.Call[T], idempotency_key: str = "", *, once: float | None = None) -> T:
-        """Send a call, as often as patience allows, or ``once`` within some seconds."""
+        """Send a call with retries, or without them if ``once`` gives a timeout in seconds."""
         request = build_request(self._client, call, idempotency_key, once)
-        patience = self._patience if once is None else NO_PATIENCE
+        policy = self._retry_policy if once is None else NO_RETRIES
         began, tries = time.monotonic(), 0
         while True:
             outcome = await self._try(request)
             tries += 1
-            pause = pause_after(outcome, tries, began, patience)
+            pause = pause_after(outcome, tries, began, policy)
             if pause is None:
                 return read_answer(call, outcome)
             await self._sleep(pause)

@@ -1,4 +1,4 @@
-"""What becomes of an answer that the hub's response cache can't look up or keep."""
+"""Error handling of the cached() decorators."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ OnError = Literal["pass", "raise"]
 logger = logging.getLogger(__name__)
 
 
-def pass_over(error: MemoryHubError, on_error: OnError) -> None:
-    """Log that the cache was passed over, or raise the error where that was asked for."""
+def skip_cache(error: MemoryHubError, on_error: OnError) -> None:
+    """Log that the cache is skipped, or raise the error if ``on_error`` is "raise"."""
     if on_error == "raise":
         raise error
-    logger.warning("The hub's response cache was passed over: %s", error.code)
+    logger.warning("Skipped the hub's response cache: %s", error.code)

@@ -1,4 +1,4 @@
-"""The calls of the REST API as values: what to send, and how to read the answer. Nothing here sends anything."""
+"""Describe the calls of the REST API: what to send and how to read the answer. Sends nothing itself."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Entries = str | Row | Iterable[Row]  # a text, one entry, or several
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """One call. ``changes``: it is sent with an idempotency key, so that a repetition of it does nothing twice."""
+    """A call. With ``changes`` it is sent with an idempotency key, so that a retry has no second effect."""
 
     method: str
     path: str
@@ -51,44 +51,44 @@ class Call(Generic[T]):
     changes: bool = False
 
 
-def following(call: Call[Page[T]], page: Page[T]) -> Call[Page[T]] | None:
-    """Return the call for what comes after a page of a list, None at its end."""
+def next_page(call: Call[Page[T]], page: Page[T]) -> Call[Page[T]] | None:
+    """Return the call for the page after ``page``, None after the last page."""
     return None if page.next is None else replace(call, params=call.params | {"cursor": page.next})
 
 
-def document_of(response: httpx2.Response) -> Any:
-    """Return the JSON object of an answer. Raises ValueError where it is none."""
+def read_object(response: httpx2.Response) -> Any:
+    """Return the JSON object of a response. Raises ValueError if it isn't an object."""
     document = response.json()
     if not isinstance(document, dict):
-        raise ValueError("the answer is no JSON object")
+        raise ValueError("the response isn't a JSON object")
     return document
 
 
-def page_of(response: httpx2.Response) -> Page[Any]:
-    """Return a page of a list. The few lists that always come whole are plain arrays."""
+def read_page(response: httpx2.Response) -> Page[Any]:
+    """Return a page of a list. Lists without paging are plain arrays."""
     document = response.json()
     return Page(document, None) if isinstance(document, list) else Page(document["items"], document["next"])
 
 
 def _part(name: str) -> Callable[[httpx2.Response], Any]:
-    return lambda response: document_of(response)[name]
+    return lambda response: read_object(response)[name]
 
 
 def _given(**values: Any) -> dict[str, Any]:
-    """Return those of some values that were given."""
+    """Return the values that aren't None or empty."""
     return {name: value for name, value in values.items() if value is not None and value != ""}
 
 
 def _list(path: str, **params: Any) -> Call[Page[Any]]:
-    return Call("GET", path, page_of, params=_given(**params))
+    return Call("GET", path, read_page, params=_given(**params))
 
 
 def _get(path: str, **params: Any) -> Call[Any]:
-    return Call("GET", path, document_of, params=_given(**params))
+    return Call("GET", path, read_object, params=_given(**params))
 
 
 def _change(method: str, path: str, body: dict[str, Any], **params: Any) -> Call[Any]:
-    return Call(method, path, document_of, params=params, body=body, changes=True)
+    return Call(method, path, read_object, params=params, body=body, changes=True)
 
 
 def me() -> Call[Me]:
@@ -112,7 +112,7 @@ def entries(session_id: int, epoch: int | None) -> Call[Page[Entry]]:
 
 
 def append(session: str | int, entries: Entries, role: str) -> Call[Appended]:
-    """Append to a session: by its key, which opens it where it is new, or by its id."""
+    """Append to a session by key, which creates it if needed, or by id."""
     rows = _rows(entries, role)
     if isinstance(session, int):
         return _change("POST", f"/sessions/{session}/entries", {"entries": rows})
@@ -181,7 +181,7 @@ def propose(name: str, content: str, base: int | None, reason: str) -> Call[Prop
 
 
 def _document_path(name: str) -> str:
-    if name.strip(".") == "":  # addresses give these a meaning of their own
+    if name.strip(".") == "":  # URLs resolve these as relative paths
         raise BadRequest(f"There is no document {name!r}.", code="bad_name")
     return f"/documents/{quote(name, safe='')}"
 
@@ -228,7 +228,7 @@ def observations(category: str) -> Call[Page[Observation]]:
 
 
 def remember(content: str | Iterable[Row], category: str, source: str) -> Call[Remembered]:
-    """Remember one text, or several rows with a content, a category and a source of their own."""
+    """Add one observation, or several rows with their own content, category and source."""
     given = [{"content": content}] if isinstance(content, str) else content
     rows = [{"category": category, **_given(source=source), **row} for row in given]
     return _change("POST", "/observations", {"observations": rows})
@@ -251,13 +251,13 @@ def write(key: str, value: str) -> Call[Value]:
 
 
 def cached_response(message: str, model: str) -> Call[str | None]:
-    """Look a response up. It is a POST for its length alone; it changes nothing, and has no idempotency key."""
+    """Look up a cached response. A POST because messages are long; it needs no idempotency key."""
     body = {"message": message, "model": model}
     return Call("POST", "/cache/lookup", _response_if_hit, body=body)
 
 
 def _response_if_hit(response: httpx2.Response) -> str | None:
-    document = document_of(response)
+    document = read_object(response)
     return str(document["response"]) if document["hit"] else None
 
 

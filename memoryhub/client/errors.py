@@ -1,4 +1,4 @@
-"""What can go wrong between an agent and its hub, as errors with the hub's own ``code``, ``detail`` and status."""
+"""Errors of the client, with the hub's ``code``, ``detail`` and HTTP status."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ STANDARD = (
     "detail",
     "code",
     "errors",
-)  # members with a place of their own
+)  # members that are attributes of the error
 
 
 class MemoryHubError(Exception):
-    """Base of all errors of this client. It prints as one plain sentence.
+    """Base class of the client's errors. Its text is one plain sentence.
 
-    ``code`` is stable and for programs, ``status`` the HTTP status (None where no answer came), ``errors`` what is
-    wrong with which field, ``details`` further values of the problem, such as ``head`` of a stale base.
+    ``code`` is stable, for programs; ``status`` is the HTTP status (None without a response), ``errors`` the invalid
+    fields, ``details`` further members of the problem, such as ``head`` of a stale base.
 
         try:
             hub.append("cli:main", "Hello")
@@ -46,37 +46,37 @@ class MemoryHubError(Exception):
 
 
 class BadRequest(MemoryHubError):
-    """The hub can't take what was sent: mend it, a repetition won't help (400, 413, 422 and the like)."""
+    """The request is invalid, so a retry won't help (400, 413, 422 and others)."""
 
 
 class NotAuthenticated(MemoryHubError):
-    """The token is wrong, expired or revoked (401)."""
+    """The token is invalid, expired or revoked (401)."""
 
 
 class Refused(MemoryHubError):
-    """The token lacks the scope for this (403)."""
+    """The token lacks the scope (403)."""
 
 
 class NotFound(MemoryHubError):
-    """There is no such thing in the token's workspace (404)."""
+    """The token's workspace has no such object (404)."""
 
 
 class Conflict(MemoryHubError):
-    """Something else came first: a stale base, or an idempotency key used for another call (409, 412)."""
+    """A stale base, or an idempotency key that was used for another call (409, 412)."""
 
 
 class TooManyCalls(MemoryHubError):
-    """The token is over its limit, and waiting for it would take longer than the client's patience (429)."""
+    """The token is over its rate limit for longer than the client's patience (429)."""
 
     @property
     def retry_after(self) -> float | None:
-        """Return the seconds that the hub asks to wait, None where it doesn't say."""
+        """Return the seconds to wait, None if the hub doesn't say."""
         seconds: float | None = self.details.get("retry_after")
         return seconds
 
 
 class HubUnavailable(MemoryHubError):
-    """No answer, or none of a hub: no connection, a time-out, a fault of the server (5xx), a wrong address."""
+    """No valid response: no connection, a timeout, a server error (5xx) or a wrong address."""
 
 
 BY_STATUS: dict[int, type[MemoryHubError]] = {
@@ -89,8 +89,8 @@ BY_STATUS: dict[int, type[MemoryHubError]] = {
 }
 
 
-def error_of(response: httpx2.Response, *, retry_after: float | None = None) -> MemoryHubError:
-    """Return the error that an answer outside 2xx stands for, read from its ``application/problem+json``."""
+def error_from(response: httpx2.Response, *, retry_after: float | None = None) -> MemoryHubError:
+    """Return the error for a response outside 2xx, from its ``application/problem+json``."""
     status = response.status_code
     problem = _problem(response)
     details = {name: value for name, value in problem.items() if name not in STANDARD}
@@ -98,7 +98,7 @@ def error_of(response: httpx2.Response, *, retry_after: float | None = None) -> 
         details["retry_after"] = retry_after
     kind = BY_STATUS.get(status) or (BadRequest if 400 <= status < 500 else HubUnavailable)
     return kind(
-        str(problem.get("detail") or problem.get("title") or _sentence(response)),
+        str(problem.get("detail") or problem.get("title") or _status_text(response)),
         code=str(problem.get("code") or f"http_{status}"),
         status=status,
         errors=problem["errors"] if isinstance(problem.get("errors"), list) else None,
@@ -106,19 +106,19 @@ def error_of(response: httpx2.Response, *, retry_after: float | None = None) -> 
     )
 
 
-def no_answer(error: httpx2.RequestError) -> HubUnavailable:
-    """Return the error for a call that got no answer. Its sentence names the address, never the token."""
+def connection_error(error: httpx2.RequestError) -> HubUnavailable:
+    """Return the error for a call without a response. Its text names the address, never the token."""
     what = "did not answer in time" if isinstance(error, httpx2.TimeoutException) else "can't be reached"
     code = "timeout" if isinstance(error, httpx2.TimeoutException) else "unreachable"
     address = error.request.url
-    place = f"{address.scheme}://{address.netloc.decode()}"
-    return HubUnavailable(f"The hub at {place} {what}.", code=code, details={"cause": type(error).__name__})
+    origin = f"{address.scheme}://{address.netloc.decode()}"
+    return HubUnavailable(f"The hub at {origin} {what}.", code=code, details={"cause": type(error).__name__})
 
 
-def bad_answer(response: httpx2.Response) -> HubUnavailable:
-    """Return the error for a success that no hub would send, such as the page of a proxy."""
+def invalid_response(response: httpx2.Response) -> HubUnavailable:
+    """Return the error for a successful response that isn't from a hub, such as a proxy's page."""
     return HubUnavailable(
-        "The answer is not one of a hub: check the address.", code="bad_answer", status=response.status_code
+        "The response isn't from a hub. Check the address.", code="bad_answer", status=response.status_code
     )
 
 
@@ -130,7 +130,7 @@ def _problem(response: httpx2.Response) -> dict[str, Any]:
     return problem if isinstance(problem, dict) else {}
 
 
-def _sentence(response: httpx2.Response) -> str:
+def _status_text(response: httpx2.Response) -> str:
     if response.is_redirect:
-        return f"The address leads on to {response.headers.get('Location')}: give the client that one."
-    return f"The hub answered with status {response.status_code}."
+        return f"The address redirects to {response.headers.get('Location')}. Use that address."
+    return f"The hub returned status {response.status_code}."

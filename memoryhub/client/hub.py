@@ -1,4 +1,4 @@
-"""MemoryHub: the client for programs that wait for their answers."""
+"""MemoryHub: the synchronous client."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from memoryhub.client import calls
-from memoryhub.client.caching import OnError, pass_over
+from memoryhub.client.caching import OnError, skip_cache
 from memoryhub.client.errors import MemoryHubError
 from memoryhub.client.results import (
     Appended,
@@ -35,11 +35,11 @@ from memoryhub.client.results import (
     Written,
 )
 from memoryhub.client.transport import (
-    NO_PATIENCE,
+    NO_RETRIES,
     Outcome,
-    Patience,
+    RetryPolicy,
     build_request,
-    client_values,
+    client_options,
     pause_after,
     read_answer,
 )
@@ -48,15 +48,15 @@ T = TypeVar("T")
 
 
 class MemoryHub:
-    """A workspace of a hub, as one token sees it. One may be shared by threads.
+    """A client for the workspace of one token. It is thread-safe.
 
         with MemoryHub("http://127.0.0.1:8765", token) as hub:
             hub.append("cli:main", "Which region do we deploy to?")
             hub.context("cli:main")["messages"]
 
-    ``timeout``: seconds for each step of a try. ``retries``: how often a call is repeated that met no hub, or a busy
-    one. ``patience``: seconds from the first try after which no further one begins. Lists are iterators that fetch
-    page by page. Every method raises a MemoryHubError where it can't do what it says.
+    ``timeout``: seconds per network operation. ``retries``: how often a call is repeated if the hub is unreachable or
+    busy. ``patience``: seconds after the first attempt in which a retry may begin. Lists are iterators that fetch
+    page by page. Every method raises MemoryHubError on failure.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class MemoryHub:
         transport: httpx2.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._patience = Patience(retries, patience)
+        self._retry_policy = RetryPolicy(retries, patience)
         self._sleep = sleep
-        self._client = httpx2.Client(transport=transport, **client_values(url, token, timeout))
+        self._client = httpx2.Client(transport=transport, **client_options(url, token, timeout))
 
     def __enter__(self) -> MemoryHub:
         return self
@@ -85,57 +85,57 @@ class MemoryHub:
         self._client.close()
 
     def me(self) -> Me:
-        """Return whose token this is: ``hub.me()["scopes"]``."""
+        """Return the token's name, scopes and workspace: ``hub.me()["scopes"]``."""
         return self._send(calls.me())
 
     def sessions(self, key: str = "", channel: str = "") -> Iterator[Session]:
-        """Go through the sessions, or those of a channel: ``for session in hub.sessions(channel="cli"): ...``."""
+        """Iterate over the sessions, or those of a channel: ``for session in hub.sessions(channel="cli"): ...``."""
         return self._each(calls.sessions(key, channel))
 
     def open_session(self, key: str, title: str = "", *, idempotency_key: str = "") -> Session:
-        """Return the session of a key, opened where it is new: ``hub.open_session("cli:main")["id"]``."""
+        """Return the session with a key, creating it if needed: ``hub.open_session("cli:main")["id"]``."""
         return self._send(calls.open_session(key, title), idempotency_key)
 
     def session(self, session_id: int) -> Session:
-        """Return a session and its figures: ``hub.session(12)["active_tokens"]``."""
+        """Return a session and its counts: ``hub.session(12)["active_tokens"]``."""
         return self._send(calls.session(session_id))
 
     def entries(self, session_id: int, epoch: int | None = None) -> Iterator[Entry]:
-        """Go through what was said: ``for entry in hub.entries(12): ...``. Without an epoch, in the current one."""
+        """Iterate over the entries of an epoch, by default the current one: ``for entry in hub.entries(12): ...``."""
         return self._each(calls.entries(session_id, epoch))
 
     def append(
         self, session: str | int, entries: calls.Entries, *, role: str = "user", idempotency_key: str = ""
     ) -> Appended:
-        """Append a text, an entry or up to 1,000 of them to a session, by its key (new ones are opened) or its id.
+        """Append a text or up to 1,000 entries to a session, by key (created if new) or by id.
 
             hub.append("cli:main", "Which region?")
             hub.append("cli:main", [{"role": "assistant", "content": "eu-west-1"}])
 
-        Entries are chat messages as models take them. ``role`` is that of a text.
+        Entries have the shape of OpenAI's chat messages. ``role`` applies to a text.
         """
         return self._send(calls.append(session, entries, role), idempotency_key)
 
     def context(
         self, session: str | int, *, max_messages: int | None = None, max_tokens: int | None = None
     ) -> Context:
-        """Return what to send to the model: ``hub.context("cli:main", max_tokens=8000)["messages"]``."""
+        """Return the messages to send to the model: ``hub.context("cli:main", max_tokens=8000)["messages"]``."""
         return self._send(calls.context(session, max_messages, max_tokens))
 
     def stats(self, session_id: int) -> Figures:
-        """Return what a session holds, and what folding it away saved: ``hub.stats(12)``."""
+        """Return the token counts of a session, and what compression saved: ``hub.stats(12)``."""
         return self._send(calls.stats(session_id))
 
     def compress(self, session_id: int, *, idempotency_key: str = "") -> Run:
-        """Ask for old entries to be folded into a summary: ``hub.run(hub.compress(12)["id"])["status"]``."""
+        """Request the compression of old entries into a summary: ``hub.run(hub.compress(12)["id"])["status"]``."""
         return self._send(calls.compress(session_id), idempotency_key)
 
     def consolidate(self, session_id: int, *, idempotency_key: str = "") -> Run:
-        """Ask for what was said to become memory: ``hub.consolidate(12)``."""
+        """Request the consolidation of new entries into memory: ``hub.consolidate(12)``."""
         return self._send(calls.consolidate(session_id), idempotency_key)
 
     def clear(self, session_id: int, *, idempotency_key: str = "") -> Session:
-        """Begin a session anew, in its next epoch; what was said before is kept: ``hub.clear(12)``."""
+        """Clear a session by starting its next epoch. Earlier entries are kept: ``hub.clear(12)``."""
         return self._send(calls.clear(session_id), idempotency_key)
 
     def export_session(self, session_id: int, layout: str = "", epoch: int | None = None) -> bytes:
@@ -143,51 +143,51 @@ class MemoryHub:
         return self._send(calls.export_session(session_id, layout, epoch))
 
     def import_session(self, name: str, content: str, *, idempotency_key: str = "") -> Imported:
-        """Take in a session's file: ``hub.import_session("main.jsonl", Path("main.jsonl").read_text())``."""
+        """Import a session file: ``hub.import_session("main.jsonl", Path("main.jsonl").read_text())``."""
         return self._send(calls.import_session(name, content), idempotency_key)
 
     def documents(self) -> Iterator[Revision]:
-        """Go through the memory documents: ``[document["name"] for document in hub.documents()]``."""
+        """Iterate over the memory documents: ``[document["name"] for document in hub.documents()]``."""
         return self._each(calls.documents())
 
     def document(self, name: str, revision: int | None = None) -> Document:
-        """Return a memory document, as it is or as it was at a revision: ``hub.document("MEMORY.md")["content"]``."""
+        """Return a memory document, at its head or at a revision: ``hub.document("MEMORY.md")["content"]``."""
         return self._send(calls.document(name, revision))
 
     def revisions(self, name: str) -> Iterator[Revision]:
-        """Go through the revisions of a document: ``for revision in hub.revisions("MEMORY.md"): ...``."""
+        """Iterate over the revisions of a document: ``for revision in hub.revisions("MEMORY.md"): ...``."""
         return self._each(calls.revisions(name))
 
     def write_document(
         self, name: str, content: str, *, base: int, reason: str = "", idempotency_key: str = ""
     ) -> Written:
-        """Write a document on the revision that you read; 0 says that it isn't there yet.
+        """Write a document based on the revision that you read, 0 for a new document.
 
             before = hub.document("MEMORY.md")
             text = before["content"] + "- deploys run on Fridays"
             hub.write_document("MEMORY.md", text, base=before["revision"])
 
-        A change that a person has to see is ``held``. Raises Conflict, with the ``head`` in its details, where
-        somebody wrote since: read again, and merge.
+        A change that needs review is ``held``. Raises Conflict, with the ``head`` in its details, if the document has
+        changed since: read it again and merge.
         """
         return self._send(calls.write_document(name, content, base, reason), idempotency_key)
 
     def propose(
         self, name: str, content: str, *, base: int | None = None, reason: str = "", idempotency_key: str = ""
     ) -> Proposal:
-        """Put a change of a document before a person: ``hub.propose("MEMORY.md", text, reason="said twice")``."""
+        """Propose a change of a document for review: ``hub.propose("MEMORY.md", text, reason="duplicate")``."""
         return self._send(calls.propose(name, content, base, reason), idempotency_key)
 
     def proposals(self) -> Iterator[Proposal]:
-        """Go through what agents proposed, latest first: ``for proposal in hub.proposals(): ...``."""
+        """Iterate over the proposals, latest first: ``for proposal in hub.proposals(): ...``."""
         return self._each(calls.proposals())
 
     def proposal(self, proposal_id: int) -> Proposal:
-        """Return a proposal and what became of it: ``hub.proposal(3)["status"]``."""
+        """Return a proposal and its decision: ``hub.proposal(3)["status"]``."""
         return self._send(calls.proposal(proposal_id))
 
     def history(self, text: str = "") -> Iterator[HistoryEntry]:
-        """Go through the history: ``for event in hub.history("backup"): ...``."""
+        """Iterate over the history: ``for event in hub.history("backup"): ...``."""
         return self._each(calls.history(text))
 
     def note(self, text: str, session: str = "", *, idempotency_key: str = "") -> HistoryEntry:
@@ -195,7 +195,7 @@ class MemoryHub:
         return self._send(calls.note(text, session), idempotency_key)
 
     def knowledge(self, text: str = "", category: str = "") -> Iterator[KnowledgeEntry]:
-        """Go through the knowledge: ``for entry in hub.knowledge(category="project_decision"): ...``."""
+        """Iterate over the knowledge: ``for entry in hub.knowledge(category="project_decision"): ...``."""
         return self._each(calls.knowledge(text, category))
 
     def knowledge_entry(self, entry_id: int) -> KnowledgeEntry:
@@ -219,11 +219,11 @@ class MemoryHub:
         return self._send(calls.change_knowledge(entry_id, changes), idempotency_key)
 
     def knowledge_prompt(self, max_chars: int | None = None) -> str:
-        """Return the knowledge as a text for a prompt: ``hub.knowledge_prompt(max_chars=2000)``."""
+        """Return the knowledge as text for a prompt: ``hub.knowledge_prompt(max_chars=2000)``."""
         return self._send(calls.knowledge_prompt(max_chars))
 
     def observations(self, category: str = "") -> Iterator[Observation]:
-        """Go through the observations: ``for observation in hub.observations("lesson"): ...``."""
+        """Iterate over the observations: ``for observation in hub.observations("lesson"): ...``."""
         return self._each(calls.observations(category))
 
     def remember(
@@ -234,66 +234,66 @@ class MemoryHub:
         source: str = "",
         idempotency_key: str = "",
     ) -> Remembered:
-        """Remember a finding, an insight or a lesson, or up to 100 of them as dicts.
+        """Add a finding, an insight or a lesson, or up to 100 of them as dicts.
 
             hub.remember("Uploads above 50 MB time out.", category="lesson")
             hub.remember([{"content": "The cache is cold on Mondays.", "category": "insight"}])
 
-        What is much like something known is ``offered`` to a person instead of added.
+        Observations that resemble a known one are ``offered`` for review instead of added.
         """
         return self._send(calls.remember(content, category, source), idempotency_key)
 
     def recall(self, query: str, limit: int | None = None) -> Recalled:
-        """Return what was remembered that fits a question: ``hub.recall("upload time-outs")["lessons"]``."""
+        """Return the observations that match a question: ``hub.recall("upload time-outs")["lessons"]``."""
         return self._send(calls.recall(query, limit))
 
     def keys(self, prefix: str = "") -> Iterator[str]:
-        """Go through the keys of exact values: ``list(hub.keys("deploy."))``."""
+        """Iterate over the keys of the stored values: ``list(hub.keys("deploy."))``."""
         return self._each(calls.keys(prefix))
 
     def read(self, key: str) -> str:
-        """Return an exact value: ``hub.read("deploy.region")``. Raises NotFound where there is none."""
+        """Return a stored value: ``hub.read("deploy.region")``. Raises NotFound if there is none."""
         return self._send(calls.read(key))
 
     def write(self, key: str, value: str, *, idempotency_key: str = "") -> Value:
-        """Keep an exact value: ``hub.write("deploy.region", "eu-west-1")``."""
+        """Store a value under a key: ``hub.write("deploy.region", "eu-west-1")``."""
         return self._send(calls.write(key, value), idempotency_key)
 
     def cached_response(self, message: str, model: str) -> str | None:
-        """Return a model's kept answer to a message, None where there is none: ``hub.cached_response("Hi", "m")``."""
+        """Return the cached response of a model to a message, or None: ``hub.cached_response("Hi", "m")``."""
         return self._send(calls.cached_response(message, model))
 
     def keep_response(self, message: str, model: str, response: str, *, idempotency_key: str = "") -> bool:
-        """Keep a model's answer; False where the workspace keeps none: ``hub.keep_response("Hi", "m", "Hello")``."""
+        """Cache a model's response: ``hub.keep_response("Hi", "m", "Hello")``. Returns False without a cache."""
         return self._send(calls.keep_response(message, model, response), idempotency_key)
 
     def extract(self, text: str, source: str = "", *, idempotency_key: str = "") -> Run:
-        """Ask for the observations in a text: ``hub.extract(report, source="nightly")``."""
+        """Request the extraction of observations from a text: ``hub.extract(report, source="nightly")``."""
         return self._send(calls.extract(text, source), idempotency_key)
 
     def search(self, query: str, *, kinds: Iterable[str] = (), limit: int | None = None) -> Found:
-        """Search all that is kept: ``hub.search('"time out" -draft', kinds=["entry", "memory"])["results"]``."""
+        """Search the workspace: ``hub.search('"time out" -draft', kinds=["entry", "memory"])["results"]``."""
         return self._send(calls.search(query, kinds, limit))
 
     def runs(self, kind: str = "", status: str = "") -> Iterator[Run]:
-        """Go through the runs, latest first: ``for run in hub.runs(status="failed"): ...``."""
+        """Iterate over the runs, latest first: ``for run in hub.runs(status="failed"): ...``."""
         return self._each(calls.runs(kind, status))
 
     def run(self, run_id: int) -> Run:
-        """Return a run as it stands: ``hub.run(41)["status"]``."""
+        """Return a run: ``hub.run(41)["status"]``."""
         return self._send(calls.run(run_id))
 
     def cached(
         self, *, model: str, on_error: OnError = "pass", timeout: float = 2
     ) -> Callable[[Callable[[str], str]], Callable[[str], str]]:
-        """Keep the answers of a function in the hub's response cache.
+        """Cache the answers of a function in the hub.
 
             @hub.cached(model="small")
             def ask(message: str) -> str: ...
 
-        Memory must never break an agent: where the hub can't be asked, the function answers as if it weren't
-        decorated, and a warning is logged. ``on_error="raise"`` raises the MemoryHubError instead. The cache is asked
-        once, without retries, and each step of that may take ``timeout`` seconds.
+        The cache must never break an agent: if the hub can't be reached, a warning is logged and the function runs
+        undecorated. ``on_error="raise"`` raises the MemoryHubError instead. Cache requests aren't retried;
+        ``timeout`` is in seconds per network operation.
         """
 
         def decorate(ask: Callable[[str], str]) -> Callable[[str], str]:
@@ -302,7 +302,7 @@ class MemoryHub:
                 try:
                     kept = self._send(calls.cached_response(message, model), once=timeout)
                 except MemoryHubError as error:
-                    pass_over(error, on_error)
+                    skip_cache(error, on_error)
                     return ask(message)
                 if kept is not None:
                     return kept
@@ -310,7 +310,7 @@ class MemoryHub:
                 try:
                     self._send(calls.keep_response(message, model, response), once=timeout)
                 except MemoryHubError as error:
-                    pass_over(error, on_error)
+                    skip_cache(error, on_error)
                 return response
 
             return answer
@@ -318,21 +318,21 @@ class MemoryHub:
         return decorate
 
     def _each(self, call: calls.Call[Page[T]]) -> Iterator[T]:
-        following: calls.Call[Page[T]] | None = call
-        while following is not None:
-            page = self._send(following)
+        next_call: calls.Call[Page[T]] | None = call
+        while next_call is not None:
+            page = self._send(next_call)
             yield from page.items
-            following = calls.following(call, page)
+            next_call = calls.next_page(call, page)
 
     def _send(self, call: calls.Call[T], idempotency_key: str = "", *, once: float | None = None) -> T:
-        """Send a call, as often as patience allows, or ``once`` within some seconds."""
+        """Send a call with retries, or without them if ``once`` gives a timeout in seconds."""
         request = build_request(self._client, call, idempotency_key, once)
-        patience = self._patience if once is None else NO_PATIENCE
+        policy = self._retry_policy if once is None else NO_RETRIES
         began, tries = time.monotonic(), 0
         while True:
             outcome = self._try(request)
             tries += 1
-            pause = pause_after(outcome, tries, began, patience)
+            pause = pause_after(outcome, tries, began, policy)
             if pause is None:
                 return read_answer(call, outcome)
             self._sleep(pause)

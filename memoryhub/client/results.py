@@ -1,6 +1,6 @@
-"""What the hub answers, as typed dicts: the JSON as it came, so that what a newer hub adds is there too.
+"""The hub's responses as typed dicts. They are the JSON as received, including fields that newer hubs add.
 
-Times are ISO 8601 in UTC, token counts those of the hub.
+Times are ISO 8601 in UTC.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Page(Generic[T]):
-    """Some items of a list, and the cursor of what follows, None at the end."""
+    """A page of a list. ``next``: the cursor of the next page, None on the last."""
 
     items: list[T]
     next: str | None
@@ -25,7 +25,7 @@ class WorkspaceName(TypedDict):
 
 
 class Me(TypedDict):
-    """Whose token this is, what it may do, and where."""
+    """The token's name, scopes and workspace."""
 
     name: str
     scopes: list[str]
@@ -50,7 +50,7 @@ class Session(TypedDict):
 
 
 class Figures(TypedDict):
-    """What a session's entries weigh, and what folding the old ones left: ``ratio`` is their share of 1."""
+    """The token counts of a session. ``ratio``: the share of the original tokens that remains."""
 
     session: int
     entries: int
@@ -63,7 +63,7 @@ class Figures(TypedDict):
 
 
 class Entry(TypedDict):
-    """What was said, done or answered. ``summary``: the one that it was folded into."""
+    """A message, tool call or tool result. ``summary``: the id of the summary that replaces it."""
 
     id: int
     epoch: int
@@ -80,7 +80,7 @@ class Entry(TypedDict):
 
 
 class Appended(TypedDict):
-    """Where a batch came to stand: positions ``first`` to ``last``."""
+    """The positions of an appended batch, ``first`` to ``last``."""
 
     session: int
     key: str
@@ -96,7 +96,7 @@ class Dropped(TypedDict):
 
 
 class Context(TypedDict):
-    """Exactly what to send to a model, in order, and which entries had to stay out."""
+    """The messages to send to a model, and what was left out."""
 
     session: int
     key: str
@@ -106,7 +106,7 @@ class Context(TypedDict):
 
 
 class Imported(TypedDict):
-    """How many rows of each kind a file added, changed and left, and what couldn't be read."""
+    """The number of rows of each kind that a file added, updated and left unchanged, and its problems."""
 
     added: dict[str, int]
     updated: dict[str, int]
@@ -115,7 +115,7 @@ class Imported(TypedDict):
 
 
 class Run(TypedDict):
-    """A piece of work that the hub does by itself. ``run(id)`` tells how it is getting on."""
+    """Background work on a session. ``run(id)`` returns its progress."""
 
     id: int
     session: str | None
@@ -142,7 +142,7 @@ class Author(TypedDict):
 
 
 class Revision(TypedDict):
-    """A state of a document: who made it, when and why."""
+    """A revision of a document, without its content."""
 
     name: str
     revision: int
@@ -157,7 +157,7 @@ class Document(Revision):
 
 
 class Proposal(TypedDict):
-    """A change that waits for a person; ``why`` it does."""
+    """A change that needs review. ``why``: the reasons."""
 
     id: int
     document: str
@@ -171,7 +171,7 @@ class Proposal(TypedDict):
 
 
 class Written(TypedDict):
-    """What became of a document: a new revision, none since it said so already, or held for a person."""
+    """The result of writing a document: a new revision, unchanged, or held for review."""
 
     name: str
     status: Literal["written", "unchanged", "held"]
@@ -213,14 +213,14 @@ class Observation(TypedDict):
 
 
 class Offered(TypedDict):
-    """A text that is much like an observation of before."""
+    """A text that resembles a known observation."""
 
     observation: int
     content: str
 
 
 class Remembered(TypedDict):
-    """Observations that are new, and those ``offered`` to a person as confirmations of what was known before."""
+    """New observations, and those ``offered`` for review as confirmations of known ones."""
 
     added: list[Observation]
     offered: list[Offered]
@@ -250,7 +250,7 @@ class Result(TypedDict):
 
 
 class Found(TypedDict):
-    """The results of a search, best first; how the query was ``read``; and ``notes`` on what was left out."""
+    """Search results, best first. ``read``: the parsed query; ``notes``: what was left out."""
 
     query: str
     read: list[str]

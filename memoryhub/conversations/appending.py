@@ -1,4 +1,4 @@
-"""An agent's append: the session opened where it must be, entries written, and what that makes due asked for."""
+"""Append entries to a session, and request the runs that this makes due."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sessions_app.services.lifecycle import open_session
 def record_entries(
     workspace: Workspace, key: str, records: Sequence[EntryRecord], *, by: By, idempotency_key: str = ""
 ) -> Appended:
-    """Append a batch to the session of a key, made where it isn't there; all of the batch or nothing.
+    """Append a whole batch to the session with a key, creating the session if needed.
 
-    A worker takes up what this may have made due. Raises Invalid, Conflict, NotFound.
+    Requests the runs that this makes due. Raises Invalid, Conflict, NotFound and appends nothing.
     """
     session, _ = open_session(workspace, key, by=by)
     appended = append(session, records, by=by, idempotency_key=idempotency_key)

@@ -1,8 +1,8 @@
-"""The context: exactly what would be sent to the model, in order, with token counts and what was left out.
+"""Build the context of a session: the messages to send to a model, with token counts and what was left out.
 
-It is prefix-stable, so that a provider's prompt cache holds: documents, then summaries, then entries in order. A new
-entry changes nothing before it until a compression, a consolidation or an edited document does. Where the budget
-forces entries out, they leave in steps of a quarter of it, not one by one.
+The context is prefix-stable, so that the provider's prompt cache works: documents, then summaries, then entries in
+order. A new entry changes nothing before it. Entries over the budget are dropped in steps of a quarter of it, not one
+by one.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from sessions_app.services.access_log import Seen, seen_entries, seen_revision, 
 from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES, Dropped, safe_window
 
 DOCUMENT_ORDER = ("SOUL.md", "USER.md", "MEMORY.md")
-ENTRY_LIMIT = 5_000  # entries looked at when no smaller limit is asked for
-STEPS = 4  # of the budget: how much leaves at once
-SUMMARY, SUMMARY_TEXT = gettext_noop("summary"), gettext_noop("summary text")  # sources of parts
+ENTRY_LIMIT = 5_000  # entries read at most
+STEPS = 4  # entries are dropped by 1 / STEPS of the budget at once
+SUMMARY, SUMMARY_TEXT = gettext_noop("summary"), gettext_noop("summary text")  # values of ContextPart.source
 SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 
 @dataclass(frozen=True)
 class ContextPart:
-    """One message of the context. ``source`` says where it comes from: an entry, a summary, a document's revision."""
+    """One message of the context. ``source``: "entry", a document's name, SUMMARY or SUMMARY_TEXT."""
 
     message: dict[str, Any]
     tokens: int
@@ -40,7 +40,7 @@ class ContextPart:
 
 @dataclass(frozen=True)
 class Context:
-    """The messages in order, and what was left out. ``budget``: tokens that they may take, 0 for no limit."""
+    """The messages in order, and what was left out. ``budget`` is in tokens, 0 for no limit."""
 
     parts: list[ContextPart]
     dropped: list[Dropped] = field(default_factory=list)
@@ -60,66 +60,65 @@ def build_context(
 ) -> Context:
     """Return memory documents and summaries as system messages, then the safe window of active entries.
 
-    ``max_messages`` counts entries; 0 or below is no limit of the agent's, only the hub's of 5,000. ``max_tokens`` is
-    the budget for everything, by default the workspace's token limit; 0 is none. Where it doesn't suffice, entries
-    are left out first, then the oldest summaries, then documents. The order and shape are the OpenAI chat messages
-    that nanobot's history gives (formats.md section 1).
+    ``max_messages`` counts entries; 0 or below leaves only the hub's limit of 5,000. ``max_tokens`` is the budget for
+    everything, by default the workspace's token limit, 0 for none. Over budget, entries are dropped first, then the
+    oldest summaries, then documents. Messages have the shape of OpenAI's chat messages (formats.md, section 1).
     """
     session.refresh_from_db()
     budget = session.workspace.max_tokens if max_tokens is None else max(0, max_tokens)
-    fixed, dropped = _fitting(_documents(session), _summaries(session), budget)
-    left = budget - sum(part.tokens for part in fixed) if budget else 0
+    fixed, dropped = _within_budget(_documents(session), _summaries(session), budget)
+    remaining = budget - sum(part.tokens for part in fixed) if budget else 0
     limit = max_messages if 0 < max_messages < ENTRY_LIMIT else ENTRY_LIMIT
-    entries, cut = _latest(session, limit, left, is_bounded=bool(budget))
+    entries, cut = _latest(session, limit, remaining, is_bounded=bool(budget))
     follows_summary = not cut and any(part.summary is not None for part in fixed)
     window = safe_window(entries, max_messages=limit, from_user=not follows_summary)
     parts = [ContextPart(provider_message(entry), entry.token_count, "entry", entry) for entry in window.kept]
     return Context(fixed + parts, dropped + cut + window.dropped, budget)
 
 
-def _fitting(
+def _within_budget(
     documents: Sequence[ContextPart], summaries: Sequence[ContextPart], budget: int
 ) -> tuple[list[ContextPart], list[Dropped]]:
-    """Return the documents, and the latest summaries, that fit into the budget."""
-    left = budget
+    """Return the documents and the latest summaries that fit into the budget, and what was dropped."""
+    remaining = budget
     dropped: list[Dropped] = []
 
-    def fitting(parts: Iterable[ContextPart]) -> list[ContextPart]:
-        nonlocal left
+    def kept_parts(parts: Iterable[ContextPart]) -> list[ContextPart]:
+        nonlocal remaining
         kept = []
         for part in parts:
-            if budget and part.tokens > left:
-                dropped.append(Dropped(None, _beyond_budget(part)))
+            if budget and part.tokens > remaining:
+                dropped.append(Dropped(None, _over_budget(part)))
             else:
                 kept.append(part)
-                left -= part.tokens
+                remaining -= part.tokens
         return kept
 
-    first = fitting(documents)
-    return first + fitting(reversed(summaries))[::-1], dropped
+    kept_documents = kept_parts(documents)
+    return kept_documents + kept_parts(reversed(summaries))[::-1], dropped
 
 
-def _beyond_budget(part: ContextPart) -> str:
-    words = ngettext(
-        "%(source)s: %(count)s token is more than the budget has left",
-        "%(source)s: %(count)s tokens are more than the budget has left",
+def _over_budget(part: ContextPart) -> str:
+    text = ngettext(
+        "%(source)s: doesn't fit into the budget (%(count)s token)",
+        "%(source)s: doesn't fit into the budget (%(count)s tokens)",
         part.tokens,
     )
     source = gettext(part.source) if part.source in (SUMMARY, SUMMARY_TEXT) else part.source
-    return words % {"source": source, "count": f"{part.tokens:,}"}
+    return text % {"source": source, "count": f"{part.tokens:,}"}
 
 
-def _beyond_limit(beyond: int, limit: int) -> str:
-    words = ngettext(
-        "%(count)s earlier entry beyond the last %(limit)s",
-        "%(count)s earlier entries beyond the last %(limit)s",
-        beyond,
+def _over_limit(count: int, limit: int) -> str:
+    text = ngettext(
+        "%(count)s entry before the last %(limit)s",
+        "%(count)s entries before the last %(limit)s",
+        count,
     )
-    return words % {"count": f"{beyond:,}", "limit": f"{limit:,}"}
+    return text % {"count": f"{count:,}", "limit": f"{limit:,}"}
 
 
 def _latest(session: Session, limit: int, budget: int, *, is_bounded: bool) -> tuple[list[Entry], list[Dropped]]:
-    """Return the active entries that may be sent, and what lies before them. Reads no more rows than it returns."""
+    """Return the latest active entries within the limits, and what was dropped. Loads only the rows it returns."""
     active = Entry.objects.filter(
         session=session,
         epoch=session.epoch,
@@ -128,37 +127,35 @@ def _latest(session: Session, limit: int, budget: int, *, is_bounded: bool) -> t
         position__lt=session.next_position,
     )
     sizes = list(active.order_by("-position").values_list("position", "token_count")[:limit])
-    count = _count_fitting(sizes, session.active_tokens, budget) if is_bounded else len(sizes)
+    count = _count_within(sizes, session.active_tokens, budget) if is_bounded else len(sizes)
     dropped: list[Dropped] = []
     if session.active_entry_count > len(sizes) and sizes:
-        beyond = session.active_entry_count - len(sizes)
-        dropped.append(Dropped(sizes[-1][0] - 1, _beyond_limit(beyond, limit)))
-    why = gettext("before what fits into the budget")
+        dropped.append(Dropped(sizes[-1][0] - 1, _over_limit(session.active_entry_count - len(sizes), limit)))
+    why = gettext("over the token budget")
     dropped += [Dropped(position, why) for position, _ in reversed(sizes[count:])]
     kept = list(active.filter(position__gte=sizes[count - 1][0]).order_by("position")) if count else []
     return kept, dropped
 
 
-def _count_fitting(sizes: Sequence[tuple[int, int]], total: int, budget: int) -> int:
-    """Return how many of the latest entries to send. ``sizes``: position and tokens, latest first.
+def _count_within(sizes: Sequence[tuple[int, int]], total: int, budget: int) -> int:
+    """Return how many of the latest entries to send. ``sizes``: (position, tokens), latest first.
 
-    What is over the budget leaves in steps, counted from the first active entry on: until the next step is due, an
-    entry that is added takes nothing away.
+    Entries are dropped in steps counted from the first active entry, so that most new entries drop nothing.
     """
     step = max(1, budget // STEPS)
-    cut = -(-max(0, total - budget) // step) * step  # tokens from the beginning that leave
-    count, taken = 0, 0
+    cut = -(-max(0, total - budget) // step) * step  # tokens dropped at the beginning
+    count, used = 0, 0
     for _, tokens in sizes:
-        before = total - taken - tokens  # tokens of active entries that precede this one
-        if taken + tokens > budget or before < cut:
+        before = total - used - tokens  # tokens of the active entries before this one
+        if used + tokens > budget or before < cut:
             break
-        taken += tokens
+        used += tokens
         count += 1
     return count
 
 
 def provider_message(entry: Entry) -> dict[str, Any]:
-    """Return an entry as an OpenAI chat message: role, content, and the tool fields that it has."""
+    """Return an entry as an OpenAI chat message."""
     message: dict[str, Any] = {"role": entry.role, "content": entry.content}
     original = entry.extra.get("content")
     if isinstance(original, list):
@@ -173,16 +170,16 @@ def provider_message(entry: Entry) -> dict[str, Any]:
 
 
 def context_text(context: Context) -> str:
-    """Return the context as AgTerm's getContextForLLM has it: documents, summaries with their days, conversation."""
+    """Return the context as one text, in the format of AgTerm's getContextForLLM."""
     sections = [
         f"=== {part.source} ===\n{part.message['content'].partition(chr(10))[2].strip()}"
         for part in context.parts
         if part.source in DOCUMENT_ORDER
     ]
-    told = [_summary_text(part) for part in context.parts if part.source in (SUMMARY, SUMMARY_TEXT)]
-    if told:
-        sections.append("=== Previous Conversation Summaries ===\n" + "\n\n".join(told))
-    lines = [_spoken(part.entry) for part in context.parts if part.entry]
+    summaries = [_summary_text(part) for part in context.parts if part.source in (SUMMARY, SUMMARY_TEXT)]
+    if summaries:
+        sections.append("=== Previous Conversation Summaries ===\n" + "\n\n".join(summaries))
+    lines = [_line(part.entry) for part in context.parts if part.entry]
     if lines:
         sections.append("=== Recent Conversation ===\n" + "\n".join(lines))
     return "\n\n".join(sections)
@@ -195,7 +192,7 @@ def _summary_text(part: ContextPart) -> str:
     return f"[{summary.starts_at:%Y-%m-%d} - {summary.ends_at:%Y-%m-%d}]\n{summary.content}"
 
 
-def _spoken(entry: Entry) -> str:
+def _line(entry: Entry) -> str:
     speaker = SPEAKERS.get(entry.role, entry.role.capitalize())
     if entry.kind == Entry.Kind.CONTEXT:
         speaker = "Context"
@@ -240,7 +237,7 @@ def _system(
 
 
 def seen_in(context: Context) -> list[Seen]:
-    """Return what one who gets this context reads, for the access log."""
+    """Return the rows that a context contains, for the access log."""
     seen = seen_entries(part.entry for part in context.parts if part.entry)
     seen += seen_rows("summaries", [part.summary.pk for part in context.parts if part.summary])
     revisions = [part.revision for part in context.parts if part.revision]

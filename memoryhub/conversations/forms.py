@@ -14,8 +14,8 @@ class SessionFileForm(forms.Form):
         label=_("File"),
         max_length=200,
         help_text=_(
-            "A nanobot session (.jsonl), a Grip session or an AgTerm export (.json). What is there already is "
-            "not added again."
+            "A nanobot session (.jsonl), a Grip session or an AgTerm export (.json). Entries that already exist are "
+            "skipped."
         ),
     )
 
@@ -35,7 +35,7 @@ class SessionFilterForm(forms.Form):
         label=_("Key or title"),
         widget=forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": _("Key or title")}),
     )
-    channel = forms.ChoiceField(required=False)  # the workspace's own, given when the form is made
+    channel = forms.ChoiceField(required=False)  # __init__ sets the choices
     state = forms.ChoiceField(
         required=False,
         label=_("State"),
@@ -78,8 +78,6 @@ class RenameForm(forms.Form):
 
 
 class DeleteForm(forms.Form):
-    """The session's key, typed, and why."""
-
     confirmation = forms.CharField(max_length=512, label=_("Type the session's key"), strip=False)
     reason = forms.CharField(required=False, max_length=500, label=_("Why"))
 
@@ -91,13 +89,11 @@ class DeleteForm(forms.Form):
     def clean_confirmation(self) -> str:
         typed: str = self.cleaned_data["confirmation"]
         if typed != self.key:
-            raise forms.ValidationError(gettext("That is not the session's key. Nothing was deleted."))
+            raise forms.ValidationError(gettext("This isn't the session's key. Nothing was deleted."))
         return typed
 
 
 class AppendForm(forms.Form):
-    """One entry that a person adds."""
-
     KINDS = [
         ("user", _("User message")),
         ("assistant", _("Assistant message")),
@@ -116,7 +112,7 @@ class AppendForm(forms.Form):
     )
 
     def row(self) -> dict[str, str]:
-        """Return the entry as ``read_batch`` takes it."""
+        """Return the entry in the format of read_batch()."""
         values = self.cleaned_data
         kind = {"kind": "context"} if values["kind"] == "context" else {"role": values["kind"]}
         return kind | ({"name": values["name"]} if values["name"] else {}) | {"content": values["content"]}

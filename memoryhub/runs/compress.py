@@ -1,4 +1,4 @@
-"""Carrying out a compression run: plan, ask the model or go by rule, commit."""
+"""Carry out compression runs: plan, summarise with a model or by rule, commit."""
 
 from __future__ import annotations
 
@@ -39,15 +39,12 @@ from sessions_app.services.summarising import (
 from sessions_app.services.token_budget import record_cost, within_budget
 
 UPKEEP = Actor("run", "automatic compression")
-REST = 2  # an automatic run waits for max_entries / REST new entries after a person said no to one
+REJECTION_REST = 2  # after a rejected run, the next waits for max_entries / REJECTION_REST new entries
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A plan with its text: what a dry run shows and a real one commits. ``method``: llm or heuristic.
-
-    ``tokens``: what the model took for it; ``summary_tokens``: the text's own.
-    """
+    """A planned compression and its summary. ``method``: llm or heuristic; ``tokens``: spent on model requests."""
 
     plan: Plan
     text: str = ""
@@ -60,7 +57,7 @@ class Draft:
 
 
 def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
-    """Fold what a claimed compression run is about. Raises MemoryHubError where it can't; then nothing changed."""
+    """Compress the session of a claimed run. Raises MemoryHubError and changes nothing if it can't."""
     session = session_of(run)
     plan = plan_compression(session, keep=run.options.get("keep"), minimum=run.options.get("minimum"))
     if plan.reason:
@@ -78,7 +75,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     _check_saving(run, plan, text)
     renew_lease(run, stage=gettext_noop("writing"))
     if run.options.get("hold"):
-        _hold(run, plan, text, method, now())
+        _hold_for_review(run, plan, text, method, now())
     else:
         _commit(run, plan, text, method, now())
 
@@ -90,7 +87,9 @@ def _commit(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None
     if run.options.get("clear_after"):
         session = lock_session(plan.session.pk)
         if session.next_position > plan.last_position + 1:
-            raise Conflict("New entries came while the session was archived: nothing was cleared.", code="plan_stale")
+            raise Conflict(
+                "Entries were added while the session was being archived. Nothing was cleared.", code="plan_stale"
+            )
         restart_session(session, by=By(Actor("run", f"run {run.pk}"), now))
 
 
@@ -102,7 +101,7 @@ def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
             restart_session(session, by=By(Actor("run", f"run {run.pk}"), now))
 
 
-def _hold(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
+def _hold_for_review(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
     run.epoch, run.from_position, run.to_position = plan.session.epoch, plan.first_position, plan.last_position + 1
     proposal = {
         "text": text,
@@ -116,12 +115,12 @@ def _hold(run: Run, plan: Plan, text: str, method: str, now: datetime) -> None:
 
 
 def approve_held(run: Run, *, owner: str, by: By) -> None:
-    """Commit a compression that was shown first. Raises Conflict when the session changed since."""
+    """Commit a held compression. Raises Conflict if the session has changed since, RunNotFitting if it isn't held."""
     proposal = run.proposal
     if run.session is None or run.status != Run.Status.HELD or run.kind != Run.Kind.COMPRESSION:
-        raise RunNotFitting(gettext("Run %(number)s does not wait for a decision.") % {"number": run.pk})
+        raise RunNotFitting(gettext("Run %(number)s isn't waiting for a decision.") % {"number": run.pk})
     with transaction.atomic():
-        taken = claim_held_run(run, owner=owner, by=by)
+        claimed = claim_held_run(run, owner=owner, by=by)
         session = session_of(run)
         plan = Plan(
             session,
@@ -129,23 +128,26 @@ def approve_held(run: Run, *, owner: str, by: By) -> None:
             list(Summary.objects.filter(pk__in=proposal["summaries"], epoch=run.epoch).order_by("first_position")),
         )
         if session.epoch != run.epoch or not (plan.entries or plan.summaries):
-            raise Conflict(gettext("The session began anew since: discard this summary."), code="plan_stale")
-        _commit(taken, plan, proposal["text"], proposal["method"], by.at)
+            raise Conflict(
+                gettext("The session was cleared after this summary was written. Discard the summary."),
+                code="plan_stale",
+            )
+        _commit(claimed, plan, proposal["text"], proposal["method"], by.at)
 
 
 def chosen_model(session: Session, method: str) -> ModelSettings | None:
-    """Return the model that a method means; None for a summary by rule. Raises ModelRefused."""
+    """Return the model to use, or None to summarise by rule. Raises ModelRefused if ``llm`` has no model."""
     model = None if method == Summary.Method.HEURISTIC else model_for(session.workspace)
     if model is None and method == Summary.Method.LLM:
         raise ModelRefused(
-            "No model is set: set MEMORYHUB_LLM_MODEL and MEMORYHUB_LLM_BASE_URL, or fold by rule.",
+            "No model is set: set MEMORYHUB_LLM_MODEL and MEMORYHUB_LLM_BASE_URL, or summarise by rule.",
             code="model_not_set",
         )
     return model
 
 
 def draft(session: Session, *, method: str = "auto", keep: int | None = None, minimum: int | None = None) -> Draft:
-    """Return what a compression would do and its text, changing nothing. A model is asked, and paid, if set."""
+    """Return a compression without applying it. If a model is set, it is asked, which costs tokens."""
     plan = plan_compression(session, keep=keep, minimum=minimum)
     if plan.reason:
         return Draft(plan)
@@ -155,30 +157,30 @@ def draft(session: Session, *, method: str = "auto", keep: int | None = None, mi
 
     spent = 0
 
-    def asked(messages: list[dict[str, str]], limit: int) -> Reply:
+    def ask_model(messages: list[dict[str, str]], limit: int) -> Reply:
         nonlocal spent
         reply = ask(model, messages, max_tokens=limit)
         spent += reply.prompt_tokens + reply.completion_tokens
         return reply
 
-    text = by_model(plan, requests_for(plan), asked, lambda _done: None)
+    text = by_model(plan, requests_for(plan), ask_model, lambda _done: None)
     return Draft(plan, text, Summary.Method.LLM, spent)
 
 
 def _check_saving(run: Run, plan: Plan, text: str) -> None:
-    """Raise Invalid for a summary as long as what it replaces, unless the session is cleared with it."""
+    """Raise Invalid if a summary is no shorter than what it replaces, unless the session is cleared as well."""
     tokens = counter_for(plan.session.workspace.model).count(text)
     if tokens >= plan.original_tokens and not run.options.get("clear_after"):
         raise Invalid(
-            f"The summary takes {tokens:,} tokens, no fewer than the {plan.original_tokens:,} replaced.",
+            f"The summary has {tokens:,} tokens, the entries that it replaces {plan.original_tokens:,}.",
             code="saves_nothing",
         )
 
 
 def _text_by_model(run: Run, plan: Plan, requests: list[Request], model: ModelSettings) -> str:
-    """Ask part by part, noting progress and cost. A request too long for the model is halved next time."""
+    """Summarise part by part and record progress and cost. After PromptTooLong the next attempt halves the parts."""
 
-    def asked(messages: list[dict[str, str]], limit: int) -> Reply:
+    def ask_model(messages: list[dict[str, str]], limit: int) -> Reply:
         reply = ask(model, messages, max_tokens=limit)
         record_cost(run, messages, reply, reply.text)
         return reply
@@ -187,7 +189,7 @@ def _text_by_model(run: Run, plan: Plan, requests: list[Request], model: ModelSe
         renew_lease(run, stage=gettext_noop("waiting for the model"), steps_done=done, steps_total=len(requests))
 
     try:
-        return by_model(plan, requests, asked, progress)
+        return by_model(plan, requests, ask_model, progress)
     except PromptTooLong:
         part = run.options.get("part_tokens", PART_TOKENS)
         run.options["part_tokens"] = max(MIN_PART_TOKENS, part // 2)
@@ -195,14 +197,14 @@ def _text_by_model(run: Run, plan: Plan, requests: list[Request], model: ModelSe
 
 
 def request_if_due(session: Session, now: datetime) -> Run | None:
-    """Ask for an automatic compression where a session is over its limits and nothing speaks against it.
+    """Request an automatic compression if the session is over its limits.
 
-    Nothing is asked for while a run of the session is under way, held or parked, and after a person undid,
-    cancelled or dismissed one until the session has grown by half its entry limit.
+    Returns None while a run of the session is live, held or parked. After somebody has undone, cancelled or dismissed
+    one, the session must first grow by half of its entry limit.
     """
     if not session.workspace.auto_compress or not is_due(session):
         return None
-    if is_resting(session, Run.Kind.COMPRESSION, until=session.workspace.max_entries // REST):
+    if is_resting(session, Run.Kind.COMPRESSION, until=session.workspace.max_entries // REJECTION_REST):
         return None
     if plan_compression(session).reason:
         return None

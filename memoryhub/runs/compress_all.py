@@ -1,4 +1,4 @@
-"""Compressing all sessions of a workspace that are due, or some of them: each by a run of its own, one by one."""
+"""Compress many sessions of a workspace, one run each."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from sessions_app.services.model_choice import cost_of
 from sessions_app.services.runs import RunNotFitting, cancel_run, request_run
 from sessions_app.services.summarising import PART_TOKENS
 
-LOOK_SECONDS = 0.2
-RULES_TOKENS = 300  # of a request, beside what it quotes
+POLL_SECONDS = 0.2
+RULES_TOKENS = 300  # of each request, besides the quoted conversation
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """About what compressing all that is due would do: tokens are estimates from the sessions' totals.
+class CompressionEstimate:
+    """The estimated effect of compressing all due sessions. Token counts are derived from the sessions' totals.
 
-    ``cost`` in US dollars; None where the model's price isn't known, or no model is asked.
+    ``cost`` is in US dollars, None without a model or a known price.
     """
 
     sessions: int
@@ -42,7 +42,7 @@ class Outlook:
 
 
 def due_sessions(workspace: Workspace) -> QuerySet[Session]:
-    """Return the sessions that are over their workspace's limit of tokens or of entries, in order."""
+    """Return the sessions over their workspace's token or entry limit, ordered by id."""
     sessions = Session.objects.filter(workspace=workspace).annotate(
         context_tokens=F("active_tokens") + F("summary_tokens")
     )
@@ -50,21 +50,23 @@ def due_sessions(workspace: Workspace) -> QuerySet[Session]:
     return sessions.filter(over).order_by("id")
 
 
-def outlook(workspace: Workspace, model: ModelSettings | None) -> Outlook:
-    """Say about what compressing all sessions that are due would fold and cost. One query; no entry is read."""
+def estimate_compression(workspace: Workspace, model: ModelSettings | None) -> CompressionEstimate:
+    """Estimate the effect and cost of compressing all due sessions, in one query."""
     names = ("active_tokens", "summary_tokens", "active_entry_count")
     rows = due_sessions(workspace).values_list(*names)
-    figures = [_estimate(workspace, *row) for row in rows]
+    estimates = [_estimate(workspace, *row) for row in rows]
     before = sum(active + summaries for active, summaries, _ in rows)
-    folded, written = sum(one[0] for one in figures), sum(one[1] for one in figures)
-    requests = sum(one[2] for one in figures)
+    folded, written = sum(one[0] for one in estimates), sum(one[1] for one in estimates)
+    requests = sum(one[2] for one in estimates)
     cost = cost_of(model.model, folded + requests * RULES_TOKENS, written) if model else None
-    return Outlook(len(rows), sum(row[2] for row in rows), before, before - folded + written, requests, cost)
+    return CompressionEstimate(
+        len(rows), sum(row[2] for row in rows), before, before - folded + written, requests, cost
+    )
 
 
 def _estimate(workspace: Workspace, active: int, summaries: int, entries: int) -> tuple[int, int, int]:
-    """Return the tokens that a compression folds and writes, and in how many requests, if entries are alike."""
-    if entries <= workspace.recent_window:  # summaries piled up: they are folded into one
+    """Return (tokens replaced, tokens written, requests), assuming entries of equal size."""
+    if entries <= workspace.recent_window:  # only the summaries are merged
         folded = summaries
     else:
         folded = active * (entries - workspace.recent_window) // entries
@@ -79,39 +81,39 @@ def compress_sessions(
     counts: Counter[str],
     actor: Actor,
     clock: Callable[[], datetime],
-    note: Callable[[Run, int], None],
-    look: Callable[[], None],
+    on_start: Callable[[Run, int], None],
+    on_wait: Callable[[], None],
 ) -> Iterable[Run]:
-    """Compress sessions by their keys one after another, yielding each run as it ended; ``counts`` grows by outcome.
+    """Compress sessions by primary key, one after another, yielding each finished run; adds outcomes to ``counts``.
 
-    ``note`` hears of each run before it begins, and of the number of all; ``look`` is called in a wait. Both may
-    break it off. Outcomes: done, held, nothing_due, cancelled, and failed, which is also what was parked or is tried
-    again later. A session that was deleted meanwhile is passed over.
+    ``on_start`` gets each run and the total before the run begins, ``on_wait`` is called while waiting; both may
+    raise JobCancelled. The outcomes are done, held, nothing_due, cancelled and failed; parked runs and runs that will
+    be retried count as failed. Sessions deleted in the meantime are skipped.
     """
     total = counts.total() + len(sessions)
     for session in Session.objects.filter(pk__in=sessions).select_related("workspace").order_by("id"):
         run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, by=By(actor, clock()))
         try:
-            note(run, total)
+            on_start(run, total)
         except JobCancelled:
             with suppress(RunNotFitting):
                 cancel_run(run, by=By(actor, clock()))
             raise
-        done = _completed(run, clock, look)
+        done = _completed(run, clock, on_wait)
         counts[_outcome(done)] += 1
         yield done
 
 
-def _completed(run: Run, clock: Callable[[], datetime], look: Callable[[], None]) -> Run:
-    """Carry a run out here, or wait for the worker that has it, but not for another attempt that is minutes away."""
+def _completed(run: Run, clock: Callable[[], datetime], on_wait: Callable[[], None]) -> Run:
+    """Execute a run, or wait for the worker that claimed it. Doesn't wait for a later attempt."""
     while (done := execute(run.pk, now=clock)) is None:
         found = Run.objects.filter(pk=run.pk).first()
         if found is None or not found.is_live:
             return found or run
         if found.status == Run.Status.QUEUED and found.not_before > clock():
             return found
-        look()
-        time.sleep(LOOK_SECONDS)
+        on_wait()
+        time.sleep(POLL_SECONDS)
     return done
 
 

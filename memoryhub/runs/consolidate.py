@@ -1,4 +1,4 @@
-"""Carrying out a consolidation run: plan, ask the model, judge, commit or hold."""
+"""Carry out consolidation runs: plan, ask the model, check the reply, commit or hold it."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from sessions_app.services.summarising import quoted
 from sessions_app.services.token_budget import record_cost, within_budget
 
 UPKEEP = Actor("run", "automatic consolidation")
-ROOM_TOKENS = 4_096  # for a history entry and what a model thinks aloud, beside the memory itself
-TOPICS = 3
-MAX_ARCHIVED = 50_000  # characters of entries that the history takes as they are
+EXTRA_TOKENS = 4_096  # for the history entry and the model's reasoning, besides the memory itself
+MAX_TOPICS = 3  # in the history entry of a Grip consolidation
+MAX_ARCHIVED = 50_000  # characters of messages copied into one history entry
 
 
 def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
-    """Consolidate what a claimed run is about. Raises MemoryHubError where it can't; then nothing changed."""
+    """Consolidate the session of a claimed run. Raises MemoryHubError and changes nothing if it can't."""
     session = session_of(run)
     plan = plan_consolidation(
         session, archive_all=run.options.get("archive_all", False), limit=run.options.get("entries")
@@ -72,12 +72,12 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
 
 
 def archived(plan: Plan, note: str) -> Proposal:
-    """Return what moves the pointer without a model: the entries as they are, or a person's note, in the history."""
+    """Return a proposal without a model: the history entry holds the raw messages, or somebody's note."""
     first, last = plan.entries[0].position, plan.entries[-1].position
     if note:
         return Proposal(plan.memory, f"Skipped entries #{first} to #{last} of {plan.session.key}: {note}")
     text = "\n\n".join(_timed(entry) for entry in plan.entries)
-    cut = f"\n[… {len(text) - MAX_ARCHIVED:,} characters more, in the session]" if len(text) > MAX_ARCHIVED else ""
+    cut = f"\n[… {len(text) - MAX_ARCHIVED:,} more characters, in the session]" if len(text) > MAX_ARCHIVED else ""
     return Proposal(
         plan.memory, f"[RAW] {len(plan.entries)} messages of {plan.session.key}\n{text[:MAX_ARCHIVED]}{cut}"
     )
@@ -89,7 +89,7 @@ def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
 
 
 def chosen_model(workspace: Workspace) -> ModelSettings:
-    """Return the model that consolidates. Raises ModelRefused: facts aren't found by rule."""
+    """Return the model for consolidation. Raises ModelRefused if none is set."""
     model = model_for(workspace)
     if model is None:
         raise ModelRefused(
@@ -100,13 +100,13 @@ def chosen_model(workspace: Workspace) -> ModelSettings:
 
 
 def messages_for(plan: Plan) -> tuple[list[dict[str, str]], str]:
-    """Return the request of a plan, and the mark that stands around what it quotes."""
+    """Return the request for a plan, and the random mark that delimits the quoted conversation in it."""
     mark = f"=== {secrets.token_hex(8)} ==="
     is_grip = plan.session.workspace.consolidation_style == "grip"
     rules = (FACTS_RULES if is_grip else REWRITE_RULES).format(mark=mark)
     text = "\n\n".join(_timed(entry) for entry in plan.entries)
-    asked = REWRITE_REQUEST.format(memory=plan.memory.strip() or "(empty)", text=text, mark=mark)
-    return [{"role": "system", "content": rules}, {"role": "user", "content": asked}], mark
+    request = REWRITE_REQUEST.format(memory=plan.memory.strip() or "(empty)", text=text, mark=mark)
+    return [{"role": "system", "content": rules}, {"role": "user", "content": request}], mark
 
 
 def _timed(entry: Entry) -> str:
@@ -122,7 +122,7 @@ def _proposal(
     mark: str,
     now: Callable[[], datetime],
 ) -> Proposal:
-    limit = ROOM_TOKENS + 2 * count_tokens(plan.memory)
+    limit = EXTRA_TOKENS + 2 * count_tokens(plan.memory)
     if plan.session.workspace.consolidation_style == "grip":
         reply = ask(model, messages, max_tokens=limit)
         record_cost(run, messages, reply, reply.text)
@@ -134,15 +134,15 @@ def _proposal(
 
 
 def _with_line_end(before: str, after: str) -> str:
-    """Keep the document's own way of ending: a reply's last line break is no change."""
+    """Return ``after`` with the trailing newlines of ``before``, so that they never count as a change."""
     ending = before[len(before.rstrip("\n")) :] if before else "\n"
     return after.rstrip("\n") + ending
 
 
 def facts_proposal(plan: Plan, facts: list[str], now: datetime) -> Proposal:
-    """Return what Grip makes of facts: bullets under a heading of the day, a line of history, a summary text.
+    """Return what Grip writes for facts: bullets under a dated heading, a history entry and a summary text.
 
-    Facts that the memory holds already are left out.
+    Facts that the memory already contains are left out.
     """
     known = {normal_form(line.text) for line in fact_lines(plan.memory)}
     new = [f"- {fact}" for fact in facts if not {normal_form(line.text) for line in fact_lines(f"- {fact}")} & known]
@@ -155,32 +155,33 @@ def facts_proposal(plan: Plan, facts: list[str], now: datetime) -> Proposal:
 
 
 def _grip_history(plan: Plan) -> str:
-    asked = [" ".join(entry.content.split())[:80] for entry in plan.entries if entry.role == "user"]
-    topics = "; ".join(asked[:TOPICS]) or "none"
-    return f"Consolidated {len(plan.entries)} messages. Topics: {topics}"
+    topics = [" ".join(entry.content.split())[:80] for entry in plan.entries if entry.role == "user"]
+    return f"Consolidated {len(plan.entries)} messages. Topics: {'; '.join(topics[:MAX_TOPICS]) or 'none'}"
 
 
 def approve_held_run(run: Run, change: HeldChange, text: str, *, owner: str, by: By) -> None:
-    """Commit a consolidation that waited as a whole, with the text that a person approved.
+    """Commit a consolidation that was held as a whole, with the approved text.
 
-    Raises Conflict when the session moved on since, RunNotFitting where the run doesn't wait.
+    Raises Conflict if the session was cleared or consolidated since, RunNotFitting if the run isn't held.
     """
     if run.session is None:
-        raise RunNotFitting(gettext("The session of this run was deleted."))
+        raise RunNotFitting(gettext("The session of this run has been deleted."))
     with transaction.atomic():
-        taken = claim_held_run(run, owner=owner, by=by)
+        claimed = claim_held_run(run, owner=owner, by=by)
         session = session_of(run)
         if (session.epoch, session.last_consolidated) != (run.epoch, run.from_position):
-            raise Conflict(gettext("The session was cleared or consolidated since: reject this."), code="plan_stale")
+            raise Conflict(
+                gettext("The session has been cleared or consolidated since. Reject this change."), code="plan_stale"
+            )
         base: MemoryRevision | None = change.ours
         entries = Entry.objects.filter(session=session, epoch=run.epoch, position=run.proposal["end"] - 1)
         plan = Plan(session, change.document, base, list(entries))
         proposal = Proposal(text, run.proposal["history"], run.proposal["summary_text"])
-        apply_proposal(taken, plan, proposal, now=by.at, approved=True)
+        apply_proposal(claimed, plan, proposal, now=by.at, approved=True)
 
 
 def preview(session: Session, *, archive_all: bool, now: Callable[[], datetime]) -> tuple[Plan, Proposal | None, Run]:
-    """Ask what a consolidation would propose, changing nothing. The run is in no table; it tells the cost."""
+    """Return what a consolidation would propose, and an unsaved run with its cost. Changes nothing."""
     plan = plan_consolidation(session, archive_all=archive_all)
     run = Run(workspace=session.workspace, session=session, kind=Run.Kind.CONSOLIDATION)
     if plan.reason:
@@ -190,10 +191,10 @@ def preview(session: Session, *, archive_all: bool, now: Callable[[], datetime])
 
 
 def request_if_due(session: Session, now: datetime) -> Run | None:
-    """Ask for an automatic consolidation where one is due: of sessions that are written to the hub, with a model set.
+    """Request an automatic consolidation if one is due and a model is set.
 
-    An imported agent consolidates for itself. Nothing is asked for while a run is held or parked, or after a person
-    said no, until a half window more was said.
+    Imported agents consolidate themselves. Returns None while a run is held or parked; after a rejection, half a
+    window of new messages must arrive first.
     """
     workspace = session.workspace
     if not workspace.auto_consolidate or workspace.path or not is_due(session) or model_for(workspace) is None:

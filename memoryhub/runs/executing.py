@@ -1,4 +1,4 @@
-"""Executing runs: claim one, carry it out, keep its failure if it fails. The same in a worker and at a prompt."""
+"""Claim runs, execute them and record failures. Used by the worker and by commands."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sessions_app.services.compression import undo_compression
 from sessions_app.services.runs import LeaseLost, RunNotFitting, claim_run, fail_run
 
 logger = logging.getLogger(__name__)
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 STEPS: dict[str, Callable[..., None]] = {
     Run.Kind.COMPRESSION: compress.carry_out,
     Run.Kind.CONSOLIDATION: consolidate.carry_out,
@@ -36,12 +36,12 @@ STEPS: dict[str, Callable[..., None]] = {
 UNDO: dict[str, Callable[..., Run | None]] = {
     Run.Kind.COMPRESSION: undo_compression,
     Run.Kind.CONSOLIDATION: undo_consolidation,
-    Run.Kind.EDIT: undo_resolution,  # an edit like any other, unless it settled concerns
+    Run.Kind.EDIT: undo_resolution,  # undoes other edits, too
 }
 
 
 def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
-    """Claim a queued run and carry it out; return it as it ended, or None where it couldn't be claimed."""
+    """Claim and execute a queued run. Returns the finished run, or None if it couldn't be claimed."""
     run = claim_run(pk, owner=this_process(), now=now())
     if run is None:
         return None
@@ -49,54 +49,54 @@ def execute(pk: int, *, now: Callable[[], datetime]) -> Run | None:
         with holding(f"run-{pk}"):
             STEPS[run.kind](run, now=now)
     except LeaseLost:
-        logger.info("run %s was taken over or cancelled", pk)
+        logger.info("Run %s was cancelled or claimed by another worker", pk)
     except MemoryHubError as error:
         fail_run(run, error, now=now(), is_transient=not isinstance(error, ModelRefused))
-    except Exception as error:  # whatever it was must not end the worker
-        logger.exception("run %s failed unexpectedly", pk)
+    except Exception as error:  # must not end the worker
+        logger.exception("Run %s failed unexpectedly", pk)
         unexpected = MemoryHubError(
-            f"Something unexpected: {type(error).__name__}. The hub's log has it.", code="unexpected"
+            f"Unexpected error: {type(error).__name__}. See the hub's log.", code="unexpected"
         )
         fail_run(run, unexpected, now=now(), is_transient=True)
-    return _followed_up(pk, now())
+    return _finished(pk, now())
 
 
 def undo_run(run: Run, *, by: By) -> Run | None:
-    """Take a done run back, whatever it did; return the run that does where undoing is one, as it is for an edit.
+    """Undo a finished run. Undoing an edit is a run of its own, which is returned.
 
-    Raises RunNotFitting, which says what builds on it.
+    Raises RunNotFitting, with the reason, if later changes depend on it.
     """
     undo = UNDO.get(run.kind)
     if undo is None:
-        words = gettext("A run of the kind %(kind)s changes nothing that could be undone.")
-        raise RunNotFitting(words % {"kind": run.kind})
+        message = gettext("A run of the kind %(kind)s can't be undone.")
+        raise RunNotFitting(message % {"kind": run.kind})
     return undo(run, by=by)
 
 
 def complete(run: Run, *, now: Callable[[], datetime]) -> Run:
-    """Carry a run out here, or see a worker do so that was quicker; return it once it is no longer live."""
+    """Execute a run, or wait for the worker that claimed it. Returns the run once it is no longer live."""
     if not run.is_live:
         return run
     while (done := execute(run.pk, now=now)) is None:
         found = Run.objects.select_related("workspace", "session").filter(pk=run.pk).first()
         if found is None:
-            raise RunNotFitting("The run was removed meanwhile.")
+            raise RunNotFitting("The run has been deleted.")
         done = found
         if not done.is_live:
             break
-        time.sleep(LOOK_SECONDS)
+        time.sleep(POLL_SECONDS)
     return done
 
 
 def request_due(session: Session, now: datetime) -> None:
-    """Ask for whatever a session is due for."""
+    """Request the compression, consolidation and extraction that a session is due for."""
     compress.request_if_due(session, now)
     consolidate.request_if_due(session, now)
     extract.request_if_due(session, now)
 
 
-def _followed_up(pk: int, now: datetime) -> Run | None:
-    """Return a run as it ended; what came in meanwhile may have made the next one due."""
+def _finished(pk: int, now: datetime) -> Run | None:
+    """Return the finished run, after requesting what entries added in the meantime have made due."""
     run = Run.objects.select_related("session__workspace").filter(pk=pk).first()
     if run and run.session and run.status == Run.Status.DONE and not run.options.get("once"):
         request_due(run.session, now)

@@ -1,7 +1,4 @@
-"""Extraction: a small model reads what a step of an agent put out, and its observations are stored.
-
-Plan (which outputs) → ask (one by one, no transaction) → apply (one transaction). A failure stores nothing.
-"""
+"""Carry out extraction runs: ask a model for the observations in an agent's outputs, then store them at once."""
 
 from __future__ import annotations
 
@@ -29,26 +26,26 @@ from sessions_app.services.runs import finish_run, is_resting, renew_lease, requ
 from sessions_app.services.token_budget import record_cost, within_budget
 
 UPKEEP = Actor("run", "automatic extraction")
-LEAST_CHARS = 50  # a shorter output says nothing worth a question (grid's rule)
-MOST_CHARS = 4_000  # of an output that the model reads
+MIN_CHARS = 50  # shorter outputs are skipped, as grid does
+MAX_OUTPUT_CHARS = 4_000  # that the model reads
 REPLY_TOKENS = 1_024
-MAX_OUTPUTS = 20  # read by one run of a session
+MAX_OUTPUTS = 20  # per run
 
 
 @dataclass(frozen=True)
 class Output:
-    """What one step put out. ``source``: "GOAL:step-name", or the session that it was said in."""
+    """The output of one step. ``source``: "GOAL:step-name", or the session's key."""
 
     text: str
     source: str
 
 
 def request_extraction(workspace: Workspace, text: str, *, source: str, by: By) -> Run:
-    """Ask for the observations of one output, at a prompt: no second attempt is made by itself."""
+    """Request an extraction from one output. It isn't retried."""
     return Run.objects.create(
         workspace=workspace,
         kind=Run.Kind.EXTRACTION,
-        options={"text": clean_text(text)[:MOST_CHARS], "source": source, "once": True},
+        options={"text": clean_text(text)[:MAX_OUTPUT_CHARS], "source": source, "once": True},
         requested_by=by.actor.name[:200],
         not_before=by.at,
         created_at=by.at,
@@ -56,7 +53,7 @@ def request_extraction(workspace: Workspace, text: str, *, source: str, by: By) 
 
 
 def request_if_due(session: Session, now: datetime) -> Run | None:
-    """Ask for the extraction of what a session's agent said since the last one, where the workspace wants that."""
+    """Request an extraction of the session's new outputs if the workspace has enabled it."""
     workspace = session.workspace
     if not workspace.auto_extract or workspace.path or extraction_model(workspace) is None:
         return None
@@ -71,18 +68,18 @@ def extraction_model(workspace: Workspace) -> ModelSettings | None:
 
 
 def _new_outputs(session: Session) -> tuple[list[Output], int, int]:
-    """Return what the agent said since the last extraction, oldest first, and the positions [from, to) read."""
+    """Return the agent's messages since the last extraction, oldest first, and the positions [from, to) read."""
     done = Run.objects.filter(
         session=session, kind=Run.Kind.EXTRACTION, epoch=session.epoch, status=Run.Status.DONE
     ).order_by("-to_position")
     start = done.values_list("to_position", flat=True).first() or 0
-    said = Entry.objects.filter(
+    messages = Entry.objects.filter(
         session=session, epoch=session.epoch, position__gte=start, role="assistant", kind=Entry.Kind.MESSAGE
     )
     outputs: list[Output] = []
     end = start
-    for entry in said.order_by("position")[: MAX_OUTPUTS * 5]:
-        if len(entry.content) >= LEAST_CHARS:
+    for entry in messages.order_by("position")[: MAX_OUTPUTS * 5]:
+        if len(entry.content) >= MIN_CHARS:
             outputs.append(Output(entry.content, str(entry.extra.get("source") or session.key)))
         end = entry.position + 1
         if len(outputs) == MAX_OUTPUTS:
@@ -91,11 +88,10 @@ def _new_outputs(session: Session) -> tuple[list[Output], int, int]:
 
 
 def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
-    """Extract what a claimed run is about. Raises MemoryHubError where it can't; then nothing was stored."""
+    """Extract the observations of a claimed run. Raises MemoryHubError and stores nothing if it can't."""
     outputs = _outputs_of(run)
     if not outputs:
-        words = f"an output of fewer than {LEAST_CHARS} characters holds nothing to extract"
-        _finish(run, now(), {"nothing_due": words})
+        _finish(run, now(), {"nothing_due": f"outputs of fewer than {MIN_CHARS} characters are skipped"})
         return
     model = extraction_model(run.workspace)
     if model is None:
@@ -106,20 +102,22 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     everything = [message for messages, _ in requests for message in messages]
     if not within_budget(run, run.workspace, everything, now()):
         return
-    said: list[NewObservation] = []
+    found: list[NewObservation] = []
     for number, (output, (messages, mark)) in enumerate(zip(outputs, requests, strict=True)):
         renew_lease(run, stage=gettext_noop("waiting for the model"), steps_done=number, steps_total=len(outputs))
         reply = ask(model, messages, max_tokens=REPLY_TOKENS)
         record_cost(run, messages, reply, reply.text)
-        said += [NewObservation(kind, text, output.source) for kind, text in read_observations(reply.text, mark=mark)]
+        found += [
+            NewObservation(kind, text, output.source) for kind, text in read_observations(reply.text, mark=mark)
+        ]
     renew_lease(run, stage=gettext_noop("writing"))
-    _commit(run, said, now())
+    _commit(run, found, now())
 
 
 def _outputs_of(run: Run) -> list[Output]:
     if "text" in run.options:
         text = run.options["text"]
-        return [Output(text, run.options["source"])] if len(text) >= LEAST_CHARS else []
+        return [Output(text, run.options["source"])] if len(text) >= MIN_CHARS else []
     session = session_of(run)
     outputs, run.from_position, run.to_position = _new_outputs(session)
     run.epoch = session.epoch
@@ -127,22 +125,24 @@ def _outputs_of(run: Run) -> list[Output]:
 
 
 def messages_for(output: Output) -> tuple[list[dict[str, str]], str]:
-    """Return the request for one output, cut at 4,000 characters, and the mark that stands around what it quotes."""
+    """Return the request for one output, and the random mark that delimits the quoted output in it."""
     mark = f"=== {secrets.token_hex(8)} ==="
-    asked = EXTRACT_REQUEST.format(source=output.source or "without a name", mark=mark, text=output.text[:MOST_CHARS])
+    request = EXTRACT_REQUEST.format(
+        source=output.source or "unnamed", mark=mark, text=output.text[:MAX_OUTPUT_CHARS]
+    )
     rules = EXTRACT_RULES.replace("MARK", mark)
-    return [{"role": "system", "content": rules}, {"role": "user", "content": asked}], mark
+    return [{"role": "system", "content": rules}, {"role": "user", "content": request}], mark
 
 
 @db_retry.retried
 @transaction.atomic
-def _commit(run: Run, said: list[NewObservation], now: datetime) -> None:
-    safe = [one for one in said if len(one.content) <= MAX_CHARS and _is_safe(one.content)]
+def _commit(run: Run, found: list[NewObservation], now: datetime) -> None:
+    safe = [one for one in found if len(one.content) <= MAX_CHARS and _is_safe(one.content)]
     stored = store(run.workspace, safe, by=By(Actor("run", f"run {run.pk}"), now), run=run)
     proposal: dict[str, Any] = {
         "added": [row.pk for row in stored.added],
         "offered": [row.pk for row in stored.offered],
-        "left_out": len(said) - len(safe),
+        "left_out": len(found) - len(safe),
     }
     _finish(run, now, proposal)
 

@@ -5,8 +5,6 @@ from django.utils.translation import gettext_lazy as _
 
 
 class CompressForm(forms.Form):
-    """How a person wants a session folded."""
-
     METHODS = [
         ("llm", _("By the model")),
         ("heuristic", _("By rule: counts, first and last request, tools, errors")),

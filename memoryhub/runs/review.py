@@ -1,4 +1,4 @@
-"""The review inbox: one door for pages and commands, whatever the change came from."""
+"""Approve and reject held changes and held runs, for pages and commands."""
 
 from __future__ import annotations
 
@@ -26,25 +26,22 @@ def approve(
     text: str | None = None,
     reason: str = "",
 ) -> None:
-    """Take a held change: all of it, some of its hunks, or a text that a person made of it.
+    """Accept a held change: all of it, some of its hunks, or an edited text.
 
-    A consolidation that waited as a whole is committed with it: revision, history entry and pointer together. Raises
-    Conflict, RunNotFitting; then nothing changed.
+    If a whole consolidation was held, its revision, history entry and pointer are committed together. Raises Conflict
+    or RunNotFitting and changes nothing if it can't.
     """
-    wanted = text if text is not None else change.proposed if hunks is None else text_with(change, hunks)
+    approved = text if text is not None else change.proposed if hunks is None else text_with(change, hunks)
     with transaction.atomic():
         close_change(change, approve=True, by=by, user=user, reason=reason)
         if change.run and change.run.status == Run.Status.HELD:
-            approve_held_run(change.run, change, wanted, owner=this_process(), by=by)
+            approve_held_run(change.run, change, approved, owner=this_process(), by=by)
         else:
-            accept_text(change, wanted, by=by)
+            accept_text(change, approved, by=by)
 
 
 def approve_run(run: Run, *, by: By) -> None:
-    """Commit a run that waits for a decision: a summary as it was shown, a consolidation with its held change.
-
-    Raises RunNotFitting, Conflict.
-    """
+    """Commit a held run: a summary, or a consolidation with its held change. Raises RunNotFitting, Conflict."""
     change = HeldChange.objects.filter(run=run, status=HeldChange.Status.PENDING).first()
     if change:
         approve(change, by=by)
@@ -53,7 +50,7 @@ def approve_run(run: Run, *, by: By) -> None:
 
 
 def reject(change: HeldChange, *, by: By, user: User | None = None, reason: str = "") -> None:
-    """Leave the document as it is. A consolidation that waited is cancelled: its messages stay unconsolidated."""
+    """Reject a held change. A held consolidation is cancelled; its messages stay unconsolidated."""
     with transaction.atomic():
         close_change(change, approve=False, by=by, user=user, reason=reason)
         if change.run and change.run.status == Run.Status.HELD:

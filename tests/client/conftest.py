@@ -19,20 +19,20 @@ async def nap(seconds: float) -> None:
 
 
 async def finish(answer: Any) -> Any:
-    """Return what an async method gives, a list where it goes through one."""
+    """Await the result of an async method, as a list if it is an iterator."""
     return [item async for item in answer] if hasattr(answer, "__aiter__") else await answer
 
 
 @pytest.fixture
 def naps() -> list[float]:
-    """The seconds that a client would have slept."""
+    """Record the seconds that a client would sleep."""
     NAPS.clear()
     return NAPS
 
 
 @pytest.fixture(scope="session")
 def waiting(make_httpserver: HTTPServer) -> Iterator[Callable[..., Any]]:
-    """Call a method of MemoryHub by its name; a list comes whole."""
+    """Call a method of MemoryHub by name. Iterators become lists."""
     with MemoryHub(make_httpserver.url_for("/"), TOKEN, sleep=NAPS.append) as hub:
 
         def call(name: str, *arguments: Any, **options: Any) -> Any:
@@ -44,7 +44,7 @@ def waiting(make_httpserver: HTTPServer) -> Iterator[Callable[..., Any]]:
 
 @pytest.fixture(scope="session")
 def awaiting(make_httpserver: HTTPServer) -> Iterator[Callable[..., Any]]:
-    """Call a method of AsyncMemoryHub by its name, and wait; a list comes whole."""
+    """Call a method of AsyncMemoryHub by name and await it. Iterators become lists."""
     hub = AsyncMemoryHub(make_httpserver.url_for("/"), TOKEN, sleep=nap)
     with asyncio.Runner() as runner:
         yield lambda name, *arguments, **options: runner.run(finish(getattr(hub, name)(*arguments, **options)))
@@ -53,14 +53,14 @@ def awaiting(make_httpserver: HTTPServer) -> Iterator[Callable[..., Any]]:
 
 @pytest.fixture(params=["waiting", "awaiting"])
 def client(request, httpserver: HTTPServer, naps: list[float]) -> Callable[..., Any]:
-    """Either client, each test once with both."""
+    """Run each test with both clients."""
     call: Callable[..., Any] = request.getfixturevalue(request.param)
     return call
 
 
 @pytest.fixture
 def closed_port() -> Iterator[str]:
-    """The address of a hub that has gone."""
+    """Return the URL of a port on which nothing listens."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{held.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Both clients against the real API, in this process and without a socket."""
+"""Both clients against the real API, in process and without sockets."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def awaiting(token: str) -> AsyncMemoryHub:
 
 @pytest.fixture(autouse=True)
 def _the_connection_stays() -> Iterator[None]:
-    """A request would close the connection at its ends, and with it the transaction of the test."""
+    """Keep requests from closing the connection, which would end the test's transaction."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield
@@ -60,7 +60,7 @@ def _the_connection_stays() -> Iterator[None]:
 
 @pytest.fixture(params=["waiting", "awaiting"])
 def call(request, workspace) -> Callable[..., Any]:
-    """Call a method by its name, with all scopes."""
+    """Return a function that calls a client method by name, with a token of all scopes."""
     hub = {"waiting": waiting, "awaiting": awaiting}[request.param](token_for(workspace, *ALL))
     if isinstance(hub, MemoryHub):
         return lambda name, *given, **options: at_once(getattr(hub, name)(*given, **options))
@@ -75,7 +75,7 @@ async def later(hub: AsyncMemoryHub, name: str, given: tuple[Any, ...], options:
     return await finish(getattr(hub, name)(*given, **options))
 
 
-def test_an_agent_lives_with_its_hub(call, workspace):
+def test_agent_workflow_over_the_client(call, workspace):
     assert call("me")["workspace"] == {"slug": "atlas", "name": "Atlas"}
 
     appended = call("append", "cli:main", "Which region?")
@@ -155,11 +155,11 @@ def test_sessions_and_runs_over_the_client(call):
         (results.Result, responses.SearchResult),
     ],
 )
-def test_the_types_of_the_client_name_the_fields_of_the_hub(ours, theirs):
+def test_client_types_match_the_response_schemas(ours, theirs):
     assert set(ours.__annotations__) == set(theirs.model_fields)
 
 
-def test_a_call_that_comes_twice_is_done_once(call):
+def test_repeated_call_has_one_effect(call):
     first = call("append", "cli:main", "Hello", idempotency_key="turn-1")
 
     assert call("append", "cli:main", "Hello", idempotency_key="turn-1") == first
@@ -169,7 +169,7 @@ def test_a_call_that_comes_twice_is_done_once(call):
     assert raised.value.code == "idempotency_key_reused"
 
 
-def test_the_errors_of_the_hub_are_those_of_the_client(call, workspace):
+def test_problems_of_the_hub_become_client_errors(call, workspace):
     with pytest.raises(NotFound):
         call("read", "missing")
     with pytest.raises(BadRequest) as raised:

@@ -1,4 +1,4 @@
-"""What goes out, and how answers come back: against a server with scripted answers."""
+"""Requests and responses of the clients, against a scripted server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def methods(client: type) -> dict[str, inspect.Signature]:
 
 
 def sent(httpserver):
-    """Return the one request that came."""
+    """Return the only request received."""
     [(request, _)] = httpserver.log
     return request
 
@@ -114,7 +114,7 @@ def sent(httpserver):
         ("run", (41,), {}, "GET /runs/41", None),
     ],
 )
-def test_each_method_makes_its_call_and_returns_the_answer(
+def test_each_method_sends_its_request_and_returns_the_response(
     client, httpserver, name, arguments, options, request_line, body
 ):
     httpserver.expect_request(re.compile(f"{API}/.*")).respond_with_json(RUN)
@@ -141,13 +141,13 @@ def test_each_method_makes_its_call_and_returns_the_answer(
         ("keep_response", ("Hi", "m", "Hello"), {"kept": True}, True),
     ],
 )
-def test_an_answer_of_one_value_is_returned_as_that_value(client, httpserver, name, arguments, answer, returned):
+def test_single_value_is_unwrapped(client, httpserver, name, arguments, answer, returned):
     httpserver.expect_request(re.compile(f"{API}/.*")).respond_with_json(answer)
 
     assert client(name, *arguments) == returned
 
 
-def test_a_session_is_exported_as_the_bytes_of_its_file(client, httpserver):
+def test_session_export_returns_bytes(client, httpserver):
     httpserver.expect_request(f"{API}/sessions/12/export", query_string="layout=grip").respond_with_data("{}\n")
 
     assert client("export_session", 12, "grip") == b"{}\n"
@@ -156,7 +156,7 @@ def test_a_session_is_exported_as_the_bytes_of_its_file(client, httpserver):
 @pytest.mark.parametrize(
     "name", ["sessions", "documents", "proposals", "history", "knowledge", "observations", "keys", "runs"]
 )
-def test_a_list_goes_on_through_its_pages(client, httpserver, name):
+def test_list_follows_its_pages(client, httpserver, name):
     first = {"items": ["a", "b"], "next": "c 2"}
     httpserver.expect_ordered_request(f"{API}/{name}", query_string="").respond_with_json(first)
     httpserver.expect_ordered_request(f"{API}/{name}", query_string={"cursor": "c 2"}).respond_with_json(
@@ -166,7 +166,7 @@ def test_a_list_goes_on_through_its_pages(client, httpserver, name):
     assert client(name) == ["a", "b", "c"]
 
 
-def test_a_list_keeps_its_filter_from_page_to_page(client, httpserver):
+def test_list_keeps_its_filter_on_later_pages(client, httpserver):
     place = f"{API}/documents/MEMORY.md/revisions"
     httpserver.expect_request(place).respond_with_json([{"revision": 1}])
     httpserver.expect_ordered_request(f"{API}/sessions/12/entries", query_string="epoch=0").respond_with_json(
@@ -180,7 +180,7 @@ def test_a_list_keeps_its_filter_from_page_to_page(client, httpserver):
     assert client("revisions", "MEMORY.md") == [{"revision": 1}]
 
 
-def test_a_list_is_fetched_as_far_as_it_is_read(httpserver):
+def test_list_fetches_pages_lazily(httpserver):
     httpserver.expect_request(f"{API}/keys").respond_with_json({"items": ["a", "b"], "next": "c"})
 
     with MemoryHub(httpserver.url_for("/"), TOKEN) as hub:
@@ -189,7 +189,7 @@ def test_a_list_is_fetched_as_far_as_it_is_read(httpserver):
     assert len(httpserver.log) == 1
 
 
-def test_a_document_is_written_on_its_base(client, httpserver):
+def test_document_write_sends_its_base(client, httpserver):
     held = {"name": "MEMORY.md", "status": "held", "revision": 3, "proposal": {"id": 8}}
     httpserver.expect_request(
         f"{API}/documents/MEMORY.md", method="PUT", headers={"If-Match": '"3"'}
@@ -198,7 +198,7 @@ def test_a_document_is_written_on_its_base(client, httpserver):
     assert client("write_document", "MEMORY.md", "# New", base=3) == held
 
 
-def test_half_a_surrogate_is_sent_as_an_escape(client, httpserver):
+def test_lone_surrogate_is_escaped(client, httpserver):
     httpserver.expect_request(f"{API}/value").respond_with_json({})
 
     client("write", "broken", "a\ud83d")
@@ -219,7 +219,7 @@ def test_half_a_surrogate_is_sent_as_an_escape(client, httpserver):
         (500, HubUnavailable),
     ],
 )
-def test_a_problem_is_raised_as_the_error_of_its_status(client, httpserver, naps, status, kind):
+def test_problem_raises_the_error_of_its_status(client, httpserver, naps, status, kind):
     problem = {
         "type": "about:blank",
         "title": "No",
@@ -243,25 +243,25 @@ def test_a_problem_is_raised_as_the_error_of_its_status(client, httpserver, naps
     assert naps == []
 
 
-def test_a_page_of_a_proxy_is_no_answer_of_a_hub(client, httpserver):
+def test_page_of_a_proxy_is_a_bad_answer(client, httpserver):
     httpserver.expect_request(f"{API}/me").respond_with_data("<h1>Welcome</h1>")
     httpserver.expect_request(f"{API}/sessions/1").respond_with_data("<h1>No</h1>", status=404)
 
-    with pytest.raises(HubUnavailable, match="check the address") as raised:
+    with pytest.raises(HubUnavailable, match="Check the address") as raised:
         client("me")
     assert raised.value.code == "bad_answer"
     with pytest.raises(NotFound, match="status 404"):
         client("session", 1)
 
 
-def test_an_answer_of_another_shape_is_no_answer_of_a_hub(client, httpserver):
+def test_response_of_another_shape_is_a_bad_answer(client, httpserver):
     httpserver.expect_request(f"{API}/value").respond_with_json({"other": 1})
 
     with pytest.raises(HubUnavailable):
         client("read", "region")
 
 
-def test_the_token_follows_no_redirect(client, httpserver):
+def test_token_is_not_sent_to_a_redirect(client, httpserver):
     httpserver.expect_request(f"{API}/me").respond_with_data("", status=301, headers={"Location": "/elsewhere"})
 
     with pytest.raises(HubUnavailable, match="/elsewhere"):
@@ -278,9 +278,7 @@ def test_the_token_follows_no_redirect(client, httpserver):
         ("note", ("Moved.",), {"idempotency_key": "schlüssel"}, "bad_idempotency_key"),
     ],
 )
-def test_what_no_address_or_header_can_hold_is_refused_before_it_is_sent(
-    client, httpserver, name, arguments, options, code
-):
+def test_invalid_url_or_header_values_are_refused_before_sending(client, httpserver, name, arguments, options, code):
     with pytest.raises(BadRequest) as raised:
         client(name, *arguments, **options)
 
@@ -288,7 +286,7 @@ def test_what_no_address_or_header_can_hold_is_refused_before_it_is_sent(
 
 
 @pytest.mark.parametrize("url", ["", "hub.example.org", "ftp://hub.example.org", "http://", "http://hub:port"])
-def test_an_address_without_scheme_or_host_is_refused_at_once(url):
+def test_address_without_scheme_or_host_is_refused(url):
     with pytest.raises(ValueError, match="address"):
         MemoryHub(url, TOKEN)
 
@@ -306,13 +304,13 @@ def test_both_clients_have_the_same_methods_with_the_same_parameters():
     assert {name: list(signature.parameters) for name, signature in methods(AsyncMemoryHub).items()} == names
 
 
-def test_each_method_has_its_row_in_the_documentation():
+def test_each_method_is_documented():
     page = (ROOT / "docs" / "client.md").read_text()
 
     assert [name for name in methods(MemoryHub) if not re.search(rf"^\| `{name}\(", page, re.MULTILINE)] == []
 
 
-def test_the_client_needs_nothing_of_the_hub():
+def test_client_imports_nothing_of_the_server():
     listing = "import sys, memoryhub.client; print(*sorted(sys.modules))"
     loaded = subprocess.run(
         [sys.executable, "-c", listing], capture_output=True, text=True, check=True, cwd=ROOT

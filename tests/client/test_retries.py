@@ -1,4 +1,4 @@
-"""When a call is sent again, and that a model's cache never stands in an agent's way."""
+"""Retries, and the cached() decorator without a reachable hub."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from werkzeug import Response
 
 from memoryhub.client import AsyncMemoryHub, Conflict, HubUnavailable, MemoryHub, TooManyCalls
-from memoryhub.client.transport import Patience, plan_pause, retry_after
+from memoryhub.client.transport import RetryPolicy, plan_pause, retry_after
 from tests.client.conftest import TOKEN, nap
 
 NOW = datetime(2026, 4, 1, 12, tzinfo=UTC)
-USUAL = Patience(3, 60)
+USUAL = RetryPolicy(3, 60)
 VALUE = {"key": "region", "value": "eu", "updated_at": None}
 
 
@@ -27,12 +27,12 @@ def ok() -> Response:
     return Response('{"key": "region", "value": "eu", "updated_at": null}', content_type="application/json")
 
 
-def pause(outcome, *, tries=1, elapsed=0.0, chance=1.0, patience=USUAL):
-    return plan_pause(outcome, tries=tries, elapsed=elapsed, patience=patience, chance=chance, now=NOW)
+def pause(outcome, *, tries=1, elapsed=0.0, chance=1.0, policy=USUAL):
+    return plan_pause(outcome, tries=tries, elapsed=elapsed, policy=policy, chance=chance, now=NOW)
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_a_write_is_repeated_under_one_idempotency_key(client, httpserver, naps, status):
+def test_write_is_retried_with_the_same_idempotency_key(client, httpserver, naps, status):
     answer_in_turn(httpserver, Response(status=status), Response(status=status), ok())
 
     assert client("write", "region", "eu") == VALUE
@@ -43,7 +43,7 @@ def test_a_write_is_repeated_under_one_idempotency_key(client, httpserver, naps,
     assert 0.25 <= naps[0] <= 0.5 <= naps[1] <= 1
 
 
-def test_each_call_has_a_key_of_its_own_unless_the_caller_gives_one(client, httpserver):
+def test_each_call_gets_its_own_key_unless_given_one(client, httpserver):
     httpserver.expect_request("/api/v1/value").respond_with_json(VALUE)
 
     for key in ("", "", "turn-7"):
@@ -54,7 +54,7 @@ def test_each_call_has_a_key_of_its_own_unless_the_caller_gives_one(client, http
     assert given == "turn-7"
 
 
-def test_what_the_hub_asks_to_wait_is_waited(client, httpserver, naps):
+def test_retry_after_is_respected(client, httpserver, naps):
     answer_in_turn(httpserver, Response(status=429, headers={"Retry-After": "7"}), ok())
 
     assert client("read", "region") == "eu"
@@ -62,7 +62,7 @@ def test_what_the_hub_asks_to_wait_is_waited(client, httpserver, naps):
     assert 7 <= naps[0] <= 7.5
 
 
-def test_a_wait_beyond_the_patience_is_told_at_once(client, httpserver, naps):
+def test_retry_after_beyond_the_patience_raises_at_once(client, httpserver, naps):
     answer_in_turn(httpserver, Response(status=429, headers={"Retry-After": "3600"}))
 
     with pytest.raises(TooManyCalls) as raised:
@@ -71,7 +71,7 @@ def test_a_wait_beyond_the_patience_is_told_at_once(client, httpserver, naps):
     assert (raised.value.retry_after, raised.value.status, naps) == (3600, 429, [])
 
 
-def test_a_hub_that_stays_busy_is_given_up_after_three_repetitions(client, httpserver, naps):
+def test_busy_hub_is_given_up_after_three_retries(client, httpserver, naps):
     httpserver.expect_request("/api/v1/value").respond_with_data("", status=503)
 
     with pytest.raises(HubUnavailable) as raised:
@@ -80,7 +80,7 @@ def test_a_hub_that_stays_busy_is_given_up_after_three_repetitions(client, https
     assert (raised.value.code, len(httpserver.log), len(naps)) == ("http_503", 4, 3)
 
 
-def test_a_conflict_is_not_repeated(client, httpserver):
+def test_conflict_is_not_retried(client, httpserver):
     httpserver.expect_request("/api/v1/value").respond_with_json({"code": "idempotency_key_reused"}, status=409)
 
     with pytest.raises(Conflict):
@@ -89,7 +89,7 @@ def test_a_conflict_is_not_repeated(client, httpserver):
     assert len(httpserver.log) == 1
 
 
-def test_a_hub_that_has_gone_is_looked_for_again(closed_port, naps):
+def test_unreachable_hub_is_retried(closed_port, naps):
     with pytest.raises(HubUnavailable, match="can't be reached") as raised:
         MemoryHub(closed_port, TOKEN, sleep=naps.append).me()
 
@@ -97,7 +97,7 @@ def test_a_hub_that_has_gone_is_looked_for_again(closed_port, naps):
     assert TOKEN not in str(raised.value)
 
 
-def test_a_connection_that_breaks_is_made_again(naps):
+def test_broken_connection_is_retried(naps):
     answers = iter([httpx2.ReadTimeout("slow"), httpx2.RemoteProtocolError("cut"), httpx2.Response(200, json=VALUE)])
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -112,15 +112,15 @@ def test_a_connection_that_breaks_is_made_again(naps):
     assert len(naps) == 2
 
 
-def test_pauses_double_up_to_eight_seconds_and_vary_by_half():
+def test_backoff_doubles_up_to_eight_seconds_with_jitter():
     busy = httpx2.Response(503)
-    many = Patience(9, 60)
+    many = RetryPolicy(9, 60)
 
-    assert [pause(busy, tries=tries, patience=many) for tries in (1, 2, 3, 4, 5, 6)] == [0.5, 1, 2, 4, 8, 8]
-    assert pause(busy, tries=5, patience=many, chance=0) == 4
+    assert [pause(busy, tries=tries, policy=many) for tries in (1, 2, 3, 4, 5, 6)] == [0.5, 1, 2, 4, 8, 8]
+    assert pause(busy, tries=5, policy=many, chance=0) == 4
 
 
-def test_no_try_begins_after_the_patience_is_over():
+def test_no_retry_begins_after_the_patience():
     assert pause(httpx2.Response(503), elapsed=59.5) == 0.5
     assert pause(httpx2.Response(503), elapsed=59.6) is None
     assert pause(httpx2.Response(503), tries=4) is None
@@ -144,7 +144,7 @@ def test_retry_after_is_a_number_or_a_date(text, seconds):
     assert retry_after(httpx2.Response(429, headers={"Retry-After": text}), NOW) == seconds
 
 
-def test_a_function_is_asked_once_for_what_the_cache_keeps(httpserver):
+def test_cached_function_is_called_once(httpserver):
     lookup = httpserver.expect_ordered_request("/api/v1/cache/lookup", json={"message": "Hi", "model": "small"})
     lookup.respond_with_json({"hit": False, "response": None})
     kept = {"message": "Hi", "model": "small", "response": "Hello"}
@@ -165,7 +165,7 @@ def test_a_function_is_asked_once_for_what_the_cache_keeps(httpserver):
     httpserver.check_assertions()
 
 
-def test_an_agent_goes_on_without_a_hub(closed_port, naps, caplog):
+def test_cached_function_works_without_a_hub(closed_port, naps, caplog):
     hub = MemoryHub(closed_port, TOKEN, sleep=naps.append)
 
     assert hub.cached(model="small")(str.upper)("hi") == "HI"
@@ -174,7 +174,7 @@ def test_an_agent_goes_on_without_a_hub(closed_port, naps, caplog):
     assert "unreachable" in caplog.text
 
 
-def test_an_agent_goes_on_where_its_answer_can_not_be_kept(httpserver):
+def test_cached_function_works_if_the_response_cannot_be_stored(httpserver):
     httpserver.expect_request("/api/v1/cache/lookup").respond_with_json({"hit": False, "response": None})
     httpserver.expect_request("/api/v1/cache").respond_with_json({"code": "scope_missing"}, status=403)
 
@@ -182,7 +182,7 @@ def test_an_agent_goes_on_where_its_answer_can_not_be_kept(httpserver):
         assert hub.cached(model="small")(str.upper)("hi") == "HI"
 
 
-def test_the_async_client_looks_for_a_hub_that_has_gone(closed_port, naps):
+def test_async_client_retries_an_unreachable_hub(closed_port, naps):
     async def ask() -> None:
         async with AsyncMemoryHub(closed_port, TOKEN, sleep=nap) as hub:
             await hub.me()
@@ -193,14 +193,14 @@ def test_the_async_client_looks_for_a_hub_that_has_gone(closed_port, naps):
     assert len(naps) == 3
 
 
-def test_a_missing_cache_is_an_error_where_that_is_wished(closed_port):
+def test_unreachable_cache_raises_if_requested(closed_port):
     hub = MemoryHub(closed_port, TOKEN)
 
     with pytest.raises(HubUnavailable):
         hub.cached(model="small", on_error="raise")(str.upper)("hi")
 
 
-def test_an_async_function_is_cached_and_goes_on_without_a_hub(httpserver):
+def test_async_cached_function_works_without_a_hub(httpserver):
     async def shout(message: str) -> str:
         return message.upper()
 

@@ -68,7 +68,7 @@ FOR_EDITORS = ["append-entry", "rename-session", "clear-session", "prune-session
 
 
 @pytest.mark.parametrize("name", FOR_EDITORS)
-def test_a_viewer_changes_no_session(name, session, viewer_client):
+def test_viewer_cannot_change_a_session(name, session, viewer_client):
     response = viewer_client.post(url(name, session.pk), {"kind": "user", "content": "x", "title": "x"})
 
     assert response.status_code == 404
@@ -77,7 +77,7 @@ def test_a_viewer_changes_no_session(name, session, viewer_client):
 
 
 @pytest.mark.parametrize("name", ["cancel-run", "retry-run", "fold-run", "dismiss-run", "undo-run", "approve-run"])
-def test_a_viewer_decides_about_no_run(name, session, viewer_client):
+def test_viewer_cannot_decide_about_a_run(name, session, viewer_client):
     run = compress(session)
 
     assert viewer_client.post(url(name, run.pk)).status_code == 404
@@ -86,17 +86,17 @@ def test_a_viewer_decides_about_no_run(name, session, viewer_client):
 
 
 @pytest.mark.parametrize("name", ["workspace-settings", "webhooks"])
-def test_settings_are_the_operators(name, workspace, editor, operator):
+def test_settings_need_an_operator(name, workspace, editor, operator):
     assert editor.get(url(name)).status_code == 404
     assert operator.get(url(name)).status_code == 200
 
 
-def test_an_editor_deletes_no_session(session, editor):
+def test_editor_cannot_delete_a_session(session, editor):
     assert editor.post(url("delete-session", session.pk), {"confirmation": session.key}).status_code == 404
     assert Session.objects.exists()
 
 
-def test_the_plan_is_shown_and_a_run_starts(session, editor):
+def test_compression_plan_is_shown_and_run_is_requested(session, editor):
     shown = editor.get(url("compress-session", session.pk))
     assert "#0 to #27" in text_of(shown)
     assert not Run.objects.exists()
@@ -112,14 +112,14 @@ def test_the_plan_is_shown_and_a_run_starts(session, editor):
     assert editor.get(url("run", run.pk), {"poll": 1}).status_code == 286
 
 
-def test_the_plan_follows_the_number_of_entries_that_stay(session, editor):
+def test_plan_follows_the_number_of_entries_to_keep(session, editor):
     response = editor.get(url("compress-session", session.pk), {"keep": 30}, headers={"HX-Request": "true"})
 
     assert "#0 to #7" in text_of(response)
     assert "<html" not in text_of(response)
 
 
-def test_a_compression_is_undone_from_its_page(session, editor):
+def test_compression_is_undone_from_its_page(session, editor):
     run = compress(session)
     assert "Undo…" in text_of(editor.get(url("run", run.pk)))
 
@@ -138,7 +138,7 @@ def test_a_held_summary_is_shown_and_approved(session, editor):
     assert Summary.objects.count() == 1
 
 
-def test_what_doesn_t_fit_a_run_is_said_not_done(session, editor):
+def test_actions_that_do_not_fit_a_run_are_refused(session, editor):
     run = compress(session)
 
     response = editor.post(url("cancel-run", run.pk))
@@ -147,7 +147,7 @@ def test_what_doesn_t_fit_a_run_is_said_not_done(session, editor):
     assert "needs another state" in text_of(response)
 
 
-def test_a_parked_run_shows_its_three_ways_on(session, editor):
+def test_parked_run_offers_three_actions(session, editor):
     run = compress(session)
     Run.objects.update(status="parked", error="The model said nothing.")
 
@@ -185,7 +185,7 @@ def test_a_session_gets_a_title_and_keeps_its_key(session, editor):
     assert (session.title, session.key) == ("Labels", "cli:main")
 
 
-def test_clearing_opens_an_epoch_and_keeps_the_old_one_readable(session, editor):
+def test_clearing_starts_an_epoch_and_keeps_the_old_one_readable(session, editor):
     editor.post(url("clear-session", session.pk))
 
     session.refresh_from_db()
@@ -194,7 +194,7 @@ def test_clearing_opens_an_epoch_and_keeps_the_old_one_readable(session, editor)
     assert not check_memory().broken
 
 
-def test_after_clearing_the_page_leads_to_the_earlier_epoch(session, editor):
+def test_cleared_session_links_to_its_earlier_epoch(session, editor):
     editor.post(url("clear-session", session.pk))
 
     page = text_of(editor.get(url("sessions:detail", session.pk)))
@@ -215,7 +215,7 @@ def test_clearing_with_an_archive_goes_through_a_run(session, editor):
     assert session.epoch == 1
 
 
-def test_clearing_waits_for_a_run_at_work(session, editor):
+def test_clearing_is_refused_during_a_run(session, editor):
     run = compress(session)
     Run.objects.update(status="running", lease_owner="elsewhere:1:x", lease_expires_at=NOW)
 
@@ -235,7 +235,7 @@ def test_pruning_folds_all_but_the_window(session, editor, workspace):
     assert Entry.objects.count() == 40
 
 
-def test_deleting_needs_the_key_typed_and_leaves_a_tombstone(session, operator):
+def test_deleting_needs_the_typed_key_and_leaves_a_tombstone(session, operator):
     shown = text_of(operator.get(url("delete-session", session.pk)))
     assert "40 entries" in shown
     refused = operator.post(url("delete-session", session.pk), {"confirmation": "cli"})
@@ -264,25 +264,25 @@ def test_an_export_downloads_and_imports_elsewhere(session, editor, workspace):
     assert Session.objects.get(key="cli:main").entry_count == 40
 
 
-def test_a_file_that_is_no_session_is_refused(workspace, editor):
+def test_file_that_is_not_a_session_is_refused(workspace, editor):
     response = editor.post(url("new-session") + "?import=1", {"file": SimpleUploadedFile("x.json", b"{}")})
 
     assert response.status_code == 422
     assert "a session of nanobot, Grip or AgTerm" in text_of(response)
 
 
-def test_an_unknown_export_is_explained(session, editor):
+def test_unknown_export_format_is_refused(session, editor):
     assert editor.get(url("export-session", session.pk), {"layout": "eliza"}).status_code == 422
 
 
-def test_a_session_is_opened_by_hand(workspace, editor):
+def test_session_is_created_on_its_page(workspace, editor):
     response = editor.post(url("new-session"), {"key": "cli:new", "title": "New"})
 
     session = Session.objects.get(key="cli:new")
     assert response["Location"] == url("sessions:detail", session.pk)
 
 
-def test_the_open_page_hears_of_news(session, viewer_client):
+def test_open_page_is_notified_of_changes(session, viewer_client):
     newest = AuditRecord.objects.order_by("-id").values_list("id", flat=True).first()
     known = {"after": newest, "length": session.next_position}
     assert "new entries" not in text_of(viewer_client.get(url("session-live", session.pk), known))
@@ -293,7 +293,7 @@ def test_the_open_page_hears_of_news(session, viewer_client):
     assert "4 new entries" in text_of(response)
 
 
-def test_the_activity_tells_of_runs_and_can_leave_appends_out(session, viewer_client):
+def test_activity_lists_runs_and_can_hide_appends(session, viewer_client):
     compress(session)
 
     assert "folded" in text_of(viewer_client.get(url("activity"), headers={"HX-Request": "true"}))
@@ -339,7 +339,7 @@ def test_settings_are_saved_with_a_record_of_what_changed(workspace, operator):
         ({"embedding_base_url": "http://127.0.0.1:11434/v1"}, "MEMORYHUB_PRIVATE_HOSTS"),
     ],
 )
-def test_settings_that_do_not_go_together_are_refused(workspace, operator, changes, words):
+def test_inconsistent_settings_are_refused(workspace, operator, changes, words):
     response = operator.post(url("workspace-settings"), settings_data(**changes))
 
     before = Workspace.objects.values().get(pk=workspace.pk)
@@ -360,25 +360,25 @@ def test_a_webhook_is_added_with_its_secret_and_removed(workspace, operator, set
     assert not Webhook.objects.exists()
 
 
-def test_a_webhook_inside_is_refused(workspace, operator):
+def test_internal_webhook_address_is_refused(workspace, operator):
     response = operator.post(url("webhooks"), {"url": "http://169.254.169.254/latest"})
 
     assert response.status_code == 422
     assert not Webhook.objects.exists()
 
 
-def test_a_workspace_is_made_for_an_agent_that_writes_here(admin_client):
+def test_workspace_is_created_for_an_agent_that_uses_the_api(admin_client):
     admin_client.post(reverse("new-workspace"), {"name": "Nova"})
 
     assert Workspace.objects.get().slug == "nova"
     assert AuditRecord.objects.get().action == "workspace.created"
 
 
-def test_only_operators_of_the_hub_make_workspaces(workspace, operator):
+def test_only_hub_operators_create_workspaces(workspace, operator):
     assert operator.post(reverse("new-workspace"), {"name": "Nova"}).status_code == 404
 
 
-def test_stored_text_is_inert_on_the_new_pages(workspace, editor):
+def test_stored_markup_is_escaped_on_action_pages(workspace, editor):
     session = open_at(workspace, "<script>alert(1)</script>")
     talk(session, 10)
     run = compress(session)
@@ -390,7 +390,7 @@ def test_stored_text_is_inert_on_the_new_pages(workspace, editor):
         assert "<img src=x" not in page
 
 
-def test_lists_cost_the_same_for_ten_rows_and_thirty(workspace, viewer_client, django_assert_num_queries):
+def test_lists_run_the_same_queries_for_ten_rows_and_thirty(workspace, viewer_client, django_assert_num_queries):
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
@@ -412,7 +412,7 @@ def test_lists_cost_the_same_for_ten_rows_and_thirty(workspace, viewer_client, d
     assert [cost(name) for name in ("runs", "activity")] == few
 
 
-def test_an_export_is_json_that_others_read(session):
+def test_export_is_valid_json(session):
     name, text = export_session(session, "agterm")
 
     assert name == "cli_main.json"

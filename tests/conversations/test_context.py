@@ -34,7 +34,7 @@ def test_documents_come_first_then_summaries_then_entries(workspace):
 
 
 @pytest.mark.parametrize("budget", [60, 200, 500, 900, 2000])
-def test_it_is_never_over_budget_and_says_what_is_left_out(workspace, budget):
+def test_context_stays_within_budget_and_lists_what_was_dropped(workspace, budget):
     session = open_at(workspace)
     remember(workspace, "- likes tea\n" * 20)
     talk(session, 12)
@@ -48,7 +48,7 @@ def test_it_is_never_over_budget_and_says_what_is_left_out(workspace, budget):
     assert sent + sum(drop.position is not None for drop in built.dropped) == session.active_entry_count
 
 
-def test_adding_entries_never_changes_what_stands_before_them(workspace):
+def test_new_entries_do_not_change_the_prefix(workspace):
     session = open_at(workspace)
     remember(workspace, "- likes tea\n")
     talk(session, 10)
@@ -63,7 +63,7 @@ def test_adding_entries_never_changes_what_stands_before_them(workspace):
             before = after
 
 
-def test_over_budget_it_moves_in_steps_not_with_every_entry(workspace):
+def test_entries_over_budget_are_dropped_in_steps(workspace):
     session = open_at(workspace)
     starts = []
     for number in range(60):
@@ -79,7 +79,7 @@ def test_over_budget_it_moves_in_steps_not_with_every_entry(workspace):
     st.lists(st.sampled_from(["user", "call", "result", "stray", "answer"]), min_size=1, max_size=40),
     st.integers(1, 12),
 )
-def test_no_orphan_whatever_the_conversation_and_the_limits(workspace, kinds, limit):
+def test_context_never_contains_orphaned_tool_messages(workspace, kinds, limit):
     session = open_at(workspace, f"cli:{abs(hash((tuple(kinds), limit)))}")
     rows, number = [], 0
     for kind in kinds:
@@ -107,7 +107,7 @@ def test_no_orphan_whatever_the_conversation_and_the_limits(workspace, kinds, li
     assert called <= answered
 
 
-def test_what_follows_a_summary_stays_though_no_user_begins_it(workspace):
+def test_entries_after_a_summary_are_kept_without_a_user_message(workspace):
     session = open_at(workspace)
     add(session, turn(0, tools=20))
     compress(session)
@@ -119,7 +119,7 @@ def test_what_follows_a_summary_stays_though_no_user_begins_it(workspace):
     assert "answer 0" in built.parts[-2].message["content"]
 
 
-def test_as_text_it_reads_as_agterm_has_it(workspace):
+def test_text_has_the_format_of_agterm(workspace):
     session = open_at(workspace)
     talk(session, 6, words=1)
     compress(session)
@@ -133,5 +133,5 @@ def test_as_text_it_reads_as_agterm_has_it(workspace):
     assert text.endswith("Context (src/main.ts): code")
 
 
-def test_an_empty_session_gives_nothing(workspace):
+def test_empty_session_has_an_empty_context(workspace):
     assert build_context(open_at(workspace)).messages == []

@@ -36,7 +36,7 @@ def test_a_transcript_is_a_markdown_file(session, viewer_client):
     )
 
 
-def test_for_copying_it_is_plain_text_that_no_browser_runs(session, viewer_client):
+def test_copied_markdown_is_served_as_plain_text(session, viewer_client):
     add(session, [{"role": "user", "content": "<script>alert(1)</script>"}])
 
     response = viewer_client.get(url("session-markdown", session, "?copy=1"))
@@ -46,7 +46,7 @@ def test_for_copying_it_is_plain_text_that_no_browser_runs(session, viewer_clien
     assert "Content-Disposition" not in response
 
 
-def test_folded_turns_come_along_when_they_are_asked_for(session, viewer_client):
+def test_summarised_turns_are_included_on_request(session, viewer_client):
     compress(session, keep=2, minimum=1)
 
     folded = viewer_client.get(url("session-markdown", session)).content.decode()
@@ -60,7 +60,7 @@ def test_folded_turns_come_along_when_they_are_asked_for(session, viewer_client)
     )
 
 
-def test_one_summary_can_be_copied_alone(session, viewer_client):
+def test_single_summary_can_be_copied(session, viewer_client):
     compress(session, keep=2, minimum=1)
     summary = Summary.objects.get()
 
@@ -70,13 +70,13 @@ def test_one_summary_can_be_copied_alone(session, viewer_client):
     assert viewer_client.get(url("session-markdown", session, "?summary=999999")).status_code == 404
 
 
-def test_what_is_copied_is_written_down_as_read(session, viewer_client):
+def test_copying_is_recorded_in_the_access_log(session, viewer_client):
     viewer_client.get(url("session-markdown", session))
 
     assert AccessRecord.objects.get().action == "session.exported"
 
 
-def test_too_long_a_conversation_is_refused_with_a_sentence(session, viewer_client, monkeypatch):
+def test_conversation_over_the_limit_is_refused(session, viewer_client, monkeypatch):
     monkeypatch.setattr(as_markdown, "MAX_ROWS", 3)
 
     response = viewer_client.get(url("session-markdown", session))
@@ -86,14 +86,14 @@ def test_too_long_a_conversation_is_refused_with_a_sentence(session, viewer_clie
     assert not AccessRecord.objects.exists()
 
 
-def test_the_context_is_what_the_model_gets(session, viewer_client):
+def test_context_markdown_shows_what_the_model_gets(session, viewer_client):
     text = viewer_client.get(url("context-markdown", session, "?max_messages=2&copy=1")).content.decode()
 
     assert text.startswith("# Context of cli:main\n\n")
     assert "request 0" not in text
 
 
-def test_a_document_is_copied_to_the_letter(workspace, viewer_client):
+def test_document_is_copied_unchanged(workspace, viewer_client):
     document = open_document(workspace, "MEMORY.md")
     first = revise_document(document, "# a\n\n- tea  \n", base=None, reason="r", by=By(PERSON, NOW))
     revise_document(document, "# b\n", base=first, reason="r", by=By(PERSON, NOW))
@@ -104,7 +104,7 @@ def test_a_document_is_copied_to_the_letter(workspace, viewer_client):
     assert viewer_client.get(f"{address}?revision=7").status_code == 404
 
 
-def test_search_results_carry_whole_addresses(session, viewer_client):
+def test_search_results_have_absolute_urls(session, viewer_client):
     address = reverse("search-markdown", args=[session.workspace.slug])
 
     text = viewer_client.get(f"{address}?q=request").content.decode()
@@ -114,7 +114,7 @@ def test_search_results_carry_whole_addresses(session, viewer_client):
     assert f"](<http://testserver/w/atlas/entries/{entry.pk}/>)" in text
 
 
-def test_a_list_of_knowledge_is_what_its_filters_leave(workspace, viewer_client):
+def test_knowledge_markdown_respects_the_filters(workspace, viewer_client):
     add_knowledge(workspace, "Prefers tea", category="user_preference", tags=["drinks"], by=By(PERSON, NOW))
     add_knowledge(workspace, "Boils at 100 °C", category="learned_fact", by=By(PERSON, NOW))
 
@@ -124,7 +124,7 @@ def test_a_list_of_knowledge_is_what_its_filters_leave(workspace, viewer_client)
     assert "tea" not in viewer_client.get(f"{address}?category=learned_fact").content.decode()
 
 
-def test_every_page_that_can_be_copied_offers_it(session, viewer_client):
+def test_pages_offer_to_copy_as_markdown(session, viewer_client):
     page = viewer_client.get(url("sessions:detail", session)).content.decode()
 
     assert f'{url("session-markdown", session)}?epoch=0&amp;copy=1" data-copy-from data-said="Copied"' in page

@@ -36,12 +36,12 @@ PAGES = ["workspace", "workspace-imports", "workspace-files", "sessions:list", "
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_of_a_workspace_works_when_it_is_empty(name, workspace, viewer_client):
+def test_page_of_an_empty_workspace_works(name, workspace, viewer_client):
     assert viewer_client.get(reverse(name, args=[workspace.slug])).status_code == 200
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_needs_a_login(name, workspace):
+def test_page_needs_a_login(name, workspace):
     response = Client().get(reverse(name, args=[workspace.slug]))
 
     assert response.status_code == 302
@@ -49,14 +49,14 @@ def test_a_page_needs_a_login(name, workspace):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_another_persons_workspace_is_not_found(name, workspace, stranger_client):
+def test_workspace_of_another_user_is_not_found(name, workspace, stranger_client):
     assert stranger_client.get(reverse(name, args=[workspace.slug])).status_code == 404
 
 
 @pytest.mark.parametrize(
     "name", ["sessions:detail", "session-context", "sessions:session-statistics", "sessions:entry"]
 )
-def test_a_foreign_id_answers_like_a_missing_one(name, workspace, viewer_client):
+def test_row_of_another_workspace_is_not_found(name, workspace, viewer_client):
     other = Workspace.objects.create(slug="other", name="Other")
     session = take(other, session_record("secret"))
     pk = Entry.objects.get().pk if name == "sessions:entry" else session.pk
@@ -100,7 +100,7 @@ def page(client: Client, session: Session, query: str = "") -> str:
     return response.content.decode()
 
 
-def test_a_tool_call_stands_with_its_result(workspace, viewer_client):
+def test_tool_call_is_shown_with_its_result(workspace, viewer_client):
     record = SessionRecord(
         "cli:x", [entry_record("read it", minute=0), call("c1", 1), result("c1", 2, "the file's text")]
     )
@@ -112,7 +112,7 @@ def test_a_tool_call_stands_with_its_result(workspace, viewer_client):
     assert "read_file" in html
 
 
-def test_a_result_past_the_pages_end_stands_with_its_call(workspace, viewer_client):
+def test_result_beyond_the_page_is_shown_with_its_call(workspace, viewer_client):
     entries = [entry_record(str(i), minute=i) for i in range(99)]
     record = SessionRecord("cli:x", [*entries, call("c1", 99), result("c1", 100, "beyond the end")])
 
@@ -121,11 +121,11 @@ def test_a_result_past_the_pages_end_stands_with_its_call(workspace, viewer_clie
     assert "beyond the end" in html
 
 
-def test_a_call_without_a_result_says_so(workspace, viewer_client):
+def test_call_without_a_result_says_so(workspace, viewer_client):
     assert "No result" in page(viewer_client, take(workspace, SessionRecord("cli:x", [call("c1", 0)])))
 
 
-def test_the_pointer_is_drawn_where_it_lies(workspace, viewer_client):
+def test_pointer_is_drawn_at_its_position(workspace, viewer_client):
     html = page(viewer_client, take(workspace, session_record("one", "two", "three", pointer=2)))
 
     assert html.index("two") < html.index("Consolidated up to here") < html.index("three")
@@ -144,7 +144,7 @@ def test_a_pointer_between_a_call_and_its_result_is_drawn_before_the_next_turn(w
     assert html.index("read_file") < html.index("Consolidated up to here") < html.index("<p>end</p>")
 
 
-def test_epochs_are_apart_and_both_readable(workspace, viewer_client):
+def test_epochs_are_shown_separately(workspace, viewer_client):
     take(workspace, session_record("old words"))
     session = take(workspace, session_record("new words"))
 
@@ -153,7 +153,7 @@ def test_epochs_are_apart_and_both_readable(workspace, viewer_client):
     assert "The session begins anew" in page(viewer_client, session)
 
 
-def test_folded_entries_lie_under_their_summary(workspace, viewer_client):
+def test_summarised_entries_are_shown_under_their_summary(workspace, viewer_client):
     record = SessionRecord(
         "s",
         [entry_record("long ago", minute=0, source_id="e", summary_source_id="s1"), entry_record("now", minute=1)],
@@ -165,7 +165,7 @@ def test_folded_entries_lie_under_their_summary(workspace, viewer_client):
     assert html.index("what was said") < html.index("Show 1 turn") < html.index("long ago") < html.index("<p>now</p>")
 
 
-def test_an_entrys_address_leads_to_its_place(workspace, viewer_client):
+def test_entry_url_redirects_to_its_place(workspace, viewer_client):
     session = take(workspace, session_record(*[f"line {i}" for i in range(250)]))
     entry = Entry.objects.get(position=120)
 
@@ -176,7 +176,7 @@ def test_an_entrys_address_leads_to_its_place(workspace, viewer_client):
 
 
 @pytest.mark.parametrize("query", ["?from=-1", "?from=x", "?from=99999999999", "?epoch=7", "?epoch=%00"])
-def test_odd_addresses_of_a_transcript_work(query, workspace, viewer_client):
+def test_transcript_accepts_odd_parameters(query, workspace, viewer_client):
     page(viewer_client, take(workspace, session_record("a")), query)
 
 
@@ -195,7 +195,7 @@ def test_the_list_filters_and_pages_by_key(workspace, viewer_client):
     assert "cli:00" not in filtered
 
 
-def test_htmx_gets_the_list_alone(workspace, viewer_client):
+def test_htmx_request_returns_only_the_list(workspace, viewer_client):
     response = viewer_client.get(reverse("sessions:list", args=[workspace.slug]), headers={"HX-Request": "true"})
 
     assert response.content.decode().lstrip().startswith('<div id="session-list"')
@@ -213,7 +213,7 @@ def test_the_context_page_shows_what_was_left_out(workspace, viewer_client):
 HOSTILE = "</title><script>window.__xss=1</script><img src=x onerror=alert(1)>"
 
 
-def test_stored_markup_is_text_everywhere(workspace, viewer_client):
+def test_stored_markup_is_escaped(workspace, viewer_client):
     record = session_record(HOSTILE, HOSTILE, key=f"cli:{HOSTILE}", title=HOSTILE, summary_text=HOSTILE)
     session = take(workspace, record)
     urls = [reverse(name, args=[workspace.slug]) for name in PAGES]
@@ -228,7 +228,7 @@ def test_stored_markup_is_text_everywhere(workspace, viewer_client):
         assert "<img src=x" not in html
 
 
-def test_a_fold_that_spans_days_is_shown_once(workspace, viewer_client):
+def test_summary_over_several_days_is_shown_once(workspace, viewer_client):
     entries = [entry_record(str(i), minute=i * 1440, source_id=f"e{i}", summary_source_id="s1") for i in range(3)]
     summary = SummaryRecord("s1", "three days in short", ["e0", "e1", "e2"], token_count=3, original_token_count=30)
 
@@ -238,7 +238,7 @@ def test_a_fold_that_spans_days_is_shown_once(workspace, viewer_client):
     assert "Show 3 turns" in html
 
 
-def test_the_day_of_an_entry_is_that_of_the_zone_shown(workspace, viewer_client, settings):
+def test_entry_dates_use_the_displayed_time_zone(workspace, viewer_client, settings):
     session = take(workspace, SessionRecord("s", [entry_record("late", minute=15 * 60 + 30)]))  # 23:30 UTC
     settings.TIME_ZONE = "Asia/Tokyo"
 
@@ -248,7 +248,7 @@ def test_the_day_of_an_entry_is_that_of_the_zone_shown(workspace, viewer_client,
     assert ">08:30<" in html
 
 
-def test_the_context_page_keeps_to_a_budget_and_shows_the_text_form(workspace, viewer_client):
+def test_context_page_respects_the_budget_and_shows_the_text_form(workspace, viewer_client):
     session = take(workspace, session_record(*[f"word {i} " * 20 for i in range(20)]))
     address = reverse("session-context", args=[workspace.slug, session.pk])
 
@@ -256,4 +256,4 @@ def test_the_context_page_keeps_to_a_budget_and_shows_the_text_form(workspace, v
 
     assert "=== Recent Conversation ===" in page.content.decode()
     assert page.context["context"].tokens <= 200
-    assert "before what fits into the budget" in page.content.decode()
+    assert "over the token budget" in page.content.decode()

@@ -306,7 +306,7 @@ def test_an_undo_that_puts_nothing_back_says_so(workspace, editor):
 
     page = editor.post(reverse("undo-run", args=["atlas", first.pk]), {"next": url("knowledge")}, follow=True)
 
-    assert "Nothing was put back" in page.content.decode()
+    assert "Nothing was undone" in page.content.decode()
     entry.refresh_from_db()
     assert entry.content == "likes black tea"
 

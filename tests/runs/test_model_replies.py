@@ -1,4 +1,4 @@
-"""Every shape of reply that a server may give instead of a summary: nothing changes, and the run says why."""
+"""Replies that aren't a summary change nothing, and the run says why."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def reply(text: str, **choice: object) -> dict[str, object]:
     }
 
 
-def test_a_good_reply_is_the_summary_and_its_cost_is_kept(session, settings, httpserver: HTTPServer):
+def test_reply_becomes_the_summary_and_its_cost_is_recorded(session, settings, httpserver: HTTPServer):
     use(settings, httpserver.port, MEMORYHUB_LLM_PRICES="test-model=1/10")
     httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("The label service was checked."))
 
@@ -82,7 +82,7 @@ def test_a_good_reply_is_the_summary_and_its_cost_is_kept(session, settings, htt
         "sk-very-secret is the key that was used to ask for this summary of the conversation.",
     ],
 )
-def test_a_reply_that_can_not_stand_for_the_conversation_changes_nothing(session, settings, httpserver, text):
+def test_unusable_reply_changes_nothing(session, settings, httpserver, text):
     use(settings, httpserver.port)
     httpserver.expect_request("/v1/chat/completions").respond_with_json(reply(text))
     before = Session.objects.values().get()
@@ -96,7 +96,7 @@ def test_a_reply_that_can_not_stand_for_the_conversation_changes_nothing(session
     assert Session.objects.values().get() == before
 
 
-def test_the_conversation_handed_back_is_no_summary(session, settings, httpserver):
+def test_echoed_conversation_is_not_a_summary(session, settings, httpserver):
     use(settings, httpserver.port)
 
     def echo(request):
@@ -108,7 +108,7 @@ def test_the_conversation_handed_back_is_no_summary(session, settings, httpserve
     assert "repeats" in fold(session).error
 
 
-def test_a_request_that_is_too_long_is_halved_the_next_time(session, settings, httpserver):
+def test_request_that_is_too_long_is_halved_on_retry(session, settings, httpserver):
     use(settings, httpserver.port)
     error = {"error": {"message": "maximum context length is 4096 tokens", "code": "context_length_exceeded"}}
     httpserver.expect_request("/v1/chat/completions").respond_with_json(error, status=400)
@@ -119,14 +119,14 @@ def test_a_request_that_is_too_long_is_halved_the_next_time(session, settings, h
 
 
 @pytest.mark.parametrize("status", [401, 404])
-def test_what_does_not_pass_by_itself_is_parked_at_once(session, settings, httpserver, status):
+def test_permanent_failure_parks_the_run(session, settings, httpserver, status):
     use(settings, httpserver.port)
     httpserver.expect_request("/v1/chat/completions").respond_with_data("no", status=status)
 
     assert fold(session).status == "parked"
 
 
-def test_a_long_conversation_is_asked_in_parts(session, settings, httpserver, monkeypatch):
+def test_long_conversation_is_summarised_in_parts(session, settings, httpserver, monkeypatch):
     monkeypatch.setattr("memoryhub.runs.compress.PART_TOKENS", 500)
     use(settings, httpserver.port)
     httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("A part was checked."))
@@ -138,7 +138,7 @@ def test_a_long_conversation_is_asked_in_parts(session, settings, httpserver, mo
     assert Summary.objects.get().content.count("A part was checked.") == len(httpserver.log)
 
 
-def test_the_budget_of_the_day_is_kept(session, settings, httpserver, workspace):
+def test_daily_token_budget_is_respected(session, settings, httpserver, workspace):
     use(settings, httpserver.port)
     httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("The label service was checked."))
     type(workspace).objects.update(daily_token_budget=100)
@@ -158,7 +158,7 @@ def test_the_budget_of_the_day_is_kept(session, settings, httpserver, workspace)
     assert httpserver.log == []
 
 
-def test_a_key_goes_only_to_the_address_that_the_environment_names(session, settings, httpserver, workspace):
+def test_key_is_sent_only_to_the_configured_address(session, settings, httpserver, workspace):
     use(settings, 9, MEMORYHUB_PRIVATE_HOSTS=frozenset({f"127.0.0.1:{httpserver.port}"}))
     type(workspace).objects.update(model_base_url=f"http://127.0.0.1:{httpserver.port}/v1")
     httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("The label service was checked."))
@@ -167,7 +167,7 @@ def test_a_key_goes_only_to_the_address_that_the_environment_names(session, sett
     assert "secret" not in httpserver.log[0][0].headers["Authorization"]
 
 
-def test_an_address_of_a_page_may_not_lie_inside(session, settings, httpserver, workspace):
+def test_address_from_a_page_must_not_be_internal(session, settings, httpserver, workspace):
     use(settings, 9)
     type(workspace).objects.update(model_base_url=f"http://127.0.0.1:{httpserver.port}/v1")
 
@@ -178,7 +178,7 @@ def test_an_address_of_a_page_may_not_lie_inside(session, settings, httpserver, 
 
 
 @pytest.mark.parametrize("case", badinput_cases("llm_reply"), ids=lambda case: case["id"])
-def test_replies_of_the_pack_that_are_no_summary_change_nothing(session, settings, case):
+def test_badinput_replies_that_are_no_summary_change_nothing(session, settings, case):
     servers: list = []
     threading.Thread(target=packlib().play, args=(case,), kwargs={"ready": servers}, daemon=True).start()
     while not servers:
@@ -195,16 +195,14 @@ def test_replies_of_the_pack_that_are_no_summary_change_nothing(session, setting
     assert not Summary.objects.exists()
 
 
-def test_entries_that_come_while_a_session_is_archived_keep_it_from_being_cleared(
-    session, settings, httpserver, monkeypatch
-):
+def test_session_is_not_cleared_if_entries_arrive_during_archiving(session, settings, httpserver, monkeypatch):
     use(settings, httpserver.port)
     httpserver.expect_request("/v1/chat/completions").respond_with_json(reply("The label service was checked."))
-    asked = compress.ask
+    ask_model = compress.ask
 
     def ask(*args, **kwargs):
         talk(session, 1, first=50)
-        return asked(*args, **kwargs)
+        return ask_model(*args, **kwargs)
 
     monkeypatch.setattr(compress, "ask", ask)
     options = {"keep": 0, "minimum": 1, "clear_after": True}
@@ -212,6 +210,6 @@ def test_entries_that_come_while_a_session_is_archived_keep_it_from_being_cleare
     done = execute(run.pk, now=timezone.now)
 
     session.refresh_from_db()
-    assert "New entries came" in done.error
+    assert "Entries were added" in done.error
     assert (session.epoch, session.active_entry_count, Summary.objects.count()) == (0, 52, 0)
     assert not check_memory().broken

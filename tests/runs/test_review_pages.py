@@ -40,7 +40,7 @@ def head() -> str:
     return MemoryDocument.objects.select_related("head").get().head.content
 
 
-def test_the_inbox_is_counted_where_it_can_not_be_overlooked(change, viewer_client):
+def test_navigation_counts_pending_changes(change, viewer_client):
     page = viewer_client.get(url("review")).content.decode()
 
     assert '1<span class="visually-hidden"> waiting, the oldest since</span>' in page
@@ -48,25 +48,25 @@ def test_the_inbox_is_counted_where_it_can_not_be_overlooked(change, viewer_clie
     assert "removes 5 of 10 facts" in page
 
 
-def test_a_change_is_taken_by_part(change, editor):
+def test_parts_of_a_change_are_accepted(change, editor):
     shown = editor.get(url("held-change", change.pk))
     assert "Part 1 of 2" in shown.content.decode()
 
     answer = editor.post(url("approve-held-change", change.pk), {"parts": "1", "part": ["0"]}, follow=True)
 
-    assert "1 of 2 parts taken into MEMORY.md" in answer.content.decode()
+    assert "1 of 2 changes accepted into MEMORY.md" in answer.content.decode()
     assert head() == memory(*FACTS[2:])
     assert "approved" in editor.get(url("review"), {"state": "decided"}).content.decode().lower()
 
 
-def test_a_choice_of_no_part_is_asked_again(change, editor):
+def test_accepting_no_part_asks_for_a_selection(change, editor):
     editor.post(url("approve-held-change", change.pk), {"parts": "1"})
 
     change.refresh_from_db()
     assert change.status == "pending"
 
 
-def test_a_change_is_edited_before_it_is_taken(change, editor):
+def test_change_is_edited_before_it_is_accepted(change, editor):
     editor.post(url("approve-held-change", change.pk), {"text": memory(*FACTS[2:], "by hand")})
 
     assert "by hand" in head()
@@ -86,7 +86,7 @@ def test_an_empty_inbox_says_so(workspace, viewer_client):
     assert "Nothing was decided" in viewer_client.get(url("review"), {"state": "decided"}).content.decode()
 
 
-def test_consolidation_is_asked_for_on_the_page_of_a_session(workspace, editor):
+def test_consolidation_is_requested_from_a_session_page(workspace, editor):
     session = open_at(workspace)
 
     response = editor.post(url("consolidate-session", session.pk), {"archive_all": "1"})
@@ -97,7 +97,7 @@ def test_consolidation_is_asked_for_on_the_page_of_a_session(workspace, editor):
     assert editor.get(url("run", run.pk)).status_code == 200
 
 
-def test_lines_that_say_the_same_are_removed_where_chosen(workspace, editor):
+def test_selected_duplicate_lines_are_removed(workspace, editor):
     take(workspace, *FACTS, "fact one of the team!", "the pool limit is 4", "the pool limit is 5")
     document = MemoryDocument.objects.get()
     address = reverse("documents:compact", args=["atlas", document.pk])
@@ -114,7 +114,7 @@ def test_lines_that_say_the_same_are_removed_where_chosen(workspace, editor):
     assert Fact.objects.get(pk=gone.pk).died is not None
 
 
-def test_a_note_of_a_person_stands_at_the_end_of_the_history(workspace, editor, viewer_client):
+def test_note_is_appended_to_the_history(workspace, editor, viewer_client):
     assert viewer_client.post(url("documents:note-history"), {"text": "x"}).status_code == 404
 
     editor.post(url("documents:note-history"), {"text": "We moved to Porto."})
@@ -124,7 +124,7 @@ def test_a_note_of_a_person_stands_at_the_end_of_the_history(workspace, editor, 
     assert "We moved to Porto." in viewer_client.get(url("documents:history")).content.decode()
 
 
-def test_a_session_leads_to_what_was_learnt_from_it(workspace, viewer_client):
+def test_session_links_to_its_facts(workspace, viewer_client):
     session = open_at(workspace)
     add(session, [{"role": "user", "content": "tea is at four"}])
     take(workspace, *FACTS)
@@ -143,7 +143,7 @@ def test_a_session_leads_to_what_was_learnt_from_it(workspace, viewer_client):
 @pytest.mark.parametrize(
     ("day", "number"), [("2026-04-01", 1), ("2030-01-01", 2), ("2020-01-01", 2), ("2026-02-31", 2)]
 )
-def test_a_document_is_shown_as_of_a_day(workspace, viewer_client, day, number):
+def test_document_is_shown_as_of_a_date(workspace, viewer_client, day, number):
     take(workspace, *FACTS)
     document = MemoryDocument.objects.select_related("head").get()
     revise_document(document, "later\n", base=document.head, by=By(PERSON, timezone.now()), reason="x")
@@ -153,7 +153,7 @@ def test_a_document_is_shown_as_of_a_day(workspace, viewer_client, day, number):
     assert page.context["shown"].number == number
 
 
-def test_what_is_due_is_consolidated_at_a_click(workspace, editor, viewer_client):
+def test_due_sessions_are_consolidated(workspace, editor, viewer_client):
     Workspace.objects.update(memory_window=4)
     talk(open_at(workspace), 2)
     open_at(workspace, "cli:empty")
@@ -164,7 +164,7 @@ def test_what_is_due_is_consolidated_at_a_click(workspace, editor, viewer_client
     assert [run.session.key for run in Run.objects.select_related("session")] == ["cli:main"]
 
 
-def test_the_history_is_shown_of_one_session(workspace, viewer_client):
+def test_history_is_filtered_by_session(workspace, viewer_client):
     one, other = open_at(workspace, "cli:one"), open_at(workspace, "cli:other")
     for session in (one, other):
         add_note(workspace, f"of {session.key}", by=By(PERSON, NOW), session_key=session.key)

@@ -1,4 +1,4 @@
-"""Whatever happens in whatever order, the promises hold: appends, imports, folds, failures, crashes, late replies."""
+"""Invariants of sessions and runs under random appends, imports, compressions, failures, crashes and late replies."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class Memory(RuleBasedStateMachine):
         self.workspace = Workspace.objects.create(
             slug="m", name="M", max_entries=20, max_tokens=1500, recent_window=6
         )
-        self.said: dict[tuple[str, int], list[str]] = {}  # the ledger: what each epoch of a session must hold
+        self.said: dict[tuple[str, int], list[str]] = {}  # the expected content of each epoch
         self.numbers = itertools.count()
-        self.late: list[Run] = []  # claimed by workers that are gone
+        self.late: list[Run] = []  # claimed by crashed workers
 
     def teardown(self) -> None:
         transaction.savepoint_rollback(self.savepoint)
@@ -109,7 +109,7 @@ class Memory(RuleBasedStateMachine):
         reply=st.sampled_from(sorted(REPLIES)), meanwhile=st.sampled_from(["", "append", "clear", "cancel", "delete"])
     )
     def work(self, reply, meanwhile):
-        """Carry out a run whose model answers this, while somebody does that."""
+        """Execute a run with a scripted reply while ``meanwhile`` happens."""
         run = self.waiting()
 
         def ask(_settings, _messages, *, max_tokens):
@@ -142,7 +142,7 @@ class Memory(RuleBasedStateMachine):
     @precondition(lambda self: Run.objects.filter(status="queued").exists())
     @rule()
     def crash(self):
-        """A worker claims a run and is gone; another one finds it."""
+        """Let a worker claim a run and crash; another one frees it."""
         claimed = claim_run(self.waiting().pk, owner=GONE, now=self.now())
         if claimed:
             self.late.append(claimed)
@@ -151,7 +151,7 @@ class Memory(RuleBasedStateMachine):
     @precondition(lambda self: self.late)
     @rule()
     def reply_late(self):
-        """The worker that was given up comes back with its reply: nothing of it may be kept."""
+        """Let a worker that lost its lease return with its reply, which must be discarded."""
         run = self.late.pop()
         before = self.digest()
         with pytest.raises((LeaseLost, MemoryHubError)):
@@ -222,7 +222,7 @@ class Memory(RuleBasedStateMachine):
 
 
 @pytest.mark.django_db
-def test_the_promises_hold_in_every_order():
+def test_invariants_hold_in_every_order():
     examples = 8 if connection.vendor == "sqlite" else 3
     run_state_machine_as_test(
         Memory,

@@ -1,4 +1,4 @@
-"""What people do to whole sessions. Each action has an address of its own."""
+"""Actions on a session, one URL each."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def new_session(request: HttpRequest, slug: str) -> HttpResponse:
             form.add_error("key", error.message)
         else:
             if not is_new:
-                messages.info(request, gettext("This session was there already."))
+                messages.info(request, gettext("This session already exists."))
             return redirect("sessions:detail", slug, session.pk)
     if file_form.is_bound and file_form.is_valid():
         try:
@@ -70,11 +70,11 @@ def _import_upload(request: HttpRequest, workspace, upload) -> None:  # type: ig
         with path.open("wb") as out:
             for chunk in upload.chunks():
                 out.write(chunk)
-        tally = import_session(workspace, path, by=by_person(request))
-    added = added_label(+tally.added)
-    words = gettext("Imported: %(rows)s.") % {"rows": added} if added else gettext("Imported: nothing new.")
-    messages.success(request, words)
-    for problem in problems_of(tally)[:5]:
+        imported = import_session(workspace, path, by=by_person(request))
+    added = added_label(+imported.added)
+    text = gettext("Imported: %(rows)s.") % {"rows": added} if added else gettext("Imported: nothing new.")
+    messages.success(request, text)
+    for problem in problems_of(imported)[:5]:
         messages.warning(request, problem)
 
 
@@ -103,15 +103,13 @@ def rename(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def clear(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Begin anew, at once or once everything is folded."""
+    """Clear a session, at once or after archiving it."""
     session = get_session(request, slug, pk, role=EDITOR)
     if request.POST.get("archive"):
         run = archive_and_clear(session, by=by_person(request))
         return redirect("run", slug, run.pk)
     clear_session(session, by=by_person(request))
-    messages.success(
-        request, gettext("The session begins anew. What was said stays readable under its earlier epochs.")
-    )
+    messages.success(request, gettext("Session cleared. Earlier entries remain readable under their epoch."))
     return redirect("sessions:detail", slug, pk)
 
 
@@ -133,7 +131,7 @@ def unarchive(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _edit(request: HttpRequest, slug: str, pk: int, action: str) -> HttpResponse:
-    """Do one thing as the list does it with many, and go back to the session."""
+    """Apply an action of the list to one session and redirect to it."""
     workspace = get_session(request, slug, pk, role=EDITOR).workspace
     by = by_person(request)
     address = reverse("sessions:detail", args=[slug, pk])
@@ -178,15 +176,15 @@ def export(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_GET
 def live(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Say on an open transcript what is new and not shown at its end: later pages, foldings, runs at work.
+    """Return the notice of an open transcript about changes that it doesn't show: new pages, summaries, live runs.
 
-    ``after`` is the newest record that the page knows, ``length`` its entries of this epoch ("" where it shows new
-    ones itself).
+    ``after`` is the newest audit record that the page knows, ``length`` its number of entries in this epoch ("" if it
+    shows new entries itself).
     """
     session = get_session(request, slug, pk)
     since = parse_int(request.GET.get("after")) or 0
     length = parse_int(request.GET.get("length"))
-    told = AuditRecord.objects.filter(session=session, id__gt=since)
+    records = AuditRecord.objects.filter(session=session, id__gt=since)
     run = Run.objects.filter(session=session, status__in=LIVE_STATUSES).order_by("-id").first()
     context = {
         "workspace": session.workspace,
@@ -194,6 +192,6 @@ def live(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "live_url": request.get_full_path(),
         "run": run,
         "new_entries": 0 if length is None else max(0, session.next_position - length),
-        "is_changed": told.exclude(action__in=("entry.added", "run.requested", "run.started")).exists(),
+        "is_changed": records.exclude(action__in=("entry.added", "run.requested", "run.started")).exists(),
     }
     return render_page(request, "conversations/live.html", context)

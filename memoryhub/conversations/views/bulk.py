@@ -1,4 +1,4 @@
-"""Many sessions at once: compressed, consolidated, pruned, archived, taken along as files, deleted."""
+"""Compress, consolidate, prune, archive, export or delete several sessions."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from sessions_app.services.audit import By, record
 from sessions_app.services.transfer import export_sessions
 
 ACTIONS = ("compress", "consolidate", "prune", "archive", "unarchive")
-MAX_EXPORTED = 2_000  # sessions of one archive, which is made while the page waits
+MAX_EXPORTED = 2_000  # sessions per archive, which is created during the request
 IN_MEMORY = 10 * 2**20
 SHOWN = 20
 
 
 @require_POST
 def edit_sessions(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Do one thing with the sessions chosen on the list, or with all that match its filters."""
+    """Apply an action to the selected sessions, or to all that match the filters."""
     workspace = get_workspace(request, slug, role=EDITOR)
     address = list_address(request, slug, "sessions:list")
     if request.POST.get("action") != "export":
@@ -46,13 +46,13 @@ def edit_sessions(request: HttpRequest, slug: str) -> HttpResponseBase:
         return redirect(address)
 
 
-def _chosen(request: HttpRequest, workspace: Workspace) -> list[int]:
-    """Return the keys of the chosen sessions that are there. Raises Conflict, Invalid."""
+def _selected(request: HttpRequest, workspace: Workspace) -> list[int]:
+    """Return the primary keys of the selected sessions that exist. Raises Conflict, Invalid."""
     keys = set(selected_keys(request, matching_sessions(workspace, request)))
-    there = Session.objects.filter(workspace=workspace).order_by("pk").values_list("pk", flat=True)
-    found = [pk for pk in there if pk in keys]
+    existing = Session.objects.filter(workspace=workspace).order_by("pk").values_list("pk", flat=True)
+    found = [pk for pk in existing if pk in keys]
     if not found:
-        raise Invalid(_("Choose at least one row."), code="nothing_chosen")
+        raise Invalid(_("Select at least one session."), code="nothing_chosen")
     return found
 
 
@@ -61,15 +61,15 @@ def _edit(request: HttpRequest, workspace: Workspace) -> Run:
     if action not in ACTIONS:
         raise Invalid(_("Choose an action."), code="nothing_chosen")
     values = {"keep": workspace.memory_window} if action == "prune" else {}
-    pks = _chosen(request, workspace)
+    pks = _selected(request, workspace)
     return edit_rows(workspace, "sessions", action, pks, values=values, by=by_person(request))
 
 
 def _export(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
-    pks = _chosen(request, workspace)
+    pks = _selected(request, workspace)
     if len(pks) > MAX_EXPORTED:
         raise Invalid(
-            _("An archive has at most %(count)s sessions.") % {"count": f"{MAX_EXPORTED:,}"}, code="nothing_chosen"
+            _("Export at most %(count)s sessions at once.") % {"count": f"{MAX_EXPORTED:,}"}, code="nothing_chosen"
         )
     out = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115  the response closes it
     sessions = Session.objects.filter(workspace=workspace, pk__in=pks).select_related("workspace").order_by("pk")
@@ -83,11 +83,11 @@ def _export(request: HttpRequest, workspace: Workspace) -> HttpResponseBase:
 
 @require_POST
 def delete_sessions(request: HttpRequest, slug: str) -> HttpResponse:
-    """Delete sessions for ever, once their number was typed and is still the same."""
+    """Permanently delete sessions after their number was typed and is still correct."""
     workspace = get_workspace(request, slug, role=OPERATOR)
     address = list_address(request, slug, "sessions:list")
     try:
-        pks = _chosen(request, workspace)
+        pks = _selected(request, workspace)
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(address)
@@ -104,23 +104,23 @@ def delete_sessions(request: HttpRequest, slug: str) -> HttpResponse:
         return edit_rows(workspace, "sessions", "delete", pks, values=values, by=by), ""
 
     try:
-        run, left = delete()
+        run, skipped = delete()
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(address)
-    return after_edit(request, run, slug, address, left)
+    return after_edit(request, run, slug, address, skipped)
 
 
 def _confirm(request: HttpRequest, workspace: Workspace, pks: list[int], *, is_wrong: bool = False) -> HttpResponse:
-    """Show what would be deleted, and ask for its number. A choice of all stays one: it is counted again."""
-    chosen: QuerySet[Session] = Session.objects.filter(workspace=workspace, pk__in=pks)
+    """Show what would be deleted and ask for the number. A selection of all is counted again on submit."""
+    sessions: QuerySet[Session] = Session.objects.filter(workspace=workspace, pk__in=pks)
     is_all = bool(request.POST.get("all"))
     context: dict[str, Any] = {
         "workspace": workspace,
         "count": len(pks),
-        "sessions": list(chosen.order_by("-updated_at", "-id")[:SHOWN]),
+        "sessions": list(sessions.order_by("-updated_at", "-id")[:SHOWN]),
         "more": max(0, len(pks) - SHOWN),
-        "totals": chosen.aggregate(entries=Sum("entry_count"), tokens=Sum("total_tokens")),
+        "totals": sessions.aggregate(entries=Sum("entry_count"), tokens=Sum("total_tokens")),
         "is_all": is_all,
         "kept": "" if is_all else ",".join(submitted_rows(request)),
         "reason": action_value(request, "delete"),

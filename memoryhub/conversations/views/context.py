@@ -17,10 +17,10 @@ from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES, Dropped
 def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
-    asked_messages = parse_int(request.GET.get("max_messages"), digits=8)
-    max_messages = DEFAULT_MAX_MESSAGES if asked_messages is None else asked_messages
-    asked_tokens = parse_int(request.GET.get("max_tokens"), digits=8)
-    max_tokens = workspace.max_tokens if asked_tokens is None else asked_tokens
+    given_messages = parse_int(request.GET.get("max_messages"), digits=8)
+    max_messages = DEFAULT_MAX_MESSAGES if given_messages is None else given_messages
+    given_tokens = parse_int(request.GET.get("max_tokens"), digits=8)
+    max_tokens = workspace.max_tokens if given_tokens is None else given_tokens
     built = build_context(session, max_messages=max_messages, max_tokens=max_tokens)
     log_page_access(request, workspace, "context.read", seen_in(built))
     shown = built.parts
@@ -31,7 +31,7 @@ def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "max_tokens": max_tokens,
         "text": context_text(built) if request.GET.get("form") == "text" else None,
         "context": built,
-        "dropped": _stretches(built.dropped),
+        "dropped": _dropped_ranges(built.dropped),
         "system_parts": [part for part in shown if part.source != "entry"],
         "entry_parts": [
             (part, json_text(part.message["tool_calls"]) if "tool_calls" in part.message else "")
@@ -42,13 +42,13 @@ def session_context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render_page(request, "conversations/context.html", context, fragment="context")
 
 
-def _stretches(dropped: Sequence[Dropped]) -> list[tuple[int | None, int | None, str]]:
-    """Put neighbours that were left out for the same reason together: first and last position, and why."""
-    found: list[tuple[int | None, int | None, str]] = []
+def _dropped_ranges(dropped: Sequence[Dropped]) -> list[tuple[int | None, int | None, str]]:
+    """Merge neighbouring drops with the same reason into (first position, last position, reason)."""
+    ranges: list[tuple[int | None, int | None, str]] = []
     for drop in dropped:
-        first, last, why = found[-1] if found else (None, None, "")
+        first, last, why = ranges[-1] if ranges else (None, None, "")
         if last is not None and drop.position == last + 1 and drop.why == why:
-            found[-1] = (first, drop.position, why)
+            ranges[-1] = (first, drop.position, why)
         else:
-            found.append((drop.position, drop.position, drop.why))
-    return found
+            ranges.append((drop.position, drop.position, drop.why))
+    return ranges

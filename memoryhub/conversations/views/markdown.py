@@ -1,4 +1,4 @@
-"""Conversations, contexts, documents and search results as Markdown, to be copied or kept as a file."""
+"""Sessions and contexts as Markdown, to copy or download."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sessions_app.services.export import session_as_markdown
 
 @require_GET
 def session(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """One epoch of a session, or (``?summary=``) one of its summaries alone."""
+    """Return one epoch of a session, or with ``?summary=`` one of its summaries."""
     found = get_session(request, slug, pk)
     if number := parse_int(request.GET.get("summary")):
         summary = get_object_or_404(Summary, session=found, pk=number)
@@ -40,10 +40,10 @@ def session(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_GET
 def context(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     found = get_session(request, slug, pk)
-    most = parse_int(request.GET.get("max_messages"), digits=8)
+    given = parse_int(request.GET.get("max_messages"), digits=8)
     built = build_context(
         found,
-        max_messages=DEFAULT_MAX_MESSAGES if most is None else most,
+        max_messages=DEFAULT_MAX_MESSAGES if given is None else given,
         max_tokens=parse_int(request.GET.get("max_tokens"), digits=8),
     )
     text = as_markdown.context(found.key, [_part(part) for part in built.parts], tokens=built.tokens)

@@ -14,7 +14,7 @@ from memoryhub.lib.pagination import keyset_page
 from sessions_app.models import DeletedSession, Membership, Session, Workspace
 
 ARCHIVE = Action("archive", gettext_lazy("Archive"))
-UNARCHIVE = Action("unarchive", gettext_lazy("Take back from the archive"))
+UNARCHIVE = Action("unarchive", gettext_lazy("Unarchive"))
 WORK = (
     Action("compress", gettext_lazy("Compress")),
     Action("consolidate", gettext_lazy("Consolidate")),
@@ -31,18 +31,18 @@ STATES = {
 def session_list(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     form = SessionFilterForm(request.GET, channels=_channels(workspace))
-    wishes = form.cleaned_data if form.is_valid() else {}
+    filters = form.cleaned_data if form.is_valid() else {}
     sessions = matching_sessions(workspace, request)
-    page = keyset_page(sessions, order=ORDERS[wishes.get("sort") or "recent"], params=request.GET)
+    page = keyset_page(sessions, order=ORDERS[filters.get("sort") or "recent"], params=request.GET)
     context = {
         "workspace": workspace,
         "form": form,
         "page": page,
         "count": sessions.count(),
         "may_edit": has_role(request.user, workspace, Membership.Role.EDITOR),
-        "actions": _actions(request, workspace, is_archive=wishes.get("state") == "archived"),
+        "actions": _actions(request, workspace, is_archive=filters.get("state") == "archived"),
         "tombstones": _tombstones(request, workspace),
-        "is_filtered": any(wishes.get(name) for name in ("q", "channel", "state")),
+        "is_filtered": any(filters.get(name) for name in ("q", "channel", "state")),
         "rows": [
             (
                 session,
@@ -68,29 +68,29 @@ def _channels(workspace: Workspace) -> list[str]:
 
 
 def _actions(request: HttpRequest, workspace: Workspace, *, is_archive: bool) -> list[Action]:
-    """Return what may be done with chosen sessions; deleting is for operators."""
-    moved = UNARCHIVE if is_archive else ARCHIVE
+    """Return the actions for selected sessions. Only operators may delete."""
+    move = UNARCHIVE if is_archive else ARCHIVE
     if not has_role(request.user, workspace, Membership.Role.OPERATOR):
-        return [moved, *WORK]
+        return [move, *WORK]
     url = f"{reverse('delete-sessions', args=[workspace.slug])}?{request.GET.urlencode()}"
-    return [moved, *WORK, Action("delete", gettext_lazy("Delete…"), url=url, is_danger=True)]
+    return [move, *WORK, Action("delete", gettext_lazy("Delete…"), url=url, is_danger=True)]
 
 
 def matching_sessions(workspace: Workspace, request: HttpRequest) -> QuerySet[Session]:
-    """Return the sessions that the list's filters leave: its rows, and what "all that match" means."""
+    """Return the sessions that match the list's filters."""
     form = SessionFilterForm(request.GET, channels=_channels(workspace))
-    wishes = form.cleaned_data if form.is_valid() else {}
-    return _filtered(Session.objects.filter(workspace=workspace), wishes)
+    filters = form.cleaned_data if form.is_valid() else {}
+    return _filtered(Session.objects.filter(workspace=workspace), filters)
 
 
-def _filtered(sessions: QuerySet[Session], wishes: dict[str, str]) -> QuerySet[Session]:
-    """Return sessions that fit; archived ones are in no list unless they are asked for."""
-    is_archive = wishes.get("state") == "archived"
+def _filtered(sessions: QuerySet[Session], filters: dict[str, str]) -> QuerySet[Session]:
+    """Return the matching sessions. Archived sessions are listed only with their own filter."""
+    is_archive = filters.get("state") == "archived"
     sessions = sessions.filter(archived_at__isnull=not is_archive)
-    if text := wishes.get("q"):
+    if text := filters.get("q"):
         sessions = sessions.filter(Q(key__icontains=text) | Q(title__icontains=text))
-    if channel := wishes.get("channel"):
+    if channel := filters.get("channel"):
         sessions = sessions.filter(channel=channel)
-    if (state := wishes.get("state")) and not is_archive:
+    if (state := filters.get("state")) and not is_archive:
         sessions = sessions.filter(STATES[state])
     return sessions

@@ -18,7 +18,7 @@ from sessions_app.services.stats import figures_of
 from sessions_app.services.transcript import PAGE_ENTRIES, Transcript, read_transcript
 
 MAX_MAPPED_SUMMARIES = 200
-LATE_TURNS = 20  # beyond them a call without a result is taken to stay without one
+LATE_TURNS = 20  # earlier calls without a result aren't expected to get one
 
 
 def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -53,7 +53,7 @@ def detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _seen(session: Session, transcript: Transcript) -> list[Seen]:
-    """Return a page's entries with the results of its calls that lie beyond its end, and its summaries."""
+    """Return the entries of a page, including tool results beyond its end, and its summaries."""
     turns = [turn for stretch in transcript.stretches for turn in stretch.turns]
     results = [call.result for turn in turns for call in turn.calls if call.result]
     beyond = sorted({result.position for result in results if result.position >= transcript.end})
@@ -65,7 +65,7 @@ def _seen(session: Session, transcript: Transcript) -> list[Seen]:
 
 
 def entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """The address of one entry for ever: it leads to the entry's place in its conversation."""
+    """Redirect an entry's permanent URL to its place in the transcript."""
     workspace = get_workspace(request, slug)
     found = get_object_or_404(Entry, workspace=workspace, pk=pk)
     start = found.position - found.position % PAGE_ENTRIES
@@ -74,7 +74,7 @@ def entry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _epochs(session: Session) -> list[dict[str, int]]:
-    """Return the epochs that have entries, and the current one though it may have none yet."""
+    """Return the epochs with entries, and the current epoch."""
     counted = Entry.objects.filter(session=session).values("epoch").annotate(entries=Count("id")).order_by("epoch")
     epochs = [{"epoch": row["epoch"], "entries": row["entries"]} for row in counted]
     if not any(row["epoch"] == session.epoch for row in epochs):
@@ -83,7 +83,7 @@ def _epochs(session: Session) -> list[dict[str, int]]:
 
 
 def _summary_text(session: Session, epoch: int) -> str:
-    """Return the agent's own text for what came before an epoch's entries; a clear keeps it with its epoch."""
+    """Return the agent's own summary text of an epoch. Clearing a session stores it as a summary."""
     if epoch == session.epoch:
         return session.summary_text
     kept = Summary.objects.filter(session=session, epoch=epoch, entry_count=0, run=None, source_id="")
@@ -91,7 +91,7 @@ def _summary_text(session: Session, epoch: int) -> str:
 
 
 def arrivals(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """What was said since an open transcript was made, from its last turn that wasn't complete; 204 for nothing."""
+    """Return the new turns of an open transcript, from its last incomplete turn; 204 if there are none."""
     workspace = get_workspace(request, slug)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
     epoch, start = (parse_int(request.GET.get(name), digits=9) or 0 for name in ("epoch", "from"))
@@ -113,22 +113,22 @@ def _is_last_page(session: Session, transcript: Transcript) -> bool:
 
 
 def _arrivals_url(session: Session, transcript: Transcript) -> str:
-    """Return where new turns come from: after the last entry, or again from a late call that waits for its result."""
+    """Return the URL of new turns: from the first recent call without a result, else after the last entry."""
     turns = [turn for stretch in transcript.stretches for turn in stretch.turns][-LATE_TURNS:]
-    waiting = (turn.entry.position for turn in turns if any(call.result is None for call in turn.calls))
-    start = next(waiting, transcript.end)
+    unanswered = (turn.entry.position for turn in turns if any(call.result is None for call in turn.calls))
+    start = next(unanswered, transcript.end)
     page = reverse("sessions:arrivals", args=[session.workspace.slug, session.pk])
     return f"{page}?epoch={transcript.epoch}&from={start}"
 
 
 def _live_url(session: Session, transcript: Transcript, newest: int) -> str:
     page = reverse("session-live", args=[session.workspace.slug, session.pk])
-    is_other = transcript.epoch == session.epoch and transcript.next is not None
-    return f"{page}?after={newest}" + (f"&length={session.next_position}" if is_other else "")
+    has_later_pages = transcript.epoch == session.epoch and transcript.next is not None
+    return f"{page}?after={newest}" + (f"&length={session.next_position}" if has_later_pages else "")
 
 
 def _pages(transcript: Transcript) -> dict[str, str]:
-    """Return the addresses for includes/pagination.html: pages begin at multiples of their size."""
+    """Return the URLs for includes/pagination.html. Pages begin at multiples of their size."""
 
     def url(start: int | None) -> str:
         return "" if start is None else f"?epoch={transcript.epoch}&from={start}"
@@ -143,32 +143,32 @@ def _pages(transcript: Transcript) -> dict[str, str]:
 
 
 def _map(session: Session, transcript: Transcript) -> Minimap:
-    """Draw where the pointer and the summaries lie in the epoch at hand."""
+    """Return a map of the epoch with its pointer and summaries."""
     length = transcript.length
     pointer = session.last_consolidated if transcript.epoch == session.epoch else length
     kind = "consolidated" if transcript.epoch == session.epoch else "dropped"
-    stretches = [EntryRange(kind, 0, pointer - 1, _count(kind, pointer), _at(transcript, 0))] if pointer else []
+    ranges = [EntryRange(kind, 0, pointer - 1, _count(kind, pointer), _at(transcript, 0))] if pointer else []
     if pointer < length:
         href = _at(transcript, pointer)
-        stretches.append(EntryRange("live", pointer, length - 1, _count("live", length - pointer), href))
+        ranges.append(EntryRange("live", pointer, length - 1, _count("live", length - pointer), href))
     summaries = Summary.objects.filter(session=session, epoch=transcript.epoch, entry_count__gt=0)
     for summary in summaries.order_by("first_position")[:MAX_MAPPED_SUMMARIES]:
         first, last = summary.first_position, summary.last_position
-        words = gettext("entries %(first)s to %(last)s folded") % {"first": first, "last": last}
-        stretches.append(EntryRange("folded", first, last, words, _at(transcript, first)))
-    words = gettext("pointer at %(position)s") % {"position": f"{pointer:,}"}
-    marks = [Mark("pointer", pointer, words)] if 0 < pointer < length else []
-    return minimap(stretches, marks, length=max(length, 1))
+        label = gettext("entries %(first)s to %(last)s summarised") % {"first": first, "last": last}
+        ranges.append(EntryRange("folded", first, last, label, _at(transcript, first)))
+    label = gettext("pointer at %(position)s") % {"position": f"{pointer:,}"}
+    marks = [Mark("pointer", pointer, label)] if 0 < pointer < length else []
+    return minimap(ranges, marks, length=max(length, 1))
 
 
 def _count(kind: str, count: int) -> str:
-    """Say how many entries of a session are consolidated, live, or dropped with an earlier epoch."""
-    words = {
+    """Return the label of a range of the map."""
+    labels = {
         "consolidated": ngettext("%(count)s entry consolidated", "%(count)s entries consolidated", count),
         "dropped": ngettext("%(count)s entry earlier epoch", "%(count)s entries earlier epoch", count),
         "live": ngettext("%(count)s entry in the context", "%(count)s entries in the context", count),
     }
-    return words[kind] % {"count": f"{count:,}"}
+    return labels[kind] % {"count": f"{count:,}"}
 
 
 def _at(transcript: Transcript, position: int) -> str:

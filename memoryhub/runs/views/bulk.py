@@ -1,4 +1,4 @@
-"""Several runs at once: tried again, dismissed, cancelled."""
+"""Retry, dismiss or cancel several runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATES = {
     "waiting": Q(status__in=("held", "parked")),
     "failed": Q(status="failed"),
 }
-TABS = {  # of the list, by the state in its address
+TABS = {  # by the "state" parameter of the list
     "": gettext_lazy("All"),
     "live": gettext_lazy("Live"),
     "waiting": gettext_lazy("Waiting"),
@@ -35,7 +35,7 @@ ACTIONS = {"": (RETRY, DISMISS, CANCEL), "live": (CANCEL,), "waiting": (RETRY, D
 
 
 def matching_runs(workspace: Workspace, state: str) -> QuerySet[Run]:
-    """Return the runs of a tab: its rows, and what "all that match" means. Edits have a tab of their own."""
+    """Return the runs of a tab. Edits have their own tab."""
     runs = Run.objects.filter(workspace=workspace)
     if state == "edits":
         return runs.filter(kind=Run.Kind.EDIT)
@@ -44,7 +44,7 @@ def matching_runs(workspace: Workspace, state: str) -> QuerySet[Run]:
 
 @require_POST
 def edit_runs(request: HttpRequest, slug: str) -> HttpResponse:
-    """Decide about the runs chosen on the list, or about all of its tab."""
+    """Apply an action to the selected runs, or to all runs of the tab."""
     workspace = get_workspace(request, slug, role=EDITOR)
 
     def edit() -> tuple[Run, str]:
@@ -54,19 +54,19 @@ def edit_runs(request: HttpRequest, slug: str) -> HttpResponse:
         pks = selected_keys(request, matching_runs(workspace, request.GET.get("state", "")))
         values = {"reason": action_value(request, action)}
         run = edit_rows(workspace, "runs", action, pks, values=values, by=by_person(request))
-        return run, _left(run)
+        return run, _skipped_text(run)
 
     return answer_edit(request, slug, list_address(request, slug, "runs"), edit)
 
 
-def _left(run: Run) -> str:
-    """Say which runs were passed over and why."""
+def _skipped_text(run: Run) -> str:
+    """Return how many runs were skipped and why, "" if none."""
     count = 0 if run.is_live else run.proposal.get("passed_over", 0)
     if not count:
         return ""
-    why = {
-        "retry": _("%(count)s left: only runs that failed, are parked or were cancelled are tried again."),
-        "dismiss": _("%(count)s left: only parked runs are dismissed."),
-        "cancel": _("%(count)s left: they are over."),
+    texts = {
+        "retry": _("%(count)s skipped. Only failed, parked and cancelled runs can be retried."),
+        "dismiss": _("%(count)s skipped. Only parked runs can be dismissed."),
+        "cancel": _("%(count)s skipped. They have already ended."),
     }
-    return why[run.options["action"]] % {"count": f"{count:,}"}
+    return texts[run.options["action"]] % {"count": f"{count:,}"}

@@ -7,7 +7,7 @@ from memoryhub.jobs.queue import request_job
 from memoryhub.jobs.views import to_job
 from memoryhub.lib.htmx import render_page
 from memoryhub.models import Job
-from memoryhub.runs.compress_all import due_sessions, outlook
+from memoryhub.runs.compress_all import due_sessions, estimate_compression
 from memoryhub.runs.forms import CompressForm
 from sessions_app.services.model_choice import model_for
 
@@ -15,11 +15,11 @@ SHOWN_SESSIONS = 50
 
 
 def compress_due(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show what compressing all sessions that are due would do; asked to, do it as a job."""
+    """Show what compressing all due sessions would do; on POST, queue a job that does it."""
     workspace = get_workspace(request, slug, role=EDITOR)
     model = model_for(workspace)
-    start = {"method": "llm" if model else "heuristic", "keep": workspace.recent_window}
-    form = CompressForm(request.POST if request.method == "POST" else None, initial=start)
+    initial = {"method": "llm" if model else "heuristic", "keep": workspace.recent_window}
+    form = CompressForm(request.POST if request.method == "POST" else None, initial=initial)
     form.fields["keep"].required = False
     form.fields["method"].disabled = model is None
     if request.method == "POST" and form.is_valid():
@@ -31,7 +31,7 @@ def compress_due(request: HttpRequest, slug: str) -> HttpResponse:
         "workspace": workspace,
         "form": form,
         "model": model,
-        "outlook": outlook(workspace, model),
+        "estimate": estimate_compression(workspace, model),
         "sessions": due_sessions(workspace)[:SHOWN_SESSIONS],
     }
     return render_page(request, "runs/compress_due.html", context, status=422 if form.errors else 200)

@@ -1,4 +1,4 @@
-"""What an edit did, row by row, for its page."""
+"""What an edit changed, row by row, for its page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from knowledge_app.services.rows.row_changes import LABELS
 from knowledge_app.services.rows.undoable_edits import BROKEN_OFF, is_final
 from sessions_app.models import Run
 
-SHOWN = 50
-SHOWN_CHARS = 200
+MAX_ROWS = 50
+MAX_LABEL_CHARS = 200
 PAGES = {
     "knowledge": "knowledge:knowledge-entry",
     "observations": "knowledge:observation",
@@ -52,23 +52,23 @@ MASK = "••••••••"
 
 
 @dataclass(frozen=True)
-class Touched:
-    """One row: its page ("" where it is gone), what it is called, and (field, before, after)."""
+class ChangedRow:
+    """A changed row: its page ("" if it was deleted), its label, and its changes as (field, before, after)."""
 
     url: str
     label: str
     changes: list[tuple[str, str, str]]
 
 
-def edit_figures(run: Run) -> dict[str, Any]:
-    """Return what a page shows of an edit: what it did, to how many rows, and the first fifty of them."""
+def edit_context(run: Run) -> dict[str, Any]:
+    """Return the figures of an edit and its first fifty rows."""
     table, action = TABLES[run.options["table"]], run.options["action"]
-    edited = list(EditedRow.objects.filter(run=run).order_by("id")[: SHOWN + 1])
+    edited = list(EditedRow.objects.filter(run=run).order_by("id")[: MAX_ROWS + 1])
     rows = table.model._default_manager.in_bulk([row.object_id for row in edited])
     changed = run.proposal.get("changed") or run.edited_rows.count()
     is_over = run.status == Run.Status.DONE or run.status in BROKEN_OFF
     return {
-        "words": LABELS[action],
+        "label": LABELS[action],
         "many": table.many,
         "total": edit_size(run),
         "changed": changed,
@@ -76,17 +76,17 @@ def edit_figures(run: Run) -> dict[str, Any]:
         "is_final": is_final(run),
         "may_undo": bool(changed) and is_over and not is_final(run),
         "of": run.options.get("of"),
-        "rows": [_touched(run, row, rows.get(row.object_id)) for row in edited[:SHOWN]],
-        "has_more": len(edited) > SHOWN,
+        "rows": [_changed_row(run, row, rows.get(row.object_id)) for row in edited[:MAX_ROWS]],
+        "has_more": len(edited) > MAX_ROWS,
     }
 
 
 def edit_size(run: Run) -> int:
-    """Return how many rows an edit was asked to change."""
+    """Return the number of rows that an edit was requested for."""
     return sum(len(unit) for unit in run.options["units"])
 
 
-def _touched(run: Run, edited: EditedRow, row: Any) -> Touched:
+def _changed_row(run: Run, edited: EditedRow, row: Any) -> ChangedRow:
     page = PAGES.get(edited.table)
     url = reverse(page, args=[run.workspace.slug, edited.object_id]) if page and row is not None else ""
     gone = (edited.before or edited.after or {}).get("preview")
@@ -95,20 +95,20 @@ def _touched(run: Run, edited: EditedRow, row: Any) -> Touched:
     before, after = edited.before or {}, edited.after or {}
     names = [name for name in before if name in after and name not in DERIVED]
     changes = [
-        (_column(name), _shown(edited, name, before[name]), _shown(edited, name, after[name])) for name in names
+        (_column(name), _display(edited, name, before[name]), _display(edited, name, after[name])) for name in names
     ]
-    return Touched(url, label[:SHOWN_CHARS], changes)
+    return ChangedRow(url, label[:MAX_LABEL_CHARS], changes)
 
 
 def _column(name: str) -> str:
     return str(COLUMNS.get(name, name.replace("_", " ").capitalize()))
 
 
-def _shown(edited: EditedRow, name: str, value: Any) -> str:
-    """Return a value in words; exact values may be secrets, so they are masked here."""
+def _display(edited: EditedRow, name: str, value: Any) -> str:
+    """Return a value as text. Key-values may be secrets, so they are masked."""
     if edited.table == "key_values" and name == "value":
         return MASK
     if value is None or value in ("", []):
         return "—"
     text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…"
+    return text if len(text) <= MAX_LABEL_CHARS else f"{text[:MAX_LABEL_CHARS]}…"

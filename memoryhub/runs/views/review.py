@@ -1,4 +1,4 @@
-"""The review inbox, and the page on which a person decides about one held change."""
+"""The review inbox and the page of a held change."""
 
 from __future__ import annotations
 
@@ -44,16 +44,16 @@ def held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     change = _find(request, slug, pk)
     ours = change.ours.content if change.ours else ""
     texts = [
-        (gettext("The text that both began with"), change.base.content if change.base else ""),
-        (gettext("What the hub has"), ours),
-        (gettext("What is proposed"), change.proposed),
+        (gettext("Base"), change.base.content if change.base else ""),
+        (gettext("Current"), ours),
+        (gettext("Proposed"), change.proposed),
     ]
     hunks = [
         (hunk, [show_invisible(line) for line in hunk.old], [show_invisible(line) for line in hunk.new])
         for hunk in hunks_of(change)
     ]
-    shown = {revision.number for revision in (change.base, change.ours) if revision}
-    seen = [seen_revision(change.document_id, number) for number in sorted(shown)]
+    numbers = {revision.number for revision in (change.base, change.ours) if revision}
+    seen = [seen_revision(change.document_id, number) for number in sorted(numbers)]
     log_page_access(request, change.workspace, "document.read", seen)
     context = {
         "workspace": change.workspace,
@@ -78,13 +78,13 @@ def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> 
 
 @require_POST
 def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Take the chosen parts, or the edited text where one is sent; all of it where neither is."""
+    """Accept the selected parts, the edited text, or, without either, the whole change."""
     change = _find(request, slug, pk, role=EDITOR)
     text = request.POST["text"].replace("\r\n", "\n") if "text" in request.POST else None
     chosen = parse_ints(request.POST.getlist("part"))
     hunks = chosen if "parts" in request.POST and text is None else None
     if hunks == []:
-        messages.error(request, gettext("Choose at least one part, or keep the hub's text."))
+        messages.error(request, gettext("Select at least one part, or reject the change."))
         return redirect("held-change", slug, pk)
     part_count = len(hunks_of(change))
     try:
@@ -99,16 +99,16 @@ def approve_held_change(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect("held-change", slug, pk)
-    messages.success(request, _what_was_taken(change, hunks, part_count))
+    messages.success(request, _accepted_text(change, hunks, part_count))
     return redirect("documents:document", slug, change.document_id)
 
 
-def _what_was_taken(change: HeldChange, hunks: list[int] | None, part_count: int) -> str:
+def _accepted_text(change: HeldChange, hunks: list[int] | None, part_count: int) -> str:
     name = change.document.name
     if hunks is None or len(hunks) >= part_count:
-        return gettext("Taken into %(name)s.") % {"name": name}
-    said = gettext("%(taken)s of %(total)s parts taken into %(name)s; where the others stand, it stays as it was.")
-    return said % {"taken": len(hunks), "total": part_count, "name": name}
+        return gettext("Change accepted into %(name)s.") % {"name": name}
+    text = gettext("%(accepted)s of %(total)s changes accepted into %(name)s.")
+    return text % {"accepted": len(hunks), "total": part_count, "name": name}
 
 
 @require_POST
@@ -124,5 +124,5 @@ def reject_held_change(request: HttpRequest, slug: str, pk: int) -> HttpResponse
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect("held-change", slug, pk)
-    messages.success(request, gettext("The document stays as it is."))
+    messages.success(request, gettext("Change rejected. The document is unchanged."))
     return redirect("review", slug)

@@ -1,4 +1,4 @@
-"""Several held changes approved or rejected at once, each on its own: what can't be decided stays, and is named."""
+"""Approve or reject several held changes. Changes that can't be decided stay in the inbox and are reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memoryhub.lib.errors import LimitExceeded, MemoryHubError
 from memoryhub.runs.review import approve, reject
 from sessions_app.models import Workspace
 
-MAX_AT_ONCE = 200  # each is a merge and a revision of its own
+MAX_AT_ONCE = 200  # each needs its own merge and revision
 SHOWN_REASONS = 3
 WHY = gettext_lazy("Why (optional)")
 ACTIONS = (
@@ -31,13 +31,13 @@ ACTIONS = (
 
 
 def pending_changes(workspace: Workspace) -> QuerySet[HeldChange]:
-    """Return what waits for a decision: the inbox, and what "all that match" means."""
+    """Return the changes that wait for a decision."""
     return HeldChange.objects.filter(workspace=workspace, status=HeldChange.Status.PENDING)
 
 
 @require_POST
 def decide_changes(request: HttpRequest, slug: str) -> HttpResponse:
-    """Approve or reject the changes chosen in the inbox, the oldest first, or all of it."""
+    """Approve or reject the selected changes, or all, oldest first."""
     workspace = get_workspace(request, slug, role=EDITOR)
     decide = {"approve": approve, "reject": reject}.get(request.POST.get("action", ""))
     address = list_address(request, slug, "review")
@@ -45,26 +45,26 @@ def decide_changes(request: HttpRequest, slug: str) -> HttpResponse:
         keys = selected_keys(request, pending_changes(workspace))
         if len(keys) > MAX_AT_ONCE:
             raise LimitExceeded(
-                _("Decide about at most %(count)s changes at once.") % {"count": MAX_AT_ONCE}, code="too_many_boxes"
+                _("Select at most %(count)s changes at once.") % {"count": MAX_AT_ONCE}, code="too_many_boxes"
             )
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(address)
     if decide is None or not keys:
-        messages.error(request, _("Choose at least one row.") if decide else _("Choose an action."))
+        messages.error(request, _("Select at least one change.") if decide else _("Choose an action."))
         return redirect(address)
     rows = HeldChange.objects.select_related(
         "workspace", "document", "base", "ours", "decided_by", "run", "run__session", "run__workspace"
     )
-    done, reasons = _decided(request, decide, rows.filter(workspace=workspace, pk__in=keys).order_by("pk"))
-    _tell(request, request.POST["action"], done, len(keys) - done, reasons)
+    done, reasons = _decide_each(request, decide, rows.filter(workspace=workspace, pk__in=keys).order_by("pk"))
+    _report(request, request.POST["action"], done, len(keys) - done, reasons)
     return redirect(address)
 
 
-def _decided(
+def _decide_each(
     request: HttpRequest, decide: Callable[..., Any], changes: QuerySet[HeldChange]
 ) -> tuple[int, list[str]]:
-    """Decide about each change; return how many were, and why others were not."""
+    """Apply a decision to each change. Returns how many succeeded, and why the others failed."""
     done, reasons = 0, []
     reason = action_value(request, request.POST["action"])
     for change in changes:
@@ -77,13 +77,13 @@ def _decided(
     return done, reasons
 
 
-def _tell(request: HttpRequest, action: str, done: int, left: int, reasons: list[str]) -> None:
+def _report(request: HttpRequest, action: str, done: int, failed: int, reasons: list[str]) -> None:
     if done and action == "approve":
-        words = ngettext("%(count)s change taken in.", "%(count)s changes taken in.", done)
-        messages.success(request, words % {"count": f"{done:,}"})
+        text = ngettext("%(count)s change accepted.", "%(count)s changes accepted.", done)
+        messages.success(request, text % {"count": f"{done:,}"})
     elif done:
-        words = ngettext("%(count)s change rejected.", "%(count)s changes rejected.", done)
-        messages.success(request, words % {"count": f"{done:,}"})
-    if left:
-        words = ngettext("%(count)s stays.", "%(count)s stay.", left) % {"count": f"{left:,}"}
-        messages.warning(request, " ".join([words, *dict.fromkeys(reasons[:SHOWN_REASONS])]))
+        text = ngettext("%(count)s change rejected.", "%(count)s changes rejected.", done)
+        messages.success(request, text % {"count": f"{done:,}"})
+    if failed:
+        text = ngettext("%(count)s skipped.", "%(count)s skipped.", failed) % {"count": f"{failed:,}"}
+        messages.warning(request, " ".join([text, *dict.fromkeys(reasons[:SHOWN_REASONS])]))

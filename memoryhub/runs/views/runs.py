@@ -1,4 +1,4 @@
-"""Runs: what they do, what they came to, and the decisions that are a person's."""
+"""Run pages, and the actions on a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memoryhub.runs.executing import undo_run
 from memoryhub.runs.forms import CompressForm
 from memoryhub.runs.review import approve_run
 from memoryhub.runs.views.bulk import ACTIONS, TABS, matching_runs
-from memoryhub.runs.views.edits import edit_figures, edit_size
+from memoryhub.runs.views.edits import edit_context, edit_size
 from sessions_app.models import Run, Session, Summary
 from sessions_app.services.compression import Plan, plan_compression
 from sessions_app.services.model_choice import model_for
@@ -57,7 +57,7 @@ def run_page(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "summary": Summary.objects.filter(run=run).first(),
         "may_decide": has_role(request.user, run.workspace, EDITOR),
         "memory_url": _memory_url(run, slug),
-        "edit": edit_figures(run) if run.kind == Run.Kind.EDIT else None,
+        "edit": edit_context(run) if run.kind == Run.Kind.EDIT else None,
     }
     response = render_page(request, "runs/run.html", context, fragment="run")
     if not run.is_live and request.GET.get("poll"):
@@ -80,8 +80,8 @@ def _find(request: HttpRequest, slug: str, pk: int, *, role: str = "viewer") -> 
 def cancel(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     run = cancel_run(_find(request, slug, pk, role=EDITOR), by=by_person(request))
     if run.kind == Run.Kind.EDIT:
-        words = _("Cancelled: %(done)s of %(total)s rows were done, the others are as they were.")
-        messages.info(request, words % {"done": f"{run.edited_rows.count():,}", "total": f"{edit_size(run):,}"})
+        text = _("Cancelled. %(done)s of %(total)s rows were changed.")
+        messages.info(request, text % {"done": f"{run.edited_rows.count():,}", "total": f"{edit_size(run):,}"})
     return redirect("run", slug, pk)
 
 
@@ -93,7 +93,7 @@ def retry(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def fold_by_rule(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Go on without the model: a compression by rule, a consolidation by archiving the entries as they are."""
+    """Retry without a model: compress by rule, or archive the messages of a consolidation as they are."""
     run = _find(request, slug, pk, role=EDITOR)
     retry_run(run, by=by_person(request), method="heuristic")
     return redirect("run", slug, pk)
@@ -101,7 +101,7 @@ def fold_by_rule(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def skip(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Move a consolidation's pointer past what its model can't take; the history keeps the note."""
+    """Move a consolidation's pointer past messages that its model rejects, with a note in the history."""
     run = _find(request, slug, pk, role=EDITOR)
     note = request.POST.get("note", "").strip()[:500] or "no reason given"
     retry_run(run, by=by_person(request), method="heuristic", note=f"{note} ({person(request).name})")
@@ -117,33 +117,33 @@ def dismiss(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def undo(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Take a run back, and go to where that was asked for."""
+    """Undo a run and redirect to ``next``."""
     run = _find(request, slug, pk, role=EDITOR)
     undone = undo_run(run, by=by_person(request))
     if isinstance(undone, Run) and undone.is_live:
         return redirect("run", slug, undone.pk)
-    _say_undone(request, undone)
+    _report_undone(request, undone)
     back = request.POST.get("next", "")
     is_own = back.startswith("/") and url_has_allowed_host_and_scheme(back, allowed_hosts=None)
     return redirect(back if is_own else reverse("run", args=[slug, pk]))
 
 
-def _say_undone(request: HttpRequest, undone: Run | None) -> None:
-    """Say what was put back, and what wasn't, since it was changed again; an undone edit can be done again."""
+def _report_undone(request: HttpRequest, undone: Run | None) -> None:
+    """Report how many rows were restored, and how many weren't because they have changed since."""
     changed = undone.proposal.get("changed", 0) if undone else 0
-    left = undone.proposal.get("passed_over", 0) if undone else 0
-    if undone is None or not left:
+    skipped = undone.proposal.get("passed_over", 0) if undone else 0
+    if undone is None or not skipped:
         messages.success(request, _("Undone."), extra_tags=str(undone.pk) if undone else "")
     elif changed:
-        words = ngettext(
-            "Undone in %(count)s row; %(left)s were changed since and stay as they are.",
-            "Undone in %(count)s rows; %(left)s were changed since and stay as they are.",
+        text = ngettext(
+            "Undone in %(count)s row. %(skipped)s have changed since and were skipped.",
+            "Undone in %(count)s rows. %(skipped)s have changed since and were skipped.",
             changed,
         )
-        counts = {"count": f"{changed:,}", "left": f"{left:,}"}
-        messages.warning(request, words % counts, extra_tags=str(undone.pk))
+        counts = {"count": f"{changed:,}", "skipped": f"{skipped:,}"}
+        messages.warning(request, text % counts, extra_tags=str(undone.pk))
     else:
-        messages.warning(request, _("Nothing was put back: what it changed was changed again since."))
+        messages.warning(request, _("Nothing was undone. All rows have changed since."))
 
 
 @require_POST
@@ -154,12 +154,12 @@ def approve(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def compress(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Show what a compression would fold; asked to, start it."""
+    """Show what a compression would do; on POST, request it."""
     session = get_session(request, slug, pk, role=EDITOR)
     workspace = session.workspace
     model = model_for(workspace)
-    start = {"method": "llm" if model else "heuristic", "keep": workspace.recent_window}
-    form = CompressForm(request.POST if request.method == "POST" else request.GET or None, initial=start)
+    initial = {"method": "llm" if model else "heuristic", "keep": workspace.recent_window}
+    form = CompressForm(request.POST if request.method == "POST" else request.GET or None, initial=initial)
     form.fields["method"].disabled = model is None
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
@@ -193,17 +193,17 @@ def consolidate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def consolidate_due(request: HttpRequest, slug: str) -> HttpResponse:
-    """Ask for the consolidation of every session of a workspace that is due."""
+    """Request the consolidation of every due session of a workspace."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    waiting = Session.objects.filter(workspace=workspace, archived_at=None)
-    sessions = waiting.filter(next_position__gt=F("last_consolidated"))
+    active = Session.objects.filter(workspace=workspace, archived_at=None)
+    sessions = active.filter(next_position__gt=F("last_consolidated"))
     due = [session for session in sessions.select_related("workspace").order_by("id") if is_due(session)]
     for session in due:
         request_run(session, Run.Kind.CONSOLIDATION, options={}, by=by_person(request))
-    words = ngettext(
+    text = ngettext(
         "%(count)s session is being consolidated.", "%(count)s sessions are being consolidated.", len(due)
     )
-    messages.success(request, words % {"count": f"{len(due):,}"} if due else _("No session is due."))
+    messages.success(request, text % {"count": f"{len(due):,}"} if due else _("No session is due."))
     return redirect("runs", slug)
 
 
