@@ -23,6 +23,7 @@ from django.test import Client, TransactionTestCase
 from django.urls import set_urlconf
 from hypothesis import settings as hypothesis_settings
 
+from memoryhub import processes
 from memoryhub.accounts import middleware
 from memoryhub.integrity.database import protections
 from memoryhub.lib.append_only import install_sql, remove_sql
@@ -111,6 +112,12 @@ def _searches_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (completion, counts, semantic, ranking, listing, query_embedding):
         monkeypatch.setattr(module, "MILLISECONDS", 30_000)
     monkeypatch.setattr(listing, "LISTING_MILLISECONDS", 30_000)
+
+
+@pytest.fixture(autouse=True)
+def _no_lease_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the thread that renews a lease away from the database: it could wait for a lock until the test is over."""
+    monkeypatch.setattr(processes, "BUSY_SECONDS", 3_600.0)
 
 
 @pytest.fixture
