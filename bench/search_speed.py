@@ -39,7 +39,7 @@ from search_stages import Stages, captured_ranks  # noqa: E402
 
 from memoryhub.lib.search import matching  # noqa: E402
 from memoryhub.lib.search.query import Query, parse  # noqa: E402
-from memoryhub.lib.search.rank import rank  # noqa: E402
+from memoryhub.lib.search.scoring import rank  # noqa: E402
 from memoryhub.search.filters import Scope, fit  # noqa: E402
 from memoryhub.search.grip_scoring import search_lines, tokens_of  # noqa: E402
 from memoryhub.search.kinds import ENTRY  # noqa: E402

@@ -6,11 +6,11 @@ from typing import Any
 
 from knowledge_app.models import Forgotten, KnowledgeEntry, Observation
 from memoryhub.lib.import_counts import ImportCounts
-from memoryhub.lib.layouts.records import Found
+from memoryhub.lib.layouts.records import DetectedLayout
 from sessions_app.models import AuditRecord, Run, Session, Workspace
 
 
-def import_json(workspace: Workspace, found: Found, tally: ImportCounts) -> dict[str, Any]:
+def import_json(workspace: Workspace, found: DetectedLayout, tally: ImportCounts) -> dict[str, Any]:
     """Return what was taken from an agent's folder as JSON: the shape that imports and syncs share."""
     return {
         "workspace": workspace.slug or workspace.name,

@@ -111,7 +111,7 @@ def opened(view: View) -> View:
         try:
             response = view(request, *args, **kwargs)
         except OperationalError as error:
-            if not db_retry.is_intermediate(error):
+            if not db_retry.is_transient(error):
                 raise
             logger.warning("a call found the database busy: %s", error)
             words = "Another writer keeps the database: send this again."

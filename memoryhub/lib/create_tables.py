@@ -11,7 +11,7 @@ from django.db.migrations.state import ProjectState
 
 
 class CreateTables(Operation):
-    """Carry out several ``CreateModel`` operations, and render the models of the state once for all of them.
+    """Run several ``CreateModel`` operations, and render the models of the state once for all of them.
 
     One after the other, each ``CreateModel`` renders every related model again: two thirds of the time that the
     first migrations take.

@@ -1,4 +1,4 @@
-"""Writing again where a database asks for it: locks, deadlocks and serialisation failures reach no user."""
+"""Retry transactions after lock timeouts, deadlocks and serialisation failures."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ P = ParamSpec("P")
 T = TypeVar("T")
 ATTEMPTS = 6
 FIRST_PAUSE = 0.05  # seconds, doubled each time, with jitter
-_one_writer = threading.RLock()
-LONGEST_WAIT = 2.0  # seconds that a reader waits for another writer
+_writer_lock = threading.RLock()
+MAX_WAIT = 2.0  # seconds that ``try_write`` waits for another writer
 
 
 def retried(work: Callable[P, T]) -> Callable[P, T]:
-    """Run a function that is one whole transaction again, up to five times, after a lock error.
+    """Decorate a function that is one transaction, so that it is retried up to five times after a lock error.
 
-    Inside a transaction it runs once: only the outermost may begin again. Raises the last OperationalError.
+    Inside another transaction it runs once, because only the outermost can be retried. Raises the last
+    OperationalError.
     """
 
     @wraps(work)
@@ -34,56 +35,56 @@ def retried(work: Callable[P, T]) -> Callable[P, T]:
             return work(*args, **kwargs)
         for attempt in range(ATTEMPTS - 1):
             try:
-                with _turn():
+                with _exclusive_on_sqlite():
                     return work(*args, **kwargs)
             except OperationalError as error:
-                if not is_intermediate(error):
+                if not is_transient(error):
                     raise
-                time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311  jitter, no secret
-        with _turn():
+                time.sleep(FIRST_PAUSE * 2**attempt * random.uniform(0.5, 1.5))  # noqa: S311  not a secret
+        with _exclusive_on_sqlite():
             return work(*args, **kwargs)
 
     return run
 
 
-def _turn() -> AbstractContextManager[object]:
-    """Let the threads of this process write one after the other where the database has one writer.
+def _exclusive_on_sqlite() -> AbstractContextManager[object]:
+    """Serialise the writes of this process's threads on SQLite, which has one writer.
 
-    SQLite itself doesn't queue: who waits looks again now and then, and with many writers some wait for seconds.
+    SQLite doesn't queue writers, but makes them poll: with many of them, some would wait for seconds.
     """
-    return _one_writer if connection.vendor == "sqlite" else nullcontext()
+    return _writer_lock if connection.vendor == "sqlite" else nullcontext()
 
 
 def try_write(work: Callable[[], object], what: str) -> bool:
-    """Run ``work`` as one transaction that a reader can do without, waiting briefly; tell whether it was done.
+    """Run an optional write as one transaction, waiting at most two seconds; return whether it succeeded.
 
-    A database that can't be written to keeps nobody from reading: the hub's log says ``what`` isn't written down.
+    If it fails, a warning with ``what`` is logged, so that a locked database doesn't prevent reading.
     """
     try:
-        with waiting_at_most(LONGEST_WAIT), transaction.atomic():
+        with waiting_at_most(MAX_WAIT), transaction.atomic():
             work()
     except DatabaseError as error:
-        logger.warning("%s can't be written down: %s", what, error)
+        logger.warning("%s couldn't be recorded: %s", what, error)
         return False
     return True
 
 
 @contextmanager
 def waiting_at_most(seconds: float) -> Iterator[None]:
-    """Wait no longer for SQLite's one writer inside this block; PostgreSQL has its own limit and fewer locks."""
+    """Limit how long statements in this block wait for SQLite's lock. No effect on PostgreSQL."""
     if connection.vendor != "sqlite":
         yield
         return
     with connection.cursor() as cursor:
-        usual = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
+        old_timeout = cursor.execute("PRAGMA busy_timeout").fetchone()[0]
         cursor.execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
         try:
             yield
         finally:
-            cursor.execute(f"PRAGMA busy_timeout = {int(usual)}")
+            cursor.execute(f"PRAGMA busy_timeout = {int(old_timeout)}")
 
 
-def is_intermediate(error: OperationalError) -> bool:
-    """Tell a collision from a fault: SQLite's busy and locked, PostgreSQL's class 40 and lock_not_available."""
+def is_transient(error: OperationalError) -> bool:
+    """Return whether a retry may succeed: SQLite is locked; PostgreSQL's class 40 or lock_not_available."""
     state = getattr(error.__cause__, "sqlstate", None) or ""
     return state.startswith("40") or state == "55P03" or "is locked" in str(error)

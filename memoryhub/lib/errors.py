@@ -1,14 +1,14 @@
-"""The errors that MemoryHub expects and explains, by family."""
+"""Families of expected errors."""
 
 from __future__ import annotations
 
 
 class MemoryHubError(Exception):
-    """An expected error: pages, routes, tools and commands show it instead of a traceback.
+    """An expected error, whose message is shown to the user instead of a traceback.
 
-    The message is one plain sentence that says what to do. ``code`` is stable, for programs; ``status`` is the HTTP
-    status; ``details`` are further values for programs. Raise a family with a code. Declare a subclass, beside the
-    code that raises it, only where something catches it by type.
+    ``code`` is a stable identifier for programs, ``status`` the HTTP status, and ``details`` more values for
+    programs. Raise a family with a code; declare a subclass, in the module that raises it, only if it is caught by
+    type.
     """
 
     code = "error"
@@ -22,47 +22,47 @@ class MemoryHubError(Exception):
 
 
 class NotFound(MemoryHubError):
-    """There is no such thing, or not for whoever asks."""
+    """The object doesn't exist, or the user has no access to it."""
 
     code = "not_found"
     status = 404
 
 
 class Conflict(MemoryHubError):
-    """Something is in another state than the request needs."""
+    """The object isn't in the state that the request requires."""
 
     code = "conflict"
     status = 409
 
 
 class Invalid(MemoryHubError):
-    """The request can't be carried out as it is."""
+    """The input is invalid."""
 
     code = "invalid"
 
 
 class LimitExceeded(MemoryHubError):
-    """Too much, too many or too long."""
+    """The input exceeds a limit of size, number or length."""
 
     code = "limit_exceeded"
 
 
 class Gone(MemoryHubError):
-    """It was there once."""
+    """The object existed, but was deleted."""
 
     code = "gone"
     status = 410
 
 
 class Refused(MemoryHubError):
-    """The request is understood but not allowed."""
+    """The action is not allowed."""
 
     code = "refused"
     status = 403
 
 
 class Busy(MemoryHubError):
-    """Something else is under way: try again later."""
+    """The resource is temporarily unavailable; a retry may succeed."""
 
     code = "busy"
     status = 409

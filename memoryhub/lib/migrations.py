@@ -32,9 +32,9 @@ def pending_migrations(applied: Set[str]) -> list[str]:
 
 
 def is_too_old(applied: Set[str]) -> bool:
-    """Tell whether a database has some, but not all, of the migrations that one on disk replaces.
+    """Return whether a database has some, but not all, of the migrations that one on disk replaces.
 
-    Such a database was last migrated before ``OLDEST``, and no migration here leads on from there.
+    Such a database was last migrated before ``OLDEST``, and can't be upgraded with the migrations on disk.
     """
     return any(
         not replaced <= applied and (name in applied or not replaced.isdisjoint(applied))
@@ -44,7 +44,7 @@ def is_too_old(applied: Set[str]) -> bool:
 
 @cache
 def _replaced() -> dict[str, frozenset[str]]:
-    """Return the migrations on disk, each with those that it replaces; read once, as files stay as they are."""
+    """Return the migrations on disk, each with those that it replaces; cached."""
     on_disk = MigrationLoader(None).disk_migrations.items()
     return {
         f"{app}.{name}": frozenset(f"{other}.{old}" for other, old in migration.replaces)

@@ -1,4 +1,4 @@
-"""The one shape of every error that agents get, whichever door they came by: problem documents (RFC 9457)."""
+"""Problem documents (RFC 9457), the JSON of every error in REST and MCP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 def problem_document(status: int, code: str, detail: str) -> dict[str, Any]:
-    """Return a problem as JSON: ``code`` is for programs, ``detail`` for people, ``title`` the status in words."""
+    """Return a problem document. ``code`` is an additional member."""
     return {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,

@@ -59,7 +59,7 @@ async def answer(context: HubContext, work: Callable[[Caller, datetime], tuple[s
     except MemoryHubError as error:
         return refusal(error.code, error.message, **error.details)
     except OperationalError as error:
-        if not db_retry.is_intermediate(error):
+        if not db_retry.is_transient(error):
             raise
         return refusal("busy", "Another writer keeps the database: call this again.")
     return CallToolResult(

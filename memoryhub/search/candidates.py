@@ -10,7 +10,7 @@ from django.db.models import F, Q, TextField
 from django.db.models.functions import Substr
 
 from memoryhub.lib.search.neighbour_smoothing import EntryPosition
-from memoryhub.lib.search.rank import Candidate
+from memoryhub.lib.search.scoring import Candidate
 from memoryhub.lib.text.facts import fact_lines
 from memoryhub.search.filters import FilteredKind
 from memoryhub.search.kinds import Kind

@@ -1,7 +1,7 @@
 """Search ranking: the rows of every kind that match a query, as one list, the same on both databases.
 
-Each kind's index yields at most 150 candidates, which ``lib.search.rank`` scores with document frequencies from the
-searched scope. Lists of several kinds, and semantic matches, are merged by reciprocal rank fusion. Reads only.
+Each kind's index yields at most 150 candidates, which ``lib.search.scoring`` scores with document frequencies from
+the searched scope. Lists of several kinds, and semantic matches, are merged by reciprocal rank fusion. Reads only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memoryhub.lib.search.matching import (
     time_limit,
 )
 from memoryhub.lib.search.query import Query, Term
-from memoryhub.lib.search.rank import ScoredRow, TermWeights, rank
+from memoryhub.lib.search.scoring import ScoredRow, TermWeights, rank
 from memoryhub.lib.search.tokenizing import split_words
 from memoryhub.search import semantic
 from memoryhub.search.candidates import load_candidates, load_neighbours

@@ -10,7 +10,7 @@ from typing import Any
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe, parse
-from memoryhub.lib.search.rank import explain as explain_score
+from memoryhub.lib.search.scoring import explain as explain_score
 from memoryhub.search import grip as grip_search
 from memoryhub.search.filters import Scope
 from memoryhub.search.kinds import KINDS

@@ -25,7 +25,7 @@ from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
 from memoryhub.lib.search.query import Query
 from memoryhub.lib.search.query_tokens import tokenize
-from memoryhub.lib.search.rank import RowShares, ScoredRow, TermWeights
+from memoryhub.lib.search.scoring import RowShares, ScoredRow, TermWeights
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.search import query_embedding
 from memoryhub.search.filters import FilteredKind, Scope

@@ -33,7 +33,7 @@ from memoryhub.jobs.progress import Step, ignore_progress
 from memoryhub.lib.errors import Refused
 from memoryhub.lib.layouts.coverage import KINDS, ExportPlan
 from memoryhub.lib.layouts.hub import SETTINGS
-from memoryhub.lib.layouts.snapshot import WORDS, Snapshot
+from memoryhub.lib.layouts.snapshot import LABELS, Snapshot
 from memoryhub.sync.export_plan import chosen_layout, plan_export
 from memoryhub.sync.write_folder import OutFile, write_folder
 from sessions_app.models import Session, SourceFile, Workspace
@@ -107,7 +107,7 @@ def _write(workspace: Workspace, layout: str, take: Callable[[OutFile], None], s
     plan = plan_export(workspace, layout)
     if not plan.written:
         words = gettext("%(program)s has no place for what this workspace remembers. Choose another layout.")
-        raise Refused(words % {"program": WORDS[layout]}, code="export_refused")
+        raise Refused(words % {"program": LABELS[layout]}, code="export_refused")
     written: Counter[str] = Counter()
     total = sum(part.count for part in plan.written)
     count = 0
@@ -136,7 +136,7 @@ def _snapshot(workspace: Workspace, layout: str) -> Snapshot:
         program=workspace.layout,
         program_version=workspace.layout_version,
         identity=_identity(workspace),
-        made_at=workspace.created_at,
+        created_at=workspace.created_at,
         keys=list(Session.objects.filter(workspace=workspace).values_list("key", flat=True)),
         sessions=all_sessions(workspace, with_earlier=layout == "hub"),
         documents=document_records(workspace),
@@ -251,7 +251,7 @@ def _note(workspace: Workspace, report: ExportReport, by: By) -> None:
         "workspace.exported",
         "workspace",
         workspace.pk,
-        f"The workspace was exported for {WORDS[report.plan.layout]}: {report.files:,} files",
+        f"The workspace was exported for {LABELS[report.plan.layout]}: {report.files:,} files",
         workspace=workspace,
         detail={"layout": report.plan.layout, "files": report.files, "written": report.written},
     )

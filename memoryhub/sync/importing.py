@@ -32,9 +32,9 @@ from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import (
     CachedResponseRecord,
+    DetectedLayout,
     DocumentRecord,
     FileRead,
-    Found,
     GraphRecord,
     HistoryLog,
     KeyValueRecord,
@@ -77,7 +77,7 @@ class ImportResult:
     """
 
     workspace: Workspace
-    found: Found
+    found: DetectedLayout
     tally: ImportCounts = field(default_factory=ImportCounts)
     broken_off: str = ""
 
@@ -184,7 +184,7 @@ def _only_folder(unpacked: Path) -> Path:
     return children[0] if is_wrapper else unpacked
 
 
-def workspace_for(path: Path, name: str, found: Found, now: datetime, *, dry_run: bool) -> Workspace:
+def workspace_for(path: Path, name: str, found: DetectedLayout, now: datetime, *, dry_run: bool) -> Workspace:
     known = Workspace.objects.filter(path=str(path)).first()
     name = name or (known.name if known else _name_of(path))
     facts: dict[str, Any] = {

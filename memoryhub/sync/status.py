@@ -16,7 +16,7 @@ from memoryhub.sync.write_back import KNOWLEDGE, PLACES
 from sessions_app.models import SourceFile, SyncState, Workspace
 
 Standing = Literal["in_step", "ahead", "held", "missing", "refused"]
-WORDS: dict[Standing, Promise | str] = {
+LABELS: dict[Standing, Promise | str] = {
     "in_step": _("in step"),
     "ahead": _("the hub is ahead"),
     "held": _("held for review"),
@@ -38,7 +38,7 @@ class FileStatus:
 
     @property
     def words(self) -> str:
-        return str(WORDS[self.standing])
+        return str(LABELS[self.standing])
 
 
 def written_files(workspace: Workspace) -> list[FileStatus]:

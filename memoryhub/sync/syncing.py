@@ -26,7 +26,7 @@ from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.detect import detect
 from memoryhub.lib.layouts.hub import MANIFEST
 from memoryhub.lib.layouts.read import count_files, read_folder
-from memoryhub.lib.layouts.records import FileRead, Found, Problem
+from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, FolderMissing
 from memoryhub.sync.importing import import_sentence, import_source_file, one_at_a_time, own_path, workspace_for
 from memoryhub.sync.write_back import FileWritten, settle_files, write_files
@@ -45,7 +45,7 @@ class SyncResult:
     replaced are not quiet yet and want another sync."""
 
     workspace: Workspace
-    found: Found
+    found: DetectedLayout
     tally: ImportCounts = field(default_factory=ImportCounts)
     written: list[FileWritten] = field(default_factory=list)
     lag_seconds: float | None = None
@@ -95,7 +95,7 @@ def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool) -
     return result
 
 
-def _refuse_emptied(folder: Folder, found: Found, workspace: Workspace) -> None:
+def _refuse_emptied(folder: Folder, found: DetectedLayout, workspace: Workspace) -> None:
     """A folder with no memory, where there was some, is one that isn't mounted, or was put in the place of it."""
     known = SourceFile.objects.filter(workspace=workspace, content_hash__gt="").values_list("path", flat=True)
     if known and not any(folder.exists(path) for path in known) and not count_files(folder, found):

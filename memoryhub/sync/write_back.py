@@ -26,17 +26,17 @@ from knowledge_app.services.documents.pending_writes import (
 from knowledge_app.services.rows.importing import import_knowledge
 from knowledge_app.services.rows.knowledge_json import plan_knowledge, record_knowledge_written
 from memoryhub.forgetting.import_filter import without_forgotten
-from memoryhub.lib.layouts.documents import document_of
-from memoryhub.lib.layouts.grip import knowledge_of
-from memoryhub.lib.layouts.nanobot import below
-from memoryhub.lib.layouts.records import DocumentRecord, FileKind, FileRead, Found, KnowledgeRecord
+from memoryhub.lib.layouts.documents import parse_document
+from memoryhub.lib.layouts.grip import parse_knowledge
+from memoryhub.lib.layouts.nanobot import join_path
+from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileKind, FileRead, KnowledgeRecord
 from memoryhub.lib.safe_folder import FileInfo, Folder, UnreadableFile
 from memoryhub.sync.atomic_replace import Replaced, private_names, replace_file, settle_copies
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.sources import find_source, record_source
 
-PLACES = {  # of the documents that a layout's programs read, below their workspace
+PLACES = {  # of the documents that a layout's programs read, relative to the workspace
     "nanobot": {"MEMORY.md": "memory/MEMORY.md", "SOUL.md": "SOUL.md", "USER.md": "USER.md"},
     "grip": {"MEMORY.md": "memory/MEMORY.md"},
 }
@@ -54,17 +54,17 @@ class FileWritten:
     why: str = ""
 
 
-def write_files(folder: Folder, found: Found, workspace: Workspace, *, by: By) -> list[FileWritten]:
+def write_files(folder: Folder, found: DetectedLayout, workspace: Workspace, *, by: By) -> list[FileWritten]:
     """Write whatever waits to be written in a workspace's folder; return what became of each file."""
     places = PLACES.get(found.layout, {})
     waiting = unwritten_documents().filter(workspace=workspace, name__in=places).order_by("id")
     done = [_write_document(folder, place_of(row, found), workspace, row, by) for row in waiting]
     if found.layout == "grip":
-        done += _write_knowledge(folder, below(found.workspace, KNOWLEDGE), workspace, by)
+        done += _write_knowledge(folder, join_path(found.workspace, KNOWLEDGE), workspace, by)
     return done
 
 
-def settle_files(folder: Folder, found: Found, workspace: Workspace, now: datetime, *, wait: bool) -> int:
+def settle_files(folder: Folder, found: DetectedLayout, workspace: Workspace, now: datetime, *, wait: bool) -> int:
     """Take what was written into files while the hub replaced them, and clear up; return what is not quiet yet."""
     left = 0
     for path, keep in _keepers(found, workspace, now):
@@ -73,11 +73,11 @@ def settle_files(folder: Folder, found: Found, workspace: Workspace, now: dateti
     return left
 
 
-def place_of(document: MemoryDocument, found: Found) -> str:
-    """Return where a document's file is, or is to be, below the folder."""
+def place_of(document: MemoryDocument, found: DetectedLayout) -> str:
+    """Return where a document's file is, or is to be, relative to the folder."""
     if document.synced_revision_id and document.path:
         return document.path
-    return below(found.workspace, PLACES[found.layout][document.name])
+    return join_path(found.workspace, PLACES[found.layout][document.name])
 
 
 def new_bytes(document: MemoryDocument, present: bytes) -> bytes:
@@ -114,7 +114,7 @@ def _write_document(folder: Folder, path: str, workspace: Workspace, document: M
 
 def _read(workspace: Workspace, path: str, raw: bytes, info: FileInfo) -> tuple[DocumentRecord, bool]:
     """Return a file's text as imports take it, and whether that is all of it: what was forgotten is left out."""
-    read = document_of(path, raw, info)
+    read = parse_document(path, raw, info)
     allowed = without_forgotten(workspace, read)
     item = allowed.items[0]
     if not isinstance(item, DocumentRecord):
@@ -173,7 +173,7 @@ def _outcome(path: str, result: Replaced) -> FileWritten:
     return FileWritten(path, "refused", result.why)
 
 
-def _keepers(found: Found, workspace: Workspace, now: datetime) -> list[tuple[str, Callable[[bytes], None]]]:
+def _keepers(found: DetectedLayout, workspace: Workspace, now: datetime) -> list[tuple[str, Callable[[bytes], None]]]:
     """Return each file that the hub may have replaced, with what takes a copy's bytes."""
     names = PLACES.get(found.layout, {})
     rows = MemoryDocument.objects.filter(workspace=workspace, name__in=names).order_by("id")
@@ -182,7 +182,7 @@ def _keepers(found: Found, workspace: Workspace, now: datetime) -> list[tuple[st
         path = place_of(row, found)
         keepers.append((path, lambda raw, row=row, path=path: _take_late(workspace, row, path, raw, now)))  # type: ignore[misc]
     if found.layout == "grip":
-        path = below(found.workspace, KNOWLEDGE)
+        path = join_path(found.workspace, KNOWLEDGE)
         keepers.append((path, lambda raw, path=path: _take_late_knowledge(workspace, path, raw, now)))  # type: ignore[misc]
     return keepers
 
@@ -198,6 +198,6 @@ def _take_late_knowledge(workspace: Workspace, path: str, raw: bytes, now: datet
     if source is not None and sha256 in [source.content_hash, *source.extra.get("replaced", [])]:
         return
     kind: FileKind = "knowledge"
-    read = without_forgotten(workspace, FileRead(path, kind, None, knowledge_of(path, raw).items))
+    read = without_forgotten(workspace, FileRead(path, kind, None, parse_knowledge(path, raw).items))
     records = [item for item in read.items if isinstance(item, KnowledgeRecord)]
     import_knowledge(workspace, records, path=path, now=now, dry_run=False)

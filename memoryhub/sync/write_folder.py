@@ -101,7 +101,7 @@ def _grip(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutFile]:
     yield from _documents(snapshot, "", written, with_knowledge=False)
     logs: defaultdict[str, list[str]] = defaultdict(list)
     entries = _counted(snapshot.history, "history", written)
-    for name, text in grip_log(entries, snapshot.made_at):
+    for name, text in grip_log(entries, snapshot.created_at):
         logs[name].append(text)
     for name in sorted(logs):
         yield OutFile(f"memory/{name}", logs[name])

@@ -36,7 +36,7 @@ def record_source(
         row.first_seen_at = now
     if read.info:
         row.size, row.mtime_ns, row.content_hash = read.info.size, read.info.mtime_ns, read.info.sha256
-        row.stamp = "" if read.look_again else read.info.stamp
+        row.stamp = "" if read.always_reread else read.info.stamp
     row.save()
     return row
 

@@ -107,7 +107,7 @@ def test_an_export_that_is_too_large_is_a_sentence(admin_client, workspace, monk
     response = admin_client.post(address(KnowledgeEntry, "export"), {"format": "0", "resource": "0"})
 
     assert response.status_code == 422
-    assert "at most 1 rows" in response.content.decode()
+    assert "more than 1 rows" in response.content.decode()
 
 
 def test_secret_values_are_left_out_of_every_format(admin_client, workspace):
@@ -219,7 +219,7 @@ def test_a_forged_confirmation_reads_no_other_file(admin_client, workspace, home
         ("csv", b"workspace,content\natlas\n", "Row 1 has 1 cells"),
         ("csv", b"workspace,content\n", "No valid data"),
         ("json", b"{", "Line 1"),
-        ("xlsx", b"workspace,content\n", "no XLSX"),
+        ("xlsx", b"workspace,content\n", "not a readable XLSX"),
     ],
 )
 def test_a_file_that_is_no_such_table_is_refused_in_a_sentence(admin_client, workspace, name, raw, what):
@@ -232,7 +232,7 @@ def test_a_file_that_is_no_such_table_is_refused_in_a_sentence(admin_client, wor
 def test_a_file_that_is_too_large_is_refused_before_it_is_read(admin_client, workspace):
     html = upload(admin_client, [], raw=b"x" * (10 * 2**20 + 1)).content.decode()
 
-    assert "at most 10 MB" in html
+    assert "larger than 10 MB" in html
     assert waiting() == []
 
 

@@ -215,4 +215,4 @@ def test_a_database_that_takes_no_writes_keeps_nobody_out(workspace, monkeypatch
     monkeypatch.setattr("django.db.models.query.QuerySet.update", busy)
 
     assert authenticate(text, via="rest", now=NOW).token == token
-    assert "last use can't be written down" in caplog.text
+    assert "last use couldn't be recorded" in caplog.text

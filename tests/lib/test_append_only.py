@@ -31,7 +31,7 @@ def protect() -> Callable[[Protection], None]:
     return lambda protection: run(*install_sql(connection, protection))
 
 
-def test_what_was_said_is_neither_changed_nor_deleted_but_free_columns_change(protect):
+def test_protected_columns_and_rows_cannot_change_but_free_columns_can(protect):
     protect(Protection("probe", free=("seen",)))
 
     assert refuses("UPDATE probe SET content = 'another'")
@@ -40,7 +40,7 @@ def test_what_was_said_is_neither_changed_nor_deleted_but_free_columns_change(pr
     assert not refuses("UPDATE probe SET seen = 1")
 
 
-def test_an_open_guard_lifts_a_protection_that_allows_it(protect):
+def test_the_guard_lifts_a_guarded_protection(protect):
     protect(Protection("probe"))
     MutationGuard.objects.create(reason="forget")
 
@@ -48,7 +48,7 @@ def test_an_open_guard_lifts_a_protection_that_allows_it(protect):
     assert not refuses("DELETE FROM probe")
 
 
-def test_no_guard_lifts_a_protection_without_one(protect):
+def test_the_guard_does_not_lift_an_unguarded_protection(protect):
     protect(Protection("probe", guarded=False))
     MutationGuard.objects.create(reason="forget")
 

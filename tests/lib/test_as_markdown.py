@@ -19,7 +19,7 @@ def call(name: str = "shell", arguments: str = '{"c": "ls"}', *, of: str = "c1")
 
 
 def outline(text: str) -> list[str]:
-    """The headings that a reader of the Markdown sees outside of lists, quotes and fences."""
+    """Return the headings of a Markdown text outside lists, quotes and fences."""
     tokens = PARSER.parse(text)
     return [
         after.content
@@ -28,7 +28,7 @@ def outline(text: str) -> list[str]:
     ]
 
 
-def test_a_conversation_is_written_word_for_word():
+def test_messages_are_copied_verbatim():
     record = session_record("Is it **ready**?", "Yes:\n\n- one\n- two", key="cli:main", title="The release")
 
     assert as_markdown.transcript(record) == (
@@ -38,7 +38,7 @@ def test_a_conversation_is_written_word_for_word():
     )
 
 
-def test_a_tool_result_stands_with_its_call_in_a_longer_fence():
+def test_a_tool_result_is_shown_with_its_call_in_a_longer_fence():
     output = "before\n````\ninside\n````"
     entries = [
         entry_record("", role="assistant", kind="tool_call", tool_calls=[call(arguments='{"c": "cat `x`"}')]),
@@ -60,7 +60,7 @@ def test_a_call_that_is_only_text_is_fenced():
     assert "```\nshell(**x**)\n```" in as_markdown.transcript(record)
 
 
-def test_an_id_used_twice_gives_each_call_its_own_result():
+def test_calls_that_share_an_id_get_their_own_results():
     entries = [
         entry_record("", role="assistant", kind="tool_call", tool_calls=[call(), call("look")]),
         entry_record("first", role="tool", kind="tool_result", tool_call_id="c1"),
@@ -84,7 +84,7 @@ def test_an_id_used_twice_gives_each_call_its_own_result():
         "1. a\n\n   ```",
     ],
 )
-def test_what_was_said_never_swallows_or_forges_a_turn(hostile):
+def test_content_cannot_hide_or_forge_a_turn(hostile):
     text = as_markdown.transcript(session_record(hostile, "after", key="k", timed=False))
 
     assert outline(text) == ["k", "#0 · User", "#1 · Assistant"]
@@ -108,7 +108,7 @@ def folded() -> SessionRecord:
     return SessionRecord("k", record.entries, [SummaryRecord("s", "They counted.", [])])
 
 
-def test_a_folded_stretch_is_its_summary():
+def test_compressed_entries_are_replaced_by_their_summary():
     text = as_markdown.transcript(folded())
 
     assert outline(text) == ["k", "#0 · User", "#1 to #2 · Folded into a summary", "#3 · Assistant"]
@@ -116,7 +116,7 @@ def test_a_folded_stretch_is_its_summary():
     assert "two" not in text
 
 
-def test_a_folded_stretch_can_have_its_turns_with_it():
+def test_compressed_entries_can_follow_their_summary():
     assert outline(as_markdown.transcript(folded(), originals=True)) == [
         "k",
         "#0 · User",
@@ -127,7 +127,7 @@ def test_a_folded_stretch_can_have_its_turns_with_it():
     ]
 
 
-def test_a_result_whose_call_is_folded_stands_alone():
+def test_a_result_whose_call_is_compressed_is_shown_alone():
     entries = [
         entry_record("", role="assistant", kind="tool_call", tool_calls=[call()], summary_source_id="s"),
         entry_record("out", role="tool", kind="tool_result", tool_call_id="c1"),
@@ -137,7 +137,7 @@ def test_a_result_whose_call_is_folded_stands_alone():
     assert outline(as_markdown.transcript(record))[2:] == ["#1 · Tool · tool result"]
 
 
-def test_ten_thousand_entries_are_the_most():
+def test_more_than_ten_thousand_entries_are_refused():
     entry = entry_record("x", role="user")
     as_markdown.transcript(SessionRecord("k", [entry] * 10))
 
@@ -152,7 +152,7 @@ def test_too_many_characters_are_refused(monkeypatch):
         as_markdown.transcript(session_record("x" * 200))
 
 
-def test_a_context_keeps_system_text_in_fences():
+def test_system_text_of_a_context_is_fenced():
     parts = [
         as_markdown.Message("system", "MEMORY.md", "# Facts\n\n- tea"),
         as_markdown.Message("assistant", "#3", "Yes.", [call(arguments="not json")]),
@@ -165,7 +165,7 @@ def test_a_context_keeps_system_text_in_fences():
     assert "```\nnot json\n```" in text
 
 
-def test_results_are_quotes_with_links():
+def test_results_are_blockquotes_with_links():
     text = as_markdown.passages(
         "Search: a|b", [as_markdown.Passage("User #3", "http://hub/w/a/entries/7/", "message", "one\n```\ntwo")]
     )
@@ -174,7 +174,7 @@ def test_results_are_quotes_with_links():
     assert "> one\n> ```\n> two" in text
 
 
-def test_a_list_keeps_each_fact_one_item():
+def test_each_fact_is_one_list_item():
     facts = [("Deploys go out\n# on Tuesdays", "deploy, ops"), ("```\nopen", ""), ("last", "")]
 
     tokens = PARSER.parse(as_markdown.grouped_list("Knowledge", [("Facts", facts), ("Empty", [])]))
@@ -183,7 +183,7 @@ def test_a_list_keeps_each_fact_one_item():
     assert sum(token.type == "heading_open" and token.level == 0 for token in tokens) == 2
 
 
-def test_inline_code_outgrows_its_backticks():
+def test_inline_code_uses_more_backticks_than_its_text():
     for text in ("a", "`", "a``b`", json.dumps({"a": "`"})):
         inline = PARSER.parse(as_markdown.code(text))[1]
         assert [(child.type, child.content) for child in inline.children or []] == [("code_inline", text)]

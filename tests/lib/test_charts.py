@@ -44,17 +44,17 @@ def test_ticks_are_few_even_and_sufficient(highest):
     assert len({second - first for first, second in pairwise(ticks)}) == 1
 
 
-def test_no_days_make_no_bars():
+def test_without_days_there_are_no_bars():
     assert stacked_bars([]).bars == ()
 
 
-def test_folded_tokens_stand_on_top_of_active_ones():
+def test_folded_tokens_are_stacked_on_active_ones():
     bar = stacked_bars([DayTokens(MONDAY, active=25, folded=50)]).bars[0]
     assert (bar.active_rect.y, bar.active_rect.height) == (68.75, 31.25)
     assert (bar.folded_rect.y, bar.folded_rect.height) == (6.25, 62.5)
 
 
-def test_a_day_given_twice_is_one_bar():
+def test_a_repeated_day_is_one_bar():
     chart = stacked_bars([DayTokens(MONDAY, 1, 2), DayTokens(MONDAY, 10, 20)])
     assert [(bar.active, bar.folded) for bar in chart.bars] == [(11, 22)]
 
@@ -76,7 +76,7 @@ def test_days_without_entries_leave_a_gap():
         (100_000, "year", "10 years from 2020"),
     ],
 )
-def test_longer_spans_take_longer_units(days, unit, label):
+def test_longer_ranges_use_longer_units(days, unit, label):
     chart = stacked_bars([DayTokens(MONDAY, 1, 0), DayTokens(MONDAY + timedelta(days=days), 1, 0)])
     assert (chart.unit, chart.bars[0].label) == (unit, label)
 
@@ -91,7 +91,7 @@ def test_every_bar_fits_and_no_token_is_lost(days):
         assert bar.slot.x + bar.slot.width <= 100.01
 
 
-def test_date_labels_are_few_and_reach_both_ends():
+def test_there_are_few_date_labels_including_both_ends():
     chart = stacked_bars(DayTokens(MONDAY + timedelta(days=n), 1, 0) for n in range(40))
     assert len(chart.x_ticks) == 5
     assert (chart.x_ticks[0].label, chart.x_ticks[-1].label) == ("3 Nov", "12 Dec")
@@ -102,13 +102,13 @@ def test_tick_labels_are_short():
     assert [tick.label for tick in chart.y_ticks] == ["0", "500k", "1M", "1.5M"]
 
 
-def test_growth_runs_from_left_to_right_whatever_the_order():
+def test_growth_is_drawn_in_order_of_time():
     chart = growth([(MONDAY + timedelta(days=4), 10), (MONDAY, 0), (MONDAY + timedelta(days=1), 5)])
     assert chart.line == "M0,100 L25,50 L100,0"
     assert chart.area == "M0,100 L25,50 L100,0 V100 H0 Z"
 
 
-def test_growth_of_one_day_is_a_level_line():
+def test_growth_of_one_day_is_a_horizontal_line():
     assert growth([(MONDAY, 5)]).line == "M0,16.667 L100,16.667"
 
 
@@ -116,7 +116,7 @@ def test_growth_keeps_the_last_value_of_a_day():
     assert growth([(MONDAY, 5), (MONDAY, 7)]).points == ((MONDAY, 7),)
 
 
-def test_growth_of_nothing_is_empty():
+def test_growth_without_days_is_empty():
     assert growth([]).points == ()
 
 
@@ -125,7 +125,7 @@ def test_growth_over_many_years_is_labelled_by_year():
     assert (labels[0], labels[-1]) == ("1970", "2025")
 
 
-def test_proportion_says_where_the_tokens_are():
+def test_proportion_has_active_summary_and_saved_tokens():
     share = proportion(original=1000, active=200, summary=50)
     assert [(part.key, part.value, part.x, part.width) for part in share.parts] == [
         ("summary", 50, 0.0, 5.0),
@@ -135,7 +135,7 @@ def test_proportion_says_where_the_tokens_are():
     assert share.ratio == 4.0
 
 
-def test_proportion_saves_nothing_when_summaries_are_longer_than_what_they_replace():
+def test_proportion_saves_nothing_if_summaries_are_longer_than_their_entries():
     share = proportion(original=100, active=60, summary=90)
     assert [(part.key, part.width) for part in share.parts] == [("summary", 60.0), ("active", 40.0)]
     assert share.whole == 150
@@ -146,7 +146,7 @@ def test_proportion_of_an_empty_session_has_no_parts_and_no_ratio():
     assert (share.parts, share.ratio) == ((), None)
 
 
-def test_minimap_places_stretches_and_marks():
+def test_minimap_places_ranges_and_marks():
     chart = minimap(
         [EntryRange("folded", 0, 49, "Folded", "#summary-1"), EntryRange("live", 50, 99, "Live")],
         [Mark("pointer", 50, "Pointer"), Mark("epoch", 100, "End")],
@@ -179,6 +179,6 @@ def test_minimap_of_an_empty_session_is_empty():
         ([], [Mark("pointer", -1, "Before")]),
     ],
 )
-def test_minimap_refuses_what_lies_outside_the_session(stretches, marks):
+def test_minimap_rejects_ranges_outside_the_session(stretches, marks):
     with pytest.raises(ValueError, match="outside a session of 10"):
         minimap(stretches, marks, length=10)

@@ -14,7 +14,7 @@ def groups(*facts: str, **values) -> list[tuple[str, list[str]]]:
     return [(cluster.keep.text, [line.text for line in cluster.remove]) for cluster in found.clusters]
 
 
-def test_lines_that_say_the_same_are_grouped_round_the_first():
+def test_duplicate_lines_are_grouped_with_the_first():
     facts = (
         "The label service runs on four nodes in Porto",
         "label service runs on four nodes in Porto.",
@@ -24,7 +24,7 @@ def test_lines_that_say_the_same_are_grouped_round_the_first():
     assert groups(*facts) == [(facts[0], ["label service runs on four nodes in Porto."])]
 
 
-def test_numbers_are_compared_and_differing_ones_contradict():
+def test_lines_whose_numbers_differ_contradict():
     found = find_duplicates(document("database pool limit is 40", "database pool limit is 60"))
 
     assert found.clusters == []
@@ -33,7 +33,7 @@ def test_numbers_are_compared_and_differing_ones_contradict():
     ]
 
 
-def test_a_negation_is_no_duplicate():
+def test_a_negated_line_is_not_a_duplicate():
     facts = ("Deploys go out on a Friday afternoon", "Deploys never go out on a Friday afternoon")
 
     assert groups(*facts, threshold=0.6) == []
@@ -45,7 +45,7 @@ def test_scripts_without_spaces_are_compared():
     assert groups("他喜欢在早上喝绿茶看书", "她住在波尔图的老城区里") == []
 
 
-def test_headings_and_other_text_are_never_touched():
+def test_headings_and_other_text_are_kept():
     text = "### Consolidated 2026-01-01\n- a fact of us\n### Consolidated 2026-02-01\nprose\nprose\n- a fact of us\n"
 
     found = find_duplicates(text)
@@ -54,7 +54,7 @@ def test_headings_and_other_text_are_never_touched():
     assert "### Consolidated 2026-02-01\nprose\nprose" in without_lines(text, found.removable)
 
 
-def test_a_pinned_line_stays_whatever_its_place():
+def test_a_pinned_line_is_kept_at_any_position():
     text = document("a fact of the team", "a fact of the team")
 
     assert find_duplicates(text, pinned=[3]).removable == [2]
@@ -66,7 +66,7 @@ WORDS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=6)
 
 
 @given(st.lists(WORDS, max_size=12), st.sampled_from([0.5, 0.7, 1.0]))
-def test_it_finds_what_comparing_all_pairs_finds(rows, threshold):
+def test_the_result_equals_a_comparison_of_all_pairs(rows, threshold):
     facts = [" ".join(words) for words in rows]
     found = find_duplicates(document(*facts), threshold=threshold)
     sets = [tokens_of(fact) for fact in facts]

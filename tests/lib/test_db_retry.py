@@ -7,7 +7,7 @@ import pytest
 from django.db import DatabaseError, OperationalError, connection
 
 from memoryhub.lib import db_retry
-from memoryhub.lib.db_retry import ATTEMPTS, is_intermediate, retried, try_write, waiting_at_most
+from memoryhub.lib.db_retry import ATTEMPTS, is_transient, retried, try_write, waiting_at_most
 from sessions_app.models import Workspace
 
 LOCKED = OperationalError("database is locked")
@@ -19,7 +19,7 @@ def _no_pauses(monkeypatch):
 
 
 def failing(times: int, error: Exception = LOCKED) -> tuple[Callable[[], str], list[int]]:
-    """A write that fails some times before it is done, and the list that counts its attempts."""
+    """Return a write that fails a number of times before it succeeds, and the list of its attempts."""
     attempts: list[int] = []
 
     def work() -> str:
@@ -33,7 +33,7 @@ def failing(times: int, error: Exception = LOCKED) -> tuple[Callable[[], str], l
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("times", [0, 1, ATTEMPTS - 1])
-def test_a_write_is_run_again_until_the_lock_is_gone(times):
+def test_a_write_is_retried_while_the_database_is_locked(times):
     work, attempts = failing(times)
 
     assert retried(work)() == "done"
@@ -41,7 +41,7 @@ def test_a_write_is_run_again_until_the_lock_is_gone(times):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_lock_that_stays_is_an_error_in_the_end():
+def test_a_permanent_lock_raises_an_error():
     work, attempts = failing(ATTEMPTS)
 
     with pytest.raises(OperationalError):
@@ -50,7 +50,7 @@ def test_a_lock_that_stays_is_an_error_in_the_end():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_fault_is_not_tried_again():
+def test_other_errors_are_not_retried():
     work, attempts = failing(1, OperationalError("no such table"))
 
     with pytest.raises(OperationalError):
@@ -59,7 +59,7 @@ def test_a_fault_is_not_tried_again():
 
 
 @pytest.mark.django_db
-def test_a_part_of_a_transaction_is_not_run_again_by_itself():
+def test_work_inside_a_transaction_is_not_retried():
     work, attempts = failing(1)
 
     with pytest.raises(OperationalError):
@@ -70,15 +70,15 @@ def test_a_part_of_a_transaction_is_not_run_again_by_itself():
 @pytest.mark.parametrize(
     ("state", "passes"), [("40001", True), ("40P01", True), ("55P03", True), ("57014", False), ("23505", False)]
 )
-def test_postgresql_says_by_its_code_whether_to_try_again(state, passes):
+def test_postgresql_errors_are_classified_by_sqlstate(state, passes):
     error = OperationalError("could not")
     error.__cause__ = type("Cause", (Exception,), {"sqlstate": state})()
 
-    assert is_intermediate(error) == passes
+    assert is_transient(error) == passes
 
 
 @pytest.mark.django_db
-def test_a_write_that_a_reader_can_do_without_leaves_nothing_half_done(caplog):
+def test_a_failed_optional_write_is_rolled_back(caplog):
     def work() -> None:
         Workspace.objects.create(slug="half", name="Half")
         raise DatabaseError("disk full")
@@ -91,7 +91,7 @@ def test_a_write_that_a_reader_can_do_without_leaves_nothing_half_done(caplog):
 
 @pytest.mark.django_db
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has many writers")
-def test_the_wait_for_a_lock_is_as_long_as_before_even_after_an_error():
+def test_the_lock_timeout_is_restored_after_an_error():
     def wait() -> int:
         with connection.cursor() as cursor:
             return int(cursor.execute("PRAGMA busy_timeout").fetchone()[0])

@@ -10,7 +10,7 @@ def test_a_changed_line_is_a_removal_and_an_addition():
     assert [(row.mark, row.text) for row in rows] == [("same", "a"), ("del", "b"), ("ins", "B"), ("same", "c")]
 
 
-def test_long_unchanged_stretches_shrink():
+def test_long_unchanged_ranges_are_collapsed():
     before = [str(number) for number in range(40)]
 
     rows = diff_lines("\n".join(before), "\n".join([*before, "new"]))
@@ -20,7 +20,7 @@ def test_long_unchanged_stretches_shrink():
     assert len(rows) == 5
 
 
-def test_a_text_of_equal_lines_is_compared_without_matching_all_with_all():
+def test_repetitive_texts_are_compared_in_reasonable_time():
     lines = ["- the same"] * 20_000
 
     rows = diff_lines("\n".join(lines), "\n".join([*lines, "- new"]))
@@ -35,21 +35,21 @@ def test_a_reworded_line_shows_the_words_that_changed():
     assert rows[1].parts == ((False, "- the pool limit is "), (True, "60"))
 
 
-def test_lines_that_share_little_are_shown_whole():
+def test_very_different_lines_have_no_word_diff():
     rows = diff_lines("- likes tea\n", "entirely another sentence\n")
 
     assert [row.parts for row in rows[:2]] == [(), ()]
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
-def test_the_pieces_of_a_line_are_the_line(old, new):
+def test_the_pieces_of_a_word_diff_join_to_the_line(old, new):
     olds, news = word_changes(old, new)
 
     assert not olds or "".join(piece for _, piece in olds) == old
     assert not news or "".join(piece for _, piece in news) == new
 
 
-def test_only_so_many_long_lines_are_compared_word_by_word(monkeypatch):
+def test_the_number_of_word_diffs_of_long_lines_is_limited(monkeypatch):
     monkeypatch.setattr("memoryhub.lib.text.diff.MAX_CHAR_PAIRS", 500)
 
     rows = diff_lines("tea at four today\ncake at four today", "tea at five today\ncake at five today")

@@ -1,4 +1,4 @@
-"""The embedding client under the real SDK, against a scripted server on loopback."""
+"""The embedding client with the real SDK, against a scripted server on loopback."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def reply(*embeddings: object, **values: object) -> dict[str, object]:
     } | values
 
 
-def test_embeddings_come_as_unit_rows_with_their_cost(httpserver):
+def test_embeddings_are_unit_vectors_with_their_token_count(httpserver):
     httpserver.expect_request(PATH).respond_with_json(reply([3, 4], [0.0, -2.5]))
 
     answer = embed(settings_for(httpserver), ["fast", "slow"])
@@ -46,7 +46,7 @@ def test_embeddings_come_as_unit_rows_with_their_cost(httpserver):
     assert json.loads(sent.data) == {"model": "tiny", "input": ["fast", "slow"], "encoding_format": "float"}
 
 
-def test_voyage_is_asked_in_its_own_spelling(httpserver):
+def test_voyage_requests_use_its_own_parameters(httpserver):
     httpserver.expect_request(PATH).respond_with_json(reply([1.0, 0.0]))
 
     embed(settings_for(httpserver, provider="voyage"), ["fast"])
@@ -54,7 +54,7 @@ def test_voyage_is_asked_in_its_own_spelling(httpserver):
     assert json.loads(httpserver.log[0][0].data)["encoding_format"] is None
 
 
-def test_the_order_is_that_of_the_index(httpserver):
+def test_embeddings_are_ordered_by_their_index(httpserver):
     rows = [{"index": 1, "embedding": [0, 1]}, {"index": 0, "embedding": [1, 0]}]
     httpserver.expect_request(PATH).respond_with_json({"data": rows})
 
@@ -64,7 +64,7 @@ def test_the_order_is_that_of_the_index(httpserver):
     assert answer.prompt_tokens == 0
 
 
-def test_a_server_may_leave_the_index_out(httpserver):
+def test_the_index_is_optional(httpserver):
     httpserver.expect_request(PATH).respond_with_json({"data": [{"embedding": [1, 0]}, {"embedding": [0, 1]}]})
 
     assert embed(settings_for(httpserver), ["a", "b"]).rows.tolist() == [[1, 0], [0, 1]]
@@ -104,14 +104,14 @@ def test_a_server_may_leave_the_index_out(httpserver):
         (reply([0, 0], [0, 1]), "zero or not finite"),
     ],
 )
-def test_a_reply_of_another_shape_is_refused(httpserver, body, words):
+def test_a_malformed_reply_is_refused(httpserver, body, words):
     httpserver.expect_request(PATH).respond_with_json(body)
 
     with raises_code("bad_reply", match=words):
         embed(settings_for(httpserver), ["a", "b"])
 
 
-def test_embeddings_shorter_than_the_models_are_refused(httpserver):
+def test_embeddings_of_the_wrong_length_are_refused(httpserver):
     httpserver.expect_request(PATH).respond_with_json(reply([1, 0]))
 
     with raises_code("bad_reply", match="2 dimensions instead of 1536"):
@@ -119,7 +119,7 @@ def test_embeddings_shorter_than_the_models_are_refused(httpserver):
 
 
 @pytest.mark.parametrize("body", [b"<html><h1>Welcome</h1></html>", b"", b"\xff\xfe{", b'{"data": ['])
-def test_a_body_that_is_no_json_is_refused(httpserver, body):
+def test_a_body_that_is_not_json_is_refused(httpserver, body):
     httpserver.expect_request(PATH).respond_with_data(body, content_type="application/json")
 
     with raises_code("bad_reply", match="not JSON"):
@@ -129,14 +129,14 @@ def test_a_body_that_is_no_json_is_refused(httpserver, body):
 @pytest.mark.parametrize(
     ("status", "code"), [(503, "model_unavailable"), (429, "model_unavailable"), (404, "model_refused")]
 )
-def test_an_error_status_is_told_without_the_key(httpserver, status, code):
+def test_an_error_message_never_contains_the_key(httpserver, status, code):
     httpserver.expect_request(PATH).respond_with_data("no sk-very-secret", status=status)
 
     with raises_code(code, match=f"{status}: no •••"):
         embed(settings_for(httpserver, retries=0), ["a"])
 
 
-def test_a_wrong_key_names_the_setting_of_the_key(httpserver):
+def test_a_wrong_key_error_names_the_setting(httpserver):
     httpserver.expect_request(PATH).respond_with_data("no", status=401)
 
     with pytest.raises(ModelRefused, match="MEMORYHUB_EMBEDDING_API_KEY"):
@@ -152,21 +152,21 @@ def test_a_wrong_key_names_the_setting_of_the_key(httpserver):
         ("nobody", "no embedding provider"),
     ],
 )
-def test_a_provider_without_embeddings_is_refused_in_a_sentence(httpserver, provider, words):
+def test_a_provider_without_embeddings_is_refused(httpserver, provider, words):
     with pytest.raises(ModelRefused, match=words):
         embed(settings_for(httpserver, provider=provider), ["a"])
     assert words in provider_error(provider)
     assert httpserver.log == []
 
 
-def test_addresses_are_checked_before_anything_is_sent():
+def test_addresses_are_checked_before_sending():
     with pytest.raises(AddressRefused):
         embed(EmbeddingSettings("http://127.0.0.1:9/v1", "m", provider="ollama"), ["a"])
     with raises_code("model_not_set"):
         embed(EmbeddingSettings("", "m", provider="ollama"), ["a"])
 
 
-def test_a_server_that_is_not_there_is_told():
+def test_an_unreachable_server_is_reported():
     settings = EmbeddingSettings(
         "http://127.0.0.1:9/v1", "m", provider="ollama", retries=0, allowed=frozenset({"127.0.0.1:9"})
     )
@@ -175,13 +175,13 @@ def test_a_server_that_is_not_there_is_told():
         embed(settings, ["a"])
 
 
-def test_the_table_knows_each_models_length():
+def test_the_dimensions_of_known_models_are_returned():
     assert dimensions_of("openai", "text-embedding-3-large") == 3072
     assert dimensions_of("voyage", "voyage-code-2") == 1536
     assert dimensions_of("openai", "of-my-own") == dimensions_of("nobody", "x") == 0
     assert [provider_error(name) for name in (*PROVIDERS, "none", "")] == [""] * 9
 
 
-def test_long_embeddings_come_in_smaller_requests():
+def test_long_embeddings_use_smaller_batches():
     assert EmbeddingSettings("u", "m", dimensions=1536).batch_size == 64
     assert EmbeddingSettings("u", "m", dimensions=3072).batch_size == 32

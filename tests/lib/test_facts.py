@@ -17,7 +17,7 @@ DOCUMENT = """intro
 """
 
 
-def test_bullets_carry_section_category_and_line():
+def test_bullets_have_section_category_and_line():
     assert fact_lines(DOCUMENT) == [
         FactLine("Team", "", "Ana leads", 4),
         FactLine("Team", "user_preference", "Short answers", 5),
@@ -39,7 +39,7 @@ def test_sections_cover_the_whole_document():
     ("text", "sections"),
     [("# Team\n- Ana", [("Team", 1, 3)]), ("\n# Team", [("", 1, 2), ("Team", 2, 3)]), ("- Ana", [("", 1, 2)])],
 )
-def test_what_is_above_the_first_heading_is_a_section_only_where_there_is_a_line(text, sections):
+def test_text_before_the_first_heading_is_a_section_unless_empty(text, sections):
     assert [(section.title, section.start, section.end) for section in split_sections(text)] == sections
 
 
@@ -62,33 +62,33 @@ def test_equal_lines_are_matched_one_to_one():
     assert match_facts(facts("same", "same"), facts("same")) == {0: 0}
 
 
-def test_equal_lines_stay_in_their_sections_when_these_change_places():
+def test_equal_lines_keep_their_sections_when_these_are_swapped():
     team, rules = facts("Ask Ana", section="Team"), facts("Ask Ana", section="Rules")
 
     assert match_facts([*team, *rules], [*rules, *team]) == {0: 1, 1: 0}
 
 
-def test_a_line_that_is_copied_to_another_section_is_new_there():
+def test_a_line_copied_to_another_section_is_new():
     assert match_facts(facts("Ask Ana"), [*facts("Ask Ana"), *facts("Ask Ana", section="Rules")]) == {0: 0}
 
 
-def test_of_two_lines_that_are_like_an_old_one_the_second_is_new():
+def test_only_the_first_of_two_similar_lines_matches():
     old, new = facts("Deploys run on Tuesdays"), facts("Deploys run on Tuesday", "Deploys run on Fridays")
 
     assert match_facts(old, new) == {0: 0}
 
 
 @pytest.mark.parametrize(("new", "pairs"), [("abcfg", {0: 0}), ("abfgh", {})])
-def test_a_line_is_the_same_fact_from_six_tenths_on(new, pairs):
+def test_lines_match_from_a_ratio_of_six_tenths(new, pairs):
     assert match_facts(facts("abcde"), facts(new)) == pairs
 
 
-def test_numbers_and_signs_tell_normal_forms_apart():
+def test_numbers_and_signs_distinguish_normal_forms():
     assert normal_form("Limit is 40") != normal_form("Limit is 60")
     assert normal_form("offset -1") != normal_form("offset 1")
 
 
-def test_long_lines_are_compared_only_so_far(monkeypatch):
+def test_the_comparison_of_long_lines_is_limited(monkeypatch):
     monkeypatch.setattr("memoryhub.lib.text.facts.MAX_CHAR_PAIRS", 300)
     old, new = (fact_lines(f"- tea at {hour}\n- {hour} {'word ' * 20}\n") for hour in ("four", "five"))
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from memoryhub.lib.layouts.detect import detect
-from memoryhub.lib.layouts.documents import document_bytes, document_of, split_history
-from memoryhub.lib.layouts.records import Found
+from memoryhub.lib.layouts.documents import document_bytes, parse_document, split_history
+from memoryhub.lib.layouts.records import DetectedLayout
 from memoryhub.lib.safe_folder import Folder
 from tests.hub import raises_code
 
 
-def look(place: Path, wanted: str = "auto", **files: str) -> Found:
+def look(place: Path, wanted: str = "auto", **files: str) -> DetectedLayout:
     place.mkdir(exist_ok=True)
     for name, content in files.items():
         file = place / name
@@ -37,24 +37,24 @@ def look(place: Path, wanted: str = "auto", **files: str) -> Found:
         ("a.json", '{"entries": [], "sessionId": "s"}', "agterm", ""),
     ],
 )
-def test_one_file_shows_whose_memory_it_is(tmp_path, name, content, layout, version):
+def test_a_layout_is_detected_from_one_file(tmp_path, name, content, layout, version):
     found = look(tmp_path, **{name: content})
 
     assert (found.layout, found.version) == (layout, version)
 
 
 @pytest.mark.parametrize("content", ['{"entries": []}', '{"sessionId": "s"}', "[]", "{"])
-def test_other_json_is_nobody_s_memory(tmp_path, content):
+def test_other_json_is_not_detected(tmp_path, content):
     with raises_code("unknown_layout"):
         look(tmp_path, **{"a.json": content})
 
 
 @pytest.mark.parametrize("layout", ["nanobot", "grip", "grid", "agterm"])
-def test_a_layout_that_is_named_is_taken_for_granted(tmp_path, layout):
+def test_a_named_layout_is_assumed(tmp_path, layout):
     assert look(tmp_path, layout).layout == layout
 
 
-def test_an_agent_s_home_is_read_in_its_workspace_unless_it_has_a_memory_of_its_own(tmp_path):
+def test_the_workspace_of_an_agents_home_is_read_unless_the_home_has_memory(tmp_path):
     home = look(tmp_path / "home", **{"workspace/memory/MEMORY.md": ""})
     own = look(tmp_path / "own", **{"workspace/notes.md": "", "memory/MEMORY.md": ""})
 
@@ -76,19 +76,19 @@ def test_a_setting_out_of_range_is_left_out(tmp_path, number, settings):
     ("raw", "is_kept"),
     [(b"- caf\xc3\xa9\n", False), (b"- a\r\n", True), (b"\xef\xbb\xbf- a\n", True), (b"- caf\xe9\n", True)],
 )
-def test_the_bytes_of_a_document_are_kept_where_its_text_is_not_them(raw, is_kept):
-    (record,) = document_of("memory/MEMORY.md", raw, None).items
+def test_the_bytes_of_a_document_are_kept_if_its_text_does_not_reproduce_them(raw, is_kept):
+    (record,) = parse_document("memory/MEMORY.md", raw, None).items
 
     assert record.name == "MEMORY.md"
     assert record.raw == (raw if is_kept else None)
 
 
-def test_history_is_cut_at_dates_and_at_lines_of_spaces():
+def test_history_is_split_at_dates_and_blank_lines():
     text = "[2026-01-01] one\nmore of it\n[2026-01-02] two\n   \r\nundated\n\n"
 
     assert split_history(text) == ["[2026-01-01] one\nmore of it", "[2026-01-02] two", "undated"]
 
 
 @pytest.mark.parametrize(("like", "end"), [(b"a\r\nb\n", b"\n"), (b"a\r\nb\r\nc\n", b"\r\n"), (b"a", b"\n")])
-def test_lines_end_as_most_of_the_file_s_do(like, end):
+def test_line_endings_follow_the_majority_of_the_file(like, end):
     assert document_bytes("x\ny\n", like) == b"x" + end + b"y" + end

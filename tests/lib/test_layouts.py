@@ -1,4 +1,4 @@
-"""The readers on small samples of our own."""
+"""Readers of agents' files, on small samples."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def session(reads: dict[str, FileRead], path: str) -> SessionRecord:
 
 
 def source_record(entry: EntryRecord) -> dict:
-    """Put an entry's source record together again, as records.py promises."""
+    """Restore an entry's source record, as described in records.py."""
     known = {
         "id": entry.source_id,
         "type": entry.kind,
@@ -68,7 +68,7 @@ def classic() -> dict[str, FileRead]:
 DIRECT = "workspace/sessions/cli_direct.jsonl"
 
 
-def test_an_older_file_has_its_key_from_its_name(classic):
+def test_an_older_file_gets_its_key_from_its_name(classic):
     old = session(classic, "sessions/cli_old.jsonl")
 
     assert old.key == "cli:old"
@@ -76,7 +76,7 @@ def test_an_older_file_has_its_key_from_its_name(classic):
     assert old.is_visible_to_agent
 
 
-def test_every_entry_gives_its_source_record_back(classic):
+def test_every_entry_restores_its_source_record(classic):
     lines = (SAMPLES / "nanobot-0.1" / DIRECT).read_text().split("\n")[1:6]
 
     rebuilt = [source_record(entry) for entry in session(classic, DIRECT).entries]
@@ -94,20 +94,20 @@ def test_content_kinds_and_times_are_read(classic):
     assert (entries[4].occurred_at, entries[4].occurred_at_text) == (None, "no time at all")
 
 
-def test_a_time_without_a_zone_is_read_in_the_one_given():
+def test_a_time_without_a_zone_uses_the_given_one():
     reads = read(SAMPLES / "nanobot-0.1", zone=ZoneInfo("Europe/Berlin"))
 
     assert session(reads, DIRECT).entries[0].occurred_at == datetime(2026, 1, 3, 9, tzinfo=UTC)
 
 
-def test_the_cut_line_is_rejected_and_kept_as_an_excerpt(classic):
+def test_a_truncated_line_is_rejected_with_an_excerpt(classic):
     problems = classic[DIRECT].problems
 
     assert [(problem.line, problem.outcome) for problem in problems] == [(6, "repaired"), (7, "rejected")]
     assert problems[1].raw == b'{"role": "assistant", "con'
 
 
-def test_history_is_cut_at_blank_lines_and_dates(classic):
+def test_history_is_split_at_blank_lines_and_dates(classic):
     [log] = classic["workspace/memory/HISTORY.md"].items
 
     assert isinstance(log, HistoryLog)
@@ -120,7 +120,7 @@ def test_history_is_cut_at_blank_lines_and_dates(classic):
     assert log.entries[2].occurred_at_text == "[2026-13-40 10:00]"
 
 
-def test_only_numbers_come_out_of_a_configuration():
+def test_only_numbers_are_read_from_a_configuration():
     with Folder(SAMPLES / "nanobot-0.1") as folder:
         assert detect(folder).settings == {"memory_window": 20}
 
@@ -129,7 +129,7 @@ def test_only_numbers_come_out_of_a_configuration():
     ("name", "key"),
     [("Y2xpOmRpcmVjdA", "cli:direct"), ("aGVhcnRiZWF0", "heartbeat"), ("cli_direct", None), ("heartbeat", None)],
 )
-def test_an_encoded_name_is_told_from_a_readable_one(name, key):
+def test_encoded_names_are_distinguished_from_readable_ones(name, key):
     assert decoded_key(name) == key
 
 
@@ -166,7 +166,7 @@ def write(folder: Path, **files: object) -> Path:
     return folder
 
 
-def test_both_shapes_of_grips_tool_calls_are_read(tmp_path):
+def test_both_formats_of_grips_tool_calls_are_read(tmp_path):
     calls = [{"id": "a", "function_name": "run", "arguments": {"b": 1, "a": 2}}]
     text = [{"id": "b", "function_name": "run", "arguments": '{"x": 1}'}]
     messages = [{"role": "assistant", "tool_calls": calls}, {"role": "assistant", "tool_calls": text}]
@@ -183,7 +183,7 @@ def test_both_shapes_of_grips_tool_calls_are_read(tmp_path):
     assert [source_record(entry) for entry in found.entries] == messages
 
 
-def test_an_entry_that_a_rotation_cut_in_two_is_whole(tmp_path):
+def test_an_entry_split_by_a_rotation_is_joined(tmp_path):
     memory = tmp_path / "memory"
     memory.mkdir()
     (memory / "HISTORY.archive.20260101000000.md").write_text("# Log\n[2026-01-01 10:00:00 UTC] User: one\n")
@@ -203,7 +203,7 @@ def test_a_knowledge_id_is_grips_own():
     assert content_id("user_preference", "bullet points over paragraphs ") == "d0381f79a9868d63"
 
 
-def test_odd_knowledge_is_repaired_or_rejected_by_name(tmp_path):
+def test_invalid_knowledge_is_repaired_or_rejected(tmp_path):
     rows = [
         {"id": "1", "category": "hunch", "content": "c", "tags": "a, b"},
         {"content": "d"},
@@ -241,7 +241,7 @@ def test_values_of_other_types_keep_their_json(tmp_path):
     ]
 
 
-def test_a_graph_that_runs_in_circles_is_read(tmp_path):
+def test_a_cyclic_graph_is_read(tmp_path):
     terms = {
         "a": {"embedding": [1, 0], "related": ["b", "a", "b"]},
         "b": {"embedding": [1], "related": ["a"]},
@@ -259,7 +259,7 @@ def test_a_graph_that_runs_in_circles_is_read(tmp_path):
     assert [problem.outcome for problem in read_file.problems] == ["repaired", "repaired", "rejected"]
 
 
-def test_a_list_of_observations_shows_part_of_each(tmp_path):
+def test_a_list_of_observations_has_partial_ids(tmp_path):
     (tmp_path / "list.txt").write_text(
         "=== Findings (1) ===\n1. [18819c87] one\nmore\n\n=== Lessons (1) ===\n1. [2ca58dfd] two\n"
     )
@@ -281,15 +281,15 @@ def test_a_list_of_observations_shows_part_of_each(tmp_path):
         ({"one_json": {"sessionId": "s", "entries": []}}, "agterm"),
     ],
 )
-def test_a_folder_is_told_by_what_is_in_it(files, layout, tmp_path):
+def test_the_layout_of_a_folder_is_detected(files, layout, tmp_path):
     with Folder(write(tmp_path, **files)) as folder:
         assert detect(folder).layout == layout
 
 
-def test_a_strange_folder_is_refused_in_words(tmp_path):
+def test_an_unknown_folder_is_refused(tmp_path):
     (tmp_path / "photo.jpg").write_bytes(b"\xff")
 
-    with Folder(tmp_path) as folder, raises_code("unknown_layout", match="It looked for"):
+    with Folder(tmp_path) as folder, raises_code("unknown_layout", match="Supported are"):
         detect(folder)
 
 
@@ -299,7 +299,7 @@ mutations = st.lists(st.tuples(st.integers(0, len(ATLAS) - 1), st.binary(max_siz
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
 @given(mutations)
-def test_no_damage_escapes_and_every_record_is_taken_or_reported(tmp_path, changes):
+def test_damaged_files_never_raise_and_every_record_is_imported_or_reported(tmp_path, changes):
     data = bytearray(ATLAS)
     for place, piece in changes:
         data[place : place + len(piece)] = piece
@@ -348,7 +348,7 @@ WRAPPERS = [
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
 @given(st.sampled_from(NAMES), st.sampled_from(WRAPPERS), values, st.sampled_from(["grip", "grid", "agterm"]))
-def test_no_value_of_any_type_escapes(tmp_path, name, wrap, value, layout):
+def test_values_of_any_type_never_raise(tmp_path, name, wrap, value, layout):
     for leftover in tmp_path.rglob("*.json"):
         leftover.unlink()
     path = tmp_path / name
@@ -371,7 +371,7 @@ calls = st.fixed_dictionaries(
 @given(
     st.lists(records, max_size=3), st.lists(calls, max_size=2), values, st.sampled_from(["nanobot", "grip", "agterm"])
 )
-def test_no_record_of_any_shape_escapes(tmp_path, messages, tool_calls, value, layout):
+def test_records_of_any_shape_never_raise(tmp_path, messages, tool_calls, value, layout):
     messages = [*messages, {"role": "assistant", "tool_calls": tool_calls, "content": "x", "type": "message"}]
     (tmp_path / "sessions").mkdir(exist_ok=True)
     metadata = {"_type": "metadata", "key": "a:b", "metadata": value, "last_archived": value, "created_at": value}
@@ -394,7 +394,7 @@ def test_no_record_of_any_shape_escapes(tmp_path, messages, tool_calls, value, l
 
 @settings(deadline=None, max_examples=200)
 @given(st.text(max_size=40))
-def test_any_text_is_json_or_a_named_error(text):
+def test_any_text_is_json_or_raises_bad_json(text):
     from memoryhub.lib.validation import decode_json
 
     try:

@@ -21,19 +21,19 @@ from memoryhub.lib.text.list_alignment import align
         ("aaab", "abaaab", "pruned", 2, 2),
     ],
 )
-def test_alignment_names_how_the_new_list_continues_the_kept_one(kept, new, verdict, append_from, offset):
+def test_alignment_of_the_new_list_with_the_kept_one(kept, new, verdict, append_from, offset):
     alignment = align(kept, new, unique_hashes=True)
 
     assert (alignment.verdict, alignment.append_from, alignment.offset) == (verdict, append_from, offset)
 
 
-def test_one_shared_record_without_a_time_counts_as_chance():
+def test_one_shared_record_without_a_time_is_a_coincidence():
     assert align("abc", "cxy", unique_hashes=False).verdict == "restarted"
     assert align("abc", "cxy", unique_hashes=True).verdict == "pruned"
 
 
 @pytest.mark.parametrize(("kept", "new", "together"), [("abcd", "cdxy", "abcdxy"), ("abcd", "d", "abcd")])
-def test_records_without_a_time_that_overlap_by_more_than_chance_are_kept_once(kept, new, together):
+def test_a_longer_overlap_without_times_is_not_duplicated(kept, new, together):
     alignment = align(kept, new, unique_hashes=False)
 
     assert alignment.verdict == "pruned"
@@ -41,7 +41,7 @@ def test_records_without_a_time_that_overlap_by_more_than_chance_are_kept_once(k
 
 
 @given(st.text("ab", max_size=8), st.text("ab", max_size=8))
-def test_kept_followed_by_what_is_appended_always_ends_with_the_new_list(kept, new):
+def test_kept_plus_appended_records_end_with_the_new_list(kept, new):
     alignment = align(kept, new, unique_hashes=True)
 
     if alignment.verdict in ("same", "grown", "pruned"):

@@ -1,4 +1,4 @@
-"""The model client under the real SDK, against a scripted server on loopback."""
+"""The model client with the real SDK, against a scripted server on loopback."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def completion(text: object = "A summary.", **choice: object) -> dict[str, objec
     }
 
 
-def test_a_reply_comes_with_its_cost(httpserver, settings):
+def test_a_reply_has_its_token_counts(httpserver, settings):
     httpserver.expect_request(PATH).respond_with_json(completion())
 
     reply = ask(settings, MESSAGES, max_tokens=50)
@@ -75,7 +75,7 @@ def test_a_reply_comes_with_its_cost(httpserver, settings):
         ("just text", "no choices"),
     ],
 )
-def test_a_reply_of_another_shape_is_refused(httpserver, settings, body, words):
+def test_a_malformed_reply_is_refused(httpserver, settings, body, words):
     httpserver.expect_request(PATH).respond_with_json(body)
 
     with raises_code("bad_reply", match=words):
@@ -83,7 +83,7 @@ def test_a_reply_of_another_shape_is_refused(httpserver, settings, body, words):
 
 
 @pytest.mark.parametrize("body", [b"<html><h1>Welcome</h1></html>", b"", b"\xff\xfe{", b"{" * 5000, b'{"a": 1'])
-def test_a_body_that_is_no_json_is_refused(httpserver, settings, body):
+def test_a_body_that_is_not_json_is_refused(httpserver, settings, body):
     httpserver.expect_request(PATH).respond_with_data(body, content_type="application/json")
 
     with raises_code("bad_reply", match="not JSON"):
@@ -102,7 +102,7 @@ def test_a_body_that_is_no_json_is_refused(httpserver, settings, body):
         (400, "model_refused", 1),
     ],
 )
-def test_an_error_status_is_told_and_tried_again_only_where_that_helps(httpserver, settings, status, code, requests):
+def test_error_statuses_are_reported_and_retried_only_if_useful(httpserver, settings, status, code, requests):
     httpserver.expect_request(PATH).respond_with_data("<h1>no</h1> sk-very-secret", status=status)
 
     with raises_code(code, match=rf"{status}: no •••"):
@@ -110,7 +110,7 @@ def test_an_error_status_is_told_and_tried_again_only_where_that_helps(httpserve
     assert len(httpserver.log) == requests
 
 
-def test_too_long_a_request_is_told_apart(httpserver, settings):
+def test_a_request_that_is_too_long_raises_prompt_too_long(httpserver, settings):
     body = {
         "error": {"message": "This model's maximum context length is 8192 tokens.", "code": "context_length_exceeded"}
     }
@@ -150,19 +150,19 @@ def test_a_reply_of_many_megabytes_is_refused(httpserver, settings):
         ask(settings, MESSAGES, max_tokens=50)
 
 
-def test_a_server_that_is_not_there_is_told(httpserver):
+def test_an_unreachable_server_is_reported(httpserver):
     settings = ModelSettings("http://127.0.0.1:9/v1", "m", allowed=frozenset({"127.0.0.1:9"}), retries=0)
 
     with raises_code("model_unavailable", match="can't be reached"):
         ask(settings, MESSAGES, max_tokens=50)
 
 
-def test_without_a_model_it_says_what_to_set():
+def test_without_a_model_the_error_names_the_setting():
     with raises_code("model_not_set", match="MEMORYHUB_LLM_MODEL"):
         ask(ModelSettings("https://models.example.org/v1", ""), MESSAGES, max_tokens=50)
 
 
-def test_the_key_shows_in_no_representation():
+def test_the_key_is_not_in_any_repr():
     assert "secret" not in repr(ModelSettings("https://models.example.org", "m", "secret"))
 
 
@@ -181,7 +181,7 @@ def test_the_key_shows_in_no_representation():
         "http://100.100.100.200/v1",
     ],
 )
-def test_link_local_and_metadata_addresses_are_refused_whoever_allows_them(url):
+def test_link_local_and_metadata_addresses_are_always_refused(url):
     host = url.split("/")[2].strip("[]")
 
     with pytest.raises(AddressRefused, match="never"):
@@ -193,7 +193,7 @@ def test_link_local_and_metadata_addresses_are_refused_whoever_allows_them(url):
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:9/v1", "http://localhost:9/v1", "http://10.0.0.1/v1", "http://[::1]/"]
 )
-def test_addresses_inside_are_refused_until_the_environment_names_them(url):
+def test_private_addresses_are_refused_unless_allowed(url):
     with pytest.raises(AddressRefused, match="MEMORYHUB_PRIVATE_HOSTS"):
         check_url(url)
     with pytest.raises(AddressRefused, match="MEMORYHUB_PRIVATE_HOSTS"):
@@ -211,6 +211,6 @@ def test_an_allowed_host_is_allowed_on_its_port_only():
     "url",
     ["ftp://example.org", "file:///etc/passwd", "example.org", "http://", "http://u:p@example.org", "http://[x"],
 )
-def test_what_is_no_web_address_is_refused(url):
+def test_anything_but_an_http_url_is_refused(url):
     with pytest.raises(AddressRefused):
         check_url(url)

@@ -12,7 +12,7 @@ from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_markdown
         '<https://e.org/" onclick=x>',
     ],
 )
-def test_html_in_memory_stays_text(text):
+def test_html_is_escaped(text):
     html = render_markdown(text)
 
     assert "<script" not in html
@@ -33,11 +33,11 @@ def test_html_in_memory_stays_text(text):
         "&#106;avascript:x",
     ],
 )
-def test_links_elsewhere_than_the_web_or_mail_are_not_live(address):
+def test_only_web_and_mail_links_are_rendered(address):
     assert "href" not in render_markdown(f"[x]({address})")
 
 
-def test_a_web_link_gives_nothing_away():
+def test_a_web_link_sends_no_referrer():
     assert 'rel="noopener noreferrer nofollow"' in render_markdown("[x](https://example.org/)")
 
 
@@ -49,5 +49,5 @@ def test_an_image_becomes_a_link():
     assert "plan</a>" in html
 
 
-def test_a_huge_text_is_shown_plain():
+def test_a_huge_text_is_preformatted():
     assert render_markdown("<b>" + "x" * MAX_RENDERED_CHARS).startswith("<pre>&lt;b&gt;")

@@ -7,33 +7,33 @@ from memoryhub.lib.text.merge import merge_texts, overlay_texts
 BASE = "# Facts\n- one\n- two\n- three"
 
 
-def test_what_both_sides_add_at_one_place_can_be_kept():
+def test_additions_of_both_sides_in_one_place_can_be_kept():
     merged = merge_texts("# A\n- a\n", "# A\n- a\n- b\n", "# A\n- a\n- c\n", keep_both=True)
 
     assert merged.text == "# A\n- a\n- b\n- c\n"
     assert merge_texts("# A\n- a\n", "# A\n- a\n- b\n", "# A\n- a\n- c\n").text is None
 
 
-def test_what_both_sides_add_alike_is_kept_once():
+def test_equal_additions_of_both_sides_are_kept_once():
     merged = merge_texts("- a\n", "- a\n- b\n- c\n", "- a\n- c\n- d\n", keep_both=True)
 
     assert merged.text == "- a\n- b\n- c\n- d\n"
 
 
-def test_two_beginnings_of_an_empty_text_are_both_kept():
+def test_additions_to_an_empty_text_are_both_kept():
     assert merge_texts("", "- a\n", "- b\n", keep_both=True).text == "- a\n- b\n"
 
 
 @pytest.mark.parametrize("base", ["", "\n", "  \n\n"])
-def test_two_beginnings_of_a_blank_text_are_no_conflict(base):
+def test_additions_to_a_blank_text_do_not_conflict(base):
     assert merge_texts(base, "- ours\n", "- theirs", keep_both=True).text == "- ours\n- theirs\n"
 
 
-def test_our_addition_comes_before_theirs_whatever_they_say():
+def test_our_addition_comes_before_theirs():
     assert merge_texts("# A\n", "# A\n- z\n", "# A\n- b\n", keep_both=True).text == "# A\n- z\n- b\n"
 
 
-def test_changes_of_different_lines_are_both_taken():
+def test_changes_of_different_lines_are_merged():
     merged = merge_texts(BASE, BASE.replace("one", "ONE"), BASE.replace("three", "THREE"))
 
     assert merged.text == "# Facts\n- ONE\n- two\n- THREE"
@@ -46,19 +46,19 @@ def test_the_same_line_changed_differently_is_a_conflict():
     assert merged.conflict_count == 1
 
 
-def test_the_same_change_of_both_sides_counts_once():
+def test_equal_changes_of_both_sides_are_applied_once():
     changed = BASE + "\n- four"
 
     assert merge_texts(BASE, changed, changed).text == changed
 
 
-def test_a_change_that_both_sides_made_is_no_conflict_beside_another():
+def test_an_equal_change_does_not_conflict_next_to_another():
     ours = BASE.replace("one", "ONE").replace("three", "THREE")
 
     assert merge_texts(BASE, ours, BASE.replace("one", "ONE")).text == ours
 
 
-def test_different_lines_added_at_one_place_are_a_conflict():
+def test_different_lines_added_in_one_place_conflict():
     assert merge_texts(BASE, BASE + "\n- four", BASE + "\n- five").text is None
 
 
@@ -66,13 +66,13 @@ texts = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=6).map("\n".join
 
 
 @given(texts, texts)
-def test_one_unchanged_side_gives_the_other(base, changed):
+def test_if_one_side_is_unchanged_the_other_is_returned(base, changed):
     assert merge_texts(base, base, changed).text == changed
     assert merge_texts(base, changed, base).text == changed
 
 
 @given(texts, texts, texts)
-def test_merging_does_not_depend_on_who_is_ours(base, ours, theirs):
+def test_merging_is_symmetric(base, ours, theirs):
     assert merge_texts(base, ours, theirs).text == merge_texts(base, theirs, ours).text
 
 
@@ -82,7 +82,7 @@ def test_texts_of_equal_lines_are_merged():
     assert merge_texts(base, "- first\n" + base, base + "\n- last").text == f"- first\n{base}\n- last"
 
 
-def test_an_overlay_takes_theirs_where_both_changed_and_keeps_ours_elsewhere():
+def test_an_overlay_resolves_conflicts_in_favour_of_theirs():
     base = "- a\n- b\n- c\n- d\n"
 
     text = overlay_texts(base, "- a by us\n- b\n- c\n- d\n- e by us\n", "- a by them\n- b\n- c\n- d\n")

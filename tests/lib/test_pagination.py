@@ -18,7 +18,7 @@ ORDERS = [("-updated_at", "-id"), ("key", "id"), ("-entry_count", "-id"), ("upda
 
 @pytest.fixture
 def sessions() -> None:
-    """Twenty-three rows, many of them equal in all but the last field of an order."""
+    """Create 23 rows, many of which differ only in the last field of an order."""
     workspace = Workspace.objects.create(slug="w", name="W")
     Session.objects.bulk_create(
         Session(
@@ -41,7 +41,7 @@ def keys(found: Page[Session]) -> list[str]:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_walking_forth_and_back_shows_every_row_once_and_in_order(order, sessions):
+def test_paging_forwards_and_back_shows_every_row_once_in_order(order, sessions):
     everything = list(Session.objects.order_by(*order).values_list("key", flat=True))
     forth, found = [], page(order, "")
     while True:
@@ -61,7 +61,7 @@ def test_walking_forth_and_back_shows_every_row_once_and_in_order(order, session
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("size", [5, 22, 23, 24])
-def test_agents_walk_through_every_row_once_and_in_order(order, size, sessions):
+def test_cursors_return_every_row_once_in_order(order, size, sessions):
     walked, cursor = [], ""
     while cursor is not None:
         rows, cursor = rows_after(Session.objects.all(), order=order, cursor=cursor, size=size)
@@ -72,7 +72,7 @@ def test_agents_walk_through_every_row_once_and_in_order(order, size, sessions):
     assert walked[-1]
 
 
-def test_the_last_page_is_one_step_away(sessions):
+def test_the_last_page_can_be_requested(sessions):
     first = page(("key", "id"), "")
 
     last = page(("key", "id"), first.last_url)
@@ -82,7 +82,7 @@ def test_the_last_page_is_one_step_away(sessions):
     assert keys(page(("key", "id"), last.previous_url))[-1] == "cli:17"
 
 
-def test_other_parameters_stay_in_the_addresses(sessions):
+def test_other_parameters_are_kept_in_the_urls(sessions):
     found = page(("key", "id"), "?sort=key&q=a%26b")
 
     assert parse_qs(found.next_url[1:]).keys() == {"sort", "q", "after"}
@@ -93,11 +93,11 @@ def test_other_parameters_stay_in_the_addresses(sessions):
     "cursor", ["%00", "bm90IGpzb24", "WzFd", "W3siYXQiOiAxfSwgMV0", "W1tdLCB7fV0", "=" * 9, "W3RydWUsIDFd"]
 )
 @pytest.mark.parametrize("way", ["after", "before"])
-def test_a_cursor_that_makes_no_sense_shows_the_first_page(cursor, way, sessions):
+def test_an_invalid_cursor_shows_the_first_page(cursor, way, sessions):
     assert keys(page(("-updated_at", "-id"), f"?{way}={cursor}")) == keys(page(("-updated_at", "-id"), ""))
 
 
-def test_a_page_past_the_end_leads_back(sessions):
+def test_a_page_past_the_end_links_back(sessions):
     last = page(("key", "id"), "?page=last")
     beyond = page(("key", "id"), last.previous_url).next_url
     Session.objects.filter(key__gte="cli:10").delete()
@@ -112,12 +112,12 @@ def test_a_page_past_the_end_leads_back(sessions):
     ("text", "number"),
     [("0", 0), ("12", 12), ("9" * 18, int("9" * 18)), ("9" * 19, None), ("-1", None), ("1.5", None), ("²", None)],
 )
-def test_a_number_of_an_address_is_one_that_a_key_can_be(text, number):
+def test_integers_in_urls_fit_a_primary_key(text, number):
     assert parse_int(text) == number
     assert parse_ints(["7", text, ""]) == ([7] if number is None else [7, number])
 
 
-FIRST_MOMENT = "0001-01-01T00:00:00+14:00"  # earlier in UTC than Python's times go
+FIRST_MOMENT = "0001-01-01T00:00:00+14:00"  # before datetime.min in UTC
 FORGED = [["abc"], [1e400], [2**70], ["\x00"], ["\ud800"], [{"at": "2026-02-31T00:00"}], [{"at": FIRST_MOMENT}]]
 
 
@@ -127,7 +127,7 @@ def encoded(text: str) -> str:
 
 @pytest.mark.parametrize("values", FORGED)
 @pytest.mark.parametrize("order", [("-id",), ("key",), ("-updated_at",)])
-def test_a_forged_cursor_is_no_error(workspace, values, order):
+def test_a_forged_cursor_does_not_raise(workspace, values, order):
     Session.objects.create(workspace=workspace, key="cli:a", channel="cli")
     params = QueryDict(f"before={encoded(json.dumps(values))}")
 
@@ -137,6 +137,6 @@ def test_a_forged_cursor_is_no_error(workspace, values, order):
 
 
 @pytest.mark.parametrize("text", ["[" * 1_400, '["abc"]', "[]", f'[{{"at": "{FIRST_MOMENT}"}}]'])
-def test_agents_are_told_of_a_cursor_that_is_none_of_the_list_s(workspace, text):
+def test_an_invalid_cursor_of_an_agent_raises_not_found(workspace, text):
     with raises_code("bad_cursor"):
         rows_after(Session.objects.all(), order=("-updated_at",), cursor=encoded(text), size=5)

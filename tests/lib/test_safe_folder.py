@@ -18,7 +18,7 @@ def test_lines_end_at_newlines_only(tmp_path):
         assert lines(folder, "a") == [(1, "x\u2028y\r".encode()), (2, b""), (3, b"\x0cz")]
 
 
-def test_a_giant_line_is_passed_over_and_the_next_is_read(tmp_path):
+def test_a_giant_line_is_skipped(tmp_path):
     (tmp_path / "a").write_bytes(b"short\n" + b"x" * 3_000_000 + b"\nlast")
 
     with Folder(tmp_path) as folder:
@@ -26,7 +26,7 @@ def test_a_giant_line_is_passed_over_and_the_next_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 4, 100])
-def test_a_line_of_just_the_limit_is_read_wherever_the_chunks_end(tmp_path, monkeypatch, chunk):
+def test_a_line_of_exactly_the_limit_is_read(tmp_path, monkeypatch, chunk):
     monkeypatch.setattr("memoryhub.lib.safe_folder.CHUNK_BYTES", chunk)
     (tmp_path / "a").write_bytes(b"abcd\nabcde\n\nabcd\nabcdef")
 
@@ -51,7 +51,7 @@ def test_links_pipes_and_sockets_are_refused(tmp_path):
             }
 
 
-def test_a_folder_that_is_a_link_is_not_entered(tmp_path):
+def test_symlinked_folders_are_not_followed(tmp_path):
     (tmp_path / "inner").symlink_to("/etc")
 
     with Folder(tmp_path) as folder:
@@ -60,7 +60,7 @@ def test_a_folder_that_is_a_link_is_not_entered(tmp_path):
             folder.read_bytes("inner/os-release")
 
 
-def test_no_file_is_read_through_a_folder_that_is_a_link(tmp_path):
+def test_files_below_symlinked_folders_are_not_read(tmp_path):
     (tmp_path / "outside" / "deep").mkdir(parents=True)
     (tmp_path / "outside" / "deep" / "secret").write_text("x")
     (tmp_path / "agent").mkdir()
@@ -74,7 +74,7 @@ def test_no_file_is_read_through_a_folder_that_is_a_link(tmp_path):
                 folder.read_bytes(path)
 
 
-def test_what_is_gone_after_a_folder_was_listed_is_passed_over(tmp_path, monkeypatch):
+def test_files_deleted_after_listing_are_skipped(tmp_path, monkeypatch):
     (tmp_path / "here").write_text("x")
     monkeypatch.setattr(Folder, "names", lambda _self, _path="": ["gone", "here"])
 
@@ -84,7 +84,7 @@ def test_what_is_gone_after_a_folder_was_listed_is_passed_over(tmp_path, monkeyp
         assert folder.stamp("gone") == ""
 
 
-def test_reading_leaves_no_file_open(tmp_path):
+def test_reading_closes_its_files(tmp_path):
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "c").write_text("x")
     before = len(os.listdir("/dev/fd"))
@@ -97,7 +97,7 @@ def test_reading_leaves_no_file_open(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["../secret", "a/../../secret"])
-def test_a_path_cannot_climb(path, tmp_path):
+def test_a_path_cannot_leave_the_folder(path, tmp_path):
     (tmp_path / "secret").write_text("x")
     (tmp_path / "agent" / "a").mkdir(parents=True)
 
@@ -105,7 +105,7 @@ def test_a_path_cannot_climb(path, tmp_path):
         folder.read_bytes(path)
 
 
-def test_a_file_beyond_the_limit_is_not_read(tmp_path):
+def test_a_file_over_the_limit_is_not_read(tmp_path):
     with (tmp_path / "sparse").open("wb") as file:
         file.truncate(2**31)
 
@@ -113,7 +113,7 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path):
         folder.read_bytes("sparse")
 
 
-def test_a_file_of_just_the_limit_is_read(tmp_path):
+def test_a_file_of_exactly_the_limit_is_read(tmp_path):
     (tmp_path / "a").write_bytes(b"x" * 10)
 
     with Folder(tmp_path) as folder:
@@ -122,7 +122,7 @@ def test_a_file_of_just_the_limit_is_read(tmp_path):
             folder.read_bytes("a", limit=9)
 
 
-def test_a_file_that_outgrows_the_limit_while_it_is_read_is_left(tmp_path):
+def test_a_file_that_grows_over_the_limit_is_not_read(tmp_path):
     file = tmp_path / "a"
     file.write_bytes(b"x")
 
@@ -134,7 +134,7 @@ def test_a_file_that_outgrows_the_limit_while_it_is_read_is_left(tmp_path):
         folder.read("a", grow, limit=10)
 
 
-def test_folders_are_entered_six_deep_and_no_deeper(tmp_path):
+def test_folders_are_read_up_to_six_levels_deep(tmp_path):
     deep = tmp_path.joinpath(*"123456")
     (deep / "7").mkdir(parents=True)
     (deep / "found").write_text("x")
@@ -147,7 +147,7 @@ def test_folders_are_entered_six_deep_and_no_deeper(tmp_path):
     assert (refused.path, found) == ("1/2/3/4/5/6/7", "1/2/3/4/5/6/found")
 
 
-def test_a_folder_of_too_many_files_says_that_the_rest_is_not_read(tmp_path, monkeypatch):
+def test_too_many_files_in_a_folder_are_reported(tmp_path, monkeypatch):
     monkeypatch.setattr("memoryhub.lib.safe_folder.MAX_FILES", 2)
     for name in "abc":
         (tmp_path / name).write_text("x")
@@ -159,7 +159,7 @@ def test_a_folder_of_too_many_files_says_that_the_rest_is_not_read(tmp_path, mon
     assert isinstance(refused, SkippedPath)
 
 
-def test_a_file_that_changed_twice_is_read_the_third_time(tmp_path):
+def test_a_file_that_changed_twice_is_read_at_the_third_attempt(tmp_path):
     file = tmp_path / "a"
     file.write_text("0")
     reads: list[bytes] = []
@@ -176,7 +176,7 @@ def test_a_file_that_changed_twice_is_read_the_third_time(tmp_path):
     assert (content, facts.size, len(reads)) == (b"xxxx", 4, 3)
 
 
-def test_a_file_that_keeps_changing_is_left_for_later(tmp_path):
+def test_a_file_that_keeps_changing_is_skipped(tmp_path):
     file = tmp_path / "a"
     file.write_text("x")
 
@@ -190,7 +190,7 @@ def test_a_file_that_keeps_changing_is_left_for_later(tmp_path):
 
 
 @pytest.mark.parametrize("takes_its_place", [True, False])
-def test_a_file_that_is_replaced_or_removed_while_it_is_read_is_not_taken(tmp_path, takes_its_place):
+def test_a_file_replaced_or_removed_while_read_is_skipped(tmp_path, takes_its_place):
     file = tmp_path / "a"
     file.write_text("old")
 
@@ -207,12 +207,12 @@ def test_a_file_that_is_replaced_or_removed_while_it_is_read_is_not_taken(tmp_pa
         folder.read("a", read_and_replace)
 
 
-def test_a_missing_folder_says_so(tmp_path):
+def test_a_missing_folder_raises(tmp_path):
     with pytest.raises(FolderMissing, match="can't be opened"):
         Folder(tmp_path / "gone")
 
 
-def test_names_that_are_no_text_can_be_shown(tmp_path):
+def test_names_that_are_not_utf8_can_be_displayed(tmp_path):
     (tmp_path / os.fsdecode(b"bad\xffname")).write_text("x")
 
     with Folder(tmp_path) as folder:

@@ -15,7 +15,7 @@ PUBLIC = "93.184.215.14"
 
 @pytest.fixture
 def names(monkeypatch) -> Callable[..., list[str]]:
-    """Give names addresses; the list that is returned tells which names were looked up."""
+    """Resolve host names to the given addresses, and return the list of looked-up names."""
     look_up, asked = socket.getaddrinfo, []
 
     def give(**addresses: list[str]) -> list[str]:
@@ -33,20 +33,20 @@ def names(monkeypatch) -> Callable[..., list[str]]:
 
 @pytest.mark.parametrize("inside", ["127.0.0.1", "10.0.0.1", "169.254.169.254"])
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_name_with_one_address_inside_is_refused_whatever_its_others_are(names, inside, is_first):
+def test_a_host_with_one_private_address_is_refused(names, inside, is_first):
     names(two=[inside, PUBLIC] if is_first else [PUBLIC, inside])
 
     with pytest.raises(AddressRefused):
         check_url("https://two.example/")
 
 
-def test_a_name_outside_passes(names):
+def test_a_public_host_is_allowed(names):
     names(one=[PUBLIC])
 
     check_url("https://one.example/")
 
 
-def test_the_address_that_was_checked_is_the_one_that_is_asked(names, httpserver: HTTPServer):
+def test_the_checked_address_is_the_one_connected_to(names, httpserver: HTTPServer):
     httpserver.expect_request("/", headers={"Host": f"hook.example:{httpserver.port}"}).respond_with_data("here")
     asked = names(hook=["127.0.0.1"])
 
@@ -59,7 +59,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_asked(names, httpserver
 @pytest.mark.parametrize(
     "host", ["2002:7f00:1::", "64:ff9b::7f00:1", "::ffff:10.0.0.1", "::", "ff02::1", "fe80::1%1"]
 )
-def test_an_address_inside_is_known_in_every_spelling(host):
+def test_private_addresses_are_recognised_in_every_notation(host):
     with pytest.raises(AddressRefused):
         check_url(f"http://[{host}]/")
 
@@ -67,7 +67,7 @@ def test_an_address_inside_is_known_in_every_spelling(host):
 @pytest.mark.parametrize(
     "url", ["https://user@one.example", "https://:password@one.example", f"https://{'a' * 64}.example"]
 )
-def test_an_address_with_a_password_or_an_impossible_name_is_refused(url, names):
+def test_urls_with_a_password_or_invalid_host_are_refused(url, names):
     names(one=[PUBLIC])
 
     with pytest.raises(AddressRefused):
@@ -80,7 +80,7 @@ def ask(httpserver: HTTPServer, *, deadline_seconds: float = 20) -> httpx2.Respo
         return client.get(f"http://{place}/")
 
 
-def test_a_reply_of_just_the_limit_is_read(httpserver, monkeypatch):
+def test_a_reply_of_exactly_the_limit_is_read(httpserver, monkeypatch):
     monkeypatch.setattr(safe_http, "MAX_BODY_BYTES", 10)
     httpserver.expect_oneshot_request("/").respond_with_data("x" * 10)
     assert ask(httpserver).text == "x" * 10
@@ -96,7 +96,7 @@ def test_a_redirect_is_not_followed(httpserver):
     assert ask(httpserver).status_code == 302
 
 
-def test_nothing_is_asked_once_the_time_is_over(httpserver):
+def test_no_request_is_sent_after_the_deadline(httpserver):
     with pytest.raises(httpx2.TimeoutException):
         ask(httpserver, deadline_seconds=0)
 

@@ -24,14 +24,14 @@ def contradictions(*texts):
 
 
 @given(st.lists(WORDS, max_size=14), st.sampled_from([0.5, 0.6, 0.7, 0.9, 1.0]))
-def test_the_join_finds_the_pairs_that_comparing_all_finds(rows, threshold):
+def test_the_prefix_filter_finds_all_similar_pairs(rows, threshold):
     sets = [tokens_of(" ".join(words)) for words in rows]
     all_pairs = {(i, j, len(sets[i] & sets[j]) / len(sets[i] | sets[j])) for j in range(len(sets)) for i in range(j)}
 
     assert set(similar_pairs(sets, threshold)) == {pair for pair in all_pairs if pair[2] >= threshold}
 
 
-def test_what_says_the_same_is_grouped_round_the_first():
+def test_duplicates_are_grouped_with_the_first():
     assert groups(
         "The label service runs in Porto",
         "Ines likes tea",
@@ -40,28 +40,28 @@ def test_what_says_the_same_is_grouped_round_the_first():
     ) == [(0, [2, 3])]
 
 
-def test_numbers_and_negations_that_differ_contradict():
+def test_different_numbers_and_negations_contradict():
     assert contradictions("database pool limit is 40", "database pool limit is 60") == [(0, 1)]
     assert contradictions("Deploys go out on Fridays", "Deploys never go out on Fridays") == [(0, 1)]
     assert groups("database pool limit is 40", "database pool limit is 60") == []
     assert near_pairs(["on port 1", "on port 2", "on port 1"]) == ([(0, 2, 1.0)], [(0, 1, 1.0), (1, 2, 1.0)])
 
 
-def test_a_repeated_side_of_a_contradiction_is_named_once():
+def test_a_repeated_side_of_a_contradiction_is_listed_once():
     texts = ["pool limit is 40", "pool limit is 60", "the pool limit is 60", "pool limit is 40"]
 
     assert groups(*texts) == [(0, [3]), (1, [2])]
     assert contradictions(*texts) == [(0, 1)]
 
 
-def test_many_lines_that_differ_in_a_number_make_as_many_contradictions():
+def test_contradictions_grow_linearly_with_the_number_of_lines():
     found = compare_texts([f"backup {number} went well" for number in range(3_000)], threshold=0.7)
 
     assert len(found.contradictions) == 2_999
     assert not found.is_cut
 
 
-def test_one_text_is_named_in_few_contradictions():
+def test_the_contradictions_per_text_are_limited():
     texts = ["alpha beta gamma delta epsilon zeta 0"] + [
         f"alpha beta gamma delta epsilon zeta word{name} {name}" for name in range(1, 100)
     ]
@@ -71,11 +71,11 @@ def test_one_text_is_named_in_few_contradictions():
     assert len(named) == MAX_PARTNERS
 
 
-def test_texts_without_words_are_alike_to_none():
+def test_texts_without_words_are_not_similar():
     assert compare_texts(["12", "12", "", "…"], threshold=0.7).groups == []
 
 
-def test_a_limit_ends_the_comparing_and_says_so():
+def test_the_limit_of_comparisons_is_reported():
     texts = [f"alpha beta gamma delta epsilon zeta {'x' * number}" for number in range(1, 50)]
 
     assert compare_texts(texts, threshold=0.5, limit=20).is_cut

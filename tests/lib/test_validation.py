@@ -14,14 +14,14 @@ from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json, de
         ('{"a": 1, "a": 2}', {"a": 2}),
     ],
 )
-def test_what_databases_disagree_about_becomes_text_and_is_named(text, value):
+def test_values_that_databases_store_differently_become_text_and_are_reported(text, value):
     decoded = decode_json(text)
 
     assert decoded.value == value
     assert decoded.repairs
 
 
-def test_ordinary_values_pass_untouched():
+def test_ordinary_values_are_unchanged():
     decoded = decode_json('{"b": 1, "a": [1.5, null, true, "😀"], "n": 9007199254740993}')
 
     assert decoded.value == {"b": 1, "a": [1.5, None, True, "😀"], "n": 9007199254740993}
@@ -30,35 +30,35 @@ def test_ordinary_values_pass_untouched():
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 5000, "[" * 70 + "]" * 70, "1" * 5000 + "x", '{"a": }'])
-def test_anything_else_is_a_named_error(text):
+def test_invalid_json_raises_bad_json(text):
     with pytest.raises(BadJSON):
         decode_json(text)
 
 
 @pytest.mark.parametrize(("before", "after"), [("[", "]"), ('{"a":', "}")])
-def test_values_are_nested_up_to_64_deep(before, after):
+def test_up_to_64_levels_of_nesting_are_allowed(before, after):
     assert decode_json(before * 64 + "1" + after * 64).repairs == []
     with pytest.raises(BadJSON):
         decode_json(before * 65 + "1" + after * 65)
 
 
 @pytest.mark.parametrize(("digits", "is_text"), [("9" * 18, False), ("-" + "9" * 18, False), ("1" + "0" * 18, True)])
-def test_a_number_that_fits_into_a_column_stays_a_number(digits, is_text):
+def test_an_integer_that_fits_a_column_stays_a_number(digits, is_text):
     assert isinstance(decode_json(digits).value, str) == is_text
 
 
-def test_the_place_of_an_error_is_told():
+def test_an_error_has_its_line_and_column():
     with pytest.raises(BadJSON) as error:
         decode_json('{"a": 1,\n  b}')
 
     assert (error.value.line, error.value.column) == (2, 3)
 
 
-def test_five_thousand_digits_are_kept_as_text():
+def test_huge_integers_become_text():
     assert decode_json("9" * 5000).value == "9" * 5000
 
 
-def test_text_files_are_decoded_with_a_word_about_it():
+def test_repairs_of_text_files_are_described():
     assert decode_utf8("é".encode()) == ("é", None)
     assert decode_utf8(b"\xef\xbb\xbfx") == ("x", None)
     text, repair = decode_utf8("7 – café".encode("cp1252"))
@@ -67,7 +67,7 @@ def test_text_files_are_decoded_with_a_word_about_it():
 
 
 @pytest.mark.parametrize(("raw", "text"), [(b"a\x00", "a\\u0000"), (b"\xe9\x00", "é\\u0000")])
-def test_a_text_file_that_could_not_be_stored_as_it_is_says_so(raw, text):
+def test_characters_that_cannot_be_stored_are_reported(raw, text):
     cleaned, repair = decode_utf8(raw)
 
     assert cleaned == text
@@ -75,11 +75,11 @@ def test_a_text_file_that_could_not_be_stored_as_it_is_says_so(raw, text):
     assert ("Windows-1252" in repair) == (raw[0] == 0xE9)
 
 
-def test_a_report_quotes_eighty_characters():
+def test_brief_cuts_at_eighty_characters():
     assert brief("x" * 80) == "x" * 80
     assert brief("x" * 81) == "x" * 80 + "…"
     assert brief({"a": 1}) == '{"a": 1}'
 
 
-def test_visible_escapes_stand_for_what_cannot_be_stored():
+def test_characters_that_cannot_be_stored_become_visible_escapes():
     assert clean_text("a\x00\ud800") == "a\\u0000\\ud800"

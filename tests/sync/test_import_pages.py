@@ -88,7 +88,7 @@ def test_the_hubs_own_folder_is_refused(admin_client, settings):
 def test_a_folder_without_memory_says_what_was_looked_for(admin_client, root):
     response = post(admin_client, path=str(root))
 
-    assert "It looked for" in response.content.decode()
+    assert "Supported are" in response.content.decode()
     assert ImportReport.objects.get().error_code == "unknown_layout"
 
 

@@ -34,7 +34,7 @@ LONGEST = 255  # bytes of a name in a file system
 
 def snapshot(*sessions: SessionRecord, **values) -> Snapshot:
     keys = [session.key for session in sessions]
-    whole = {"program": "hub", "identity": "a" * 32, "made_at": START, "keys": keys, "sessions": sessions}
+    whole = {"program": "hub", "identity": "a" * 32, "created_at": START, "keys": keys, "sessions": sessions}
     return Snapshot(**whole | values)
 
 

@@ -1,1 +1,1 @@
-"""Agents' folders as dataclasses: one module for each layout, no database."""
+"""Readers and writers of agents' folders."""

@@ -1,4 +1,4 @@
-"""AgTerm's session exports (formats.md section 5): one file is one session."""
+"""Read AgTerm's session exports, one session per file."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any, get_args
 
 from memoryhub.lib.layouts.json_file import open_json
-from memoryhub.lib.layouts.nanobot import below
+from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
+    DetectedLayout,
     EntryKind,
     EntryRecord,
     FileRead,
-    Found,
     Problem,
     SessionRecord,
     SummaryRecord,
@@ -28,23 +28,23 @@ SUMMARY_FIELDS = ("id", "content", "originalEntryIds", "tokenCount", "originalTo
 MAX_COUNT = 2**31
 
 
-def read(folder: Folder, found: Found, zone: tzinfo = UTC) -> Iterator[FileRead]:
+def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterator[FileRead]:
     """Yield each export of a folder."""
-    for path in export_files(folder, found.home):
+    for path in export_files(folder, detected.home):
         yield read_export(folder, path, zone)
 
 
-def export_files(folder: Folder, place: str) -> list[str]:
-    return [below(place, name) for name in folder.names(place) if name.endswith(".json")]
+def export_files(folder: Folder, parent: str) -> list[str]:
+    return [join_path(parent, name) for name in folder.names(parent) if name.endswith(".json")]
 
 
 def read_export(folder: Folder, path: str, zone: tzinfo) -> FileRead:
-    """Read one export. Links to entries or summaries that it lacks are problems; the entries stay visible."""
+    """Read an export. Links to missing entries or summaries are reported and dropped."""
     file = open_json(folder, path, "session")
     if isinstance(file, FileRead):
         return file
     if not isinstance(file.value, dict) or not isinstance(file.value.get("entries"), list):
-        return file.rejected("is no session export: it has no list of entries")
+        return file.rejected("is not a session export: it has no list of entries")
     return file.read([_session(path, file.value, zone, file.problems)])
 
 
@@ -52,7 +52,7 @@ def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Prob
     key = value.get("sessionId")
     if not isinstance(key, str) or not key:
         key = path.rpartition("/")[2].removesuffix(".json")
-        problems.append(Problem(path, None, "has no sessionId", f"taken as {key}, the file's name", "repaired"))
+        problems.append(Problem(path, None, "has no sessionId", f"imported as {key}, from the file name", "repaired"))
     rows = value.get("summaries")
     summaries = _summaries(path, rows if isinstance(rows, list) else [], zone, problems)
     known = {summary.source_id for summary in summaries}
@@ -65,9 +65,10 @@ def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Prob
     for summary in summaries:
         for missing in [name for name in summary.entry_source_ids if name not in present]:
             what = (
-                f"the summary {brief(summary.source_id)} names the entry {brief(missing)}, which is not in the file"
+                f"the summary {brief(summary.source_id)} refers to the entry {brief(missing)}, "
+                "which is not in the file"
             )
-            problems.append(Problem(path, None, what, "the link is left out", "repaired"))
+            problems.append(Problem(path, None, what, "the link is dropped", "repaired"))
     extra = {name: item for name, item in value.items() if name not in ("sessionId", "entries", "summaries")}
     times = [entry.occurred_at for entry in entries if entry.occurred_at]
     return SessionRecord(
@@ -85,64 +86,64 @@ def _entry(
 ) -> EntryRecord | None:
     if not isinstance(row, dict) or not isinstance(row.get("content"), str) or row.get("type") not in KINDS:
         what = f"entries[{index}] has no content or no known type"
-        problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
+        problems.append(Problem(path, None, what, "skipped", "rejected", json_text(row).encode()[:2000]))
         return None
     extra = {name: item for name, item in row.items() if name not in COLUMNS}
-    folder_of = row.get("summaryId")
-    if folder_of is not None and not (isinstance(folder_of, str) and folder_of in summaries):
-        what = f"entries[{index}] names the summary {brief(folder_of)}, which is not in the file"
+    summary_id = row.get("summaryId")
+    if summary_id is not None and not (isinstance(summary_id, str) and summary_id in summaries):
+        what = f"entries[{index}] refers to the summary {brief(summary_id)}, which is not in the file"
         problems.append(Problem(path, None, what, "the entry stays in the context", "repaired"))
-        extra["summaryId"], folder_of = folder_of, None
+        extra["summaryId"], summary_id = summary_id, None
     for name in ("id", "role", "timestamp", "tokenCount"):
-        if name in row and not _fits(name, row[name]):
+        if name in row and not _is_valid(name, row[name]):
             extra[name] = row[name]
     metadata = row.get("metadata")
     author = metadata.get("author") if isinstance(metadata, dict) else None
     text = row.get("timestamp")
     return EntryRecord(
         kind=row["type"],
-        role=row["role"] if _fits("role", row.get("role")) else "system",
+        role=row["role"] if _is_valid("role", row.get("role")) else "system",
         content=row["content"],
         source_hash=_identity(row),
         name=author if isinstance(author, str) else "",
         occurred_at=read_time(text, zone),
         occurred_at_text=text if isinstance(text, str) else "",
-        token_count=row["tokenCount"] if _fits("tokenCount", row.get("tokenCount")) else None,
-        source_id=row["id"] if _fits("id", row.get("id")) else "",
-        summary_source_id=folder_of or "",
+        token_count=row["tokenCount"] if _is_valid("tokenCount", row.get("tokenCount")) else None,
+        source_id=row["id"] if _is_valid("id", row.get("id")) else "",
+        summary_source_id=summary_id or "",
         extra=extra,
         source_fields=list(row),
     )
 
 
 def _identity(row: dict[str, Any]) -> str:
-    """Hash what doesn't change when an entry is folded later."""
-    lasting = {name: item for name, item in row.items() if name not in ("compressed", "summaryId")}
-    return hashlib.sha256(canonical_json(lasting).encode()).hexdigest()
+    """Return the hash of an entry without the fields that a later compression changes."""
+    stable = {name: item for name, item in row.items() if name not in ("compressed", "summaryId")}
+    return hashlib.sha256(canonical_json(stable).encode()).hexdigest()
 
 
-def _fits(name: str, value: Any) -> bool:
+def _is_valid(name: str, value: Any) -> bool:
     if name == "tokenCount":
         return type(value) is int and 0 <= value < MAX_COUNT
     return isinstance(value, str) and 0 < len(value) <= (32 if name == "role" else 512)
 
 
 def _summaries(path: str, rows: list[Any], zone: tzinfo, problems: list[Problem]) -> list[SummaryRecord]:
-    found: dict[str, SummaryRecord] = {}
+    records: dict[str, SummaryRecord] = {}
     for index, row in enumerate(rows):
-        is_whole = isinstance(row, dict) and isinstance(row.get("content"), str) and _fits("id", row.get("id"))
-        if not is_whole or row["id"] in found:
+        is_whole = isinstance(row, dict) and isinstance(row.get("content"), str) and _is_valid("id", row.get("id"))
+        if not is_whole or row["id"] in records:
             what = f"summaries[{index}] has no content, or no id of its own"
-            problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
+            problems.append(Problem(path, None, what, "skipped", "rejected", json_text(row).encode()[:2000]))
             continue
-        found[row["id"]] = _summary(row, zone)
-    return list(found.values())
+        records[row["id"]] = _summary(row, zone)
+    return list(records.values())
 
 
 def _summary(row: dict[str, Any], zone: tzinfo) -> SummaryRecord:
     ids = row.get("originalEntryIds")
-    span = row.get("timeRange")
-    between: dict[str, Any] = span if isinstance(span, dict) else {}
+    value = row.get("timeRange")
+    time_range: dict[str, Any] = value if isinstance(value, dict) else {}
 
     def time(text: Any) -> datetime | None:
         return read_time(text, zone)
@@ -151,12 +152,12 @@ def _summary(row: dict[str, Any], zone: tzinfo) -> SummaryRecord:
         source_id=row["id"],
         content=row["content"],
         entry_source_ids=[name for name in ids if isinstance(name, str)] if isinstance(ids, list) else [],
-        token_count=row["tokenCount"] if _fits("tokenCount", row.get("tokenCount")) else None,
+        token_count=row["tokenCount"] if _is_valid("tokenCount", row.get("tokenCount")) else None,
         original_token_count=row["originalTokenCount"]
-        if _fits("tokenCount", row.get("originalTokenCount"))
+        if _is_valid("tokenCount", row.get("originalTokenCount"))
         else None,
         created_at=time(row.get("createdAt")),
-        starts_at=time(between.get("start")),
-        ends_at=time(between.get("end")),
+        starts_at=time(time_range.get("start")),
+        ends_at=time(time_range.get("end")),
         extra={name: item for name, item in row.items() if name not in SUMMARY_FIELDS},
     )

@@ -1,4 +1,4 @@
-"""What a layout holds, what is converted for it and what is left out: said before anything is written."""
+"""Describe what an export to a layout writes, converts and leaves out, before anything is written."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.lib.layouts.snapshot import WORDS, program_of
+from memoryhub.lib.layouts.snapshot import LABELS, program_of
 
-Clause = str | Promise
+Label = str | Promise
 KINDS = (
     "sessions",
     "entries",
@@ -24,38 +24,38 @@ KINDS = (
     "cached_responses",
     "terms",
 )
-_TALK = ("sessions", "entries")
-_NANOBOT = (*_TALK, "documents", "history", "knowledge", "observations")
-HOLDS: dict[str, tuple[str, ...]] = {
+_CONVERSATION = ("sessions", "entries")
+_NANOBOT = (*_CONVERSATION, "documents", "history", "knowledge", "observations")
+SUPPORTED_KINDS: dict[str, tuple[str, ...]] = {
     "nanobot": _NANOBOT,
     "nanobot-current": _NANOBOT,
     "grip": (*_NANOBOT, "cached_responses"),
     "grid": ("observations", "key_values", "terms"),
-    "agterm": (*_TALK, "summaries"),
+    "agterm": (*_CONVERSATION, "summaries"),
     "hub": KINDS,
 }
-_BULLETS = _("become bullets of MEMORY.md, a line each: - [category] text; their sources, tags and times don't fit")
-_NO_ZONE = _("are written in the hub's time zone without naming it, as nanobot does")
-_MINUTES = _("are written to the minute in the hub's time zone, as nanobot does")
-_PLAIN = _("become plain messages of their role: this layout has no such types")
-_PARTS = _("hold several parts or none; their text is joined")
-_CONVERTED: dict[str, dict[str, Clause]] = {  # always
+_BULLETS = _("become bullets in MEMORY.md (- [category] text), without their sources, tags and times")
+_NO_ZONE = _("are written in the hub's time zone without an offset, as in nanobot")
+_MINUTES = _("are written in the hub's time zone to the minute, as in nanobot")
+_PLAIN = _("become messages of their role, because this layout has no such types")
+_PARTS = _("have several parts or none; their text is joined")
+_CONVERTED: dict[str, dict[str, Label]] = {  # always
     "nanobot": {
         "knowledge": _BULLETS,
         "observations": _BULLETS,
         "shared_names": _(
-            "have a key whose file name another has or that is too long; the program finds them listed, "
-            "not by their key"
+            "have a key whose file name another has or that is too long; the program lists them, "
+            "but can't find them by key"
         ),
-        "history_with_blank_lines": _("hold a blank line, at which nanobot's log parts entries"),
+        "history_with_blank_lines": _("contain a blank line, at which nanobot splits entries"),
     },
     "nanobot-current": {
         "knowledge": _BULLETS,
         "observations": _BULLETS,
         "shared_names": _("have a key too long for a file name; the program doesn't open them"),
-        "hidden_sessions": _("stay hidden: the program had left them behind, and their names are those of before"),
-        "history_without_time": _("have an empty time"),
-        "long_history": _("are more than the 1,000 that nanobot keeps when it next trims its journal"),
+        "hidden_sessions": _("stay hidden from the program, under their old names"),
+        "history_without_time": _("have no time"),
+        "long_history": _("exceed the 1,000 that nanobot keeps when it next trims its journal"),
     },
     "grip": {
         "observations": _BULLETS,
@@ -65,17 +65,17 @@ _CONVERTED: dict[str, dict[str, Clause]] = {  # always
         "shared_names": _(
             "have a key whose file name another has or that is too long; the program doesn't open them"
         ),
-        "history_without_time": _("take the time of the entry before, since Grip knows an entry by its time"),
+        "history_without_time": _("get the previous entry's time, because Grip identifies entries by their time"),
     },
     "grid": {
         "observations": _("go to observations-export.json, which MemoryHub reads; only grid writes its own index")
     },
     "agterm": {
-        "shared_names": _("have a key whose file name another has or that is too long; the key in the file counts")
+        "shared_names": _("have a key whose file name another has or that is too long; the key in the file is used")
     },
     "hub": {},
 }
-_FOREIGN: dict[str, dict[str, Clause]] = {  # where the memory came from another program
+_FOREIGN: dict[str, dict[str, Label]] = {  # if the memory came from another program
     "nanobot": {
         "message_times": _NO_ZONE,
         "history_times": _MINUTES,
@@ -87,10 +87,10 @@ _FOREIGN: dict[str, dict[str, Clause]] = {  # where the memory came from another
         "history_times": _MINUTES,
         "typed_entries": _PLAIN,
         "message_parts": _PARTS,
-        "session_summaries": _("become the summary of what went before, _last_summary"),
+        "session_summaries": _("become _last_summary"),
     },
     "grip": {
-        "history_times": _("are written to the second in UTC, as Grip does"),
+        "history_times": _("are written in UTC to the second, as in Grip"),
         "typed_entries": _PLAIN,
         "message_parts": _PARTS,
     },
@@ -101,22 +101,22 @@ _FOREIGN: dict[str, dict[str, Clause]] = {  # where the memory came from another
         "message_parts": _PARTS,
     },
 }
-_NO_PLACE: dict[str, dict[str, Clause]] = {  # in the place of the general words
+_UNSUPPORTED_REASONS: dict[str, dict[str, Label]] = {  # instead of the general reason
     "nanobot": {
-        "summaries": _("nanobot 0.1 has no place for them; what they fold is written in full"),
-        "key_values": _("nanobot 0.1 has no exact values, and a secret doesn't belong into MEMORY.md"),
+        "summaries": _("nanobot 0.1 doesn't support them; the summarised entries are written in full"),
+        "key_values": _("nanobot 0.1 has no key-values, and a secret doesn't belong in MEMORY.md"),
     },
     "nanobot-current": {
-        "summaries": _("nanobot 0.3 has no place for them; what they fold is written in full"),
-        "key_values": _("nanobot 0.3 has no exact values, and a secret doesn't belong into MEMORY.md"),
+        "summaries": _("nanobot 0.3 doesn't support them; the summarised entries are written in full"),
+        "key_values": _("nanobot 0.3 has no key-values, and a secret doesn't belong in MEMORY.md"),
     },
     "grip": {
-        "summaries": _("Grip has no place for them; what they fold is written in full"),
-        "pointers": _("Grip has none: it may consolidate again what was consolidated"),
+        "summaries": _("Grip doesn't support them; the summarised entries are written in full"),
+        "pointers": _("Grip has none, so it may consolidate the same entries again"),
         "message_times": _("Grip's messages have no times"),
     },
 }
-_DETAILS: dict[str, tuple[str, ...]] = {  # what goes with a kind that fits, and does not fit itself
+_DETAILS: dict[str, tuple[str, ...]] = {  # unsupported details of supported kinds
     "nanobot": ("session_summaries", "checkpoints", "history_sessions"),
     "nanobot-current": (),
     "grip": ("pointers", "titles", "checkpoints", "history_sessions"),
@@ -124,18 +124,18 @@ _DETAILS: dict[str, tuple[str, ...]] = {  # what goes with a kind that fits, and
     "agterm": ("session_summaries", "pointers", "titles", "checkpoints"),
     "hub": (),
 }
-_STAYS: dict[str, Clause] = {  # in every layout
-    "revisions": _("the documents are written as they are now; their earlier revisions stay in this hub"),
-    "withdrawn": _("was withdrawn, and stays in this hub"),
-    "marks": _("pins, checks and review dates are the hub's own"),
-    "row_marks": _("checks and review dates of knowledge and observations are the hub's own"),
-    "removed_relations": _("a person removed them from the graph, and that stays in this hub"),
-    "held_changes": _("waits for a person in the review inbox"),
-    "runs": _("what the hub did, and what it cost, stays in this hub"),
+_NEVER_EXPORTED: dict[str, Label] = {  # in every layout
+    "revisions": _("only the current text of documents is written; earlier revisions stay in this hub"),
+    "withdrawn": _("is archived, and stays in this hub"),
+    "marks": _("pins, checks and review dates exist only in the hub"),
+    "row_marks": _("checks and review dates of knowledge and observations exist only in the hub"),
+    "removed_relations": _("were removed from the graph by a person; the removal stays in this hub"),
+    "held_changes": _("awaits review"),
+    "runs": _("runs and their costs stay in this hub"),
 }
-_EARLIER = _("were said before their session began anew; the program's file holds the current conversation")
+_EARLIER = _("are from before their session restarted; the program's file contains only the current conversation")
 _FIELDS = _("belong to another program")
-NAMES = (  # of all kinds, as the filter ``words`` shows them
+NAMES = (  # of all kinds, as the template filter ``words`` prints them
     gettext_noop("Cached responses"),
     gettext_noop("Checkpoints"),
     gettext_noop("Documents"),
@@ -177,7 +177,7 @@ NAMES = (  # of all kinds, as the filter ``words`` shows them
 
 @dataclass(frozen=True)
 class Part:
-    """So many of a kind, and in words how they are converted or why they are left out ("" where they simply fit)."""
+    """A number of rows of a kind, with how they are converted or why they are left out ("" if written unchanged)."""
 
     kind: str
     count: int
@@ -186,9 +186,9 @@ class Part:
 
 @dataclass(frozen=True)
 class ExportPlan:
-    """What an export writes, converts on the way, and leaves out. What is converted is among what is written.
+    """What an export writes, converts and leaves out. Converted rows are also counted as written.
 
-    ``secret_count``: of the exact values written, those that look like secrets; they are written as they are.
+    ``secret_count``: the number of key-values written that look like secrets; they are written unchanged.
     """
 
     layout: str
@@ -199,41 +199,41 @@ class ExportPlan:
 
 
 def plan_layout(counts: Mapping[str, int], layout: str, program: str) -> ExportPlan:
-    """Say what a workspace with these counts comes to in a layout. ``program``: whose files its rows came from.
+    """Return the plan for exporting a workspace. ``program``: the program that its rows came from.
 
-    ``counts`` has the kinds of ``KINDS`` and those that the tables above name. Raises KeyError for another layout.
+    ``counts``: rows by kind, for ``KINDS`` and the kinds in the tables above. Raises KeyError for an unknown layout.
     """
     is_native = program == program_of(layout)
-    holds = HOLDS[layout]
+    supported = SUPPORTED_KINDS[layout]
     converted = dict(_CONVERTED[layout])
-    left_out: dict[str, Clause] = {kind: _no_place(layout, kind) for kind in KINDS if kind not in holds}
-    if "sessions" in holds:
-        left_out |= {kind: _no_place(layout, kind) for kind in _DETAILS[layout]}
+    left_out: dict[str, Label] = {kind: _unsupported_reason(layout, kind) for kind in KINDS if kind not in supported}
+    if "sessions" in supported:
+        left_out |= {kind: _unsupported_reason(layout, kind) for kind in _DETAILS[layout]}
     if layout != "hub":
-        left_out |= {"earlier_entries": _EARLIER} if "entries" in holds else {}
+        left_out |= {"earlier_entries": _EARLIER} if "entries" in supported else {}
         if not is_native:
             converted |= _FOREIGN.get(layout, {})
-            left_out |= {"further_fields": _FIELDS} if "entries" in holds else {}
-            left_out |= {"checkpoints": _no_place(layout, "checkpoints")} if "sessions" in holds else {}
+            left_out |= {"further_fields": _FIELDS} if "entries" in supported else {}
+            left_out |= {"checkpoints": _unsupported_reason(layout, "checkpoints")} if "sessions" in supported else {}
         if layout == "grip" and not is_native:
-            left_out |= {"message_times": _no_place(layout, "message_times")}
-    left_out |= _STAYS
+            left_out |= {"message_times": _unsupported_reason(layout, "message_times")}
+    left_out |= _NEVER_EXPORTED
     written = dict(counts)
     if layout == "hub":
         written["entries"] = counts.get("entries", 0) + counts.get("earlier_entries", 0)
     return ExportPlan(
         layout,
-        [Part(kind, written[kind]) for kind in KINDS if kind in holds and written.get(kind)],
+        [Part(kind, written[kind]) for kind in KINDS if kind in supported and written.get(kind)],
         _parts(converted, counts),
         _parts(left_out, counts),
-        counts.get("secrets", 0) if "key_values" in holds else 0,
+        counts.get("secrets", 0) if "key_values" in supported else 0,
     )
 
 
-def _no_place(layout: str, kind: str) -> Clause:
-    general = gettext("%(program)s has no place for them") % {"program": WORDS[layout]}
-    return _NO_PLACE.get(layout, {}).get(kind, general)
+def _unsupported_reason(layout: str, kind: str) -> Label:
+    general = gettext("%(program)s doesn't support them") % {"program": LABELS[layout]}
+    return _UNSUPPORTED_REASONS.get(layout, {}).get(kind, general)
 
 
-def _parts(words: Mapping[str, Clause], counts: Mapping[str, int]) -> list[Part]:
+def _parts(words: Mapping[str, Label], counts: Mapping[str, int]) -> list[Part]:
     return [Part(kind, counts[kind], str(text)) for kind, text in words.items() if counts.get(kind)]

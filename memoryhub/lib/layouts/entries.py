@@ -1,4 +1,4 @@
-"""Messages of nanobot and Grip as entry records: what the two formats share."""
+"""Convert messages of nanobot and Grip to entry records."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ KNOWN = ("role", "content", "tool_calls", "tool_call_id", "name", "timestamp")
 
 
 class NoEntry(Invalid):
-    """A record that is no message; the message says why."""
+    """An invalid record; the message says why."""
 
     code = "no_entry"
 
 
 def read_message(raw: Any, zone: tzinfo) -> tuple[EntryRecord, list[str]]:
-    """Return a message as an entry and the repairs it took, in words. Raises NoEntry.
+    """Return a message as an entry, and descriptions of the repairs. Raises NoEntry.
 
-    Fields of another type than the column's are kept in ``extra`` as they are; what is shown is their JSON text.
+    Fields of an unexpected type are kept in ``extra``; the entry has their JSON text.
     """
     if not isinstance(raw, dict):
-        raise NoEntry("is no object")
+        raise NoEntry("is not an object")
     role = raw.get("role")
     if not isinstance(role, str) or not role or len(role) > ROLE_LENGTH:
         raise NoEntry("has no role")
@@ -70,7 +70,7 @@ def _content(raw: Mapping[str, Any], extra: dict[str, Any], repairs: list[str]) 
         return ""
     if isinstance(content, list):
         return "\n".join(_part_text(part) for part in content)
-    repairs.append("the content is no text; its JSON is shown")
+    repairs.append("the content is not text; its JSON is imported")
     return json_text(content)
 
 
@@ -86,17 +86,17 @@ def _tool_calls(raw: Mapping[str, Any], extra: dict[str, Any], repairs: list[str
         if "tool_calls" in raw:
             extra["tool_calls"] = calls
         return []
-    found = [_tool_call(call) for call in calls] if isinstance(calls, list) else []
-    normal = [call for call in found if call]
-    if not isinstance(calls, list) or len(normal) < len(calls):
-        repairs.append("a tool call has another shape; it is kept among the further fields")
-    if normal != calls:
+    parsed = [_tool_call(call) for call in calls] if isinstance(calls, list) else []
+    valid = [call for call in parsed if call]
+    if not isinstance(calls, list) or len(valid) < len(calls):
+        repairs.append("a tool call has an unknown format; it is kept as an extra field")
+    if valid != calls:
         extra["tool_calls"] = calls
-    return normal
+    return valid
 
 
 def _tool_call(call: Any) -> ToolCall | None:
-    """Read the OpenAI shape and Grip's; arguments become JSON text."""
+    """Parse a tool call in OpenAI's or Grip's format; arguments become JSON text."""
     if not isinstance(call, dict) or not isinstance(call.get("id"), str) or len(call["id"]) > MAX_ID_LENGTH:
         return None
     function = call.get("function")
@@ -117,7 +117,7 @@ def _text(raw: Mapping[str, Any], name: str, extra: dict[str, Any], repairs: lis
         return value
     extra[name] = value
     if value is not None:
-        repairs.append(f"{name} is no short text; it is kept among the further fields")
+        repairs.append(f"{name} is not a short text; it is kept as an extra field")
     return ""
 
 
@@ -131,7 +131,7 @@ def _time(
         return None, ""
     occurred_at = read_time(text, zone)
     if occurred_at is None:
-        repairs.append("the timestamp can't be read; its text is kept")
+        repairs.append("the timestamp is invalid; its text is kept")
     if not isinstance(text, str):
         extra["timestamp"] = text
     return occurred_at, text if isinstance(text, str) else json_text(text)

@@ -1,4 +1,4 @@
-"""grid's folders (formats.md section 4). Never written to: its program rewrites kv.json from memory."""
+"""Read grid's folders. The hub never writes to them, because grid overwrites kv.json from memory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from datetime import UTC, tzinfo
 from typing import Any
 
-from memoryhub.lib.layouts.documents import unreadable
+from memoryhub.lib.layouts.documents import unreadable_file
 from memoryhub.lib.layouts.json_file import open_json
-from memoryhub.lib.layouts.nanobot import below
+from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
+    REPAIRED,
+    DetectedLayout,
     FileRead,
-    Found,
     GraphRecord,
     KeyValueRecord,
     ObservationRecord,
@@ -26,45 +27,45 @@ from memoryhub.lib.validation import brief, decode_utf8, json_text
 
 CATEGORIES = ("finding", "insight", "lesson")
 OBSERVATION_FIELDS = ("id", "content", "category", "source", "created_at")
-BLEVE = (
-    "is a binary index that only grid's own library reads; put an export of its observations as "
+BLEVE_NOTE = (
+    "is a binary index that only grid can read. To import its observations, put an export as "
     "observations-export.json, or the output of `agentmem list` as a .txt file, into this folder"
 )
 _LIST_HEAD = re.compile(r"=== (Finding|Insight|Lesson)s \(\d+\) ===")
 _LIST_ROW = re.compile(r"\d+\. \[([0-9a-f]{8})\] (.*)")
 
 
-def read(folder: Folder, found: Found, zone: tzinfo = UTC) -> Iterator[FileRead]:
-    """Yield each source file of a grid folder; exports before lists, which know less."""
-    place = found.home
-    if folder.exists(below(place, "kv.json")):
-        yield _read_key_values(folder, below(place, "kv.json"))
-    if folder.exists(below(place, "semantic_graph.json")):
-        yield _read_graph(folder, below(place, "semantic_graph.json"), zone)
-    for path in observation_exports(folder, place):
+def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterator[FileRead]:
+    """Yield each source file of a grid folder, exports before the less detailed lists."""
+    parent = detected.home
+    if folder.exists(join_path(parent, "kv.json")):
+        yield _read_key_values(folder, join_path(parent, "kv.json"))
+    if folder.exists(join_path(parent, "semantic_graph.json")):
+        yield _read_graph(folder, join_path(parent, "semantic_graph.json"), zone)
+    for path in observation_exports(folder, parent):
         yield _read_export(folder, path, zone)
-    for path in observation_lists(folder, place):
+    for path in observation_lists(folder, parent):
         yield _read_list(folder, path)
-    bleve = below(place, "observations.bleve")
-    if folder.exists(below(bleve, "index_meta.json")):
-        yield FileRead(bleve, "other", None, problems=[Problem(bleve, None, BLEVE, "left alone", "ignored")])
+    bleve = join_path(parent, "observations.bleve")
+    if folder.exists(join_path(bleve, "index_meta.json")):
+        yield FileRead(bleve, "other", None, problems=[Problem(bleve, None, BLEVE_NOTE, "skipped", "ignored")])
 
 
-def observation_exports(folder: Folder, place: str) -> list[str]:
-    names = [name for name in folder.names(place) if re.fullmatch(r"observations.*\.json", name)]
-    return [below(place, name) for name in names]
+def observation_exports(folder: Folder, parent: str) -> list[str]:
+    names = [name for name in folder.names(parent) if re.fullmatch(r"observations.*\.json", name)]
+    return [join_path(parent, name) for name in names]
 
 
-def observation_lists(folder: Folder, place: str) -> list[str]:
-    """Return the text files that begin as the output of ``agentmem list`` does."""
+def observation_lists(folder: Folder, parent: str) -> list[str]:
+    """Return the text files that look like the output of ``agentmem list``."""
     return [
-        below(place, name)
-        for name in folder.names(place)
-        if name.endswith(".txt") and _begins_as_list(folder, below(place, name))
+        join_path(parent, name)
+        for name in folder.names(parent)
+        if name.endswith(".txt") and _is_list(folder, join_path(parent, name))
     ]
 
 
-def _begins_as_list(folder: Folder, path: str) -> bool:
+def _is_list(folder: Folder, path: str) -> bool:
     try:
         raw, _ = folder.read_bytes(path)
     except UnreadableFile:
@@ -77,7 +78,7 @@ def _read_key_values(folder: Folder, path: str) -> FileRead:
     if isinstance(file, FileRead):
         return file
     if not isinstance(file.value, dict):
-        return file.rejected("is no object of keys and values")
+        return file.rejected("is not an object of keys and values")
     return file.read(
         [
             KeyValueRecord(key, value)
@@ -95,8 +96,8 @@ def _read_graph(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     terms = file.value.get("terms") if isinstance(file.value, dict) else None
     if not isinstance(terms, dict):
         return file.rejected("has no terms")
-    found = file.value.get("meta")
-    meta: dict[str, Any] = found if isinstance(found, dict) else {}
+    raw_meta = file.value.get("meta")
+    meta: dict[str, Any] = raw_meta if isinstance(raw_meta, dict) else {}
     size = meta.get("dimensions")
     dimensions = size if type(size) is int and 0 <= size < 2**31 else 0
     records = [_term(path, text, term, dimensions, file.problems) for text, term in terms.items()]
@@ -121,24 +122,24 @@ def _short(value: Any, length: int) -> str:
 
 def _term(path: str, text: str, term: Any, dimensions: int, problems: list[Problem]) -> TermRecord | None:
     if not isinstance(term, dict):
-        problems.append(Problem(path, None, f"the term {brief(text)} is no object", "not taken", "rejected"))
+        problems.append(Problem(path, None, f"the term {brief(text)} is not an object", "skipped", "rejected"))
         return None
     repairs: list[str] = []
     extra = {name: item for name, item in term.items() if name not in ("embedding", "related")}
     embedding = term.get("embedding", [])
     if not isinstance(embedding, list) or not all(map(_is_number, embedding)):
-        repairs.append("the embedding is no list of numbers")
+        repairs.append("the embedding is not a list of numbers")
         extra["embedding"], embedding = embedding, []
     elif len(embedding) != dimensions:
-        repairs.append(f"the embedding has {len(embedding)} of {dimensions} numbers; it is never compared")
+        repairs.append(f"the embedding has {len(embedding)} of {dimensions} numbers; it is not compared")
     related = term.get("related", [])
     words = [word for word in related if isinstance(word, str)] if isinstance(related, list) else []
     neighbours = [word for word in dict.fromkeys(words) if word != text]
     if neighbours != (related or []):
-        repairs.append("its relations name itself, a word twice or something that is no word; those are left out")
+        repairs.append("its relations contain itself, duplicates or invalid values; those are dropped")
         extra["related"] = related
     if repairs:
-        problems.append(Problem(path, None, f"the term {brief(text)}: {'; '.join(repairs)}", "taken so", "repaired"))
+        problems.append(Problem(path, None, f"the term {brief(text)}: {'; '.join(repairs)}", REPAIRED, "repaired"))
     return TermRecord(text, [float(number) for number in embedding], neighbours, extra)
 
 
@@ -151,30 +152,30 @@ def _read_export(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     if isinstance(file, FileRead):
         return file
     if not isinstance(file.value, list):
-        return file.rejected("is no list of observations")
+        return file.rejected("is not a list of observations")
     records: dict[str, ObservationRecord] = {}
     for index, row in enumerate(file.value):
         record = _observation(row, zone)
         if isinstance(record, str) or record.uid in records:
-            what = record if isinstance(record, str) else f"has the id {brief(record.uid)} of an earlier one"
+            what = record if isinstance(record, str) else f"has the same id as an earlier one: {brief(record.uid)}"
             excerpt = json_text(row).encode()[:2000]
-            file.problems.append(Problem(path, None, f"[{index}] {what}", "not taken", "rejected", excerpt))
+            file.problems.append(Problem(path, None, f"[{index}] {what}", "skipped", "rejected", excerpt))
             continue
         records[record.uid] = record
         if record.occurred_at is None and record.occurred_at_text:
-            what = f"[{index}]: the time can't be read"
-            file.problems.append(Problem(path, None, what, "taken; its text is kept", "noted"))
+            what = f"[{index}]: the time is invalid"
+            file.problems.append(Problem(path, None, what, "imported; its text is kept", "noted"))
     return file.read(list(records.values()))
 
 
 def _observation(row: Any, zone: tzinfo) -> ObservationRecord | str:
-    """Return an observation, or in words why this is none."""
+    """Return an observation, or the reason why it is invalid."""
     if not isinstance(row, dict) or not isinstance(row.get("content"), str):
         return "has no content"
     if not isinstance(row.get("id"), str) or not row["id"]:
         return "has no id"
     if row.get("category") not in CATEGORIES:
-        return f"has the category {brief(row.get('category'))}, which is none of {', '.join(CATEGORIES)}"
+        return f"has the category {brief(row.get('category'))}, which is not one of {', '.join(CATEGORIES)}"
     source, time = row.get("source", ""), row.get("created_at", "")
     extra = {name: item for name, item in row.items() if name not in OBSERVATION_FIELDS}
     if not isinstance(source, str):
@@ -191,13 +192,13 @@ def _observation(row: Any, zone: tzinfo) -> ObservationRecord | str:
 
 
 def _read_list(folder: Folder, path: str) -> FileRead:
-    """Read the output of ``agentmem list``: eight characters of the id, no source, no time."""
+    """Read the output of ``agentmem list``, which has eight characters of each id, no source and no time."""
     try:
         raw, info = folder.read_bytes(path)
     except UnreadableFile as error:
-        return unreadable(path, "observations", error)
+        return unreadable_file(path, "observations", error)
     text, repair = decode_utf8(raw)
-    problems = [Problem(path, None, repair, "taken", "repaired")] if repair else []
+    problems = [Problem(path, None, repair, "imported", "repaired")] if repair else []
     records: list[ObservationRecord] = []
     category = ""
     for number, line in enumerate(text.split("\n"), 1):
@@ -205,13 +206,15 @@ def _read_list(folder: Folder, path: str) -> FileRead:
             category = head.group(1).lower()
         elif row := _LIST_ROW.match(line):
             records.append(ObservationRecord(row.group(1), category, row.group(2), is_partial=True))
-        elif line.strip() and not _continue(records, line):
-            problems.append(Problem(path, number, "is no observation", "not taken", "rejected", line.encode()[:2000]))
+        elif line.strip() and not _append_line(records, line):
+            problems.append(
+                Problem(path, number, "is not an observation", "skipped", "rejected", line.encode()[:2000])
+            )
     return FileRead(path, "observations", info, list(records), problems)
 
 
-def _continue(records: list[ObservationRecord], line: str) -> bool:
-    """Add a further line to the observation above it: a content may have several."""
+def _append_line(records: list[ObservationRecord], line: str) -> bool:
+    """Add a line to the previous observation, whose content may have several; return False if there is none."""
     if not records:
         return False
     last = records.pop()

@@ -1,4 +1,4 @@
-"""Grip's folders (formats.md section 3)."""
+"""Read Grip's folders."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from memoryhub.lib.layouts.documents import empty, history_record, read_document, time_problem
+from memoryhub.lib.layouts.documents import empty_file, history_record, read_document, time_problems
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.json_file import JsonFile, decode_file, open_json
-from memoryhub.lib.layouts.nanobot import below
+from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import (
+    REPAIRED,
     CachedResponseRecord,
+    DetectedLayout,
     EntryRecord,
     FileRead,
-    Found,
     HistoryLog,
     KnowledgeRecord,
     Problem,
@@ -31,34 +32,34 @@ SESSION_FIELDS = {"key", "messages", "summary", "created_at", "updated_at"}
 _ENTRY_START = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?\]")
 
 
-def read(folder: Folder, found: Found, zone: tzinfo = UTC) -> Iterator[FileRead]:
+def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterator[FileRead]:
     """Yield each source file of a Grip folder."""
-    sessions = below(found.workspace, "sessions")
+    sessions = join_path(detected.workspace, "sessions")
     for name in folder.names(sessions):
-        path = below(sessions, name)
+        path = join_path(sessions, name)
         if name.endswith(".json"):
             yield read_session(folder, path, zone)
         elif name.endswith(".tmp") and folder.is_file(path):
-            yield _left_over(folder, path)
-    memory = below(found.workspace, "memory")
-    if folder.exists(below(memory, "MEMORY.md")):
-        yield read_document(folder, below(memory, "MEMORY.md"))
-    if archives_and_log(folder, memory):
+            yield _leftover_file(folder, path)
+    memory = join_path(detected.workspace, "memory")
+    if folder.exists(join_path(memory, "MEMORY.md")):
+        yield read_document(folder, join_path(memory, "MEMORY.md"))
+    if history_paths(folder, memory):
         yield _read_history(folder, memory, zone)
-    if folder.exists(below(memory, "knowledge.json")):
-        yield _read_knowledge(folder, below(memory, "knowledge.json"))
-    cache = below(found.workspace, "state/semantic_cache.json")
+    if folder.exists(join_path(memory, "knowledge.json")):
+        yield _read_knowledge(folder, join_path(memory, "knowledge.json"))
+    cache = join_path(detected.workspace, "state/semantic_cache.json")
     if folder.exists(cache):
         yield _read_cache(folder, cache)
 
 
 def read_session(folder: Folder, path: str, zone: tzinfo) -> FileRead:
-    """Read one session: all of it, or (where it is no JSON) none, with line and column."""
+    """Read a session file."""
     file = open_json(folder, path, "session")
     if isinstance(file, FileRead):
         return file
     if not isinstance(file.value, dict) or not isinstance(file.value.get("messages"), list):
-        return file.rejected("is no session: it has no list of messages")
+        return file.rejected("is not a session: it has no list of messages")
     return file.read([_session(path, file.value, zone, file.problems)])
 
 
@@ -69,11 +70,11 @@ def _session(path: str, value: dict[str, Any], zone: tzinfo, problems: list[Prob
     key = value.get("key")
     if not isinstance(key, str) or not key:
         key = path.rpartition("/")[2].removesuffix(".json").replace("_", ":", 1)
-        repaired("has no key", f"taken as {key}, from the file's name")
+        repaired("has no key", f"imported as {key}, from the file name")
     extra = {name: item for name, item in value.items() if name not in SESSION_FIELDS}
     summary = value.get("summary")
     if summary is not None and not isinstance(summary, str):
-        repaired("the summary is no text", "its JSON is kept as the text")
+        repaired("the summary is not text", "its JSON is imported")
         extra["summary"] = summary
         summary = json_text(summary)
     return SessionRecord(
@@ -93,51 +94,51 @@ def _messages(path: str, messages: list[Any], zone: tzinfo, problems: list[Probl
             entry, repairs = read_message(message, zone)
         except NoEntry as error:
             what = f"messages[{index}] {error.message}"
-            problems.append(Problem(path, None, what, "not taken", "rejected", json_text(message).encode()[:2000]))
+            problems.append(Problem(path, None, what, "skipped", "rejected", json_text(message).encode()[:2000]))
             continue
         entries.append(entry)
         if repairs:
             what = f"messages[{index}]: {'; '.join(repairs)}"
-            problems.append(Problem(path, None, what, "taken so", "repaired"))
+            problems.append(Problem(path, None, what, REPAIRED, "repaired"))
     return entries
 
 
 def _time(
     path: str, value: dict[str, Any], name: str, extra: dict[str, Any], problems: list[Problem]
 ) -> datetime | None:
-    """Read seconds since 1970. A repaired value stays among the further fields as it was."""
+    """Parse seconds since 1970; keep the original value in ``extra`` if a datetime can't represent it."""
     moment, repair = read_epoch(value.get(name))
     if moment and moment.timestamp() != value[name] and not repair:
-        extra[name] = value[name]  # finer than microseconds: the way back gives it as it was
+        extra[name] = value[name]  # finer than microseconds; an export restores it
     if repair:
         extra[name] = value[name]
-        action = "its value is kept" if moment is None else "taken so"
+        action = "its value is kept" if moment is None else REPAIRED
         problems.append(Problem(path, None, f"{name} {repair}", action, "repaired"))
     return moment
 
 
-def _left_over(folder: Folder, path: str) -> FileRead:
+def _leftover_file(folder: Folder, path: str) -> FileRead:
     size = len(folder.read_bytes(path)[0])
-    what = f"is what an interrupted save left behind ({size} bytes); the .json beside it is the whole state"
-    return FileRead(path, "other", None, problems=[Problem(path, None, what, "left alone", "ignored")])
+    what = f"is left over from an interrupted save ({size} bytes); the .json file is complete"
+    return FileRead(path, "other", None, problems=[Problem(path, None, what, "skipped", "ignored")])
 
 
-def archives_and_log(folder: Folder, memory: str) -> list[str]:
-    """Return the history files in the order in which they were written: archives by their time, then the log."""
+def history_paths(folder: Folder, memory: str) -> list[str]:
+    """Return the history files in the order of their content: archives by time, then the log."""
     names = [name for name in folder.names(memory) if re.fullmatch(r"HISTORY\.archive\.\d+\.md", name)]
-    log = ["HISTORY.md"] if folder.exists(below(memory, "HISTORY.md")) else []
-    return [below(memory, name) for name in [*names, *log]]
+    log = ["HISTORY.md"] if folder.exists(join_path(memory, "HISTORY.md")) else []
+    return [join_path(memory, name) for name in [*names, *log]]
 
 
 def _read_history(folder: Folder, memory: str, zone: tzinfo) -> FileRead:
-    """Read archives and log as one text: an entry that a rotation cut in two is whole again."""
-    main = below(memory, "HISTORY.md")
-    if folder.is_unchanged(main):  # a rotation writes both
+    """Read the archives and the log as one text, because a rotation can split an entry."""
+    main = join_path(memory, "HISTORY.md")
+    if folder.is_unchanged(main):  # a rotation changes the log as well
         return FileRead(main, "history", None, is_skipped=True)
     problems: list[Problem] = []
     lines: list[tuple[str, str]] = []
     info = None
-    for path in archives_and_log(folder, memory):
+    for path in history_paths(folder, memory):
         try:
             raw, info = folder.read_bytes(path)
         except UnreadableFile as error:
@@ -145,14 +146,14 @@ def _read_history(folder: Folder, memory: str, zone: tzinfo) -> FileRead:
             continue
         text, repair = decode_utf8(raw)
         if repair:
-            problems.append(Problem(path, None, repair, "taken", "repaired"))
+            problems.append(Problem(path, None, repair, "imported", "repaired"))
         lines += [(line.removesuffix("\r"), path) for line in text.removesuffix("\n").split("\n")]
     if problems and not lines:
         return FileRead(main, "history", None, problems=problems)
     log = _history_log(lines, main, zone)
     if not log.entries and info:
-        return empty(main, "history", info)
-    problems += [problem for entry in log.entries for problem in time_problem(entry, entry.file)]
+        return empty_file(main, "history", info)
+    problems += [problem for entry in log.entries for problem in time_problems(entry, entry.file)]
     return FileRead(main, "history", info, [log], problems)
 
 
@@ -171,7 +172,7 @@ def _history_log(lines: list[tuple[str, str]], main: str, zone: tzinfo) -> Histo
 
 
 def content_id(category: str, content: str) -> str:
-    """Return Grip's id of a knowledge entry: 16 hex digits of the SHA-256 of ``category:content`` in lower case."""
+    """Return Grip's id of a knowledge entry: 16 hex digits of the SHA-256 of ``category:content``, lower-cased."""
     return hashlib.sha256(f"{category}:{content.strip().lower()}".encode()).hexdigest()[:16]
 
 
@@ -180,8 +181,8 @@ def _read_knowledge(folder: Folder, path: str) -> FileRead:
     return file if isinstance(file, FileRead) else _knowledge_of(path, file)
 
 
-def knowledge_of(path: str, raw: bytes) -> FileRead:
-    """Return what the bytes of a knowledge.json hold."""
+def parse_knowledge(path: str, raw: bytes) -> FileRead:
+    """Parse the bytes of a knowledge.json."""
     file = decode_file(path, "knowledge", raw, None)
     return file if isinstance(file, FileRead) else _knowledge_of(path, file)
 
@@ -194,8 +195,8 @@ def _knowledge_of(path: str, file: JsonFile) -> FileRead:
     for index, row in enumerate(rows):
         record = _knowledge(path, index, row, file.problems)
         if record and record.content_id in records:
-            what = f"entries[{index}] has the id {brief(record.content_id)} of an earlier one"
-            file.problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
+            what = f"entries[{index}] has the same id as an earlier entry: {brief(record.content_id)}"
+            file.problems.append(Problem(path, None, what, "skipped", "rejected", json_text(row).encode()[:2000]))
         elif record:
             records[record.content_id] = record
     return file.read(list(records.values()))
@@ -204,7 +205,7 @@ def _knowledge_of(path: str, file: JsonFile) -> FileRead:
 def _knowledge(path: str, index: int, row: Any, problems: list[Problem]) -> KnowledgeRecord | None:
     if not isinstance(row, dict) or not isinstance(row.get("content"), str):
         what = f"entries[{index}] has no content"
-        problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
+        problems.append(Problem(path, None, what, "skipped", "rejected", json_text(row).encode()[:2000]))
         return None
     repairs: list[str] = []
     extra = {
@@ -214,25 +215,25 @@ def _knowledge(path: str, index: int, row: Any, problems: list[Problem]) -> Know
     }
     category = row.get("category")
     if category not in CATEGORIES:
-        repairs.append(f"the category {brief(category)} is unknown; taken as learned_fact")
+        repairs.append(f"the category {brief(category)} is unknown; imported as learned_fact")
         extra["category"], category = category, "learned_fact"
     tags = row.get("tags", [])
     if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
-        repairs.append("the tags are no list of words; taken word by word")
+        repairs.append("the tags are not a list of strings; split into words")
         extra["tags"], tags = tags, str(tags).replace(",", " ").split() if tags else []
     identity = row.get("id")
     if not isinstance(identity, str) or not identity:
         identity = content_id(category, row["content"])
-        repairs.append(f"has no id; taken as {identity}")
+        repairs.append(f"has no id; imported as {identity}")
     count = row.get("access_count", 0)
     if type(count) is not int or not 0 <= count < 2**31:
-        repairs.append("access_count is no count; taken as 0")
+        repairs.append("access_count is invalid; imported as 0")
         extra["access_count"], count = count, 0
     source = row.get("source", "")
     if not isinstance(source, str):
         extra["source"], source = source, ""
     if repairs:
-        problems.append(Problem(path, None, f"entries[{index}]: {'; '.join(repairs)}", "taken so", "repaired"))
+        problems.append(Problem(path, None, f"entries[{index}]: {'; '.join(repairs)}", REPAIRED, "repaired"))
     return KnowledgeRecord(
         content_id=identity,
         category=category,
@@ -251,7 +252,7 @@ def _read_cache(folder: Folder, path: str) -> FileRead:
     if isinstance(file, FileRead):
         return file
     if not isinstance(file.value, dict):
-        return file.rejected("is no object of cached responses")
+        return file.rejected("is not an object of cached responses")
     records = [_cached(path, key, row, file.problems) for key, row in file.value.items()]
     return file.read([record for record in records if record])
 
@@ -259,7 +260,7 @@ def _read_cache(folder: Folder, path: str) -> FileRead:
 def _cached(path: str, key: str, row: Any, problems: list[Problem]) -> CachedResponseRecord | None:
     if not isinstance(row, dict) or not isinstance(row.get("response"), str):
         what = f"the entry {key[:16]} has no response"
-        problems.append(Problem(path, None, what, "not taken", "rejected", json_text(row).encode()[:2000]))
+        problems.append(Problem(path, None, what, "skipped", "rejected", json_text(row).encode()[:2000]))
         return None
     known = ("response", "model", "created_at", "accessed_at", "message_preview")
     extra = {name: item for name, item in row.items() if name not in known}

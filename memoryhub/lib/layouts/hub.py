@@ -1,10 +1,10 @@
-"""MemoryHub's own folder: memory as records, one JSON object a line, so that nothing is bent to another's shape.
+"""Write MemoryHub's own export format, which is lossless.
 
-``memoryhub.json`` names the format and its version. Every other file holds records of ``records.py`` by their field
-names, without the fields that have their default: ``sessions/*.jsonl`` (one epoch each: a ``session`` line, then
-``summary`` and ``entry`` lines), ``history.jsonl``, ``knowledge.jsonl``, ``observations.jsonl``,
+``memoryhub.json`` has the format and its version. The other files are JSON lines of the dataclasses in
+``records.py``, without fields that have their default value: ``sessions/*.jsonl`` (one epoch per file: a ``session``
+line, then ``summary`` and ``entry`` lines), ``history.jsonl``, ``knowledge.jsonl``, ``observations.jsonl``,
 ``key-values.jsonl``, ``cached-responses.jsonl``, ``terms.jsonl`` (a ``graph`` line, then ``term`` lines, embeddings
-as base64 of float32). ``documents/`` holds memory documents as they are. Times are ISO 8601 in UTC.
+as base64 of float32). ``documents/`` contains memory documents unchanged. Times are ISO 8601 in UTC.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SETTINGS = ("memory_window", "max_tokens", "max_entries", "recent_window", "min_
 
 
 def manifest(snapshot: Snapshot) -> str:
-    """Return memoryhub.json: the format, which program the memory came from, and the workspace's figures."""
+    """Return memoryhub.json: the format, the program that the memory came from, and the workspace's settings."""
     value = {
         "format": FORMAT,
         "version": VERSION,
@@ -39,25 +39,25 @@ def manifest(snapshot: Snapshot) -> str:
 
 
 def session_lines(session: SessionRecord) -> Iterator[str]:
-    """Yield one epoch of a session: itself, its summaries, its entries in order."""
-    yield _line({"session": row_of(session, but=("entries", "summaries"))})
+    """Yield the lines of one epoch of a session: itself, its summaries, its entries in order."""
+    yield _line({"session": to_row(session, exclude=("entries", "summaries"))})
     for summary in session.summaries:
-        yield _line({"summary": row_of(summary)})
+        yield _line({"summary": to_row(summary)})
     for entry in session.entries:
-        yield _line({"entry": row_of(entry)})
+        yield _line({"entry": to_row(entry)})
 
 
 def lines(records: Iterable[object], path: str) -> Iterator[str]:
-    """Yield records a line each. A history entry that the hub itself wrote has no file."""
+    """Yield records as lines. ``path``: the file that they are written to, which is omitted from history entries."""
     for record in records:
-        row = row_of(record)
+        row = to_row(record)
         if row.get("file") == path:
             del row["file"]
         yield _line(row)
 
 
 def graph_lines(terms: Iterable[dict[str, Any]], meta: dict[str, Any]) -> Iterator[str]:
-    """Yield a semantic graph: what made it, then each term with its embedding and its neighbours in order."""
+    """Yield the lines of a semantic graph: its metadata, then its terms."""
     is_first = True
     for term in terms:
         if is_first:
@@ -67,12 +67,12 @@ def graph_lines(terms: Iterable[dict[str, Any]], meta: dict[str, Any]) -> Iterat
         yield _line({"term": term | {"embedding": packed}})
 
 
-def row_of(record: Any, but: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return a record as plain JSON values, without those that are as they are by default."""
+def to_row(record: Any, exclude: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return a record as JSON values, without fields that have their default value."""
     row: dict[str, Any] = {}
     for name, default in _defaults(record.__class__):
         value = getattr(record, name)
-        if name in but or (value == default and type(value) is type(default)):
+        if name in exclude or (value == default and type(value) is type(default)):
             continue
         row[name] = value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value
     return row

@@ -1,4 +1,4 @@
-"""Reading MemoryHub's own folder (written by ``hub.py``). A folder may come from anywhere: every value is checked."""
+"""Read MemoryHub's own export format (written by ``hub.py``). A folder is untrusted: every value is validated."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from typing import Any, TypeVar, cast, get_args
 
 from memoryhub.lib import vectors
 from memoryhub.lib.layouts import grid, grip
-from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty, read_document, unreadable
+from memoryhub.lib.layouts.documents import EXCERPT_BYTES, empty_file, read_document, unreadable_file
 from memoryhub.lib.layouts.entries import MAX_ID_LENGTH, ROLE_LENGTH, NoEntry
 from memoryhub.lib.layouts.hub import FORMAT, MANIFEST, SETTINGS, VERSION
-from memoryhub.lib.layouts.nanobot import below, why_not
+from memoryhub.lib.layouts.nanobot import join_path, rejection_reason
 from memoryhub.lib.layouts.records import (
+    REPAIRED,
     CachedResponseRecord,
+    DetectedLayout,
     EntryKind,
     EntryRecord,
     FileKind,
     FileRead,
-    Found,
     GraphRecord,
     HistoryLog,
     HistoryRecord,
@@ -44,8 +45,8 @@ from memoryhub.lib.validation import BadJSON, decode_json
 
 R = TypeVar("R")
 PROGRAMS = ("nanobot", "grip", "grid", "agterm")
-MOST = 2**31 - 1
-MOST_EPOCHS = 100_000
+MAX_INT = 2**31 - 1
+MAX_EPOCHS = 100_000
 METHODS = ("llm", "heuristic", "imported")
 LENGTHS = {"role": ROLE_LENGTH, "model": 200, "provider": 100}
 SHORT = ("tool_call_id", "source_id", "summary_source_id")
@@ -55,7 +56,7 @@ CHOICES = {
     (KnowledgeRecord, "category"): grip.CATEGORIES,
     (ObservationRecord, "category"): grid.CATEGORIES,
 }
-NEEDED = (
+REQUIRED = (
     (EntryRecord, "role"),
     (KnowledgeRecord, "content_id"),
     (ObservationRecord, "uid"),
@@ -69,22 +70,22 @@ ROWS: list[tuple[str, FileKind, type[Any]]] = [
 ]
 
 
-def find(folder: Folder) -> Found | None:
-    """Return what memoryhub.json says of a folder; None where there is none of a version that can be read."""
+def find(folder: Folder) -> DetectedLayout | None:
+    """Return the layout described by memoryhub.json, or None if there is none of a supported version."""
     try:
         value = decode_json(folder.read_bytes(MANIFEST)[0].decode("utf-8", "replace")).value
     except (UnreadableFile, BadJSON):
         return None
     if not isinstance(value, dict) or value.get("format") != FORMAT or value.get("version") != VERSION:
         return None
-    program, version, wanted = value.get("program"), value.get("program_version"), value.get("settings")
-    figures = wanted if isinstance(wanted, dict) else {}
+    program, version, raw = value.get("program"), value.get("program_version"), value.get("settings")
+    values = raw if isinstance(raw, dict) else {}
     settings: dict[str, int | float | bool | str] = {
-        name: figures[name] for name in SETTINGS if type(figures.get(name)) is int and 0 < figures[name] <= 10**8
+        name: values[name] for name in SETTINGS if type(values.get(name)) is int and 0 < values[name] <= 10**8
     }
     if settings.get("recent_window", 10) > settings.get("max_entries", 100):  # type: ignore[operator]
         settings = {}
-    return Found(
+    return DetectedLayout(
         "hub",
         version[:100] if isinstance(version, str) else "",
         settings=settings,
@@ -92,14 +93,14 @@ def find(folder: Folder) -> Found | None:
     )
 
 
-def read(folder: Folder, _found: Found, _zone: tzinfo = UTC) -> Iterator[FileRead]:
-    """Yield each source file of an export; times have zones of their own."""
+def read(folder: Folder, _found: DetectedLayout, _zone: tzinfo = UTC) -> Iterator[FileRead]:
+    """Yield each source file of an export. All its times have a time zone."""
     for name in folder.names("sessions"):
         if name.endswith(".jsonl"):
-            yield _read_session(folder, below("sessions", name))
+            yield _read_session(folder, join_path("sessions", name))
     for name in ("MEMORY.md", "SOUL.md", "USER.md"):
-        if folder.exists(below("documents", name)):
-            yield read_document(folder, below("documents", name))
+        if folder.exists(join_path("documents", name)):
+            yield read_document(folder, join_path("documents", name))
     yield from _read_rows(folder)
 
 
@@ -110,18 +111,18 @@ def _read_rows(folder: Folder) -> Iterator[FileRead]:
         yield replace(file, items=[HistoryLog(entries)] if entries else [])
     for path, kind, record in ROWS:
         if folder.exists(path):
-            yield _read_lines(folder, path, kind, partial(record_of, record))
+            yield _read_lines(folder, path, kind, partial(from_row, record))
     if folder.exists("terms.jsonl"):
         yield _read_graph(folder, "terms.jsonl")
 
 
-def record_of(record: type[R], row: Any, **further: Any) -> R:
-    """Return a record from the plain values of ``hub.row_of``. Raises NoEntry, naming the field that doesn't fit."""
+def from_row(record: type[R], row: Any, **overrides: Any) -> R:
+    """Return a record from the values of ``hub.to_row``. Raises NoEntry, naming the invalid field."""
     if not isinstance(row, dict):
-        raise NoEntry("is no object")
+        raise NoEntry("is not an object")
     values: dict[str, Any] = {}
     for field in fields(record):  # type: ignore[arg-type]
-        if field.name in further:
+        if field.name in overrides:
             continue
         if field.name in row:
             values[field.name] = _value(record, field.name, str(field.type), row[field.name])
@@ -129,34 +130,34 @@ def record_of(record: type[R], row: Any, **further: Any) -> R:
             values[field.name] = None
         elif field.default is MISSING and field.default_factory is MISSING:
             raise NoEntry(f"has no {field.name}")
-    return record(**values, **further)
+    return record(**values, **overrides)
 
 
 def _value(record: type[Any], name: str, kind: str, value: Any) -> Any:
     if kind == "datetime | None":
         value = read_time(value, UTC)
-        is_fit = value is not None
+        is_valid = value is not None
     elif kind == "list[ToolCall]":
-        is_fit = isinstance(value, list) and all(map(_is_tool_call, value))
+        is_valid = isinstance(value, list) and all(map(_is_tool_call, value))
     else:
-        is_fit = _SHAPES[kind](value) and _fits(record, name, value)
-    if not is_fit:
-        raise NoEntry(f"has a {name} that doesn't fit")
+        is_valid = _VALIDATORS[kind](value) and _is_allowed(record, name, value)
+    if not is_valid:
+        raise NoEntry(f"has an invalid {name}")
     return value
 
 
-_SHAPES: dict[str, Callable[[Any], bool]] = {
+_VALIDATORS: dict[str, Callable[[Any], bool]] = {
     "str": lambda value: isinstance(value, str),
     "EntryKind": lambda value: isinstance(value, str),
     "bool": lambda value: isinstance(value, bool),
-    "int": lambda value: type(value) is int and 0 <= value <= MOST,
-    "int | None": lambda value: type(value) is int and 0 <= value <= MOST,
+    "int": lambda value: type(value) is int and 0 <= value <= MAX_INT,
+    "int | None": lambda value: type(value) is int and 0 <= value <= MAX_INT,
     "list[str]": lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
     "dict[str, Any]": lambda value: isinstance(value, dict),
 }
 
 
-def _fits(record: type[Any], name: str, value: Any) -> bool:
+def _is_allowed(record: type[Any], name: str, value: Any) -> bool:
     if choices := CHOICES.get((record, name)):
         return value in choices
     if name == "source_hash":
@@ -164,10 +165,10 @@ def _fits(record: type[Any], name: str, value: Any) -> bool:
     if name == "method":
         return value in METHODS
     if name == "epoch":
-        return bool(value < MOST_EPOCHS)
-    longest = MAX_ID_LENGTH if name in SHORT else LENGTHS.get(name)
-    is_there = bool(value) or (record, name) not in NEEDED
-    return is_there and (longest is None or len(value) <= longest)
+        return bool(value < MAX_EPOCHS)
+    max_length = MAX_ID_LENGTH if name in SHORT else LENGTHS.get(name)
+    is_present = bool(value) or (record, name) not in REQUIRED
+    return is_present and (max_length is None or len(value) <= max_length)
 
 
 def _is_tool_call(call: Any) -> bool:
@@ -179,12 +180,12 @@ def _is_tool_call(call: Any) -> bool:
 
 
 def _history(row: Any) -> HistoryRecord:
-    record = record_of(HistoryRecord, row, source_hash="")
+    record = from_row(HistoryRecord, row, source_hash="")
     return record if record.file else replace(record, file="history.jsonl")
 
 
-def _read_lines(folder: Folder, path: str, kind: FileKind, take: Callable[[Any], Any]) -> FileRead:
-    """Read a file line by line; a line that is no record is a problem, the others are taken."""
+def _read_lines(folder: Folder, path: str, kind: FileKind, add: Callable[[Any], Any]) -> FileRead:
+    """Read a file line by line. Invalid lines are reported and skipped."""
     problems: list[Problem] = []
     items: list[Item] = []
 
@@ -193,41 +194,43 @@ def _read_lines(folder: Folder, path: str, kind: FileKind, take: Callable[[Any],
         items.clear()
         for number, raw in stream.lines():
             if raw is None or raw.strip():
-                _take_line(path, number, raw, lambda row: items.append(take(row)), problems)
+                _read_line(path, number, raw, lambda row: items.append(add(row)), problems)
 
     try:
         _, info = folder.read(path, parse, limit=MAX_LINES_FILE_BYTES)
     except UnreadableFile as error:
-        return unreadable(path, kind, error)
+        return unreadable_file(path, kind, error)
     if not items and not problems:
-        return empty(path, kind, info)
+        return empty_file(path, kind, info)
     return FileRead(path, kind, info, items, problems)
 
 
-def _take_line(
-    path: str, number: int, raw: bytes | None, take: Callable[[Any], None], problems: list[Problem]
+def _read_line(
+    path: str, number: int, raw: bytes | None, add: Callable[[Any], None], problems: list[Problem]
 ) -> None:
     try:
         if raw is None:
             raise NoEntry("is longer than 8 MB")
         decoded = decode_json(raw.decode("utf-8"))
-        take(decoded.value)
+        add(decoded.value)
     except (UnicodeDecodeError, BadJSON, NoEntry) as error:
-        problems.append(Problem(path, number, why_not(error), "not taken", "rejected", (raw or b"")[:EXCERPT_BYTES]))
+        problems.append(
+            Problem(path, number, rejection_reason(error), "skipped", "rejected", (raw or b"")[:EXCERPT_BYTES])
+        )
         return
     if decoded.repairs:
         what = "; ".join(dict.fromkeys(decoded.repairs))
-        problems.append(Problem(path, number, what, "taken so", "repaired"))
+        problems.append(Problem(path, number, what, REPAIRED, "repaired"))
 
 
 def _read_session(folder: Folder, path: str) -> FileRead:
-    file = _read_lines(folder, path, "session", _part_of_session)
+    file = _read_lines(folder, path, "session", _session_part)
     parts: list[Any] = list(file.items)
     heads = [part for part in parts if isinstance(part, SessionRecord)]
     if file.info is None or file.is_empty:
         return file
     if len(heads) != 1:
-        problem = Problem(path, None, "has no session line, or more than one", "not taken", "rejected")
+        problem = Problem(path, None, "has no session line, or more than one", "skipped", "rejected")
         return replace(file, items=[], problems=[*file.problems, problem])
     entries = [part for part in parts if isinstance(part, EntryRecord)]
     summaries = {part.source_id: part for part in parts if isinstance(part, SummaryRecord)}
@@ -240,41 +243,41 @@ def _read_session(folder: Folder, path: str) -> FileRead:
     return replace(file, items=[session])
 
 
-def _part_of_session(row: Any) -> Any:
+def _session_part(row: Any) -> Any:
     kind, value = next(iter(row.items())) if isinstance(row, dict) and len(row) == 1 else ("", None)
     if kind == "session":
-        return record_of(SessionRecord, value, entries=[], summaries=[])
+        return from_row(SessionRecord, value, entries=[], summaries=[])
     if kind == "summary":
-        return record_of(SummaryRecord, value)
+        return from_row(SummaryRecord, value)
     if kind == "entry":
-        return record_of(EntryRecord, value)
-    raise NoEntry("is no session, summary or entry")
+        return from_row(EntryRecord, value)
+    raise NoEntry("is not a session, summary or entry")
 
 
 def _read_graph(folder: Folder, path: str) -> FileRead:
-    file = _read_lines(folder, path, "graph", _part_of_graph)
+    file = _read_lines(folder, path, "graph", _graph_part)
     parts: list[Any] = list(file.items)
     terms = [part for part in parts if isinstance(part, TermRecord)]
     head = next((part for part in parts if isinstance(part, GraphRecord)), None)
     if not parts:
         return file
     if head is None:
-        problem = Problem(path, None, "has no graph line", "not taken", "rejected")
+        problem = Problem(path, None, "has no graph line", "skipped", "rejected")
         return replace(file, items=[], problems=[*file.problems, problem])
     return replace(file, items=[replace(head, terms=terms)])
 
 
-def _part_of_graph(row: Any) -> Any:
+def _graph_part(row: Any) -> Any:
     kind, value = next(iter(row.items())) if isinstance(row, dict) and len(row) == 1 else ("", None)
     if kind == "graph":
-        return record_of(GraphRecord, value, terms=[])
+        return from_row(GraphRecord, value, terms=[])
     if kind != "term" or not isinstance(value, dict):
-        raise NoEntry("is no graph or term")
+        raise NoEntry("is not a graph or term")
     try:
         packed = base64.b64decode(str(value.get("embedding", "")), validate=True)
         embedding = vectors.unpack(packed)
     except (binascii.Error, ValueError, struct.error) as error:
-        raise NoEntry("has an embedding that can't be read") from error
+        raise NoEntry("has an invalid embedding") from error
     if not all(map(math.isfinite, embedding)):
-        raise NoEntry("has an embedding that can't be read")
-    return record_of(TermRecord, value, embedding=embedding)
+        raise NoEntry("has an invalid embedding")
+    return from_row(TermRecord, value, embedding=embedding)

@@ -1,4 +1,4 @@
-"""nanobot's folders, 0.1 and 0.3 (formats.md sections 1 and 2)."""
+"""Read nanobot's folders, versions 0.1 and 0.3."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from typing import Any
 
 from memoryhub.lib.layouts.documents import (
     EXCERPT_BYTES,
-    empty,
+    empty_file,
     history_record,
     read_document,
     split_history,
-    time_problem,
-    unreadable,
+    time_problems,
+    unreadable_file,
 )
 from memoryhub.lib.layouts.entries import NoEntry, read_message
 from memoryhub.lib.layouts.file_names import encoded_name
 from memoryhub.lib.layouts.records import (
+    REPAIRED,
+    DetectedLayout,
     EntryRecord,
     FileRead,
-    Found,
     HistoryLog,
     HistoryRecord,
     Problem,
@@ -35,15 +36,15 @@ from memoryhub.lib.safe_folder import MAX_LINES_FILE_BYTES, Folder, Stream, Unre
 from memoryhub.lib.validation import BadJSON, brief, clean_text, decode_json, decode_utf8
 
 WORKSPACE_ID = re.compile(r"[0-9a-f]{32}")
-LEFT_BEHIND = "This file was left behind by an upgrade; the program neither lists nor opens it."
-OLD_PLACE = "From the older global folder; the program moves it when the session is next used."
+LEFT_BEHIND = "Left over from an upgrade: nanobot no longer lists or opens this file."
+OLD_PLACE = "In the old global folder: nanobot moves it when the session is next used."
 METADATA_FIELDS = {"_type", "key", "created_at", "updated_at", "metadata", "last_consolidated"}
 CHECKPOINT = ".checkpoint.json"
 
 
 @dataclass(frozen=True)
 class SessionFile:
-    """A session's file: whether its name is the base64url of the key, and what to say of it."""
+    """A session file. ``is_encoded``: its name is the base64url of the key. ``note``: a sentence for the user."""
 
     path: str
     is_encoded: bool = False
@@ -53,55 +54,55 @@ class SessionFile:
 
 @dataclass
 class _Lines:
-    """What the lines of one file came to."""
+    """The parsed lines of a session file."""
 
     entries: list[EntryRecord] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     metadata: dict[str, Any] | None = None
-    count: int = 0  # lines that hold anything
-    rejected_at: list[int] = field(default_factory=list)  # which messages, counted in the file, were not taken
+    count: int = 0  # of lines that aren't blank
+    rejected_at: list[int] = field(default_factory=list)  # indexes of rejected messages in the file
 
 
-def below(folder: str, name: str) -> str:
+def join_path(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def session_files(folder: Folder, found: Found) -> list[SessionFile]:
-    """Return the session files, those that the agent doesn't see first: the visible one is the later epoch."""
+def session_files(folder: Folder, detected: DetectedLayout) -> list[SessionFile]:
+    """Return the session files, those that the agent doesn't see first: of a session, they are the earlier epochs."""
     hidden: list[SessionFile] = []
     visible: list[SessionFile] = []
-    current = _current_folders(folder, found)
-    inner, outer = below(found.workspace, "sessions"), below(found.home, "sessions")
-    for place in dict.fromkeys([outer, inner]):
-        for name in _jsonl(folder, place):
-            note = OLD_PLACE if place == outer != inner else ""
-            file = SessionFile(below(place, name), is_visible=not current, note=LEFT_BEHIND if current else note)
+    current = _current_folders(folder, detected)
+    inner, outer = join_path(detected.workspace, "sessions"), join_path(detected.home, "sessions")
+    for parent in dict.fromkeys([outer, inner]):
+        for name in _jsonl(folder, parent):
+            note = OLD_PLACE if parent == outer != inner else ""
+            file = SessionFile(join_path(parent, name), is_visible=not current, note=LEFT_BEHIND if current else note)
             (hidden if current else visible).append(file)
-    for place in current:
-        for name in _jsonl(folder, place):
+    for parent in current:
+        for name in _jsonl(folder, parent):
             is_encoded = decoded_key(name.removesuffix(".jsonl")) is not None
-            file = SessionFile(below(place, name), is_encoded, is_encoded, "" if is_encoded else LEFT_BEHIND)
+            file = SessionFile(join_path(parent, name), is_encoded, is_encoded, "" if is_encoded else LEFT_BEHIND)
             (visible if is_encoded else hidden).append(file)
     return hidden + visible
 
 
-def _jsonl(folder: Folder, place: str) -> list[str]:
-    return [name for name in folder.names(place) if name.endswith(".jsonl")]
+def _jsonl(folder: Folder, parent: str) -> list[str]:
+    return [name for name in folder.names(parent) if name.endswith(".jsonl")]
 
 
-def _current_folders(folder: Folder, found: Found) -> list[str]:
-    """Return the folders in which 0.3 keeps this workspace's sessions."""
-    places = [below(found.home, "sessions")]
+def _current_folders(folder: Folder, detected: DetectedLayout) -> list[str]:
+    """Return the folders in which nanobot 0.3 keeps this workspace's sessions."""
+    parents = [join_path(detected.home, "sessions")]
     return [
-        below(place, name)
-        for place in places
-        for name in folder.names(place)
-        if WORKSPACE_ID.fullmatch(name) and folder.is_folder(below(place, name))
+        join_path(parent, name)
+        for parent in parents
+        for name in folder.names(parent)
+        if WORKSPACE_ID.fullmatch(name) and folder.is_folder(join_path(parent, name))
     ]
 
 
 def decoded_key(stem: str) -> str | None:
-    """Return the key that a 0.3 file name encodes: base64url without padding. None for another name."""
+    """Return the key that a file name of nanobot 0.3 encodes (base64url without padding), or None."""
     try:
         key = base64.b64decode(stem + "=" * (-len(stem) % 4), altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
@@ -109,48 +110,50 @@ def decoded_key(stem: str) -> str | None:
     return key if key.isprintable() and (":" in key or key == "heartbeat") else None
 
 
-def read(folder: Folder, found: Found, zone: tzinfo = UTC) -> Iterator[FileRead]:
+def read(folder: Folder, detected: DetectedLayout, zone: tzinfo = UTC) -> Iterator[FileRead]:
     """Yield each source file of a nanobot folder: sessions, documents, history."""
-    for file in session_files(folder, found):
+    for file in session_files(folder, detected):
         yield read_session(folder, file, zone)
-    yield from read_documents(folder, found)
-    yield from _read_history(folder, found, zone)
+    yield from read_documents(folder, detected)
+    yield from _read_history(folder, detected, zone)
 
 
-def read_documents(folder: Folder, found: Found) -> Iterator[FileRead]:
-    """Yield the memory documents that are there."""
+def read_documents(folder: Folder, detected: DetectedLayout) -> Iterator[FileRead]:
+    """Yield the memory documents."""
     seen: dict[str, str] = {}
-    for place in ("memory/MEMORY.md", "SOUL.md", "USER.md", "memory/SOUL.md", "memory/USER.md"):
-        path, name = below(found.workspace, place), place.rpartition("/")[2]
+    for parent in ("memory/MEMORY.md", "SOUL.md", "USER.md", "memory/SOUL.md", "memory/USER.md"):
+        path, name = join_path(detected.workspace, parent), parent.rpartition("/")[2]
         if not folder.exists(path):
             continue
         if name in seen:
-            what = f"is a second {name}; {seen[name]} is the one that counts"
-            yield FileRead(path, "other", None, problems=[Problem(path, None, what, "left alone", "ignored")])
+            what = f"is a second {name}; {seen[name]} is used"
+            yield FileRead(path, "other", None, problems=[Problem(path, None, what, "skipped", "ignored")])
             continue
         seen[name] = path
         yield read_document(folder, path)
 
 
 def read_session(folder: Folder, file: SessionFile, zone: tzinfo) -> FileRead:
-    """Read one session file; a bad line is a problem, the others are taken."""
+    """Read a session file. Invalid lines are reported and skipped."""
     checkpoint = file.path.removesuffix(".jsonl") + CHECKPOINT
-    is_under_way = folder.exists(checkpoint)
+    has_checkpoint = folder.exists(checkpoint)
     try:
         lines, info = folder.read(
             file.path,
             lambda stream: _read_lines(stream, file.path, zone),
             limit=MAX_LINES_FILE_BYTES,
-            even_if_unchanged=is_under_way,
+            even_if_unchanged=has_checkpoint,
         )
     except UnreadableFile as error:
-        return unreadable(file.path, "session", error)
+        return unreadable_file(file.path, "session", error)
     if not lines.count:
-        return empty(file.path, "session", info)
+        return empty_file(file.path, "session", info)
     record = _session(file, lines, zone)
-    if is_under_way:
+    if has_checkpoint:
         record = _with_checkpoint(folder, checkpoint, record, lines.problems)
-    return FileRead(file.path, "session", info, [record], lines.problems, note=file.note, look_again=is_under_way)
+    return FileRead(
+        file.path, "session", info, [record], lines.problems, note=file.note, always_reread=has_checkpoint
+    )
 
 
 def _read_lines(stream: Stream, path: str, zone: tzinfo) -> _Lines:
@@ -159,7 +162,7 @@ def _read_lines(stream: Stream, path: str, zone: tzinfo) -> _Lines:
         if raw is None:
             lines.count += 1
             lines.rejected_at.append(len(lines.entries) + len(lines.rejected_at))
-            lines.problems.append(Problem(path, number, "the line is longer than 8 MB", "not taken", "rejected"))
+            lines.problems.append(Problem(path, number, "the line is longer than 8 MB", "skipped", "rejected"))
         elif raw.strip():
             lines.count += 1
             _read_line(lines, path, number, raw, zone)
@@ -169,19 +172,19 @@ def _read_lines(stream: Stream, path: str, zone: tzinfo) -> _Lines:
 def _read_line(lines: _Lines, path: str, number: int, raw: bytes, zone: tzinfo) -> None:
     try:
         decoded = decode_json(raw.decode("utf-8"))
-        repairs = decoded.repairs + _take_record(lines, decoded.value, zone)
+        repairs = decoded.repairs + _add_record(lines, decoded.value, zone)
     except (UnicodeDecodeError, BadJSON, NoEntry) as error:
         lines.rejected_at.append(len(lines.entries) + len(lines.rejected_at))
-        problem = Problem(path, number, why_not(error), "not taken", "rejected", raw[:EXCERPT_BYTES])
+        problem = Problem(path, number, rejection_reason(error), "skipped", "rejected", raw[:EXCERPT_BYTES])
         lines.problems.append(problem)
     else:
         if repairs:
             what = "; ".join(dict.fromkeys(repairs))
-            lines.problems.append(Problem(path, number, what, "taken so", "repaired"))
+            lines.problems.append(Problem(path, number, what, REPAIRED, "repaired"))
 
 
-def _take_record(lines: _Lines, value: Any, zone: tzinfo) -> list[str]:
-    """Put a record where it belongs, and return its repairs. What a provider keeps to itself is no memory."""
+def _add_record(lines: _Lines, value: Any, zone: tzinfo) -> list[str]:
+    """Add a record to ``lines`` and return descriptions of its repairs. Provider state is ignored."""
     kind = value.get("_type") if isinstance(value, dict) else None
     if kind == "metadata" and lines.metadata is None:
         lines.metadata = value
@@ -193,8 +196,8 @@ def _take_record(lines: _Lines, value: Any, zone: tzinfo) -> list[str]:
     return repairs
 
 
-def why_not(error: UnicodeDecodeError | BadJSON | NoEntry) -> str:
-    """Say in words why a line was not taken."""
+def rejection_reason(error: UnicodeDecodeError | BadJSON | NoEntry) -> str:
+    """Return why a line was rejected."""
     if isinstance(error, UnicodeDecodeError):
         return f"byte {error.start + 1} of the line is not UTF-8"
     if isinstance(error, BadJSON):
@@ -208,8 +211,8 @@ def _session(file: SessionFile, lines: _Lines, zone: tzinfo) -> SessionRecord:
     if not file.is_visible and encoded_name(clean_text(str(metadata.get("key")))) == stem:
         file = replace(file, is_encoded=True, is_visible=True, note="")
     if lines.metadata is None:
-        what = "has no readable metadata line; the key comes from the file's name"
-        lines.problems.append(Problem(file.path, 1, what, "taken so", "repaired"))
+        what = "has no valid metadata line; the key is taken from the file name"
+        lines.problems.append(Problem(file.path, 1, what, REPAIRED, "repaired"))
     known = metadata.get("metadata")
     inner = dict(known) if isinstance(known, dict) else {}
     last_summary = inner.get("_last_summary")
@@ -233,7 +236,7 @@ def _session(file: SessionFile, lines: _Lines, zone: tzinfo) -> SessionRecord:
 
 
 def _key(file: SessionFile, metadata: dict[str, Any]) -> str:
-    """Return the key: the metadata's is the truth, an encoded name tells it, an old name does so in part."""
+    """Return the key in the metadata, or else the one that the file name encodes (ambiguously in old names)."""
     key = metadata.get("key")
     if isinstance(key, str) and key:
         return key
@@ -242,56 +245,53 @@ def _key(file: SessionFile, metadata: dict[str, Any]) -> str:
 
 
 def _pointer(path: str, metadata: dict[str, Any], lines: _Lines) -> int:
-    """Return how many taken entries lie before the pointer.
-
-    It is 0, with a problem, where the file's value is no whole number from 0 to the file's count of messages.
-    """
+    """Return the number of imported entries before the pointer; 0, with a problem, if its value is invalid."""
     name = "last_archived" if "last_archived" in metadata else "last_consolidated"
     value = metadata.get(name, 0)
     if type(value) is int and 0 <= value <= len(lines.entries) + len(lines.rejected_at):
-        return value - sum(place < value for place in lines.rejected_at)
+        return value - sum(index < value for index in lines.rejected_at)
     what = f"{name} is {brief(value)}, with {len(lines.entries)} messages in the file"
-    lines.problems.append(Problem(path, 1, what, "taken as 0", "repaired"))
+    lines.problems.append(Problem(path, 1, what, "imported as 0", "repaired"))
     return 0
 
 
 def _with_checkpoint(folder: Folder, path: str, record: SessionRecord, problems: list[Problem]) -> SessionRecord:
-    """Keep a turn under way beside its session: the program had not saved it yet."""
+    """Add the checkpoint of an interrupted turn to its session's extra fields."""
     try:
         raw, _ = folder.read_bytes(path)
         checkpoint = decode_json(decode_utf8(raw)[0]).value
     except (UnreadableFile, BadJSON) as error:
-        problems.append(Problem(path, None, f"the checkpoint can't be read: {error.message}", "left out", "rejected"))
+        problems.append(Problem(path, None, f"the checkpoint can't be read: {error.message}", "skipped", "rejected"))
         return record
     return replace(record, extra={**record.extra, "checkpoint": checkpoint})
 
 
-def _read_history(folder: Folder, found: Found, zone: tzinfo) -> Iterator[FileRead]:
-    """Read the journal of 0.3, else the log of 0.1; a log beside a journal is already in it."""
-    memory = below(found.workspace, "memory")
-    journal, log = below(memory, "history.jsonl"), below(memory, "HISTORY.md")
+def _read_history(folder: Folder, detected: DetectedLayout, zone: tzinfo) -> Iterator[FileRead]:
+    """Read the journal of 0.3 or else the log of 0.1; if there are both, the journal contains the log."""
+    memory = join_path(detected.workspace, "memory")
+    journal, log = join_path(memory, "history.jsonl"), join_path(memory, "HISTORY.md")
     has_journal = folder.exists(journal)
     if has_journal:
         yield _read_journal(folder, journal, zone)
     elif folder.exists(log):
         yield _read_log(folder, log, zone)
-    for path in (log, below(memory, "HISTORY.md.bak")):
+    for path in (log, join_path(memory, "HISTORY.md.bak")):
         if has_journal and folder.exists(path):
-            what = "is the log from before the upgrade; its entries are in history.jsonl"
-            yield FileRead(path, "other", None, problems=[Problem(path, None, what, "left alone", "ignored")])
+            what = "was replaced by history.jsonl, which contains its entries"
+            yield FileRead(path, "other", None, problems=[Problem(path, None, what, "skipped", "ignored")])
 
 
 def _read_log(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     try:
         raw, info = folder.read_bytes(path)
     except UnreadableFile as error:
-        return unreadable(path, "history", error)
+        return unreadable_file(path, "history", error)
     text, repair = decode_utf8(raw)
-    problems = [Problem(path, None, repair, "taken", "repaired")] if repair else []
+    problems = [Problem(path, None, repair, "imported", "repaired")] if repair else []
     records = [history_record(chunk, path, zone) for chunk in split_history(text)]
-    problems += [problem for record in records for problem in time_problem(record, path)]
+    problems += [problem for record in records for problem in time_problems(record, path)]
     if not records:
-        return empty(path, "history", info)
+        return empty_file(path, "history", info)
     return FileRead(path, "history", info, [HistoryLog(records)], problems)
 
 
@@ -310,9 +310,9 @@ def _read_journal(folder: Folder, path: str, zone: tzinfo) -> FileRead:
     try:
         records, info = folder.read(path, parse, limit=MAX_LINES_FILE_BYTES)
     except UnreadableFile as error:
-        return unreadable(path, "history", error)
+        return unreadable_file(path, "history", error)
     if not records and not problems:
-        return empty(path, "history", info)
+        return empty_file(path, "history", info)
     return FileRead(path, "history", info, [HistoryLog(records)] if records else [], problems)
 
 
@@ -326,7 +326,7 @@ def _journal_entry(
         if not isinstance(value, dict) or not isinstance(value.get("content"), str):
             raise NoEntry("has no content")
     except (UnicodeDecodeError, BadJSON, NoEntry) as error:
-        what = why_not(error)
+        what = rejection_reason(error)
     else:
         text, key = value.get("timestamp"), value.get("session_key")
         return HistoryRecord(
@@ -338,5 +338,5 @@ def _journal_entry(
             file=path,
             extra={k: v for k, v in value.items() if k not in ("content", "timestamp", "session_key")},
         )
-    problems.append(Problem(path, number, what, "not taken", "rejected", (raw or b"")[:EXCERPT_BYTES]))
+    problems.append(Problem(path, number, what, "skipped", "rejected", (raw or b"")[:EXCERPT_BYTES]))
     return None

@@ -1,4 +1,4 @@
-"""Reading a whole folder, one source file at a time."""
+"""Read a whole folder, one source file at a time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import UTC, tzinfo
 
 from memoryhub.lib.layouts import agterm, grid, grip, hub_folder, nanobot
-from memoryhub.lib.layouts.nanobot import below
-from memoryhub.lib.layouts.records import FileRead, Found
+from memoryhub.lib.layouts.nanobot import join_path
+from memoryhub.lib.layouts.records import DetectedLayout, FileRead
 from memoryhub.lib.safe_folder import Folder, SkippedPath, display_path
 
 READERS = {
@@ -20,32 +20,37 @@ READERS = {
 }
 
 
-def read_folder(folder: Folder, found: Found, *, zone: tzinfo = UTC, only: str = "") -> Iterator[FileRead]:
-    """Yield what each source file holds; memory in use is bounded by the largest of them.
+def read_folder(
+    folder: Folder, detected: DetectedLayout, *, zone: tzinfo = UTC, only: str = ""
+) -> Iterator[FileRead]:
+    """Yield each source file. Memory use is bounded by the largest file.
 
-    ``zone``: how agents' times without a zone are read. ``only``: one AgTerm export instead of the folder. Links and
-    special files where memory should be are reported and not read.
+    ``zone``: for times without one. ``only``: read one AgTerm export instead of the folder.
     """
-    reads = [agterm.read_export(folder, only, zone)] if only else READERS[found.layout](folder, found, zone)
+    reads = [agterm.read_export(folder, only, zone)] if only else READERS[detected.layout](folder, detected, zone)
     for read in reads:
         yield _with_storable_names(read)
 
 
 def _with_storable_names(read: FileRead) -> FileRead:
-    """Show file names that are not UTF-8 with their odd bytes as escapes: no database stores them otherwise."""
+    """Escape the bytes of file names that aren't UTF-8, so that databases can store them."""
     if display_path(read.path) == read.path:
         return read
     problems = [replace(problem, file=display_path(problem.file)) for problem in read.problems]
     return replace(read, path=display_path(read.path), problems=problems)
 
 
-def count_files(folder: Folder, found: Found, *, only: str = "") -> int:
-    """Return about how many files an import reads, for a progress bar."""
+def count_files(folder: Folder, detected: DetectedLayout, *, only: str = "") -> int:
+    """Return the approximate number of files that an import reads, for a progress bar."""
     if only:
         return 1
-    if found.layout in ("grid", "agterm"):
-        return len(folder.names(found.home))
-    if found.layout == "hub":
+    if detected.layout in ("grid", "agterm"):
+        return len(folder.names(detected.home))
+    if detected.layout == "hub":
         return sum(not isinstance(file, SkippedPath) for file in folder.files())
-    places = {below(found.home, "sessions"), below(found.workspace, "sessions"), below(found.workspace, "memory")}
-    return sum(not isinstance(file, SkippedPath) for place in places for file in folder.files(place, depth=1))
+    parents = {
+        join_path(detected.home, "sessions"),
+        join_path(detected.workspace, "sessions"),
+        join_path(detected.workspace, "memory"),
+    }
+    return sum(not isinstance(file, SkippedPath) for parent in parents for file in folder.files(parent, depth=1))

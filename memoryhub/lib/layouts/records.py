@@ -1,9 +1,9 @@
-"""What a reader hands over: plain values, one FileRead for each source file, no database and no guesses.
+"""Dataclasses for what readers of agents' files return: one FileRead per source file.
 
-Times are aware datetimes in UTC, or None with the original text beside. ``extra`` holds the source fields that the
-named attributes can't hold as they were, under their own names: unknown fields, and known ones of another shape
-(content that is a list or null, tool calls of another spelling). So attributes overlaid with ``extra``, in the order
-of ``source_fields``, are the source record again.
+Times are aware datetimes in UTC, or None beside their original text. ``extra`` contains source fields that the
+attributes can't represent: unknown fields, and known fields of another type (content that is a list or null, tool
+calls in another format). Attributes overlaid with ``extra``, in the order of ``source_fields``, restore the source
+record.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from django.utils.translation import gettext_noop
 
 from memoryhub.lib.safe_folder import FileInfo
 
+REPAIRED = "imported after the repair"  # the action of a Problem
 Outcome = Literal["rejected", "repaired", "held", "ignored", "noted"]
-OUTCOMES = (  # as the filter ``words`` shows them
+OUTCOMES = (  # as the template filter ``words`` prints them
     gettext_noop("Rejected"),
     gettext_noop("Repaired"),
     gettext_noop("Held"),
@@ -42,11 +43,11 @@ class ToolCall(TypedDict):
 
 @dataclass(frozen=True)
 class Problem:
-    """Something in a source that was not taken as it stands.
+    """Something in a source file that wasn't imported unchanged.
 
-    ``what`` says what is wrong, ``action`` what was done. ``outcome``: rejected (not in the hub), repaired (taken
-    with a stated change), held (waits for a person), ignored (no memory file), noted (taken; worth knowing).
-    ``raw`` is an excerpt of the source bytes, so that nothing rejected is out of reach.
+    ``what``: the problem. ``action``: what was done. ``outcome``: rejected (not imported), repaired (imported with a
+    change), held (awaits review), ignored (not a memory file), noted (imported; for information). ``raw``: an excerpt
+    of the source.
     """
 
     file: str
@@ -62,23 +63,21 @@ class EntryRecord:
     kind: EntryKind
     role: str
     content: str
-    source_hash: str  # SHA-256 of the record's canonical JSON: its identity together with its position
+    source_hash: str  # SHA-256 of the record's canonical JSON; with its position, it identifies the entry
     name: str = ""
     tool_call_id: str = ""
     tool_calls: list[ToolCall] = field(default_factory=list)
     occurred_at: datetime | None = None
     occurred_at_text: str = ""
-    token_count: int | None = None  # where the source counted
+    token_count: int | None = None  # as counted by the source
     source_id: str = ""
-    summary_source_id: str = ""  # AgTerm: the summary that folds it
+    summary_source_id: str = ""  # of the summary that replaces it (AgTerm)
     extra: dict[str, Any] = field(default_factory=dict)
     source_fields: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class SummaryRecord:
-    """``method`` and ``model`` say how it was made, where the source tells."""
-
     source_id: str
     content: str
     entry_source_ids: list[str]
@@ -94,10 +93,7 @@ class SummaryRecord:
 
 @dataclass(frozen=True)
 class SessionRecord:
-    """One conversation as one file holds it. ``pointer`` counts this file's entries, 0 to their number.
-
-    ``epoch`` is None where the file doesn't say which it holds, as no agent's does.
-    """
+    """A session in one file. ``pointer``: number of consolidated entries. ``epoch``: None in agents' own files."""
 
     key: str
     entries: list[EntryRecord]
@@ -108,14 +104,14 @@ class SessionRecord:
     created_at: datetime | None = None
     updated_at: datetime | None = None
     is_visible_to_agent: bool = True
-    note: str = ""  # one sentence for people, e.g. why the agent doesn't see it
+    note: str = ""  # a sentence for the user, for example why the agent doesn't see it
     epoch: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class DocumentRecord:
-    """A memory document. ``raw`` holds the bytes where they were not clean UTF-8 with ``\\n`` line ends."""
+    """A memory document. ``raw``: the original bytes, unless they are clean UTF-8 with ``\\n`` line endings."""
 
     name: str
     content: str
@@ -136,7 +132,7 @@ class HistoryRecord:
 
 @dataclass(frozen=True)
 class HistoryLog:
-    """All history entries of a folder in order, archives first: an entry split by a rotation is whole again."""
+    """All history entries of a folder in order, starting with the archives."""
 
     entries: list[HistoryRecord]
     extra: dict[str, Any] = field(default_factory=dict)
@@ -157,7 +153,7 @@ class KnowledgeRecord:
 
 @dataclass(frozen=True)
 class ObservationRecord:
-    """``uid`` may be the first 8 characters only (the text of ``agentmem list``): then ``is_partial``."""
+    """``is_partial``: ``uid`` has only the first 8 characters (from the output of ``agentmem list``)."""
 
     uid: str
     category: str
@@ -171,7 +167,7 @@ class ObservationRecord:
 
 @dataclass(frozen=True)
 class KeyValueRecord:
-    """``value`` is the string, or for any other type its JSON text with ``is_json``."""
+    """``value``: a string, or with ``is_json`` the JSON text of another type."""
 
     key: str
     value: str
@@ -236,12 +232,11 @@ FileKind = Literal[
 
 @dataclass(frozen=True)
 class FileRead:
-    """One source file as read: its items, and a problem for everything in it that is not among them as it was.
+    """The items of a source file, and a problem for everything in it that isn't among them unchanged.
 
-    ``info`` is None where the file couldn't be read. ``is_empty``: it holds nothing where there should be something;
-    the hub keeps what it has. ``note`` says in a sentence what the file is, where that isn't plain. ``is_skipped``:
-    it is as it was at the last read, and was not read again. ``look_again``: another file
-    belongs to it, so that its own stamp doesn't tell whether something changed.
+    ``info``: None if the file couldn't be read. ``is_empty``: the file is unexpectedly empty, so the hub keeps its
+    rows. ``note``: a sentence for the user about the file. ``is_skipped``: unchanged since the last read.
+    ``always_reread``: the content also depends on another file, so the stamp doesn't show all changes.
     """
 
     path: str
@@ -252,14 +247,16 @@ class FileRead:
     is_empty: bool = False
     note: str = ""
     is_skipped: bool = False
-    look_again: bool = False
+    always_reread: bool = False
 
 
 @dataclass(frozen=True)
-class Found:
-    """Which layout a folder has: ``layout`` nanobot, grip, grid, agterm or hub; ``version`` in words; ``home`` and
-    ``workspace`` are folders relative to the path given ("" is the folder itself). ``program``: whose records the
-    hub's own layout holds, where they are not the hub's."""
+class DetectedLayout:
+    """The layout of a folder: nanobot, grip, grid, agterm or hub.
+
+    ``home``, ``workspace``: paths relative to the folder. ``program``: for the hub's layout, the program that the
+    records came from.
+    """
 
     layout: str
     version: str

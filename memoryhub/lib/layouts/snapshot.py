@@ -1,4 +1,4 @@
-"""The memory of a workspace on its way out: records of every kind, read as they are written."""
+"""The content of a workspace to export, as lazily read records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memoryhub.lib.layouts.records import (
 )
 
 LAYOUTS = ("nanobot", "nanobot-current", "grip", "grid", "agterm", "hub")
-WORDS = {
+LABELS = {
     "nanobot": "nanobot 0.1",
     "nanobot-current": "nanobot 0.3",
     "grip": "Grip",
@@ -29,22 +29,23 @@ WORDS = {
 
 
 def program_of(layout: str) -> str:
-    """Return which program reads a layout: nanobot has two."""
+    """Return the program that reads a layout; nanobot has two layouts."""
     return "nanobot" if layout == "nanobot-current" else layout
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """All that is exported. ``program``: whose files the rows came from, hub for none. Iterables are read once.
+    """The content to export. Iterables are read once.
 
-    ``sessions`` holds each session's current epoch; for the hub's own layout its earlier ones too, oldest first.
-    ``keys`` are the sessions' keys, ``made_at`` when the workspace was made, ``identity`` 32 hex digits of its own.
-    ``graph`` yields the parts of semantic_graph.json; ``graph_rows`` its terms: text, embedding, related, extra.
+    ``program``: the program that the rows came from, or "hub". ``identity``: the workspace's id, 32 hex digits.
+    ``keys``: of the sessions. ``sessions``: the current epoch of each session; for the hub's own layout all epochs,
+    oldest first. ``graph``: the text of semantic_graph.json in parts. ``graph_rows``: its terms, with text,
+    embedding, related and extra.
     """
 
     program: str
     identity: str
-    made_at: datetime
+    created_at: datetime
     keys: Iterable[str] = ()
     sessions: Iterable[SessionRecord] = ()
     documents: Iterable[DocumentRecord] = ()

@@ -1,4 +1,4 @@
-"""Times as agents write them: ISO text, "YYYY-MM-DD HH:MM", seconds or milliseconds since 1970."""
+"""Parse times in agents' files: ISO 8601, "YYYY-MM-DD HH:MM", and seconds or milliseconds since 1970."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from datetime import MAXYEAR, MINYEAR, UTC, datetime, tzinfo
 from typing import Any
 
 _PREFIX = re.compile(r"\[(\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?)(?: ?(UTC|Z))?\]")
-MILLISECONDS_FROM = 100_000_000_000  # as seconds: the year 5138
+MILLISECONDS_FROM = 100_000_000_000  # in seconds, this would be the year 5138
 
 
 def read_time(text: object, zone: tzinfo) -> datetime | None:
-    """Return a time in UTC; one without a zone is read in ``zone``. None where the text is no time."""
+    """Return a time in UTC, or None if the text isn't a time. ``zone``: for times without one."""
     if not isinstance(text, str):
         return None
     try:
@@ -23,12 +23,9 @@ def read_time(text: object, zone: tzinfo) -> datetime | None:
 
 
 def read_epoch(value: Any) -> tuple[datetime | None, str]:
-    """Return seconds since 1970 as a time in UTC, and a repair in words ("" for none).
-
-    Milliseconds are recognised; anything that is no time gives None.
-    """
+    """Return seconds or milliseconds since 1970 as a time in UTC or None, and a description of the repair or ""."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None, "is no time" if value is not None else ""
+        return None, "is not a time" if value is not None else ""
     repair = ""
     if abs(value) >= MILLISECONDS_FROM:
         value, repair = value / 1000, "is in milliseconds"
@@ -36,18 +33,18 @@ def read_epoch(value: Any) -> tuple[datetime | None, str]:
         moment = _within_calendar(datetime.fromtimestamp(value, UTC))
     except (ValueError, OverflowError, OSError):
         moment = None
-    return (moment, repair) if moment else (None, "is no time")
+    return (moment, repair) if moment else (None, "is not a time")
 
 
 def _within_calendar(moment: datetime) -> datetime | None:
-    """Leave out the calendar's first and last year: in another zone such a time may fall outside of it."""
+    """Return None for datetime's first and last year, which could overflow in another time zone."""
     return moment if MINYEAR < moment.year < MAXYEAR else None
 
 
 def split_prefix(text: str, zone: tzinfo) -> tuple[str, datetime | None, str]:
-    """Split a history entry into ``(prefix as written, its time, the rest)``; prefix "" where there is none."""
-    found = _PREFIX.match(text)
-    if not found:
+    """Split a history entry into ``(time prefix, parsed time, rest)``; the prefix is "" if there is none."""
+    match = _PREFIX.match(text)
+    if not match:
         return "", None, text
-    when = read_time(found.group(1), UTC if found.group(2) else zone)
-    return found.group(0), when, text[found.end() :].removeprefix(" ")
+    moment = read_time(match.group(1), UTC if match.group(2) else zone)
+    return match.group(0), moment, text[match.end() :].removeprefix(" ")

@@ -1,4 +1,4 @@
-"""Knowledge, cached responses, key-values and observations as the agents' own files: the way back from records."""
+"""Write knowledge, cached responses, key-values and observations as agents' files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028",
 
 
 def knowledge_json(records: Iterable[KnowledgeRecord]) -> str:
-    """Return Grip's memory/knowledge.json (formats.md section 3), entries in the order given."""
+    """Return Grip's memory/knowledge.json."""
     return json.dumps(
         {"version": 1, "entries": [_knowledge(record) for record in records]}, ensure_ascii=False, indent=2
     )
@@ -39,7 +39,7 @@ def _knowledge(record: KnowledgeRecord) -> dict[str, Any]:
 
 
 def cache_json(records: Iterable[CachedResponseRecord]) -> str:
-    """Return Grip's state/semantic_cache.json, entries in the order given."""
+    """Return Grip's state/semantic_cache.json."""
     return json.dumps({record.key: _cached(record) for record in records}, ensure_ascii=False)
 
 
@@ -55,19 +55,22 @@ def _cached(record: CachedResponseRecord) -> dict[str, Any]:
 
 
 def key_values_json(records: Iterable[KeyValueRecord]) -> str:
-    """Return grid's kv.json: sorted keys, two spaces, Go's escapes, no line end. JSON values stay as they came."""
+    """Return grid's kv.json: sorted keys, two spaces of indent, Go's escapes, no final line break."""
     ordered = sorted(records, key=lambda record: record.key.encode())
-    lines = [f"  {_go(record.key)}: {record.value if record.is_json else _go(record.value)}" for record in ordered]
+    lines = [
+        f"  {_go_string(record.key)}: {record.value if record.is_json else _go_string(record.value)}"
+        for record in ordered
+    ]
     return "{\n" + ",\n".join(lines) + "\n}" if lines else "{}"
 
 
-def _go(text: str) -> str:
-    """Return a JSON string as Go's encoder writes it."""
+def _go_string(text: str) -> str:
+    """Return a JSON string with the escapes of Go's encoder."""
     return "".join(_ESCAPES.get(character, character) for character in json.dumps(text, ensure_ascii=False))
 
 
 def observations_json(records: Iterable[ObservationRecord]) -> str:
-    """Return observations as the export that grid's reader takes (formats.md section 4)."""
+    """Return observations as an export file that MemoryHub can read."""
     rows = [
         {
             "category": record.category,

@@ -1,4 +1,4 @@
-"""Tables as files, for people with a spreadsheet: CSV, JSON and XLSX, there and back without loss."""
+"""Read and write tables as CSV, JSON and XLSX files, without loss."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ class TableTooLarge(LimitExceeded):
 
 
 class UnreadableTable(Invalid):
-    """The file is no table of its format."""
-
     code = "unreadable_table"
 
 
 @dataclass
 class Table:
-    """Rows by column name. A column that a row doesn't name is absent there, which isn't the same as empty.
+    """Rows as dicts by column name. A missing key isn't the same as an empty cell.
 
-    A cell is text, or (from JSON and XLSX) None, a bool, a number, a list, a date or a time.
+    A cell is text, or from JSON and XLSX also None, a bool, a number, a list, a date or a time.
     """
 
     headers: list[str]
@@ -41,7 +39,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of file: what it is called, its suffix and type, and the way there and back."""
+    """A file format. ``name`` is also the suffix."""
 
     name: str
     content_type: str
@@ -52,33 +50,29 @@ class Format:
 def check_size(size: int) -> None:
     """Raise TableTooLarge for a file of more than 10 MB."""
     if size > MAX_BYTES:
-        words = gettext(
-            "A table has at most %(most)s MB; this one has more. Filter it or split it, and take the parts."
-        )
+        words = gettext("The table is larger than %(most)s MB. Filter or split it.")
         raise TableTooLarge(words % {"most": MAX_BYTES // 2**20})
 
 
 def check_rows(count: int) -> None:
     """Raise TableTooLarge for more than 50,000 rows."""
     if count > MAX_ROWS:
-        words = gettext(
-            "A table has at most %(most)s rows; this one has more. Filter it or split it, and take the parts."
-        )
+        words = gettext("The table has more than %(most)s rows. Filter or split it.")
         raise TableTooLarge(words % {"most": f"{MAX_ROWS:,}"})
 
 
 def checked_headers(cells: list[Any]) -> list[str]:
-    """Return the names of a header row. Raises UnreadableTable where it has none, empty ones, or one twice."""
+    """Return the column names of a header row. Raises UnreadableTable if they are missing, empty or repeated."""
     names = [str(cell).strip() if cell is not None else "" for cell in cells]
     while names and not names[-1]:
         names.pop()
     if not names or len(names) > MAX_COLUMNS:
-        words = gettext("The first row must name the columns, at most %(most)s.")
+        words = gettext("The first row must contain the column names, at most %(most)s.")
         raise UnreadableTable(words % {"most": MAX_COLUMNS})
     if "" in names:
         words = gettext("Column %(number)s has no name in the first row.")
         raise UnreadableTable(words % {"number": names.index("") + 1})
-    twice = next((name for name in names if names.count(name) > 1), "")
-    if twice:
-        raise UnreadableTable(gettext("The column %(name)s is there twice.") % {"name": twice})
+    repeated = next((name for name in names if names.count(name) > 1), "")
+    if repeated:
+        raise UnreadableTable(gettext("The column %(name)s occurs twice.") % {"name": repeated})
     return names

@@ -1,4 +1,4 @@
-"""Which columns a table has as a file, and how rows become cells."""
+"""Convert rows of models to tables."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from memoryhub.lib.tables import Table, check_rows, check_size
 
 Cell = Callable[[Any], Any]
 CHUNK_ROWS = 1000
-OTHER_BYTES = 8  # what a cell without text counts
+OTHER_BYTES = 8  # assumed size of a cell that isn't text
 
 
 @dataclass(frozen=True)
 class Export:
-    """A model's columns in their order, and what to read along with its rows."""
+    """The columns of a model's table, in order, and the relations to select with its rows."""
 
     model: type[Model]
     columns: dict[str, Cell]
@@ -25,7 +25,7 @@ class Export:
 
 
 def columns(names: str, **special: Cell) -> dict[str, Cell]:
-    """Return the cells of columns named in a text. Those that end in _at or _by hold times, ``workspace`` a slug."""
+    """Return the cell functions of space-separated column names. Names ending in _at or _by contain times."""
     plain = {name: _time(name) if name.endswith(("_at", "_by")) else attribute(name) for name in names.split()}
     return plain | {"workspace": lambda row: row.workspace.slug} | special
 
@@ -39,11 +39,11 @@ def _time(name: str) -> Cell:
 
 
 def export_rows(export: Export, rows: QuerySet[Any]) -> Table:
-    """Return rows as a table, oldest first. Raises TableTooLarge beyond 50,000 rows or 10 MB of text."""
-    found = rows.select_related(None).select_related(*export.related).order_by("pk")
+    """Return rows as a table, oldest first. Raises TableTooLarge for more than 50,000 rows or 10 MB of text."""
+    ordered = rows.select_related(None).select_related(*export.related).order_by("pk")
     table = Table(list(export.columns))
     size = 0
-    for row in found.iterator(chunk_size=CHUNK_ROWS):
+    for row in ordered.iterator(chunk_size=CHUNK_ROWS):
         cells = {name: cell(row) for name, cell in export.columns.items()}
         size += sum(len(cell.encode()) if isinstance(cell, str) else OTHER_BYTES for cell in cells.values())
         table.rows.append(cells)

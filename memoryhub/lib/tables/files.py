@@ -1,4 +1,4 @@
-"""CSV and JSON files as tables, and which formats there are."""
+"""Read and write CSV and JSON files, and the list of formats."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIELD_CHARS = 2 * MAX_BYTES
 
 
 def plain_cell(value: Any) -> str:
-    """Return a value as the text of a cell: nothing for None, JSON for a list or an object."""
+    """Return a value as the text of a cell: "" for None, JSON for lists and objects."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -29,7 +29,7 @@ def plain_cell(value: Any) -> str:
 
 
 def write_csv(table: Table) -> bytes:
-    """Return a table as CSV in UTF-8, every cell in quotes and none of them a formula."""
+    """Return a table as CSV in UTF-8, with every cell quoted and formulas escaped."""
     out = io.StringIO(newline="")
     writer = csv.writer(out, quoting=csv.QUOTE_ALL)
     writer.writerow([guard(name) for name in table.headers])
@@ -39,21 +39,18 @@ def write_csv(table: Table) -> bytes:
 
 
 def read_csv(raw: bytes) -> Table:
-    """Return CSV as a table, whatever of comma, semicolon and tab separates it.
-
-    Raises UnreadableTable, which names the row, and TableTooLarge.
-    """
+    """Parse CSV separated by commas, semicolons or tabs. Raises UnreadableTable and TableTooLarge."""
     check_size(len(raw))
     text, _ = decode_utf8(raw)
     first = text.partition("\n")[0]
-    mark = max(",;\t", key=first.count)
-    before = csv.field_size_limit(FIELD_CHARS)
+    delimiter = max(",;\t", key=first.count)
+    old_limit = csv.field_size_limit(FIELD_CHARS)
     try:
-        return _csv_rows(csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True))
+        return _csv_rows(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
-        raise UnreadableTable(gettext("This is no CSV: %(error)s.") % {"error": error}) from error
+        raise UnreadableTable(gettext("The file is not valid CSV: %(error)s.") % {"error": error}) from error
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(old_limit)
 
 
 def _csv_rows(reader: Any) -> Table:
@@ -62,7 +59,7 @@ def _csv_rows(reader: Any) -> Table:
         if not cells or cells == [""]:
             continue
         if len(cells) != len(table.headers):
-            words = gettext("Row %(number)s has %(cells)s cells, the first row names %(columns)s columns.")
+            words = gettext("Row %(number)s has %(cells)s cells, but there are %(columns)s columns.")
             counts = {"number": len(table) + 1, "cells": len(cells), "columns": len(table.headers)}
             raise UnreadableTable(words % counts)
         table.rows.append(dict(zip(table.headers, map(unguard, cells), strict=True)))
@@ -71,23 +68,23 @@ def _csv_rows(reader: Any) -> Table:
 
 
 def write_json(table: Table) -> bytes:
-    """Return a table as a JSON list of objects, every value exactly as it is."""
+    """Return a table as a JSON list of objects, with values unchanged."""
     rows = [{name: row.get(name) for name in table.headers} for row in table.rows]
     return json.dumps(rows, ensure_ascii=False, indent=1).encode()
 
 
 def read_json(raw: bytes) -> Table:
-    """Return a JSON list of objects as a table. Raises UnreadableTable and TableTooLarge."""
+    """Parse a JSON list of objects. Raises UnreadableTable and TableTooLarge."""
     check_size(len(raw))
     text, _ = decode_utf8(raw)
     try:
         rows = decode_json(text).value
     except BadJSON as error:
         words = gettext("Line %(line)s, column %(column)s: %(error)s.")
-        place = {"line": error.line, "column": error.column, "error": error.message}
-        raise UnreadableTable(words % place) from error
+        values = {"line": error.line, "column": error.column, "error": error.message}
+        raise UnreadableTable(words % values) from error
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise UnreadableTable(gettext("This JSON is no list of objects, one for each row."))
+        raise UnreadableTable(gettext("The JSON must be a list of objects, one per row."))
     check_rows(len(rows))
     return Table(checked_headers(list(dict.fromkeys(name for row in rows for name in row))), rows)
 

@@ -1,4 +1,4 @@
-"""Cells that a spreadsheet would run as a formula: made plain text on the way out, as they were on the way in."""
+"""Escape cells that a spreadsheet would run as formulas."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ GUARD = "'"
 
 
 def guard(text: str) -> str:
-    """Return the text as a cell that no spreadsheet runs: with an apostrophe before it where it needs one."""
+    """Return text as a cell, prefixed with an apostrophe if a spreadsheet might run it."""
     return GUARD + text if is_formula(text) else text
 
 
 def unguard(text: str) -> str:
-    """Return the text of a cell that ``guard`` wrote: ``unguard(guard(text)) == text`` for every text."""
+    """Return the text that ``guard`` turned into a cell: ``unguard(guard(text)) == text``."""
     return text[1:] if text.startswith(GUARD) and is_formula(text[1:]) else text
 
 
 def is_formula(text: str) -> bool:
-    """Tell whether a spreadsheet might run a cell: it begins with one of = + - @, also in their wide and small
-    forms and after blanks, or with a tab or a line break.
+    """Return whether a spreadsheet might run a cell.
 
-    Apostrophes before it are looked through, so that a text which has one by itself gets another.
+    It starts with =, +, -, @ or their full-width and small forms, possibly after blanks, or with a tab or line break.
+    Leading apostrophes are ignored, so that text that starts with one of its own gets another.
     """
     rest = 0
     while rest < len(text) and (text[rest] == GUARD or _is_blank(text[rest])):
@@ -33,6 +33,6 @@ def is_formula(text: str) -> bool:
     return rest < len(text) and unicodedata.normalize("NFKC", text[rest])[:1] in STARTS
 
 
-def _is_blank(letter: str) -> bool:
-    """Tell whether a letter is nothing to see: a space of any kind, or a control or format character."""
-    return letter.isspace() or unicodedata.category(letter) in ("Cc", "Cf", "Zs")
+def _is_blank(character: str) -> bool:
+    """Return whether a character is invisible: a space, control or format character."""
+    return character.isspace() or unicodedata.category(character) in ("Cc", "Cf", "Zs")

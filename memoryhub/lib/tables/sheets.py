@@ -1,6 +1,6 @@
-"""XLSX files as tables. What their XML can't hold (control characters) goes in the escapes that they have for it.
+"""Read and write XLSX files. Characters that XML can't represent are written as ``_xNNNN_``, as Excel does.
 
-Most commands and pages read no workbook, so openpyxl is imported by the functions that need it: that takes a while.
+openpyxl is imported only where it is needed, because importing it is slow.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from memoryhub.lib.validation import clean_text
 
 CELL_CHARS = 32_767
 UNPACKED_BYTES = 200 * 2**20
-_UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+_UNREPRESENTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 
 def write_xlsx(table: Table, as_text: Callable[[Any], str]) -> bytes:
-    """Return a table as the one sheet of a workbook, every cell text and none of them a formula.
+    """Return a table as a workbook with one sheet. Every cell is text, with formulas escaped.
 
-    Raises TableTooLarge for a text of more characters than a cell holds.
+    Raises TableTooLarge for a text of more than 32,767 characters, XLSX's limit.
     """
     from openpyxl import Workbook
 
@@ -44,8 +44,7 @@ def write_xlsx(table: Table, as_text: Callable[[Any], str]) -> bytes:
         long = next((name for name, cell in zip(table.headers, cells, strict=True) if len(cell) > CELL_CHARS), "")
         if long:
             words = gettext(
-                "Row %(number)s: %(column)s is longer than the %(most)s characters that a cell of XLSX holds. "
-                "Take CSV or JSON."
+                "Row %(number)s: %(column)s is longer than XLSX's limit of %(most)s characters. Use CSV or JSON."
             )
             raise TableTooLarge(words % {"number": number, "column": long, "most": f"{CELL_CHARS:,}"})
     book = Workbook(write_only=True)
@@ -58,11 +57,11 @@ def write_xlsx(table: Table, as_text: Callable[[Any], str]) -> bytes:
 
 
 def _cell(text: str) -> str:
-    return _UNFIT.sub(lambda found: f"_x{ord(found.group()):04X}_", guard(text))
+    return _UNREPRESENTABLE.sub(lambda match: f"_x{ord(match.group()):04X}_", guard(text))
 
 
 def read_xlsx(raw: bytes) -> Table:
-    """Return the first sheet of a workbook as a table. Raises UnreadableTable and TableTooLarge."""
+    """Read the first sheet of a workbook. Raises UnreadableTable and TableTooLarge."""
     from openpyxl import load_workbook
 
     check_size(len(raw))
@@ -70,18 +69,18 @@ def read_xlsx(raw: bytes) -> Table:
         with zipfile.ZipFile(io.BytesIO(raw)) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
         if unpacked > UNPACKED_BYTES:
-            words = gettext("This workbook unpacks to more than %(most)s MB.")
+            words = gettext("The workbook is larger than %(most)s MB when unpacked.")
             raise TableTooLarge(words % {"most": UNPACKED_BYTES // 2**20})
         book = load_workbook(io.BytesIO(raw), read_only=True, data_only=True, keep_links=False)
         return _read_sheet(book.worksheets[0])
     except (TableTooLarge, UnreadableTable):
         raise
-    except Exception as error:  # a damaged workbook fails in many ways, all of them the file's
-        raise UnreadableTable(gettext("This is no XLSX workbook that can be read.")) from error
+    except Exception as error:  # openpyxl raises many types for a damaged workbook
+        raise UnreadableTable(gettext("The file is not a readable XLSX workbook.")) from error
 
 
 def _read_sheet(sheet: Any) -> Table:
-    """Read no cell beyond one column more than the header names, however wide the sheet says it is."""
+    """Read a sheet. Only one column more than the header has is read, whatever width the sheet claims."""
     first = next(sheet.iter_rows(max_row=1, max_col=MAX_COLUMNS + 1, values_only=True), ())
     table = Table(checked_headers([_value(cell) for cell in first]))
     width = len(table.headers)
@@ -89,7 +88,7 @@ def _read_sheet(sheet: Any) -> Table:
     for cells in sheet.iter_rows(min_row=2, max_col=width + 1, values_only=True):
         values = [_value(cell) for cell in cells]
         if any(value not in ("", None) for value in values[width:]):
-            words = gettext("Row %(number)s has more cells than the first row names columns.")
+            words = gettext("Row %(number)s has more cells than there are columns.")
             raise UnreadableTable(words % {"number": len(table) + 1})
         if all(value in ("", None) for value in values):
             blank += 1
@@ -106,4 +105,4 @@ def _value(cell: Any) -> Any:
         return ""
     if not isinstance(cell, str):
         return cell
-    return clean_text(unguard(_ESCAPE.sub(lambda found: chr(int(found.group(1), 16)), cell)))
+    return clean_text(unguard(_ESCAPE.sub(lambda match: chr(int(match.group(1), 16)), cell)))

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.lib.layouts.coverage import ExportPlan
-from memoryhub.lib.layouts.snapshot import LAYOUTS, WORDS
+from memoryhub.lib.layouts.snapshot import LABELS, LAYOUTS
 from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.progress_bar import progress_bar
@@ -44,7 +44,7 @@ class Command(JsonCommand):
     def show(self, result: dict[str, Any]) -> None:
         words = "Would write" if result["dry_run"] else "Wrote"
         files = "" if result["dry_run"] else f" ({result['files']:,} files)"
-        self.line(f"{words} {result['workspace']} for {WORDS[result['layout']]}: {result['path']}{files}")
+        self.line(f"{words} {result['workspace']} for {LABELS[result['layout']]}: {result['path']}{files}")
         counts = ", ".join(f"{_words(kind)} {count:,}" for kind, count in result["written"].items())
         self.line(f"  written: {counts or 'nothing'}")
         for part in result["converted"]:

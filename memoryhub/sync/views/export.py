@@ -14,7 +14,7 @@ from memoryhub.access import EDITOR, by_person, get_workspace, has_role
 from memoryhub.jobs.queue import request_job
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
-from memoryhub.lib.layouts.snapshot import LAYOUTS, WORDS
+from memoryhub.lib.layouts.snapshot import LABELS, LAYOUTS
 from memoryhub.models import Job
 from memoryhub.sync.export_plan import chosen_layout, plan_export
 from memoryhub.sync.exporting import write_archive
@@ -33,9 +33,9 @@ def export_plan(request: HttpRequest, slug: str) -> HttpResponse:
     layout = chosen_layout(workspace, asked if asked in LAYOUTS else "auto")
     context = {
         "workspace": workspace,
-        "layouts": [(name, WORDS[name]) for name in LAYOUTS],
+        "layouts": [(name, LABELS[name]) for name in LAYOUTS],
         "plan": plan_export(workspace, layout),
-        "program": WORDS[layout],
+        "program": LABELS[layout],
         "may_export": has_role(request.user, workspace, EDITOR),
         "is_large": _is_large(workspace),
     }

@@ -1,4 +1,4 @@
-"""What an index is asked: quoted words and a scope, never syntax that somebody typed."""
+"""Queries of a search index: users' words are quoted, never used as syntax."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ def ids(asked: IndexQuery, *, limit: int | None = None) -> list[int]:
         (index_query("tea 東京"), '({content parts meta} : (("tea" AND "東京")))'),
     ],
 )
-def test_words_are_quoted_and_the_scope_stands_beside_them(asked, match):
+def test_words_are_quoted_and_the_scope_is_separate(asked, match):
     assert condition(connection, asked)[1] == [match]
 
 
-def test_any_group_has_to_be_held_and_words_beside_it_only_rank():
+def test_required_groups_must_match_and_other_words_only_rank():
     asked = index_query("tea", required=((term("cake"), term("bread")),))
 
     assert asked.groups == [(term("cake"), term("bread")), (term("tea"), term("cake"), term("bread"))]
 
 
-def test_rows_are_found_within_a_scope_alone(workspace):
+def test_rows_are_found_by_scope_without_terms(workspace):
     [entry] = say(workspace, "tea")
     session = entry.session_id
 
@@ -77,7 +77,7 @@ def test_rows_are_found_within_a_scope_alone(workspace):
     assert ids(index_query("tea", kinds=("tool_call", "summary"))) == []
 
 
-def test_a_scope_of_nothing_finds_and_counts_nothing(workspace):
+def test_an_empty_scope_matches_nothing(workspace):
     say(workspace, "tea")
     nowhere = index_query("tea", scope={"w": []})
 
@@ -86,13 +86,13 @@ def test_a_scope_of_nothing_finds_and_counts_nothing(workspace):
     assert count_terms(connection, [nowhere], [term("tea")]) == [[(0, None, None)]]
 
 
-def test_the_newest_are_found_up_to_a_limit(workspace):
+def test_the_newest_rows_are_returned_up_to_a_limit(workspace):
     rows = say(workspace, "tea", "tea", "tea")
 
     assert ids(index_query("tea"), limit=2) == [rows[2].pk, rows[1].pk]
 
 
-def test_the_best_come_first_and_a_condition_narrows_them(workspace):
+def test_the_best_rows_come_first_and_can_be_filtered(workspace):
     plain, both, _ = say(workspace, "tea for two and more of us", "tea and cake", "nothing")
 
     assert best_matches(connection, index_query("tea", "cake"), total=3) == [both.pk, plain.pk]
@@ -100,7 +100,7 @@ def test_the_best_come_first_and_a_condition_narrows_them(workspace):
     assert best_matches(connection, index_query("tea", "cake"), total=3, limit=1) == [both.pk]
 
 
-def test_rows_that_hold_a_term_are_counted_with_their_first_and_last_key(workspace):
+def test_rows_with_a_term_are_counted_with_their_first_and_last_key(workspace):
     first, _, last = say(workspace, "tea", "cake", "tea")
 
     [counted] = count_terms(connection, [index_query()], [term("tea"), term("cake"), term("tea cake")])
@@ -114,16 +114,16 @@ def test_rows_that_hold_a_term_are_counted_with_their_first_and_last_key(workspa
     ("counted", "expected"),
     [((0, None, None), 0), ((7, 1, 9), 7), ((70, 1, 9), 50), ((5_000, 1, 10_000), 50), ((5_000, 1, 100), 50)],
 )
-def test_a_count_is_never_above_all_rows(counted, expected):
+def test_an_estimated_count_never_exceeds_the_total(counted, expected):
     assert estimate(counted, total=50, first=1, last=100) == expected
 
 
-def test_where_counting_stopped_the_share_of_keys_tells_how_many_there_are():
+def test_counts_above_the_limit_are_estimated_from_the_keys():
     assert estimate((5_000, 1, 10_000), total=100_000, first=1, last=100_000) == 50_000
     assert estimate((5_000, 1, 1_000), total=100_000, first=1, last=2_000) == 10_000
 
 
-def test_a_search_that_takes_too_long_is_stopped_and_the_next_one_works(workspace):
+def test_a_slow_search_is_stopped_and_the_next_one_works(workspace):
     def search_forever() -> None:
         with time_limit(connection, 20), connection.cursor() as cursor:
             cursor.execute(COUNTING, [10**9])
@@ -136,7 +136,7 @@ def test_a_search_that_takes_too_long_is_stopped_and_the_next_one_works(workspac
         assert len(ids(index_query("tea"))) == 1
 
 
-def test_no_time_limit_is_left_behind(workspace):
+def test_the_time_limit_is_reset(workspace):
     with time_limit(connection, 50):
         ids(index_query("tea"))
 
@@ -145,7 +145,7 @@ def test_no_time_limit_is_left_behind(workspace):
         assert cursor.fetchone() == (2_000_000,)
 
 
-def test_other_faults_of_the_database_are_raised_as_they_are():
+def test_other_database_errors_are_reraised():
     def ask_nonsense() -> None:
         with time_limit(connection, 1_000), connection.cursor() as cursor:
             cursor.execute("SELECT nonsense FROM nowhere")

@@ -31,11 +31,11 @@ def hits(pieces):
         ("tea", "\ud800é\ud800 tea", "tea"),
     ],
 )
-def test_hits_are_highlighted_in_the_text_as_it_is_written(word, text, hit):
+def test_hits_are_highlighted_in_the_original_text(word, text, hit):
     assert hits(highlight(text, [term(word)])) == [hit]
 
 
-def test_the_part_that_holds_most_of_the_query_is_shown():
+def test_the_passage_with_most_of_the_query_is_shown():
     text = "crane " * 30 + "filler words " * 100 + "the crane in the harbour " + "more words " * 100
 
     shown = passage(text, [term("crane"), term("harbour")])
@@ -46,7 +46,7 @@ def test_the_part_that_holds_most_of_the_query_is_shown():
     assert len(shown.text) <= 240
 
 
-def test_a_passage_begins_and_ends_with_whole_words():
+def test_a_passage_starts_and_ends_at_word_boundaries():
     text = "alphabet " * 60 + "harbour " + "omega " * 60
 
     shown = passage(text, [term("harbour")])
@@ -54,7 +54,7 @@ def test_a_passage_begins_and_ends_with_whole_words():
     assert set(shown.text.split()) == {"alphabet", "harbour", "omega"}
 
 
-def test_without_hits_the_beginning_is_shown():
+def test_without_hits_the_start_is_shown():
     shown = passage("alpha beta " * 50, [term("crane")], length=30)
 
     assert (shown.text, shown.spans) == ("alpha beta alpha beta alpha", ())
@@ -70,7 +70,7 @@ def test_a_short_text_is_shown_whole():
 
 
 @given(TEXTS, st.integers(1, 60))
-def test_any_text_gives_a_part_of_itself_with_spans_in_order(text, length):
+def test_a_passage_is_part_of_the_text_with_ordered_spans(text, length):
     shown = passage(text, [term("ab"), term("c", is_prefix=True), term("茶")], length=length)
 
     assert text[shown.start : shown.start + len(shown.text)] == shown.text
@@ -80,7 +80,7 @@ def test_any_text_gives_a_part_of_itself_with_spans_in_order(text, length):
 
 
 @given(TEXTS)
-def test_highlighting_keeps_the_text_and_no_letter_loses_its_accent(text):
+def test_highlighting_never_separates_a_letter_from_its_accent(text):
     pieces = highlight(text, [term("abc"), term("e"), term("茶")])
 
     assert "".join(piece for piece, _ in pieces) == text
@@ -92,5 +92,5 @@ def test_a_text_is_highlighted_up_to_a_limit():
 
 
 @pytest.mark.parametrize("text", ["a" * 10**6, "e\u0301" * 500_000, "\u0301" * 10**6, "aB" * 500_000, "茶" * 10**6])
-def test_huge_texts_give_a_short_passage(text):
+def test_huge_texts_have_a_short_passage(text):
     assert len(passage(text, [term("a"), term("茶"), term("crane")]).text) <= 400

@@ -101,28 +101,28 @@ def groups(text, **options):
         ("tel 5\" screen 6' wide", ["tel", "5", "screen", "6", "wide"]),
     ],
 )
-def test_a_question_in_natural_language_is_its_telling_words(text, expected):
+def test_a_question_is_searched_without_stop_words(text, expected):
     assert words(text) == expected
     assert asked(text).required == ()
 
 
 @pytest.mark.parametrize("text", ["the who", "to be or not to be", "don't", "is it", "OR", "AND AND"])
-def test_stop_words_count_where_nothing_else_is_asked_for(text):
+def test_stop_words_are_kept_if_there_are_no_other_words(text):
     assert {word for term in asked(text).terms for word in term.words} == set(split_words(text))
 
 
-def test_stop_words_count_beside_filters_alone():
+def test_stop_words_are_kept_if_there_are_only_filters():
     assert words("the kind:history") == ["the"]
     assert words('the "pool limit"') == []
 
 
 @pytest.mark.parametrize("text", ['"the pool limit"', "“the pool limit”", "«The Pool  limit»", '("the pool limit")'])
-def test_a_quoted_phrase_has_to_be_there(text):
+def test_a_quoted_phrase_is_required(text):
     assert asked(text).required == ((Term(("the", "pool", "limit"), is_quoted=True),),)
 
 
 @pytest.mark.parametrize("text", ['"pool limit', 'pool" limit', "“pool limit", "pool «limit", 'pool "" limit', "''"])
-def test_quotes_that_hold_nothing_or_never_close_are_plain(text):
+def test_empty_and_unclosed_quotes_are_ignored(text):
     assert groups(text) == []
 
 
@@ -151,7 +151,7 @@ def test_required_phrases_count_for_ranking_once():
         ("cat OR cat", [["cat"]], []),
     ],
 )
-def test_operators_join_what_stands_on_both_sides(text, expected, rest):
+def test_operators_join_their_operands(text, expected, rest):
     assert groups(text) == expected
     assert words(text) == rest
 
@@ -160,7 +160,7 @@ def test_a_lone_or_is_noted():
     assert asked("cat OR").notes == ("OR needs a word or phrase on both sides. It was searched as a word.",)
 
 
-def test_operators_between_filters_are_no_words():
+def test_operators_between_filters_are_not_searched():
     query = asked("kind:history OR kind:memory AND -draft")
 
     assert query.terms == ()
@@ -182,14 +182,14 @@ def test_a_hyphen_before_a_word_excludes(text, expected):
     assert shown(asked(text).excluded) == expected
 
 
-def test_exclusions_alone_ask_for_no_terms():
+def test_exclusions_alone_have_no_terms():
     query = asked("-draft -kind:history")
 
     assert (query.terms, query.required) == ((), ())
     assert query.filters == (Filter("kind", ("history",), is_excluded=True),)
 
 
-def test_match_all_requires_every_telling_word():
+def test_match_all_requires_every_word_except_stop_words():
     assert groups('what is the pool limit "of aurora"', match_all=True) == [["of aurora"], ["pool"], ["limit"]]
     assert words("pool limit", match_all=True) == []
 
@@ -214,7 +214,7 @@ def test_match_all_requires_every_telling_word():
         ("pool caroline's", []),
     ],
 )
-def test_the_last_word_may_be_half_typed(text, expected):
+def test_the_last_word_can_be_a_prefix(text, expected):
     found = [term for term in asked(text, prefix=True).ranked_terms if term.is_prefix]
 
     assert shown(found) == expected
@@ -240,14 +240,14 @@ def test_the_last_word_may_be_half_typed(text, expected):
         ("has:tag", "has", ("tags",)),
     ],
 )
-def test_fields_narrow(text, field, values):
+def test_fields_become_filters(text, field, values):
     query = asked(text)
 
     assert query.filters == (Filter(field, values),)
     assert (query.terms, query.notes) == ((), ())
 
 
-def test_excluded_values_are_apart_from_wanted_ones():
+def test_excluded_values_are_separate_filters():
     assert asked("tag:a -tag:b tag:c -tag:d").filters == (
         Filter("tag", ("a", "c")),
         Filter("tag", ("b", "d"), is_excluded=True),
@@ -265,7 +265,7 @@ def test_excluded_values_are_apart_from_wanted_ones():
         ("autor:x", ["autor x"], 'There is no field "autor". Did you mean author? It was searched as words.'),
     ],
 )
-def test_what_no_field_takes_is_searched_as_words_and_noted(text, expected, note):
+def test_invalid_fields_are_searched_as_words_with_a_note(text, expected, note):
     query = asked(text)
 
     assert shown(query.terms) == expected
@@ -274,7 +274,7 @@ def test_what_no_field_takes_is_searched_as_words_and_noted(text, expected, note
     assert found.startswith(note)
 
 
-def test_of_several_values_those_that_are_known_narrow():
+def test_only_the_valid_values_of_a_field_filter():
     query = asked("kind:history,aurora")
 
     assert query.filters == (Filter("kind", ("history",)),)
@@ -283,14 +283,14 @@ def test_of_several_values_those_that_are_known_narrow():
 
 
 @pytest.mark.parametrize("text", ["foo:bar", "http://x", "12:30", "C:\\x", "std::kind", "tag::x", "source://x"])
-def test_other_colons_are_no_fields(text):
+def test_other_colons_are_not_fields(text):
     query = asked(text)
 
     assert query.filters == ()
     assert query.notes == ()
 
 
-def test_limits_are_kept_and_noted():
+def test_limits_are_applied_with_a_note():
     many = asked(" ".join(f"word{number}" for number in range(20)) + ' "last phrase"')
     long = asked("pool " * 1_000)
 
@@ -321,7 +321,7 @@ def test_limits_are_kept_and_noted():
     ],
 )
 @pytest.mark.parametrize("zone", [UTC, AUCKLAND], ids=str)
-def test_a_query_is_described(text, expected, zone):
+def test_describe_returns_the_interpretation(text, expected, zone):
     now = datetime(2026, 11, 21, 2, tzinfo=UTC)
 
     assert describe(parse(text, now=now, prefix=True, zone=zone), zone=zone) == expected
@@ -340,7 +340,7 @@ def test_filters_are_added_and_removed_in_the_text():
 
 
 @given(TEXTS, st.sampled_from(["tag", "author", "session"]), st.text(min_size=1, max_size=20))
-def test_a_filter_that_was_added_is_read_and_can_be_removed(text, field, value):
+def test_an_added_filter_is_parsed_and_can_be_removed(text, field, value):
     wanted = value.replace("»", "").replace("\0", "").strip() or "x"
     narrowed = with_filter(text, field, wanted)
 
@@ -352,7 +352,7 @@ def test_a_filter_that_was_added_is_read_and_can_be_removed(text, field, value):
 
 
 @given(TEXTS, st.booleans(), st.booleans())
-def test_any_text_is_a_query(text, match_all, prefix):
+def test_any_text_can_be_parsed(text, match_all, prefix):
     query = asked(text, match_all=match_all, prefix=prefix, zone=AUCKLAND)
 
     there = set(split_words(query.text))
@@ -369,7 +369,7 @@ def test_any_text_is_a_query(text, match_all, prefix):
     "part",
     [*SIGNS, *BITS, "“ ", 'tag:"', "a OR ", "kinx:a ", "sesssion:a ", "on:1 ", "x_", "x'", "字", "\ufdfa", "a,"],
 )
-def test_of_long_texts_the_beginning_is_read(part):
+def test_long_queries_are_cut(part):
     text = part * 10_000
 
     query = asked(text, prefix=True)
@@ -381,7 +381,7 @@ def test_of_long_texts_the_beginning_is_read(part):
 
 
 @pytest.mark.parametrize("case", badinput_cases("search_query"), ids=lambda case: case["id"])
-def test_a_text_is_found_by_what_looks_like_operators(case):
+def test_text_that_looks_like_operators_can_be_found(case):
     query = asked(case["value"])
 
     there = set(split_words(case["value"]))

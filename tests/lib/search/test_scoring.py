@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from memoryhub.lib.search.factors import Decay, fuse, named_authors, recency_factor
 from memoryhub.lib.search.hits import WeightedTerm, find_hits
 from memoryhub.lib.search.neighbour_smoothing import Contribution, combine_shares, missing_shares
-from memoryhub.lib.search.rank import CHUNK, Candidate, explain, rank
+from memoryhub.lib.search.scoring import CHUNK, Candidate, explain, rank
 from memoryhub.lib.search.tokenizing import fold
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -45,7 +45,7 @@ def rows_of(*texts):
         (term("abc"), "绿茶abc", ["abc"]),
     ],
 )
-def test_words_are_found_by_their_stems_phrases_in_a_row_and_paired_words_anywhere(asked, text, hits):
+def test_words_match_by_stem_phrases_in_order_and_paired_words_anywhere(asked, text, hits):
     assert found(asked, text) == hits
 
 
@@ -60,13 +60,13 @@ def test_rare_words_count_more_than_common_ones():
     assert order([term("plan", frequency=400), term("crane", frequency=2)], texts) == [2, 1]
 
 
-def test_many_words_of_the_query_go_before_one_that_is_repeated():
+def test_more_words_of_the_query_rank_above_a_repeated_word():
     texts = rows_of("crane crane crane", "a crane in the harbour")
 
     assert order([term("crane"), term("harbour")], texts) == [2, 1]
 
 
-def test_words_together_as_in_the_query_count_more():
+def test_adjacent_words_of_the_query_count_more():
     texts = rows_of("a crane by the blue harbour", "a blue crane by the harbour")
 
     assert order([term("blue"), term("crane")], texts) == [2, 1]
@@ -84,7 +84,7 @@ def test_author_and_date_are_searched_too():
     assert order([term("june")], rows) == [2, 1]
 
 
-def test_authors_that_the_query_names_come_first():
+def test_entries_by_named_authors_come_first():
     rows = [Candidate(pk, "the harbour", author=author) for pk, author in enumerate(["Rui", "Ines"])]
 
     assert order([term("ines"), term("harbour")], rows, authors=["Rui", "Ines"]) == [1, 0]
@@ -97,14 +97,14 @@ def test_a_part_of_a_name_names_one_author_or_nobody():
     assert named_authors({"ana"}, ["Ana"]) == frozenset()
 
 
-def test_neighbours_fill_up_what_an_entry_lacks():
+def test_neighbours_contribute_missing_shares():
     rows = [Candidate(pk, text, position=(pk, 0, 0)) for pk, text in enumerate(["a crane", "a crane too"])]
     question = Candidate(7, "where is the harbour", position=(1, 0, 1))
 
     assert order([term("crane"), term("harbour", frequency=9)], [*rows, question])[-1] == 0
 
 
-def test_neighbours_that_the_database_did_not_find_are_loaded():
+def test_neighbours_outside_the_candidates_are_loaded():
     asked = []
 
     def load(positions):
@@ -118,7 +118,7 @@ def test_neighbours_that_the_database_did_not_find_are_loaded():
     assert 0 < ranking.rows[1].coverage < 1
 
 
-def test_an_entry_gives_to_its_own_session_and_more_to_what_follows():
+def test_an_entry_contributes_to_its_session_mostly_to_later_entries():
     missing = missing_shares({(1, 0, 4): Contribution(1.0, {0: 0.5}, 100)})
 
     assert sorted(missing) == [(1, 0, 2), (1, 0, 3), (1, 0, 5), (1, 0, 6)]
@@ -126,7 +126,7 @@ def test_an_entry_gives_to_its_own_session_and_more_to_what_follows():
     assert missing[1, 0, 5][0] < missing[1, 0, 3][0] < missing[1, 0, 2][0]
 
 
-def test_long_entries_give_less():
+def test_long_entries_contribute_less():
     brief, long = (
         missing_shares({(1, 0, 4): Contribution(1.0, {0: 0.5}, length)})[1, 0, 5][0] for length in (400, 1_600)
     )
@@ -135,7 +135,7 @@ def test_long_entries_give_less():
 
 
 @given(st.floats(0, 1), st.lists(st.floats(0, 1), max_size=5))
-def test_shares_joined_are_never_more_than_all_nor_less_than_ones_own(own, left):
+def test_combined_shares_are_at_most_one_and_at_least_the_rows_own(own, left):
     missing = {0: 1.0}
     for one in left:
         missing[0] *= one
@@ -143,14 +143,14 @@ def test_shares_joined_are_never_more_than_all_nor_less_than_ones_own(own, left)
     assert own - 1e-9 <= combine_shares({0: own}, missing)[0] <= 1
 
 
-def test_long_texts_count_by_their_best_part():
+def test_long_texts_are_scored_by_their_best_chunk():
     filler = "word " * (CHUNK // 5)
     texts = rows_of(f"crane {filler * 3} harbour", f"{filler * 3} crane harbour")
 
     assert order([term("crane"), term("harbour")], texts) == [2, 1]
 
 
-def test_what_is_not_counted_stays_in_the_database_s_order():
+def test_equal_scores_keep_the_databases_order():
     ranking = rank([term("crane")], rows_of("x", "y", "z"), 10)
 
     assert [row.pk for row in ranking.rows] == [1, 2, 3]
@@ -164,7 +164,7 @@ def test_equal_neighbours_come_newest_first():
     assert order([term("crane")], rows, load=lambda _: more) == [1, 2, 6, 5]
 
 
-def test_a_score_is_explained_by_its_parts():
+def test_explain_returns_the_parts_of_a_score():
     rows = [Candidate(1, "the blue crane", position=(1, 0, 0)), Candidate(2, "a harbour", position=(1, 0, 1))]
     ranking = rank([term("blue"), term("crane", frequency=40), term("harbour")], rows, 50)
     best = ranking.rows[0]
@@ -185,7 +185,7 @@ def test_any_text_is_ranked(text):
     assert order([], rows_of(text)) == [1]
 
 
-def test_recency_is_off_unless_it_is_asked_for():
+def test_recency_is_off_by_default():
     old = NOW - timedelta(days=3_000)
 
     assert recency_factor(old, Decay()) == 1
@@ -195,28 +195,28 @@ def test_recency_is_off_unless_it_is_asked_for():
 
 
 @pytest.mark.parametrize("mode", ["floored", "grip"])
-def test_times_to_come_count_as_now(mode):
+def test_future_times_count_as_now(mode):
     assert recency_factor(NOW + timedelta(days=9), Decay(mode, NOW)) == 1
 
 
-def test_what_has_no_time_is_as_old_as_can_be_where_that_is_known():
+def test_entries_without_a_time_get_the_minimum_of_floored_decay():
     assert recency_factor(None, Decay("floored", NOW)) == 0.95
     assert recency_factor(None, Decay("grip", NOW)) == 1
 
 
-def test_newer_entries_come_first_among_the_same():
+def test_newer_entries_come_first_among_equals():
     rows = [Candidate(pk, "crane", occurred_at=NOW - timedelta(days=days)) for pk, days in ((1, 90), (2, 1))]
 
     assert order([term("crane")], rows, decay=Decay("floored", NOW)) == [2, 1]
 
 
-def test_lists_are_fused_by_place_and_by_how_much_of_the_query_is_there():
+def test_lists_are_fused_by_rank_and_coverage():
     lists = {"entries": [("e1", 9.0, 1.0), ("e2", 8.0, 1.0)], "keys": [("k1", 50.0, 0.1)]}
 
     assert [key for key, _ in fuse(lists)] == ["e1", "e2", "k1"]
 
 
-def test_what_is_on_several_lists_comes_first():
+def test_hits_in_several_lists_come_first():
     lists = {"one": [("a", 1.0, 1.0), ("b", 1.0, 1.0)], "other": [("b", 1.0, 1.0)]}
 
     assert [key for key, _ in fuse(lists)] == ["b", "a"]
