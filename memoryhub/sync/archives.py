@@ -1,4 +1,4 @@
-"""Unpacking an archive that nobody vouches for: counted limits, no way out of the folder."""
+"""Extract untrusted archives within limits on size and number, without leaving the folder."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ CHUNK_BYTES = 2**16
 
 
 class BadArchive(Invalid):
-    """An archive that is refused as a whole; the message names the entry and the reason."""
+    """The archive is refused. The message names the entry and the reason."""
 
     code = "bad_archive"
 
 
 @dataclass(frozen=True)
 class Member:
-    """One entry as the archive's directory tells of it; sizes in bytes, packed 0 where that is unknown."""
+    """An entry of the archive's directory. Sizes are in bytes; ``packed`` is 0 if unknown."""
 
     name: str
     size: int
@@ -38,21 +38,21 @@ class Member:
 
 
 def extract_archive(source: Path, dest: Path) -> None:
-    """Unpack a .zip or .tar.gz into ``dest``, a folder that isn't there yet.
+    """Extract a .zip or .tar.gz into ``dest``, a folder that doesn't exist yet.
 
-    The directory is judged first, then the bytes are counted as they come: names must stay inside, links and devices
-    are refused, as are more than 20,000 entries, 64 MB for one, 100 MB in all, or 200 times their packed size.
-    Raises BadArchive, with nothing left in ``dest``.
+    The directory is checked first; then the extracted bytes are counted. Names that lead outside, links and devices
+    are refused, and so are more than 20,000 entries, 64 MB for one entry, 100 MB in total, or 200 times the packed
+    size. Raises BadArchive, after removing ``dest``.
     """
     try:
         with _opened(source) as archive:
             members = list(_members(archive))
-            _judge(members)
+            _check_directory(members)
             dest.mkdir(parents=True)
-            _unpack(archive, members, dest)
+            _extract(archive, members, dest)
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, RuntimeError, NotImplementedError) as error:
         shutil.rmtree(dest, ignore_errors=True)
-        raise BadArchive(f"{source.name} can't be unpacked: {error}") from error
+        raise BadArchive(f"{source.name} can't be extracted: {error}") from error
     except BadArchive:
         shutil.rmtree(dest, ignore_errors=True)
         raise
@@ -83,17 +83,17 @@ def _members(archive: zipfile.ZipFile | tarfile.TarFile) -> Iterator[Member]:
         yield Member(item.name, item.size, 0, kind)
 
 
-def _judge(members: list[Member]) -> None:
-    """Refuse by what the directory says, naming every fault of the names and the first of the sizes."""
+def _check_directory(members: list[Member]) -> None:
+    """Check the directory. Raises BadArchive with the first five faults."""
     faults = [f"{member.name[:200]!r} {fault}" for member in members if (fault := _name_fault(member))]
     names = [member.name.rstrip("/") for member in members]
     if len(set(names)) < len(names):
         faults.append("a name occurs twice")
     if len(members) > MAX_ENTRIES:
-        faults.append(f"it holds more than {MAX_ENTRIES:,} entries")
+        faults.append(f"it has more than {MAX_ENTRIES:,} entries")
     faults += [f"{member.name[:200]!r} {fault}" for member in members if (fault := _size_fault(member))]
     if sum(member.size for member in members) > MAX_TOTAL_BYTES:
-        faults.append(f"it unpacks to more than {MAX_TOTAL_BYTES // 2**20} MB")
+        faults.append(f"its contents are larger than {MAX_TOTAL_BYTES // 2**20} MB")
     if faults:
         raise BadArchive(f"The archive is refused: {'; '.join(faults[:5])}.")
 
@@ -113,7 +113,7 @@ def _size_fault(member: Member) -> str:
     return ""
 
 
-def _unpack(archive: zipfile.ZipFile | tarfile.TarFile, members: list[Member], dest: Path) -> None:
+def _extract(archive: zipfile.ZipFile | tarfile.TarFile, members: list[Member], dest: Path) -> None:
     total = 0
     for member in members:
         target = dest / member.name
@@ -127,7 +127,9 @@ def _unpack(archive: zipfile.ZipFile | tarfile.TarFile, members: list[Member], d
                 written += len(chunk)
                 total += len(chunk)
                 if written > min(member.size, MAX_ENTRY_BYTES) or total > MAX_TOTAL_BYTES:
-                    raise BadArchive(f"The archive is refused: {member.name[:200]!r} is larger than it says.")
+                    raise BadArchive(
+                        f"The archive is refused: {member.name[:200]!r} is larger than its directory says."
+                    )
                 out.write(chunk)
 
 
@@ -136,5 +138,5 @@ def _stream(archive: zipfile.ZipFile | tarfile.TarFile, member: Member) -> IO[by
         return archive.open(member.name)
     stream = archive.extractfile(member.name)
     if stream is None:
-        raise BadArchive(f"The archive is refused: {member.name[:200]!r} holds no file.")
+        raise BadArchive(f"The archive is refused: {member.name[:200]!r} is not a file.")
     return stream

@@ -1,11 +1,11 @@
-"""Replacing one file of an agent's folder so that no byte is lost, whoever else writes at the same moment.
+"""Replace a file in an agent's folder without losing a byte, even if another process writes at the same moment.
 
-The new text goes to a private name in the same folder and is on the disk before it takes the file's place. The two
-then change names in one step (Linux: renameat2 with RENAME_EXCHANGE), so that whatever stood at the file's name, be
-it what was expected or what an agent put there a microsecond ago, lives on under the private name. Where a file
-system can't do that, the current file gets the private name as a second link (or is copied), and the new one is
-renamed over. Either way an agent that had the old file open writes into what is kept. ``settle_copies`` looks at
-those copies once they are quiet, hands their bytes over, and removes them; it also finds what a killed process left.
+The new text is written to a private name in the same folder and flushed to disk. Then the two files swap names in one
+step (Linux: renameat2 with RENAME_EXCHANGE), so that the old file, or whatever an agent put there a microsecond ago,
+survives under the private name. On file systems without such a call, the current file gets the private name as a
+second link (or is copied), and the new file is renamed over it. In both cases an agent that has the old file open
+writes to the copy. ``import_quiet_copies`` passes the bytes of quiet copies on and removes them, including copies
+that a killed process left behind.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ from typing import Literal
 
 from memoryhub.lib.safe_folder import MAX_WHOLE_FILE_BYTES, FileInfo, Folder, UnreadableFile, stamp_of
 
-NEW, OLD = "new", "old"  # a text on its way in, which holds nothing of the agent's; what stood there before
+NEW, OLD = "new", "old"  # a text to be written, with nothing of the agent's; the file that it replaced
 EXCHANGE, NO_REPLACE = 2, 1  # flags of renameat2, see its manual page
 UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
 @dataclass(frozen=True)
 class Replaced:
-    """What became of a file: ``written``; ``changed``, it was not what was expected and is as it was; or ``refused``,
-    with the reason in words. ``info``: of the file as it was written."""
+    """The result: ``written``; ``changed``, the file wasn't the expected one and was left alone; or ``refused``.
+
+    ``why``: the reason of a refusal. ``info``: the written file's.
+    """
 
     verdict: Literal["written", "changed", "refused"]
     why: str = ""
@@ -48,10 +50,10 @@ class _Changed(Exception):
 
 
 def replace_file(folder: Folder, path: str, content: bytes, *, expected: str | None) -> Replaced:
-    """Write a file below a folder in the place of the one whose bytes have this SHA-256.
+    """Replace the file at a path below a folder if its bytes have the ``expected`` SHA-256.
 
-    ``expected`` None: there is no such file yet; its folder has to be there. Mode is kept, and the owner where that
-    is permitted. What it replaces stays beside it until ``settle_copies``.
+    ``expected`` None: the file doesn't exist yet, but its folder does. The mode is kept, and the owner if permitted.
+    The replaced file stays next to it until ``import_quiet_copies``.
     """
     parent, _, name = path.rpartition("/")
     try:
@@ -69,38 +71,40 @@ def replace_file(folder: Folder, path: str, content: bytes, *, expected: str | N
     return Replaced("written", info=info)
 
 
-def settle_copies(folder: Folder, path: str, keep: Callable[[bytes], None], *, quiet: float, wait: bool) -> int:
-    """Remove what replacing a file left beside it, once ``keep`` was given its bytes; return how many stay.
+def import_quiet_copies(
+    folder: Folder, path: str, import_copy: Callable[[bytes], None], *, quiet: float, wait: bool
+) -> int:
+    """Remove the copies of a replaced file after passing their bytes to ``import_copy``; return how many are left.
 
-    A copy is quiet when nobody wrote to it or moved it for ``quiet`` seconds: that is waited for, or (``wait`` false)
-    left to a later call. What ``keep`` raises passes through, and the copy stays.
+    A copy is quiet if nobody wrote to it or moved it for ``quiet`` seconds. Without ``wait``, copies that aren't are
+    left to a later call. If ``import_copy`` raises, the copy stays.
     """
-    left = 0
+    left_count = 0
     for name in private_names(folder, path):
         parent, _, _ = path.rpartition("/")
         place = f"{parent}/{name}" if parent else name
-        if _part(name) == NEW or not folder.is_file(place):
+        if _kind(name) == NEW or not folder.is_file(place):
             _remove(folder, place)
         elif not _is_quiet(folder, place, quiet, wait=wait):
-            left += 1
+            left_count += 1
         else:
-            left += not _settle(folder, place, keep)
-    return left
+            left_count += not _import_copy(folder, place, import_copy)
+    return left_count
 
 
 def private_names(folder: Folder, path: str) -> list[str]:
-    """Return the names beside a file that replacing it uses."""
+    """Return the private names next to a file that replacing it uses."""
     parent, _, name = path.rpartition("/")
     return [other for other in folder.names(parent) if other.startswith(f".{name}.memoryhub-")]
 
 
-def _settle(folder: Folder, place: str, keep: Callable[[bytes], None]) -> bool:
+def _import_copy(folder: Folder, place: str, import_copy: Callable[[bytes], None]) -> bool:
     try:
         before = folder.stamp(place)
         content, _ = folder.read_bytes(place, even_if_unchanged=True)
     except UnreadableFile:
         return False
-    keep(content)
+    import_copy(content)
     if folder.stamp(place) != before:
         return False
     _remove(folder, place)
@@ -123,7 +127,7 @@ def _remove(folder: Folder, place: str) -> None:
         os.unlink(name, dir_fd=directory)
 
 
-def _part(name: str) -> str:
+def _kind(name: str) -> str:
     return name.rpartition("memoryhub-")[2].partition("-")[0]
 
 
@@ -132,7 +136,7 @@ def _private(name: str, part: str) -> str:
 
 
 def _create(directory: int, name: str, content: bytes) -> FileInfo:
-    """Write a file that isn't there; one that comes meanwhile stays."""
+    """Write a new file; one that another process creates in the meantime stays."""
     like = os.fstat(directory)
     temporary = _write(directory, name, content, mode=stat.S_IMODE(like.st_mode) & 0o666, like=like)
     try:
@@ -140,31 +144,31 @@ def _create(directory: int, name: str, content: bytes) -> FileInfo:
             os.link(temporary, name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
             os.unlink(temporary, dir_fd=directory)
     except FileExistsError as error:
-        _forget(directory, temporary)
+        _unlink(directory, temporary)
         raise _Changed from error
     except OSError:
-        _forget(directory, temporary)
+        _unlink(directory, temporary)
         raise
     os.fsync(directory)
     return _file_info(directory, name, content)
 
 
 def _swap(directory: int, name: str, content: bytes, expected: str) -> FileInfo:
-    current = _look_at(directory, name, expected)
+    current = _check_expected(directory, name, expected)
     temporary = _write(directory, name, content, mode=stat.S_IMODE(current.st_mode), like=current)
     try:
-        _look_at(directory, name, expected)  # writing took a while
-        temporary = _put_in(directory, name, temporary)
+        _check_expected(directory, name, expected)  # writing takes time
+        temporary = _swap_in(directory, name, temporary)
     except FileNotFoundError as error:
         raise _Changed from error
     finally:
-        _forget(directory, temporary)
+        _unlink(directory, temporary)
     os.fsync(directory)
     return _file_info(directory, name, content)
 
 
-def _put_in(directory: int, name: str, temporary: str) -> str:
-    """Give a text the file's name and keep what stood there; return a name that is of no use any more."""
+def _swap_in(directory: int, name: str, temporary: str) -> str:
+    """Put a text in a file's place and keep the old file; return a private name to be removed."""
     old = _private(name, OLD)
     os.rename(temporary, old, src_dir_fd=directory, dst_dir_fd=directory)
     try:
@@ -177,26 +181,26 @@ def _put_in(directory: int, name: str, temporary: str) -> str:
         _copy(directory, name, old)
         os.rename(temporary, name, src_dir_fd=directory, dst_dir_fd=directory)
     elif not stat.S_ISREG(os.stat(old, dir_fd=directory, follow_symlinks=False).st_mode):
-        _renamed(directory, old, name, EXCHANGE)  # somebody put a link there meanwhile: back with it
-        _forget(directory, old)
-        raise _Refused("is a link or a folder by now; only files are written")
+        _renamed(directory, old, name, EXCHANGE)  # somebody put a link there in the meantime: restore it
+        _unlink(directory, old)
+        raise _Refused("is a link or a folder; only files are written")
     return temporary
 
 
-def _look_at(directory: int, name: str, expected: str) -> os.stat_result:
-    """Return what is known of the file to be replaced, which is a regular one with the expected bytes."""
+def _check_expected(directory: int, name: str, expected: str) -> os.stat_result:
+    """Return the stat of the file to be replaced. Raises _Changed or _Refused unless it has the expected bytes."""
     try:
         handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
     except FileNotFoundError as error:
         raise _Changed from error
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENXIO):
-            raise _Refused("is a link or no file; only files are written") from error
+            raise _Refused("is a link or not a file; only files are written") from error
         raise
     try:
         seen = os.fstat(handle)
         if not stat.S_ISREG(seen.st_mode):
-            raise _Refused("is no file; only files are written")
+            raise _Refused("is not a file; only files are written")
         if seen.st_size > MAX_WHOLE_FILE_BYTES or _sha256(_read_all(handle)) != expected:
             raise _Changed
     finally:
@@ -205,7 +209,7 @@ def _look_at(directory: int, name: str, expected: str) -> os.stat_result:
 
 
 def _write(directory: int, name: str, content: bytes, *, mode: int, like: os.stat_result) -> str:
-    """Write bytes to a new private name, to the disk itself; return the name."""
+    """Write bytes to a new private file and flush it to disk; return its name."""
     temporary = _private(name, NEW)
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=directory)
     try:
@@ -218,7 +222,7 @@ def _write(directory: int, name: str, content: bytes, *, mode: int, like: os.sta
         os.fchmod(handle, mode)
         os.fsync(handle)
     except OSError:
-        _forget(directory, temporary)
+        _unlink(directory, temporary)
         raise
     finally:
         os.close(handle)
@@ -226,7 +230,7 @@ def _write(directory: int, name: str, content: bytes, *, mode: int, like: os.sta
 
 
 def _copy(directory: int, name: str, copy: str) -> None:
-    """Give a file a second name; where the file system has no links, copy its bytes."""
+    """Give a file a second name, or copy its bytes if the file system has no links."""
     try:
         os.link(name, copy, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
     except OSError as error:
@@ -242,7 +246,7 @@ def _copy(directory: int, name: str, copy: str) -> None:
 
 
 def _renamed(directory: int, source: str, target: str, flag: int) -> bool:
-    """Rename by renameat2; False where this system or file system has no such call. Raises OSError."""
+    """Rename by renameat2; False if the system or file system doesn't support it. Raises OSError."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         return False
@@ -259,7 +263,7 @@ def _file_info(directory: int, name: str, content: bytes) -> FileInfo:
     return FileInfo(len(content), seen.st_mtime_ns, _sha256(content), stamp_of(seen))
 
 
-def _forget(directory: int, name: str) -> None:
+def _unlink(directory: int, name: str) -> None:
     with suppress(OSError):
         os.unlink(name, dir_fd=directory)
 

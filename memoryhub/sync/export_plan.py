@@ -1,4 +1,4 @@
-"""What a workspace would come to in the layout of a program, counted before anything is written."""
+"""Plan an export: count what a layout can hold before anything is written."""
 
 from __future__ import annotations
 
@@ -29,26 +29,23 @@ from memoryhub.lib.layouts.snapshot import LAYOUTS
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.export import count_summaries
 
-SHOWN = ("content", "tool_calls", "compressed", "timestamp", "role", "id", "tokenCount")  # of extra: held elsewhere
-KEPT_BY_NANOBOT = 1_000  # entries of its journal (formats.md section 2)
+STORED_ELSEWHERE = ("content", "tool_calls", "compressed", "timestamp", "role", "id", "tokenCount")  # keys of extra
+KEPT_BY_NANOBOT = 1_000  # entries in its journal (formats.md section 2)
 
 
 def chosen_layout(workspace: Workspace, layout: str) -> str:
-    """Return the layout to write: ``auto`` (or "") is the workspace's own. Raises Invalid."""
+    """Return the layout to write: for ``auto`` or "", the workspace's own. Raises Invalid."""
     if layout in ("", "auto"):
         is_current = workspace.layout == "nanobot" and workspace.layout_version == "0.3"
         return "nanobot-current" if is_current else workspace.layout
     if layout not in LAYOUTS:
-        words = gettext("There is no layout %(layout)s. Use one of %(layouts)s.")
-        raise Invalid(words % {"layout": repr(layout), "layouts": ", ".join(LAYOUTS)}, code="unknown_layout_name")
+        message = gettext("Unknown layout %(layout)s. Use one of %(layouts)s.")
+        raise Invalid(message % {"layout": repr(layout), "layouts": ", ".join(LAYOUTS)}, code="unknown_layout_name")
     return layout
 
 
 def plan_export(workspace: Workspace, layout: str) -> ExportPlan:
-    """Say what an export in a layout writes, converts and leaves out, with the help of counts.
-
-    Of the messages it reads the further fields. Raises Invalid.
-    """
+    """Count what an export in a layout writes, converts and leaves out. Raises Invalid."""
     layout = chosen_layout(workspace, layout)
     counts = _sessions(workspace, layout) | _entries(workspace) | _memory(workspace) | _rows(workspace)
     return plan_layout(counts, layout, workspace.layout)
@@ -85,23 +82,23 @@ def _entries(workspace: Workspace) -> dict[str, int]:
         "typed_entries": current.filter(
             Q(kind__in=("context", "summary")) | (is_result & ~Q(role="tool")) | Q(kind="tool_call", tool_calls=[])
         ).count(),
-        **_further_fields(current.exclude(extra={}).values_list("extra", flat=True).iterator(chunk_size=2000)),
+        **_extra_fields(current.exclude(extra={}).values_list("extra", flat=True).iterator(chunk_size=2000)),
     }
 
 
-def _further_fields(extras: Iterable[dict[str, Any]]) -> dict[str, int]:
-    """Count messages with fields that only their own program knows, and those whose content is no single text."""
-    found: Counter[str] = Counter()
+def _extra_fields(extras: Iterable[dict[str, Any]]) -> dict[str, int]:
+    """Count messages with fields that only their own program knows, and those whose content has several parts."""
+    counts: Counter[str] = Counter()
     for extra in extras:
-        found["further_fields"] += any(_is_foreign(name, value) for name, value in extra.items())
-        found["message_parts"] += "content" in extra
-    return {"further_fields": found["further_fields"], "message_parts": found["message_parts"]}
+        counts["further_fields"] += any(_is_program_specific(name, value) for name, value in extra.items())
+        counts["message_parts"] += "content" in extra
+    return {"further_fields": counts["further_fields"], "message_parts": counts["message_parts"]}
 
 
-def _is_foreign(name: str, value: object) -> bool:
+def _is_program_specific(name: str, value: object) -> bool:
     if name == "metadata" and isinstance(value, dict):
         return bool(value.keys() - {"author"})
-    return name not in SHOWN
+    return name not in STORED_ELSEWHERE
 
 
 def _memory(workspace: Workspace) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""A whole workspace out of the hub: as a folder, or as a zip archive, that a program or another hub takes in."""
+"""Export a workspace as a folder or a zip archive, for an agent's program or another hub."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ from sessions_app.models import Session, SourceFile, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.export import all_sessions
 
-FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the earliest time of a zip archive: equal memory gives equal bytes
+FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the earliest time in a zip archive: equal memory gives equal bytes
 _IDENTITY = re.compile(r"(?:^|/)sessions/([0-9a-f]{32})/")
 
 
 @dataclass(frozen=True)
 class ExportReport:
-    """What was written, by kind and in how many files, and the plan that was followed."""
+    """The plan of an export, and what was written: the number of files, and of items by kind."""
 
     plan: ExportPlan
     files: int
@@ -56,36 +56,36 @@ class ExportReport:
 def export_workspace(
     workspace: Workspace, dest: Path, layout: str = "auto", *, by: By, step: Step = ignore_progress
 ) -> ExportReport:
-    """Write a workspace into a new or empty folder, or into a new archive where ``dest`` ends in .zip.
+    """Write a workspace to a new or empty folder, or to a new archive if ``dest`` ends in .zip.
 
-    All or nothing: a folder beside ``dest`` is filled and takes its place at the end. Modes are 700 for folders and
-    600 for files. ``step`` hears of rows written, and may break it off. Raises Invalid, Refused.
+    All or nothing: a temporary folder next to ``dest`` is filled, then moved. Modes are 700 for folders and 600 for
+    files. ``step`` is called with the number of rows written, and may raise to stop. Raises Invalid, Refused.
     """
     layout = chosen_layout(workspace, layout)
-    dest = _new_path(dest)
+    dest = _free_path(dest)
     if dest.suffix.lower() == ".zip":
-        with _beside(dest, is_folder=False) as place:
+        with _temporary_path(dest, is_folder=False) as place:
             with place.open("wb") as out:
                 report = _write_zip(workspace, layout, out, step)
-                _settle(out)
-            _take_place(place, dest)
+                _flush(out)
+            _move_to(place, dest)
     else:
-        with _beside(dest, is_folder=True) as place:
+        with _temporary_path(dest, is_folder=True) as place:
             report = _write(workspace, layout, lambda file: _write_file(place, file), step)
-            _take_place(place, dest)
-    _note(workspace, report, by)
+            _move_to(place, dest)
+    _record_export(workspace, report, by)
     return report
 
 
 def write_archive(
     workspace: Workspace, layout: str, out: IO[bytes], *, by: By, step: Step = ignore_progress
 ) -> ExportReport:
-    """Write a workspace as a zip archive into an open binary file, one of its files at a time.
+    """Write a workspace as a zip archive to an open binary file, one of its files at a time.
 
-    ``step`` hears of rows written, and may break it off. Raises Invalid, Refused.
+    ``step`` is called with the number of rows written, and may raise to stop. Raises Invalid, Refused.
     """
     report = _write_zip(workspace, chosen_layout(workspace, layout), out, step)
-    _note(workspace, report, by)
+    _record_export(workspace, report, by)
     return report
 
 
@@ -103,35 +103,35 @@ def _write_zip(workspace: Workspace, layout: str, out: IO[bytes], step: Step) ->
         return _write(workspace, layout, add, step)
 
 
-def _write(workspace: Workspace, layout: str, take: Callable[[OutFile], None], step: Step) -> ExportReport:
+def _write(workspace: Workspace, layout: str, add_file: Callable[[OutFile], None], step: Step) -> ExportReport:
     plan = plan_export(workspace, layout)
     if not plan.written:
-        words = gettext("%(program)s has no place for what this workspace remembers. Choose another layout.")
-        raise Refused(words % {"program": LABELS[layout]}, code="export_refused")
+        message = gettext("%(program)s can't store anything in this workspace. Choose another layout.")
+        raise Refused(message % {"program": LABELS[layout]}, code="export_refused")
     written: Counter[str] = Counter()
     total = sum(part.count for part in plan.written)
     count = 0
     step(0, total, "")
     for file in write_folder(_snapshot(workspace, layout), layout, written):
-        look = partial(_look, step, written, total, file.path)
-        take(replace(file, parts=_watched(file.parts, look)))
-        look()
+        report_progress = partial(_report_progress, step, written, total, file.path)
+        add_file(replace(file, parts=_reporting_parts(file.parts, report_progress)))
+        report_progress()
         count += 1
     return ExportReport(plan, count, {kind: written[kind] for kind in KINDS if written[kind]})
 
 
-def _look(step: Step, written: Counter[str], total: int, path: str) -> None:
+def _report_progress(step: Step, written: Counter[str], total: int, path: str) -> None:
     step(min(written.total(), total), total, path)
 
 
-def _watched(parts: Iterable[str], look: Callable[[], None]) -> Iterator[str]:
+def _reporting_parts(parts: Iterable[str], report_progress: Callable[[], None]) -> Iterator[str]:
     for part in parts:
-        look()
+        report_progress()
         yield part
 
 
 def _snapshot(workspace: Workspace, layout: str) -> Snapshot:
-    """Return the workspace's rows as records that are read from the database as they are written."""
+    """Return the workspace's rows as records, read from the database as they are written."""
     return Snapshot(
         program=workspace.layout,
         program_version=workspace.layout_version,
@@ -154,7 +154,7 @@ def _snapshot(workspace: Workspace, layout: str) -> Snapshot:
 
 
 def _identity(workspace: Workspace) -> str:
-    """Return the id by which nanobot 0.3 finds a workspace's sessions: its own, or one made of the name."""
+    """Return the id by which nanobot 0.3 finds a workspace's sessions: its own, or one derived from the slug."""
     paths = SourceFile.objects.filter(workspace=workspace, kind="session").order_by("path")
     for path in paths.values_list("path", flat=True).iterator():
         if found := _IDENTITY.search(path):
@@ -162,32 +162,32 @@ def _identity(workspace: Workspace) -> str:
     return hashlib.sha256(f"memoryhub:{workspace.slug}".encode()).hexdigest()[:32]
 
 
-def _new_path(dest: Path) -> Path:
-    """Return where to write. Raises Refused for a place that is taken, or that an agent or the hub lives in."""
+def _free_path(dest: Path) -> Path:
+    """Return the resolved target. Raises Refused if it exists, or belongs to an agent or the hub."""
     place = dest.expanduser().resolve()
     if place.exists() and not (place.is_dir() and not any(place.iterdir())):
         raise Refused(
-            f"{dest} is there already. Name a new or an empty folder, or a new .zip file.", code="export_refused"
+            f"{dest} already exists. Name a new or empty folder, or a new .zip file.", code="export_refused"
         )
     if place.exists() and place.suffix.lower() == ".zip":
         raise Refused(f"{dest} is a folder. Name a new .zip file.", code="export_refused")
     if not place.parent.is_dir():
-        raise Refused(f"There is no folder {dest.parent}. Make it first.", code="export_refused")
+        raise Refused(f"The folder {dest.parent} doesn't exist. Create it first.", code="export_refused")
     if place.is_relative_to(settings.MEMORYHUB_HOME.resolve()):
-        raise Refused("This is MemoryHub's own data folder. Name another place.", code="export_refused")
+        raise Refused("This is MemoryHub's own data folder. Choose another one.", code="export_refused")
     for path in Workspace.objects.exclude(path="").values_list("path", flat=True):
         home = Path(path).resolve()
         if place.is_relative_to(home) or home.is_relative_to(place):
             raise Refused(
-                f"{dest} is, holds or lies in a folder that an agent lives in. Name another place.",
+                f"{dest} is, contains or is in an agent's folder. Choose another one.",
                 code="export_refused",
             )
     return place
 
 
 @contextmanager
-def _beside(dest: Path, *, is_folder: bool) -> Iterator[Path]:
-    """Yield a new place in the folder of ``dest``; what is left of it goes, whatever happens."""
+def _temporary_path(dest: Path, *, is_folder: bool) -> Iterator[Path]:
+    """Yield a path in a temporary folder next to ``dest``, which is removed afterwards."""
     holder: Path | None = None
     try:
         holder = Path(tempfile.mkdtemp(prefix=".memoryhub-export-", dir=dest.parent))
@@ -197,7 +197,7 @@ def _beside(dest: Path, *, is_folder: bool) -> Iterator[Path]:
         yield place
     except OSError as error:
         raise Refused(
-            f"{dest} can't be written: {error.strerror}. Nothing was left behind.", code="export_refused"
+            f"{dest} can't be written: {error.strerror}. No file was left behind.", code="export_refused"
         ) from error
     finally:
         if holder:
@@ -207,37 +207,37 @@ def _beside(dest: Path, *, is_folder: bool) -> Iterator[Path]:
 def _write_file(folder: Path, file: OutFile) -> None:
     path = folder / file.path
     if ".." in Path(file.path).parts or not path.resolve().is_relative_to(folder.resolve()):
-        raise Refused("A file's name leads out of the folder.", code="export_refused")
+        raise Refused("A file's name leads outside the folder.", code="export_refused")
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(handle, "wb") as out:
         for chunk in file.chunks():
             out.write(chunk)
-        _settle(out)
+        _flush(out)
 
 
-def _settle(out: IO[bytes]) -> None:
+def _flush(out: IO[bytes]) -> None:
     out.flush()
     os.fsync(out.fileno())
 
 
-def _take_place(place: Path, dest: Path) -> None:
-    """Move what was written to where it belongs: at once, and never over something that came there meanwhile."""
+def _move_to(place: Path, dest: Path) -> None:
+    """Move the export to its target in one step, never over something created there in the meantime."""
     if place.is_dir():
         for folder, _, _ in os.walk(place):
             Path(folder).chmod(0o700)
-            _fsync_folder(Path(folder))
-        place.rename(dest)  # refused by the system where dest is a file, or a folder that isn't empty
+            _flush_folder(Path(folder))
+        place.rename(dest)  # fails if dest is a file or a folder that isn't empty
     else:
         place.chmod(0o600)
         try:
-            dest.hardlink_to(place)  # refused as well, where dest is there
+            dest.hardlink_to(place)  # fails too if dest exists
         except PermissionError:  # a file system without hard links
             place.rename(dest)
-    _fsync_folder(dest.parent)
+    _flush_folder(dest.parent)
 
 
-def _fsync_folder(folder: Path) -> None:
+def _flush_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -245,13 +245,13 @@ def _fsync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _note(workspace: Workspace, report: ExportReport, by: By) -> None:
+def _record_export(workspace: Workspace, report: ExportReport, by: By) -> None:
     record(
         by,
         "workspace.exported",
         "workspace",
         workspace.pk,
-        f"The workspace was exported for {LABELS[report.plan.layout]}: {report.files:,} files",
+        f"Workspace exported for {LABELS[report.plan.layout]}: {report.files:,} files",
         workspace=workspace,
         detail={"layout": report.plan.layout, "files": report.files, "written": report.written},
     )

@@ -1,4 +1,4 @@
-"""Imports as jobs: requested by pages and commands, carried out, and their results kept as reports."""
+"""Imports as jobs: request them, carry them out, and store their results as reports."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from memoryhub.lib.errors import Conflict
 from memoryhub.models import Job
 from memoryhub.processes import this_home
 from memoryhub.sync.importing import ImportCancelled, ImportRefused, ImportResult, import_workspace
-from memoryhub.sync.importing import Progress as Drawn
+from memoryhub.sync.importing import Progress as FileProgress
 from sessions_app.models import ImportReport, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.sources import path_hash, store_problems
 
 KNOWN_HOMES = ("~/.nanobot", "~/.grip", "~/.local/grid")
-A_COMMAND = "a command"
-FAILED = {  # what the report says where the queue has words of its own
-    "interrupted": "The hub stopped during this import. What was taken stays; import again for the rest.",
-    "unexpected": "Something went wrong in the middle; the hub's log says what. What was taken stays: import again.",
+COMMAND_NAME = "a command"
+FAILURES = {  # messages for errors of the queue
+    "interrupted": "The hub stopped during this import. What was imported so far is kept. Import again to continue.",
+    "unexpected": "An unexpected error stopped this import. See the hub's log. Everything imported so far is kept.",
 }
 
 
 def request_import(*, path: str, user: User, name: str = "", layout: str = "auto") -> ImportReport:
-    """Return the report of an import that the worker will carry out; a folder is imported by one at a time."""
+    """Queue an import and return its report, or the report of the folder's pending import."""
     by = By(Actor("person", user.get_username()), timezone.now())
     values = {"path": path, "requested_by": user, "name": name, "wanted_layout": layout or "auto"}
     return _request(values, by)
@@ -65,18 +65,18 @@ def _request(values: dict[str, Any], by: By) -> ImportReport:
 
 
 def cancel_import(report: ImportReport, *, by: By) -> None:
-    """Cancel an import: a queued one at once, a running one after the file at hand. Raises Conflict."""
+    """Cancel an import: a queued one at once, a running one after the current file. Raises Conflict."""
     try:
         if report.job is None:
-            raise Conflict("The queue has forgotten it.")
+            raise Conflict("This import has no job any more.")
         cancel_job(report.job, by=by)
     except Conflict:
-        over = gettext("The import is over already: there is nothing to cancel.")
+        over = gettext("This import has already finished.")
         raise Conflict(over, code="import_is_over") from None
 
 
 def carry_out_import(job: Job, progress: Progress, clock: Clock) -> dict[str, Any]:
-    """Carry out an import that a page requested, and request the first scan of its workspace."""
+    """Carry out a requested import, and request the first scan of its workspace."""
     report = ImportReport.objects.get(pk=job.options["report"])
     actor = Actor("person", job.requested_by)
     result = _import(report, progress, by=By(actor, clock()))
@@ -86,24 +86,24 @@ def carry_out_import(job: Job, progress: Progress, clock: Clock) -> dict[str, An
     return progress.result
 
 
-def run_import(report: ImportReport, *, by: By, progress: Drawn | None = None) -> ImportResult:
-    """Carry out an import in this process, as a command does. Raises what ``import_workspace`` raises.
+def run_import(report: ImportReport, *, by: By, progress: FileProgress | None = None) -> ImportResult:
+    """Carry out an import in this process, for commands, and store the outcome in its report.
 
-    The report keeps the outcome, problems included. ``progress`` hears of each file that is done.
+    ``progress`` is called after each file. Raises the errors of ``import_workspace``.
     """
     options = {"report": report.pk, "source": report.path}
-    command = Actor(by.actor.kind, A_COMMAND)
-    with suppress(JobCancelled), local_job("import", None, options, actor=command, clock=timezone.now) as held:
-        ImportReport.objects.filter(pk=report.pk).update(job=held.job)
-        result = _import(report, held, by=by, drawn=progress)
-        _end_if_cancelled(result, held)
+    command = Actor(by.actor.kind, COMMAND_NAME)
+    with suppress(JobCancelled), local_job("import", None, options, actor=command, clock=timezone.now) as running:
+        ImportReport.objects.filter(pk=report.pk).update(job=running.job)
+        result = _import(report, running, by=by, on_file=progress)
+        _end_if_cancelled(result, running)
     return result
 
 
-def _import(report: ImportReport, progress: Progress, *, by: By, drawn: Drawn | None = None) -> ImportResult:
+def _import(report: ImportReport, progress: Progress, *, by: By, on_file: FileProgress | None = None) -> ImportResult:
     def step(done: int, file_count: int, file: str) -> None:
-        if drawn:
-            drawn(done, file_count, file)
+        if on_file:
+            on_file(done, file_count, file)
         try:
             if done == file_count:
                 progress.save(steps_done=done, steps_total=file_count, stage=file[:200])
@@ -111,21 +111,21 @@ def _import(report: ImportReport, progress: Progress, *, by: By, drawn: Drawn | 
                 progress.step(done, file_count, file)
         except JobCancelled:
             if done != file_count:
-                raise ImportCancelled(cancelled_words(done, file_count)) from None
+                raise ImportCancelled(cancelled_message(done, file_count)) from None
 
     path, options = Path(report.path), {"name": report.name, "layout": report.wanted_layout}
     result = import_workspace(path, by=by, progress=step, **options)  # type: ignore[arg-type]
-    _keep_outcome(report, result)
+    _store_outcome(report, result)
     progress.result = {"added": dict(+result.tally.added)}
     return result
 
 
 def _end_if_cancelled(result: ImportResult, progress: Progress) -> None:
-    if result.broken_off:
+    if result.cancellation:
         progress.save(result=progress.result)  # raises JobCancelled
 
 
-def _keep_outcome(report: ImportReport, result: ImportResult) -> None:
+def _store_outcome(report: ImportReport, result: ImportResult) -> None:
     tally = result.tally
     with transaction.atomic():
         report.refresh_from_db()
@@ -134,13 +134,13 @@ def _keep_outcome(report: ImportReport, result: ImportResult) -> None:
         report.added, report.updated = dict(+tally.added), dict(+tally.updated)
         report.unchanged = dict(+tally.unchanged)
         report.problem_count = store_problems(report, tally.problems)
-        report.error = result.broken_off
+        report.error = result.cancellation
         report.save()
         Job.objects.filter(import_report=report).update(workspace=result.workspace)
 
 
 def close_report(job: Job, now: datetime) -> None:
-    """Write the end of an import's job into its report."""
+    """Copy the outcome of an import's job to its report."""
     report = ImportReport.objects.filter(pk=job.options["report"]).first()
     if report is None:
         return
@@ -148,30 +148,30 @@ def close_report(job: Job, now: datetime) -> None:
     report.files_done, report.file_count = job.steps_done, job.steps_total
     report.workspace = report.workspace or Workspace.objects.filter(path=report.path).first()
     if job.status == Job.Status.FAILED:
-        report.error = FAILED.get(job.error_code, job.error)
+        report.error = FAILURES.get(job.error_code, job.error)
         report.error_code = ImportRefused.code if job.error_code == "unexpected" else job.error_code
     elif job.status == Job.Status.CANCELLED and not report.error:
         has_begun = job.started_at is not None
-        words = cancelled_words(job.steps_done, job.steps_total)
-        report.error = words if has_begun else "Cancelled before it began: nothing was read."
+        message = cancelled_message(job.steps_done, job.steps_total)
+        report.error = message if has_begun else "Cancelled before it started. Nothing was read."
     report.save()
     Job.objects.filter(pk=job.pk).update(workspace=report.workspace)
 
 
-def cancelled_words(done: int, file_count: int) -> str:
-    """Say how far a cancelled import came."""
-    kept = f"Cancelled after {done:,} of {file_count:,} files; what was read is kept"
-    return f"{kept}, import again to go on."
+def cancelled_message(done: int, file_count: int) -> str:
+    """Return the message about how far a cancelled import came."""
+    kept = f"Cancelled after {done:,} of {file_count:,} files"
+    return f"{kept}. Everything read so far is kept. Import again to continue."
 
 
 def uploads() -> Path:
-    """Return the folder of uploaded files, each of which lies in one of its own there."""
+    """Return the folder of uploaded files, each in a folder of its own."""
     folder: Path = settings.MEMORYHUB_HOME / "agents" / "uploads"
     return folder
 
 
 def store_upload(name: str, chunks: Iterable[bytes]) -> Path:
-    """Keep an uploaded file in a folder of its own in the hub's home; its name is made harmless."""
+    """Store an uploaded file in a folder of its own in the hub's home, under a safe name."""
     folder = uploads() / uuid.uuid4().hex
     folder.mkdir(parents=True, mode=0o700)
     file = folder / (re.sub(r"[^\w.-]", "_", name).lstrip(".")[-100:] or "upload")
@@ -182,5 +182,5 @@ def store_upload(name: str, chunks: Iterable[bytes]) -> Path:
 
 
 def known_folders() -> list[str]:
-    """Return the usual homes of the agents that are on this machine."""
+    """Return the default folders of known agents that exist on this machine."""
     return [home for home in KNOWN_HOMES if Path(home).expanduser().is_dir()]

@@ -1,4 +1,4 @@
-"""Importing an agent's folder: from files to rows, one source file at a time, safe to repeat."""
+"""Import an agent's folder: from files to rows, one source file at a time. Idempotent."""
 
 from __future__ import annotations
 
@@ -52,34 +52,34 @@ from sessions_app.services.model_choice import embedding_settings_for
 from sessions_app.services.sources import find_source, mark_missing, path_hash, record_source
 from sessions_app.services.workspaces import free_slug
 
-Progress = Callable[[int, int, str], None]  # files done, of how many, and the one at hand
+Progress = Callable[[int, int, str], None]  # files done, number of files, current file
 ARCHIVE_SUFFIXES = (".zip", ".tar.gz", ".tgz")
 PARTS_OF_AGENTS = ("sessions", "memory", "state", "workspace")
 
 
 class ImportRefused(Refused):
-    """The folder may not, or can't now, be imported; the message says why and what to do."""
+    """The folder can't be imported, or not now; the message says why and what to do."""
 
     code = "import_refused"
 
 
 class ImportCancelled(MemoryHubError):
-    """Somebody asked that the import ends; what was taken stays."""
+    """The import was cancelled. Everything imported so far stays."""
 
     code = "import_cancelled"
 
 
 @dataclass
 class ImportResult:
-    """What an import came to. ``workspace`` has no primary key after a dry run of a new folder.
+    """The result of an import. ``workspace`` has no primary key after a dry run of a new folder.
 
-    ``broken_off``: how far it came, in words, where it was cancelled.
+    ``cancellation``: a message about how far it came, if it was cancelled.
     """
 
     workspace: Workspace
     found: DetectedLayout
     tally: ImportCounts = field(default_factory=ImportCounts)
-    broken_off: str = ""
+    cancellation: str = ""
 
 
 def import_workspace(
@@ -93,14 +93,14 @@ def import_workspace(
 ) -> ImportResult:
     """Import an agent's folder, an AgTerm export or an archive of either into its workspace.
 
-    The workspace is the one that was imported from the same path before, else a new one. Each source file is one
-    transaction. Nothing in the hub is ever deleted for what a file lacks; a second import adds and changes nothing.
-    ``progress`` hears of each file that is done, and last that all are; where it raises ImportCancelled, the import
-    ends there, and no file counts as missing. Raises FolderMissing (and marks a known workspace as
-    unavailable), Invalid, BadArchive, ImportRefused.
+    The workspace is the one that was imported from the same path before, or else a new one. Each source file is one
+    transaction. Nothing is deleted from the hub because a file lacks it; a second import changes nothing.
+    ``progress`` is called after each file and at the end; if it raises ImportCancelled, the import ends there, and no
+    file counts as missing. Raises FolderMissing (and marks a known workspace as unavailable), Invalid, BadArchive,
+    ImportRefused.
     """
     path = own_path(path)
-    with one_at_a_time(path), opened_source(path, by.at) as (folder, only):
+    with import_lock(path), opened_source(path, by.at) as (folder, only):
         found = detect(folder, layout, only=only)
         workspace = workspace_for(path, name, found, by.at, dry_run=dry_run)
         result = ImportResult(workspace, found)
@@ -114,47 +114,47 @@ def import_workspace(
             if done < file_count:  # some files held no memory
                 progress(done, done, "")
         except ImportCancelled as error:
-            result.broken_off = error.message
+            result.cancellation = error.message
         if not dry_run:
             _finish(result, by)
     return result
 
 
 def is_below_roots(path: Path) -> bool:
-    """Tell whether a page may import this path: below a configured root, after links are resolved."""
+    """Tell whether pages may import this path: it is below a configured root after resolving links."""
     resolved = path.expanduser().resolve()
     roots = [root.resolve() for root in settings.MEMORYHUB_ROOTS]
-    return any(resolved.is_relative_to(root) for root in roots) and not _is_ours(resolved)
+    return any(resolved.is_relative_to(root) for root in roots) and not _is_hub_home(resolved)
 
 
 def own_path(path: Path) -> Path:
     resolved = path.expanduser().resolve()
-    if _is_ours(resolved):
-        raise ImportRefused("This is MemoryHub's own data folder, not an agent's.")
+    if _is_hub_home(resolved):
+        raise ImportRefused("This is MemoryHub's own data folder, not an agent's folder.")
     return resolved
 
 
-def _is_ours(resolved: Path) -> bool:
+def _is_hub_home(resolved: Path) -> bool:
     home = settings.MEMORYHUB_HOME.resolve()
     return resolved.is_relative_to(home) and not resolved.is_relative_to(home / "agents")
 
 
 @contextmanager
-def one_at_a_time(path: Path, *, patience: float = 0) -> Iterator[None]:
-    """Hold the lock of a folder, waiting ``patience`` seconds for who has it. Raises ImportRefused."""
+def import_lock(path: Path, *, timeout: float = 0) -> Iterator[None]:
+    """Hold the lock of a folder; wait ``timeout`` seconds for it. Raises ImportRefused."""
     locks = settings.MEMORYHUB_HOME / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(locks / f"import-{path_hash(str(path))[:16]}.lock", timeout=patience)
+    lock = FileLock(locks / f"import-{path_hash(str(path))[:16]}.lock", timeout=timeout)
     try:
         with lock:
             yield
     except Timeout as error:
-        raise ImportRefused("This folder is being imported already. Wait until that import is done.") from error
+        raise ImportRefused("This folder is already being imported. Wait until that import is finished.") from error
 
 
 @contextmanager
 def opened_source(path: Path, now: datetime) -> Iterator[tuple[Folder, str]]:
-    """Open a folder, a single file's folder with the file's name, or an archive unpacked to a private place."""
+    """Open a folder, a file's folder with the file's name, or an archive extracted to a private folder."""
     quiet = settings.MEMORYHUB_QUIET_SECONDS
     if path.is_file() and path.name.lower().endswith(ARCHIVE_SUFFIXES):
         unpacked = Path(tempfile.mkdtemp(prefix="memoryhub-archive-"))
@@ -178,7 +178,7 @@ def opened_source(path: Path, now: datetime) -> Iterator[tuple[Folder, str]]:
 
 
 def _only_folder(unpacked: Path) -> Path:
-    """An archive usually holds one folder, and that is the agent's, unless it is a part of one."""
+    """Return the single folder that most archives consist of, unless it is itself a part of an agent's folder."""
     children = list(unpacked.iterdir())
     is_wrapper = len(children) == 1 and children[0].is_dir() and children[0].name not in PARTS_OF_AGENTS
     return children[0] if is_wrapper else unpacked
@@ -203,7 +203,7 @@ def workspace_for(path: Path, name: str, found: DetectedLayout, now: datetime, *
         return known
     workspace = Workspace(name=name, path=str(path), created_at=now, updated_at=now, **facts)
     workspace.consolidation_style = "grip" if facts["layout"] == "grip" else "nanobot"
-    workspace.auto_compress = False  # its agent folds for itself; an operator may turn it on
+    workspace.auto_compress = False  # its agent compresses; an operator can turn this on
     for key, value in found.settings.items():
         setattr(workspace, key, value)
     if not dry_run:
@@ -219,19 +219,19 @@ def _name_of(path: Path) -> str:
 
 
 def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:
-    """Take all items of one source file, and note the file: one transaction."""
+    """Import the items of one source file and record the file, in one transaction."""
     if dry_run:
         allowed = without_forgotten(workspace, read)
         tally = ImportCounts(problems=list(allowed.problems))
-        _take_items(workspace, allowed, tally, now, dry_run=True)
+        _import_items(workspace, allowed, tally, now, dry_run=True)
         return tally
     with transaction.atomic():
-        Workspace.objects.select_for_update().get(pk=workspace.pk)  # nothing is forgotten meanwhile
+        Workspace.objects.select_for_update().get(pk=workspace.pk)  # nothing can be forgotten at the same time
         allowed, shown = without_forgotten(workspace, read), shown_path(workspace, read)
-        if _is_our_own(workspace, read):
+        if _is_unchanged_since_write(workspace, read):
             allowed = replace(allowed, items=[])
         tally = ImportCounts(problems=list(allowed.problems))
-        source = _take_items(workspace, allowed, tally, now, dry_run=False)
+        source = _import_items(workspace, allowed, tally, now, dry_run=False)
         tally.problems = [
             replace(problem, file=shown) if problem.file == read.path else problem for problem in tally.problems
         ]
@@ -241,38 +241,38 @@ def import_source_file(workspace: Workspace, read: FileRead, now: datetime, *, d
     return tally
 
 
-def _is_our_own(workspace: Workspace, read: FileRead) -> bool:
-    """Tell whether a file is as the hub wrote it, so that it says nothing of what the agent knows."""
+def _is_unchanged_since_write(workspace: Workspace, read: FileRead) -> bool:
+    """Tell whether a file is as the hub wrote it, so that it says nothing about what the agent knows."""
     row = find_source(workspace, read.path) if read.kind == "knowledge" else None
     return row is not None and read.info is not None and row.extra.get("written") == read.info.sha256
 
 
-def _take_items(
+def _import_items(
     workspace: Workspace, read: FileRead, tally: ImportCounts, now: datetime, *, dry_run: bool
 ) -> SourceFile | None:
     source = None
     for item in read.items:
         if isinstance(item, SessionRecord):
-            taken, source = import_conversation(
+            item_tally, source = import_conversation(
                 workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run
             )
-            tally.include(taken)
+            tally.include(item_tally)
         elif isinstance(item, DocumentRecord):
             tally.include(import_document(workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run))
         elif isinstance(item, HistoryLog):
             tally.include(import_history(workspace=workspace, log=item, path=read.path, now=now, dry_run=dry_run))
         elif isinstance(item, GraphRecord):
             has_own = embedding_settings_for(workspace) is not None
-            taken = import_graph(
+            item_tally = import_graph(
                 workspace=workspace, graph=item, path=read.path, now=now, dry_run=dry_run, has_own=has_own
             )
-            tally.include(taken)
-    tally.include(_take_rows(workspace, read, now, dry_run=dry_run))
+            tally.include(item_tally)
+    tally.include(_import_rows(workspace, read, now, dry_run=dry_run))
     return source
 
 
-def _take_rows(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:
-    """Take the items that are rows of their own, all of one kind at once."""
+def _import_rows(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: bool) -> ImportCounts:
+    """Import the items that are stored as rows, one kind at a time."""
     tally = ImportCounts()
     knowledge = [item for item in read.items if isinstance(item, KnowledgeRecord)]
     observations = [item for item in read.items if isinstance(item, ObservationRecord)]
@@ -292,7 +292,7 @@ def _take_rows(workspace: Workspace, read: FileRead, now: datetime, *, dry_run: 
 def _finish(result: ImportResult, by: By) -> None:
     workspace, tally = result.workspace, result.tally
     with transaction.atomic():
-        if not (result.broken_off or workspace.path.lower().endswith(ARCHIVE_SUFFIXES)):
+        if not (result.cancellation or workspace.path.lower().endswith(ARCHIVE_SUFFIXES)):
             tally.problems += mark_missing(workspace, by.at)
         if not (+tally.added or +tally.updated):
             return
@@ -309,6 +309,8 @@ def _finish(result: ImportResult, by: By) -> None:
 
 
 def import_sentence(tally: ImportCounts) -> str:
+    """Return the sentence that the audit log keeps for an import."""
+
     def listed(counts: dict[str, int]) -> str:
         return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in counts.items() if count)
 
@@ -318,5 +320,5 @@ def import_sentence(tally: ImportCounts) -> str:
         if listed(counts)
     ]
     count = len(tally.problems)
-    parts += [f"{count} {'thing' if count == 1 else 'things'} to look at"] if count else []
+    parts += [f"{count} {'warning' if count == 1 else 'warnings'}"] if count else []
     return f"Imported: {'; '.join(parts) or 'nothing new'}"

@@ -1,4 +1,4 @@
-"""How it stands between a workspace and its agent's folder, file by file, in words."""
+"""The sync state of a workspace's files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LABELS: dict[Standing, Promise | str] = {
 
 @dataclass(frozen=True)
 class FileStatus:
-    """A file that the hub may write: how it stands, why, and the document and held change where there are such."""
+    """The state of a file that the hub may write, and why; its document and held change, if any."""
 
     path: str
     kind: str
@@ -37,12 +37,12 @@ class FileStatus:
     held: HeldChange | None = None
 
     @property
-    def words(self) -> str:
+    def label(self) -> str:
         return str(LABELS[self.standing])
 
 
 def written_files(workspace: Workspace) -> list[FileStatus]:
-    """Return the files of a workspace's folder that the hub may write, memory documents first. Four queries."""
+    """Return the files in a workspace's folder that the hub may write, memory documents first. Four queries."""
     places = PLACES.get(workspace.layout, {}) if workspace.path else {}
     if not places:
         return []
@@ -94,12 +94,12 @@ def _knowledge(workspace: Workspace, state: SyncState | None, refused: dict[str,
 
 
 def waiting_files(workspace: Workspace) -> list[FileStatus]:
-    """Return the files that the hub is ahead of."""
+    """Return the files that have older text than the hub."""
     return [file for file in written_files(workspace) if file.standing in ("ahead", "refused")]
 
 
 def first_difference(files: list[FileStatus]) -> tuple[FileStatus, list[DiffLine]] | None:
-    """Return the first document that waits to be written, and what would change in its file, if there is one."""
+    """Return the first document with unwritten changes and the diff of its file, if there is one."""
     for file in files:
         if file.standing == "ahead" and file.document and file.document.head:
             synced = file.document.synced_revision

@@ -1,4 +1,4 @@
-"""Syncs that a person requests: a job for each workspace."""
+"""Syncs requested by people, as jobs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from sessions_app.services.audit import Actor, By, record
 
 @transaction.atomic
 def request_sync(workspace: Workspace, *, by: By) -> Job:
-    """Return the job that syncs a workspace, every file read. Raises Refused."""
+    """Queue a sync of a workspace that reads every file. Raises Refused."""
     if not workspace.path:
         raise Refused(gettext("This workspace has no folder: its agent writes to the hub."), code="cannot_sync")
     job, _ = request_job("sync", workspace, {}, by=by)
-    text = "A sync with the agent's folder was asked for"
+    text = "Sync requested"
     record(by, "workspace.sync_requested", "workspace", workspace.pk, text, workspace=workspace)
     return job
 
@@ -34,8 +34,8 @@ def is_requested(workspace: Workspace) -> bool:
 
 
 def carry_out_sync(job: Job, _progress: Progress, clock: Clock) -> dict[str, Any]:
-    """Sync a workspace with its agent's folder; the workspace's state keeps the result."""
+    """Sync a workspace with its agent's folder. The result is stored in its SyncState."""
     if job.workspace is None:
-        raise Refused("It is requested on a page of a workspace.", code="cannot_sync")
+        raise Refused("This job has no workspace.", code="cannot_sync")
     result = sync_workspace(job.workspace, by=By(Actor("person", job.requested_by), clock()), full=True)
     return {"added": dict(+result.tally.added), "updated": dict(+result.tally.updated)}

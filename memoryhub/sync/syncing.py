@@ -1,7 +1,7 @@
-"""Keeping a workspace and its agent's live folder in step: take what is new there, then write what is new here.
+"""Sync a workspace with its agent's folder: import what is new there, then write what is new in the hub.
 
-Safe to repeat, and cheap where nothing changed: files are looked at and not read. Nothing that the hub has is ever
-deleted for what a folder lacks, and no session's file is ever written.
+Idempotent, and cheap if nothing changed: unchanged files aren't read. Nothing is deleted from the hub because a
+folder lacks it, and session files are never written.
 """
 
 from __future__ import annotations
@@ -28,21 +28,23 @@ from memoryhub.lib.layouts.hub import MANIFEST
 from memoryhub.lib.layouts.read import count_files, read_folder
 from memoryhub.lib.layouts.records import DetectedLayout, FileRead, Problem
 from memoryhub.lib.safe_folder import Folder, FolderMissing
-from memoryhub.sync.importing import import_sentence, import_source_file, one_at_a_time, own_path, workspace_for
-from memoryhub.sync.write_back import FileWritten, settle_files, write_files
+from memoryhub.sync.importing import import_lock, import_sentence, import_source_file, own_path, workspace_for
+from memoryhub.sync.write_back import FileWritten, import_copies, write_files
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import By, record
 from sessions_app.services.syncing import Outcome, record_failure, record_success
 
-PATIENCE_SECONDS = 20.0  # for an import of the same folder
+LOCK_TIMEOUT_SECONDS = 20.0  # for an import of the same folder
 EMPTY = hashlib.sha256(b"").hexdigest()
-GONE = Problem("", None, "was here earlier and is gone", "all that came from it is kept", "held")
+GONE = Problem("", None, "is gone", "everything imported from it is kept", "held")
 
 
 @dataclass
 class SyncResult:
-    """What one sync came to: ``tally`` of the way in, ``written`` of the way out; ``copies_left`` of files that were
-    replaced are not quiet yet and want another sync."""
+    """The result of a sync: ``tally`` of the import, and the files ``written``.
+
+    ``copies_left``: copies of replaced files that need another sync because they aren't quiet yet.
+    """
 
     workspace: Workspace
     found: DetectedLayout
@@ -57,17 +59,17 @@ class SyncResult:
 
 
 def sync_workspace(workspace: Workspace, *, by: By, full: bool = False, wait: bool = True) -> SyncResult:
-    """Take what is new in a workspace's folder, then write what the hub has newer, where that is switched on.
+    """Import what is new in a workspace's folder, then write the hub's newer texts if that is switched on.
 
-    ``full`` reads every file again, even one that looks as it did. ``wait`` false leaves copies of replaced files
-    that are not quiet yet to the next sync. How it went is kept with the workspace. Raises Refused, FolderMissing
-    (and marks the workspace as unavailable), Invalid, ImportRefused while the folder is being imported.
+    ``full`` reads every file, even one that looks unchanged. Without ``wait``, copies of replaced files that aren't
+    quiet yet are left to the next sync. The result is stored in the workspace's SyncState. Raises Refused,
+    FolderMissing (and marks the workspace as unavailable), Invalid, ImportRefused while the folder is being imported.
     """
     path = Path(workspace.path)
     if not workspace.path or path.is_file():
-        raise Refused("Only a folder can be kept in step, not a file or an archive.", code="cannot_sync")
+        raise Refused("Only a folder can be synced, not a file or an archive.", code="cannot_sync")
     try:
-        with one_at_a_time(own_path(path), patience=PATIENCE_SECONDS if wait else 0):
+        with import_lock(own_path(path), timeout=LOCK_TIMEOUT_SECONDS if wait else 0):
             result = _sync(workspace, path, by, full=full, wait=wait)
     except MemoryHubError as error:
         record_failure(workspace, error, started_at=by.at, now=timezone.now(), always=full)
@@ -79,16 +81,16 @@ def sync_workspace(workspace: Workspace, *, by: By, full: bool = False, wait: bo
 def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool) -> SyncResult:
     try:
         with Folder(path, quiet_seconds=settings.MEMORYHUB_QUIET_SECONDS) as folder:
-            is_export = folder.exists(MANIFEST)  # of a hub, whatever program its memory is from
+            is_export = folder.exists(MANIFEST)  # of a hub, whatever program it is from
             found = detect(folder, "auto" if is_export else workspace.layout)
             _refuse_emptied(folder, found, workspace)
             workspace = workspace_for(path, "", found, by.at, dry_run=False)
             result = SyncResult(workspace, found)
-            settle_files(folder, found, workspace, by.at, wait=wait)
-            _take(folder, result, by, full=full)
+            import_copies(folder, found, workspace, by.at, wait=wait)
+            _import_files(folder, result, by, full=full)
             if workspace.write_back:
                 result.written = write_files(folder, found, workspace, by=by)
-            result.copies_left = settle_files(folder, found, workspace, by.at, wait=wait)
+            result.copies_left = import_copies(folder, found, workspace, by.at, wait=wait)
     except FolderMissing:
         Workspace.objects.filter(pk=workspace.pk, unavailable_since=None).update(unavailable_since=by.at)
         raise
@@ -96,45 +98,47 @@ def _sync(workspace: Workspace, path: Path, by: By, *, full: bool, wait: bool) -
 
 
 def _refuse_emptied(folder: Folder, found: DetectedLayout, workspace: Workspace) -> None:
-    """A folder with no memory, where there was some, is one that isn't mounted, or was put in the place of it."""
+    """Refuse a folder that lost all its files: its disk isn't mounted, or it was replaced. Raises FolderMissing."""
     known = SourceFile.objects.filter(workspace=workspace, content_hash__gt="").values_list("path", flat=True)
     if known and not any(folder.exists(path) for path in known) and not count_files(folder, found):
         raise FolderMissing(
-            f"Nothing of what was read in {folder.path} is there any more: is its disk mounted? The hub keeps all."
+            f"{folder.path} has none of its earlier files. Is its disk mounted? The hub keeps everything."
         )
 
 
-def _take(folder: Folder, result: SyncResult, by: By, *, full: bool) -> None:
+def _import_files(folder: Folder, result: SyncResult, by: By, *, full: bool) -> None:
     workspace = result.workspace
     rows = {row.path: row for row in SourceFile.objects.filter(workspace=workspace)}
     if not full:
-        folder.skip_unchanged({path: row.stamp for path, row in rows.items() if _may_pass_over(row)})
+        folder.skip_unchanged({path: row.stamp for path, row in rows.items() if _may_skip(row)})
     seen: set[str] = set()
     for read in read_folder(folder, result.found, zone=ZoneInfo(settings.TIME_ZONE)):
         seen.add(read.path)
         row = rows.get(read.path)
-        if read.is_skipped or (read.info is None and _is_told(row, read)):
+        if read.is_skipped or (read.info is None and _is_recorded(row, read)):
             result.tally.unchanged["files"] += 1
             continue
         if _stays_empty(row, read, by.at):
-            _ask_about_empty(workspace, read, result.tally, by.at)
+            _hold_emptied(workspace, read, result.tally, by.at)
             continue
-        _take_one(result, read, by.at)
+        _import_file(result, read, by.at)
     folder.skip_unchanged({})
-    _note_missing(workspace, [row for path, row in rows.items() if path not in seen], result.tally)
-    _note_taken(result, by)
+    _mark_missing(workspace, [row for path, row in rows.items() if path not in seen], result.tally)
+    _record_imported(result, by)
 
 
-def _may_pass_over(row: SourceFile) -> bool:
-    """Tell whether a file that looks as it did needs no second look: an emptied document does, and what is a list of
-    observations is only seen by reading it."""
+def _may_skip(row: SourceFile) -> bool:
+    """Tell whether a file that looks unchanged can be skipped.
+
+    An emptied document can't, and only reading a file shows whether it is a list of observations.
+    """
     return row.kind != "observations" and not (row.kind == "document" and row.content_hash == EMPTY)
 
 
-def _take_one(result: SyncResult, read: FileRead, now: datetime) -> None:
+def _import_file(result: SyncResult, read: FileRead, now: datetime) -> None:
     try:
         tally = import_source_file(result.workspace, read, now, dry_run=False)
-    except StaleBase:  # somebody saved the document at this moment: once more, with their text
+    except StaleBase:  # somebody saved the document at this moment: try again with their text
         tally = import_source_file(result.workspace, read, now, dry_run=False)
     result.tally.include(tally)
     if read.info and (+tally.added or +tally.updated):
@@ -142,8 +146,8 @@ def _take_one(result: SyncResult, read: FileRead, now: datetime) -> None:
         result.lag_seconds = max(lag, result.lag_seconds or 0.0)
 
 
-def _is_told(row: SourceFile | None, read: FileRead) -> bool:
-    """Tell whether a file that isn't read, or can't be, is noted as such already."""
+def _is_recorded(row: SourceFile | None, read: FileRead) -> bool:
+    """Tell whether the state of a file that isn't or can't be read is already recorded."""
     if row is None or row.status == SourceFile.Status.MISSING:
         return False
     rejected = any(problem.outcome == "rejected" for problem in read.problems)
@@ -151,14 +155,14 @@ def _is_told(row: SourceFile | None, read: FileRead) -> bool:
 
 
 def _stays_empty(row: SourceFile | None, read: FileRead, now: datetime) -> bool:
-    """Tell whether a document's file is empty by now for a second sync, and longer than a writer takes."""
+    """Tell whether a document's file is empty for the second sync, and for longer than a writer needs."""
     if row is None or read.info is None or read.kind != "document" or read.info.sha256 != EMPTY:
         return False
     quiet = timedelta(seconds=settings.MEMORYHUB_QUIET_SECONDS)
     return row.stamp == read.info.stamp and now - row.last_seen_at >= quiet
 
 
-def _ask_about_empty(workspace: Workspace, read: FileRead, tally: ImportCounts, now: datetime) -> None:
+def _hold_emptied(workspace: Workspace, read: FileRead, tally: ImportCounts, now: datetime) -> None:
     tally.unchanged["documents"] += 1
     name = read.path.rpartition("/")[2]
     document = MemoryDocument.objects.filter(workspace=workspace, name=name).first()
@@ -166,7 +170,7 @@ def _ask_about_empty(workspace: Workspace, read: FileRead, tally: ImportCounts, 
         hold_emptied(document, now)
 
 
-def _note_missing(workspace: Workspace, missing: Sequence[SourceFile], tally: ImportCounts) -> None:
+def _mark_missing(workspace: Workspace, missing: Sequence[SourceFile], tally: ImportCounts) -> None:
     new = [row for row in missing if row.status != SourceFile.Status.MISSING]
     if new:
         gone = SourceFile.objects.filter(workspace=workspace, pk__in=[row.pk for row in new])
@@ -174,7 +178,7 @@ def _note_missing(workspace: Workspace, missing: Sequence[SourceFile], tally: Im
         tally.problems += [Problem(row.path, None, GONE.what, GONE.action, GONE.outcome) for row in new]
 
 
-def _note_taken(result: SyncResult, by: By) -> None:
+def _record_imported(result: SyncResult, by: By) -> None:
     tally, workspace = result.tally, result.workspace
     if not (+tally.added or +tally.updated):
         return

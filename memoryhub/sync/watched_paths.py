@@ -1,4 +1,4 @@
-"""Where an agent's folder changes: the few sub-folders in which known programs write."""
+"""The sub-folders of an agent's folder in which known programs write."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from memoryhub.lib.safe_folder import Folder
 PARTS = ("sessions", "memory", "state")
 
 
-def places_to_watch(folder: Folder) -> list[str]:
-    """Return the sub-folders to watch, each for itself: an agent's folder may hold projects of any size.
+def folders_to_watch(folder: Folder) -> list[str]:
+    """Return the sub-folders to watch without their descendants, since the folder may hold projects of any size.
 
-    The folder itself and its ``workspace``, the parts of both, and the folders in which nanobot 0.3 keeps sessions.
+    They are the folder itself and its ``workspace``, the parts of both, and nanobot 0.3's session folders.
     """
     homes = ["", *(["workspace"] if folder.is_folder("workspace") else [])]
     parts = [join_path(home, part) for home in homes for part in PARTS if folder.is_folder(join_path(home, part))]

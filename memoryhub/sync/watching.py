@@ -1,7 +1,7 @@
-"""Following agents' folders: what they write is taken a quiet second later, what people save is written at once.
+"""Watch agents' folders: import what agents write after a quiet second, and write what people save at once.
 
-Changes are told by the operating system; every 30 seconds each folder is looked at anyway, for file systems that tell
-nothing. One process follows a folder, whoever has its lock; the others try again.
+The operating system reports changes. Each folder is also synced every 30 seconds, for file systems that report
+nothing. The process that holds a folder's lock watches it; the others keep trying.
 """
 
 from __future__ import annotations
@@ -26,108 +26,115 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync.importing import ImportRefused
 from memoryhub.sync.syncing import SyncResult, sync_workspace
-from memoryhub.sync.watched_paths import places_to_watch
+from memoryhub.sync.watched_paths import folders_to_watch
 from sessions_app.models import SyncState, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.sources import path_hash
 
 logger = logging.getLogger(__name__)
-LOOK_SECONDS = 0.3  # between looks for what people saved, and for workspaces to follow
-POLL_SECONDS = 30.0  # between syncs of a folder of which nothing was told
-RETRY_SECONDS = 1.0  # after another sync or import had the folder
-PATIENCE = 5  # quiet times that a folder may stay busy before it is looked at all the same
-TURNS_AT_ONCE = 4
+TICK_SECONDS = 0.3  # between checks for saved changes and for workspaces to watch
+POLL_SECONDS = 30.0  # between syncs of a folder for which no change is reported
+RETRY_SECONDS = 1.0  # after another sync or import of the folder was running
+MAX_QUIET_PERIODS = 5  # for which a sync of a busy folder is put off
+MAX_CONCURRENT_SYNCS = 4
 Marks = frozenset[tuple[object, ...]]
-Told = Callable[[Workspace, SyncResult | MemoryHubError], None]
+OnResult = Callable[[Workspace, SyncResult | MemoryHubError], None]
 
 
 @dataclass
-class Followed:
-    """A folder that is followed: when its next sync is due (monotonic seconds), and what waits to be written."""
+class WatchedFolder:
+    """A watched folder. ``due_at``: time of its next sync (monotonic seconds). ``marks``: its unwritten changes."""
 
     workspace: Workspace
     lock: FileLock
-    ended: Event = field(default_factory=Event)
+    stopped: Event = field(default_factory=Event)
     due_at: float = 0.0
     busy_since: float | None = None
     timing: Lock = field(default_factory=Lock)
     marks: Marks = frozenset()
-    turn: Future[None] | None = None
+    running: Future[None] | None = None
     watcher: Thread | None = None
 
 
 def follow_workspaces(
-    stopping: Event, chosen: Callable[[], Collection[Workspace]], *, actor: Actor, told: Told = lambda *_: None
+    stopping: Event,
+    get_workspaces: Callable[[], Collection[Workspace]],
+    *,
+    actor: Actor,
+    on_result: OnResult = lambda *_: None,
 ) -> None:
-    """Keep folders in step until told to stop. ``chosen`` names the workspaces, asked for anew at every look.
+    """Sync folders until ``stopping`` is set. ``get_workspaces`` is called again every 0.3 seconds.
 
-    ``told`` hears of each sync that changed something, and of each that failed, in the thread that did it.
+    ``on_result`` is called in the sync's thread for each sync that changed something or failed.
     """
-    followed: dict[int, Followed] = {}
-    elsewhere: set[int] = set()
-    woken = Event()
-    with ThreadPoolExecutor(TURNS_AT_ONCE, thread_name_prefix="sync") as pool:
+    watched: dict[int, WatchedFolder] = {}
+    watched_elsewhere: set[int] = set()
+    wakeup = Event()
+    with ThreadPoolExecutor(MAX_CONCURRENT_SYNCS, thread_name_prefix="sync") as pool:
         while not stopping.is_set():
             close_old_connections()
             try:
-                for workspace in _choose(followed, chosen(), woken):
-                    if workspace.pk not in elsewhere:
-                        told(
+                for workspace in _update_watched(watched, get_workspaces(), wakeup):
+                    if workspace.pk not in watched_elsewhere:
+                        on_result(
                             workspace,
                             MemoryHubError(
-                                "Another process follows this folder; this one stands by.", code="followed_elsewhere"
+                                "Another process watches this folder. This one takes over when that stops.",
+                                code="followed_elsewhere",
                             ),
                         )
-                        elsewhere.add(workspace.pk)
-                _look_for_saved(followed)
+                        watched_elsewhere.add(workspace.pk)
+                _schedule_unwritten(watched)
             except DatabaseError as error:
-                logger.warning("the database can't be used: %s", error)
+                logger.warning("the database is not available: %s", error)
             except Exception:
-                logger.exception("a look for what to sync failed")
-            woken.clear()
-            _start_turns(followed, pool, actor, told, woken)
-            _wait(stopping, woken, followed)
-        for one in followed.values():
-            _let_go(one)
+                logger.exception("checking for unwritten changes failed")
+            wakeup.clear()
+            _start_due_syncs(watched, pool, actor, on_result, wakeup)
+            _wait(stopping, wakeup, watched)
+        for one in watched.values():
+            _release(one)
     connection.close()
 
 
 def followed_workspaces() -> list[Workspace]:
-    """Return the workspaces that are to be followed."""
+    """Return the workspaces whose folders the worker watches."""
     return list(Workspace.objects.filter(is_followed=True).exclude(path="").order_by("id"))
 
 
-def _wait(stopping: Event, woken: Event, followed: dict[int, Followed]) -> None:
-    """Wait for the next sync that is due, a change somewhere or the next look, whatever comes first."""
-    next_due = min((one.due_at for one in followed.values() if one.turn is None), default=float("inf"))
-    seconds = min(LOOK_SECONDS, max(0.0, next_due - time.monotonic()))
+def _wait(stopping: Event, wakeup: Event, watched: dict[int, WatchedFolder]) -> None:
+    """Wait for the next due sync, a change, or the next tick."""
+    next_due = min((one.due_at for one in watched.values() if one.running is None), default=float("inf"))
+    seconds = min(TICK_SECONDS, max(0.0, next_due - time.monotonic()))
     if not stopping.is_set():
-        woken.wait(seconds)
+        wakeup.wait(seconds)
 
 
-def _choose(followed: dict[int, Followed], wanted: Collection[Workspace], woken: Event) -> list[Workspace]:
-    """Begin with new workspaces, end with those that are not wanted any more, and know their settings of now.
+def _update_watched(
+    watched: dict[int, WatchedFolder], wanted: Collection[Workspace], wakeup: Event
+) -> list[Workspace]:
+    """Start watching new workspaces, stop watching others, and refresh settings.
 
-    Returns those that another process follows.
+    Return the workspaces that another process watches.
     """
-    elsewhere = []
+    watched_elsewhere = []
     by_id = {workspace.pk: workspace for workspace in wanted}
-    for pk in followed.keys() - by_id.keys():
-        _let_go(followed.pop(pk))
+    for pk in watched.keys() - by_id.keys():
+        _release(watched.pop(pk))
     for pk, workspace in by_id.items():
-        if pk in followed:
-            followed[pk].workspace = workspace
+        if pk in watched:
+            watched[pk].workspace = workspace
         elif (lock := _lock(workspace)) is not None:
-            one = followed[pk] = Followed(workspace, lock)
-            one.watcher = Thread(target=_watch, args=(one, woken), name="watch", daemon=True)
+            one = watched[pk] = WatchedFolder(workspace, lock)
+            one.watcher = Thread(target=_watch, args=(one, wakeup), name="watch", daemon=True)
             one.watcher.start()
         else:
-            elsewhere.append(workspace)
-    return elsewhere
+            watched_elsewhere.append(workspace)
+    return watched_elsewhere
 
 
 def _lock(workspace: Workspace) -> FileLock | None:
-    """Return the lock of who follows a folder, held; None where another process has it."""
+    """Acquire the lock for watching a folder; None if another process holds it."""
     locks = settings.MEMORYHUB_HOME / "locks"
     locks.mkdir(parents=True, exist_ok=True)
     lock = FileLock(locks / f"follow-{path_hash(workspace.path)[:16]}.lock", timeout=0, thread_local=False)
@@ -138,54 +145,54 @@ def _lock(workspace: Workspace) -> FileLock | None:
     return lock
 
 
-def _let_go(one: Followed) -> None:
-    one.ended.set()
-    if one.turn is not None:
-        one.turn.exception()  # waits for its end
+def _release(one: WatchedFolder) -> None:
+    one.stopped.set()
+    if one.running is not None:
+        one.running.exception()  # waits until it ends
     one.lock.release()
 
 
-def _watch(one: Followed, woken: Event) -> None:
-    """Note that a folder changed, until it is followed no more; begin anew where its parts are others by now."""
+def _watch(one: WatchedFolder, wakeup: Event) -> None:
+    """Schedule a sync whenever a folder changes; start again when its sub-folders change."""
     was_there = True
-    while not one.ended.is_set():
+    while not one.stopped.is_set():
         root = Path(one.workspace.path)
         try:
             with Folder(root) as folder:
-                places = places_to_watch(folder)
+                places = folders_to_watch(folder)
             if not was_there:
-                _note_change(one, woken)
+                _schedule_sync(one, wakeup)
             was_there = True
-            _watch_places(one, woken, root, places)
+            _watch_places(one, wakeup, root, places)
         except (MemoryHubError, OSError, RuntimeError) as error:
             logger.debug("%s can't be watched: %s", root, error)
             was_there = False
-            one.ended.wait(RETRY_SECONDS)
+            one.stopped.wait(RETRY_SECONDS)
 
 
-def _watch_places(one: Followed, woken: Event, root: Path, places: list[str]) -> None:
+def _watch_places(one: WatchedFolder, wakeup: Event, root: Path, places: list[str]) -> None:
     paths = [root / place for place in places]
     options = {"recursive": False, "debounce": 100, "step": 20, "rust_timeout": 1000, "yield_on_timeout": True}
-    for changes in watch(*paths, watch_filter=None, stop_event=one.ended, raise_interrupt=False, **options):  # type: ignore[arg-type]
+    for changes in watch(*paths, watch_filter=None, stop_event=one.stopped, raise_interrupt=False, **options):  # type: ignore[arg-type]
         if any(".memoryhub-" not in Path(path).name for _, path in changes):
-            _note_change(one, woken)
+            _schedule_sync(one, wakeup)
         with Folder(root) as folder:
-            if places_to_watch(folder) != places:
+            if folders_to_watch(folder) != places:
                 return
 
 
-def _note_change(one: Followed, woken: Event) -> None:
+def _schedule_sync(one: WatchedFolder, wakeup: Event) -> None:
     now, quiet = time.monotonic(), settings.MEMORYHUB_QUIET_SECONDS
     with one.timing:
         if one.busy_since is None:
             one.busy_since = now
-        one.due_at = min(now + quiet, one.busy_since + quiet * PATIENCE)
-    woken.set()
+        one.due_at = min(now + quiet, one.busy_since + quiet * MAX_QUIET_PERIODS)
+    wakeup.set()
 
 
-def _look_for_saved(followed: dict[int, Followed]) -> None:
-    """Find what people saved and a folder doesn't have: that is written at once."""
-    writing = {pk: one for pk, one in followed.items() if one.workspace.write_back}
+def _schedule_unwritten(watched: dict[int, WatchedFolder]) -> None:
+    """Schedule an immediate sync of folders that lack saved changes."""
+    writing = {pk: one for pk, one in watched.items() if one.workspace.write_back}
     marks: dict[int, set[tuple[object, ...]]] = {pk: set() for pk in writing}
     rows = unwritten_documents().filter(workspace__in=writing) if writing else ()
     for row in rows:
@@ -194,46 +201,46 @@ def _look_for_saved(followed: dict[int, Followed]) -> None:
     for pk, one in writing.items():
         if one.workspace.layout == "grip" and (mark := knowledge_mark(one.workspace)) != known.get(pk):
             marks[pk].add(("knowledge", mark))
-        found = frozenset(marks[pk])
-        if found and found != one.marks:
+        current = frozenset(marks[pk])
+        if current and current != one.marks:
             one.due_at = 0.0
-        one.marks = found
+        one.marks = current
 
 
-def _start_turns(
-    followed: dict[int, Followed], pool: ThreadPoolExecutor, actor: Actor, told: Told, woken: Event
+def _start_due_syncs(
+    watched: dict[int, WatchedFolder], pool: ThreadPoolExecutor, actor: Actor, on_result: OnResult, wakeup: Event
 ) -> None:
-    for one in followed.values():
-        if one.turn is not None and one.turn.done():
-            one.turn = None
-        if one.turn is None and one.due_at <= time.monotonic():
+    for one in watched.values():
+        if one.running is not None and one.running.done():
+            one.running = None
+        if one.running is None and one.due_at <= time.monotonic():
             with one.timing:
                 one.due_at, one.busy_since = time.monotonic() + POLL_SECONDS, None
-            one.turn = pool.submit(_turn, one, actor, told, woken)
+            one.running = pool.submit(_sync_one, one, actor, on_result, wakeup)
 
 
-def _turn(one: Followed, actor: Actor, told: Told, woken: Event) -> None:
-    """Sync one workspace. No error ends the following: what failed is tried again."""
+def _sync_one(one: WatchedFolder, actor: Actor, on_result: OnResult, wakeup: Event) -> None:
+    """Sync one workspace. No error stops the watching; a failed sync is tried again."""
     close_old_connections()
-    again: float | None = None
+    retry_after: float | None = None
     try:
         result = sync_workspace(one.workspace, by=By(actor, timezone.now()), wait=False)
         if result.copies_left or any(file.verdict == "waits" for file in result.written):
-            again = settings.MEMORYHUB_QUIET_SECONDS
+            retry_after = settings.MEMORYHUB_QUIET_SECONDS
         if result.has_changed or result.tally.problems:
-            told(one.workspace, result)
+            on_result(one.workspace, result)
     except ImportRefused:
-        again = RETRY_SECONDS
+        retry_after = RETRY_SECONDS
     except MemoryHubError as error:
-        told(one.workspace, error)
+        on_result(one.workspace, error)
     except DatabaseError as error:
-        logger.warning("workspace %s was not synced: %s", one.workspace.pk, error)
-        again = RETRY_SECONDS
+        logger.warning("sync of workspace %s failed: %s", one.workspace.pk, error)
+        retry_after = RETRY_SECONDS
     except Exception:
-        logger.exception("a sync of workspace %s failed", one.workspace.pk)
+        logger.exception("sync of workspace %s failed", one.workspace.pk)
     finally:
         connection.close()
-    if again is not None:
+    if retry_after is not None:
         with one.timing:
-            one.due_at = min(one.due_at, time.monotonic() + again)
-    woken.set()
+            one.due_at = min(one.due_at, time.monotonic() + retry_after)
+    wakeup.set()

@@ -1,7 +1,7 @@
-"""What people changed in the hub, written to the agent's folder: memory documents, and Grip's knowledge.json.
+"""Write changes made in the hub to the agent's folder: memory documents, and Grip's knowledge.json.
 
-Nothing else of a folder is ever written. A file is written only where its present bytes are in the hub already
-(reliability 5.3), and what was written meanwhile is taken afterwards.
+Nothing else in a folder is ever written. A file is only overwritten if the hub has its current bytes; anything
+written to it at the same moment is imported afterwards.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from knowledge_app.services.documents.pending_writes import (
 from knowledge_app.services.rows.importing import import_knowledge
 from knowledge_app.services.rows.knowledge_json import plan_knowledge, record_knowledge_written
 from memoryhub.forgetting.import_filter import without_forgotten
-from memoryhub.lib.layouts.documents import parse_document
 from memoryhub.lib.layouts.grip import parse_knowledge
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileKind, FileRead, KnowledgeRecord
 from memoryhub.lib.safe_folder import FileInfo, Folder, UnreadableFile
-from memoryhub.sync.atomic_replace import Replaced, private_names, replace_file, settle_copies
+from memoryhub.sync.atomic_replace import Replaced, import_quiet_copies, private_names, replace_file
 from sessions_app.models import SourceFile, Workspace
 from sessions_app.services.audit import By
 from sessions_app.services.sources import find_source, record_source
@@ -41,13 +40,13 @@ PLACES = {  # of the documents that a layout's programs read, relative to the wo
     "grip": {"MEMORY.md": "memory/MEMORY.md"},
 }
 KNOWLEDGE = "memory/knowledge.json"
-CHANGED = "changed meanwhile; the next sync takes that first"
+CHANGED = "changed in the meantime; the next sync imports that first"
 KEPT_HASHES = 8
 
 
 @dataclass(frozen=True)
 class FileWritten:
-    """What became of a file that the hub is ahead of: ``written``, it ``waits`` for the next sync, or ``refused``."""
+    """The result for a file: ``written``, ``waits`` for the next sync, or ``refused``."""
 
     path: str
     verdict: Literal["written", "waits", "refused"]
@@ -55,44 +54,47 @@ class FileWritten:
 
 
 def write_files(folder: Folder, found: DetectedLayout, workspace: Workspace, *, by: By) -> list[FileWritten]:
-    """Write whatever waits to be written in a workspace's folder; return what became of each file."""
+    """Write the pending files of a workspace's folder; return the result for each."""
     places = PLACES.get(found.layout, {})
     waiting = unwritten_documents().filter(workspace=workspace, name__in=places).order_by("id")
-    done = [_write_document(folder, place_of(row, found), workspace, row, by) for row in waiting]
+    done = [_write_document(folder, document_path(row, found), workspace, row, by) for row in waiting]
     if found.layout == "grip":
         done += _write_knowledge(folder, join_path(found.workspace, KNOWLEDGE), workspace, by)
     return done
 
 
-def settle_files(folder: Folder, found: DetectedLayout, workspace: Workspace, now: datetime, *, wait: bool) -> int:
-    """Take what was written into files while the hub replaced them, and clear up; return what is not quiet yet."""
+def import_copies(folder: Folder, found: DetectedLayout, workspace: Workspace, now: datetime, *, wait: bool) -> int:
+    """Import what was written to files while the hub replaced them, and remove the copies.
+
+    Return the number of copies that aren't quiet yet.
+    """
     left = 0
-    for path, keep in _keepers(found, workspace, now):
+    for path, import_copy in _copy_importers(found, workspace, now):
         if private_names(folder, path):
-            left += settle_copies(folder, path, keep, quiet=settings.MEMORYHUB_QUIET_SECONDS, wait=wait)
+            left += import_quiet_copies(folder, path, import_copy, quiet=settings.MEMORYHUB_QUIET_SECONDS, wait=wait)
     return left
 
 
-def place_of(document: MemoryDocument, found: DetectedLayout) -> str:
-    """Return where a document's file is, or is to be, relative to the folder."""
+def document_path(document: MemoryDocument, found: DetectedLayout) -> str:
+    """Return the path of a document's file below the folder."""
     if document.synced_revision_id and document.path:
         return document.path
     return join_path(found.workspace, PLACES[found.layout][document.name])
 
 
-def new_bytes(document: MemoryDocument, present: bytes) -> bytes:
-    """Return what a document's file becomes."""
-    return bytes_of(_head(document), present)
+def new_bytes(document: MemoryDocument, current: bytes) -> bytes:
+    """Return the bytes to write to a document's file."""
+    return bytes_of(_head(document), current)
 
 
 def _head(document: MemoryDocument) -> MemoryRevision:
     if document.head is None:
-        raise ValueError("a document without a text is never written")
+        raise ValueError("a document without text is never written")
     return document.head
 
 
 def _write_document(folder: Folder, path: str, workspace: Workspace, document: MemoryDocument, by: By) -> FileWritten:
-    raw, info, why = _present(folder, path)
+    raw, info, why = _current(folder, path)
     if why:
         return FileWritten(path, "refused", why)
     if info is not None:
@@ -113,8 +115,8 @@ def _write_document(folder: Folder, path: str, workspace: Workspace, document: M
 
 
 def _read(workspace: Workspace, path: str, raw: bytes, info: FileInfo) -> tuple[DocumentRecord, bool]:
-    """Return a file's text as imports take it, and whether that is all of it: what was forgotten is left out."""
-    read = parse_document(path, raw, info)
+    """Return a file's text without forgotten data, and whether nothing was left out."""
+    read = document_of(path, raw, info)
     allowed = without_forgotten(workspace, read)
     item = allowed.items[0]
     if not isinstance(item, DocumentRecord):
@@ -123,7 +125,7 @@ def _read(workspace: Workspace, path: str, raw: bytes, info: FileInfo) -> tuple[
 
 
 def _write_knowledge(folder: Folder, path: str, workspace: Workspace, by: By) -> list[FileWritten]:
-    raw, info, why = _present(folder, path)
+    raw, info, why = _current(folder, path)
     source = find_source(workspace, path)
     if info is not None and (source is None or source.content_hash != info.sha256):
         return [FileWritten(path, "waits", CHANGED)]
@@ -134,7 +136,7 @@ def _write_knowledge(folder: Folder, path: str, workspace: Workspace, by: By) ->
         reason = why if plan.text is not None else plan.why_not
         return [FileWritten(path, "refused", reason)] if reason else []
     if source is not None and info is not None:
-        _expect_copy(source, info.sha256)
+        _record_replaced(source, info.sha256)
     result = replace_file(folder, path, plan.text.encode(), expected=info.sha256 if info else None)
     if result.verdict == "written" and result.info:
         record_knowledge_written(workspace, plan, by=by)
@@ -144,22 +146,22 @@ def _write_knowledge(folder: Folder, path: str, workspace: Workspace, by: By) ->
     return [_outcome(path, result)]
 
 
-def _expect_copy(source: SourceFile, sha256: str) -> None:
-    """Note which bytes are about to be replaced, so that the copy left of them is known again after a crash."""
+def _record_replaced(source: SourceFile, sha256: str) -> None:
+    """Record the hash of the bytes to be replaced, so that their copy is recognised after a crash."""
     known = [sha256, *(old for old in source.extra.get("replaced", []) if old != sha256)][:KEPT_HASHES]
     if source.extra.get("replaced") != known:
         source.extra = source.extra | {"replaced": known}
         source.save(update_fields=["extra"])
 
 
-def _present(folder: Folder, path: str) -> tuple[bytes, FileInfo | None, str]:
-    """Return a file's bytes and info (None where there is none), or why it can't be written, in words."""
+def _current(folder: Folder, path: str) -> tuple[bytes, FileInfo | None, str]:
+    """Return a file's bytes and info (None if it doesn't exist), or the reason why it can't be written."""
     if not folder.exists(path):
         parent = path.rpartition("/")[0]
         there = not parent or folder.is_folder(parent)
         return b"", None, "" if there else f"the agent has no folder {parent} yet"
     try:
-        raw, info = folder.read_bytes(path, even_if_unchanged=True, no_wait=True)  # half a text is none that is known
+        raw, info = folder.read_bytes(path, even_if_unchanged=True, no_wait=True)  # the hub never has half a text
     except UnreadableFile as error:
         return b"", None, error.message
     return raw, info, ""
@@ -173,26 +175,28 @@ def _outcome(path: str, result: Replaced) -> FileWritten:
     return FileWritten(path, "refused", result.why)
 
 
-def _keepers(found: DetectedLayout, workspace: Workspace, now: datetime) -> list[tuple[str, Callable[[bytes], None]]]:
-    """Return each file that the hub may have replaced, with what takes a copy's bytes."""
+def _copy_importers(
+    found: DetectedLayout, workspace: Workspace, now: datetime
+) -> list[tuple[str, Callable[[bytes], None]]]:
+    """Return the files that the hub may have replaced, each with a function that imports a copy's bytes."""
     names = PLACES.get(found.layout, {})
     rows = MemoryDocument.objects.filter(workspace=workspace, name__in=names).order_by("id")
-    keepers: list[tuple[str, Callable[[bytes], None]]] = []
+    importers: list[tuple[str, Callable[[bytes], None]]] = []
     for row in rows:
-        path = place_of(row, found)
-        keepers.append((path, lambda raw, row=row, path=path: _take_late(workspace, row, path, raw, now)))  # type: ignore[misc]
+        path = document_path(row, found)
+        importers.append((path, lambda raw, row=row, path=path: _import_late(workspace, row, path, raw, now)))  # type: ignore[misc]
     if found.layout == "grip":
-        path = join_path(found.workspace, KNOWLEDGE)
-        keepers.append((path, lambda raw, path=path: _take_late_knowledge(workspace, path, raw, now)))  # type: ignore[misc]
-    return keepers
+        path = below(found.workspace, KNOWLEDGE)
+        importers.append((path, lambda raw, path=path: _import_late_knowledge(workspace, path, raw, now)))  # type: ignore[misc]
+    return importers
 
 
-def _take_late(workspace: Workspace, document: MemoryDocument, path: str, raw: bytes, now: datetime) -> None:
+def _import_late(workspace: Workspace, document: MemoryDocument, path: str, raw: bytes, now: datetime) -> None:
     item, _ = _read(workspace, path, raw, FileInfo(len(raw), 0, ""))
     import_late_text(document, item, now)
 
 
-def _take_late_knowledge(workspace: Workspace, path: str, raw: bytes, now: datetime) -> None:
+def _import_late_knowledge(workspace: Workspace, path: str, raw: bytes, now: datetime) -> None:
     source = find_source(workspace, path)
     sha256 = hashlib.sha256(raw).hexdigest()
     if source is not None and sha256 in [source.content_hash, *source.extra.get("replaced", [])]:

@@ -1,7 +1,7 @@
-"""A whole workspace as the folder of a program, file by file: nothing but text and bytes, no disk and no database.
+"""Convert a workspace to the files of a program's folder: text and bytes only, without disk or database.
 
-Where the files go: nanobot 0.1 and Grip have their workspace folder; nanobot 0.3 keeps sessions outside of it, so its
-folder is the one that holds ``workspace`` (``~/.nanobot``); grid's and AgTerm's files lie side by side.
+nanobot 0.1 and Grip use their workspace folder. nanobot 0.3 keeps sessions outside it, so its folder is the parent of
+``workspace`` (``~/.nanobot``). grid's and AgTerm's files are in one folder.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ DOCUMENT_PATHS = {"MEMORY.md": "memory/MEMORY.md", "SOUL.md": "SOUL.md", "USER.m
 
 @dataclass(frozen=True)
 class OutFile:
-    """One file: its path relative to the folder, with ``/``, and its content in parts that are read once."""
+    """A file: its path relative to the folder, with ``/``, and its content as parts that can be read once."""
 
     path: str
     parts: Iterable[str]
-    raw: bytes | None = None  # in the place of the parts
+    raw: bytes | None = None  # instead of the parts
 
     def chunks(self) -> Iterator[bytes]:
         if self.raw is not None:
@@ -45,8 +45,8 @@ class OutFile:
 def write_folder(snapshot: Snapshot, layout: str, written: Counter[str]) -> Iterator[OutFile]:
     """Yield the files of a workspace in a layout of ``snapshot.LAYOUTS``; the same memory gives the same bytes.
 
-    Read each file's parts before the next file. ``written`` is counted up by kind as files are read. Memory in use is
-    bounded by the largest session, and by all rows of one kind. Raises KeyError for another layout.
+    Read each file's parts before the next file. ``written`` counts the items by kind as files are read. Memory use is
+    bounded by the largest session, and by all rows of one kind. Raises KeyError for an unknown layout.
     """
     writers: dict[str, Callable[[Snapshot, Counter[str]], Iterator[OutFile]]] = {
         "nanobot": _nanobot,
@@ -77,9 +77,7 @@ def _nanobot_current(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutF
     names = session_names(snapshot.keys, "nanobot-current")
     old_names = session_names(snapshot.keys, "nanobot")
     yield OutFile("workspace/.nanobot/workspace-id", [f"{snapshot.identity}\n"])
-    yield OutFile(
-        f"{place}/.workspace", [f"/moved/{snapshot.identity}/workspace\n"]
-    )  # the program puts its own there
+    yield OutFile(f"{place}/.workspace", [f"/moved/{snapshot.identity}/workspace\n"])  # the program replaces it
     for session in snapshot.sessions:
         name = names[session.key] if session.is_visible_to_agent else old_names[session.key]
         yield _session(session, f"{place}/{name}.jsonl", "nanobot-current", snapshot, written)
@@ -90,7 +88,7 @@ def _nanobot_current(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutF
     last: list[int] = []
     entries = _counted(snapshot.history, "history", written)
     yield OutFile("workspace/memory/history.jsonl", nanobot_journal(entries, snapshot.zone, last))
-    for name in (".cursor", ".dream_cursor"):  # what is exported was taken into MEMORY.md before: nothing to dream of
+    for name in (".cursor", ".dream_cursor"):  # everything exported is already in MEMORY.md
         yield OutFile(f"workspace/memory/{name}", (str(cursor) for cursor in last))
 
 
@@ -134,7 +132,7 @@ def _agterm(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutFile]:
 
 
 def _hub(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutFile]:
-    """Write the hub's own layout: see ``memoryhub.lib.layouts.hub``."""
+    """Yield the files of the hub's own layout (see ``memoryhub.lib.layouts.hub``)."""
     yield OutFile(hub.MANIFEST, [hub.manifest(snapshot)])
     for session in snapshot.sessions:
         epoch = session.epoch or 0
@@ -167,7 +165,7 @@ def _session(session: SessionRecord, path: str, layout: str, snapshot: Snapshot,
 
 
 def _documents(snapshot: Snapshot, below: str, written: Counter[str], *, with_knowledge: bool) -> Iterator[OutFile]:
-    """Yield the memory documents; what the program has no other place for is added to MEMORY.md as bullets."""
+    """Yield the memory documents; add rows that the program can't store otherwise to MEMORY.md, as bullets."""
     knowledge = list(_counted(snapshot.knowledge, "knowledge", written)) if with_knowledge else []
     learnt = learnt_text(knowledge, list(_counted(snapshot.observations, "observations", written)))
     for document in snapshot.documents:
@@ -180,7 +178,7 @@ def _documents(snapshot: Snapshot, below: str, written: Counter[str], *, with_kn
 
 
 def learnt_text(knowledge: Iterable[KnowledgeRecord], observations: Iterable[ObservationRecord]) -> str:
-    """Return knowledge entries and observations as two sections of MEMORY.md: ``- [category] text``, a line each."""
+    """Return knowledge entries and observations as two sections of MEMORY.md, with lines ``- [category] text``."""
     parts = []
     for title, records in (("Knowledge", knowledge), ("Observations", observations)):
         bullets = [f"- [{record.category}] {' '.join(record.content.split())}\n" for record in records]

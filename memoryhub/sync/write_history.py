@@ -1,4 +1,4 @@
-"""The history log as the agents' own files (formats.md sections 1 to 3): the way back from records."""
+"""Write history records in the agents' own formats (formats.md sections 1 to 3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ARCHIVE = re.compile(r"HISTORY\.archive\.\d+\.md")
 
 
 def nanobot_log(entries: Iterable[HistoryRecord], zone: tzinfo) -> Iterator[str]:
-    """Yield HISTORY.md as nanobot 0.1 appends to it: an entry, a blank line. Times are to the minute, in ``zone``."""
+    """Yield HISTORY.md as nanobot 0.1 appends to it: an entry, a blank line. Times are in ``zone``, in minutes."""
     for entry in entries:
         prefix = entry.occurred_at_text
         if not _NANOBOT_PREFIX.fullmatch(prefix):
@@ -25,9 +25,9 @@ def nanobot_log(entries: Iterable[HistoryRecord], zone: tzinfo) -> Iterator[str]
 
 
 def nanobot_journal(entries: Iterable[HistoryRecord], zone: tzinfo, last: list[int]) -> Iterator[str]:
-    """Yield nanobot 0.3's history.jsonl. ``last`` gets the cursor of the last entry.
+    """Yield nanobot 0.3's history.jsonl. ``last`` receives the cursor of the last entry.
 
-    An entry keeps its cursor where that is above the one before it, else it has the next.
+    An entry keeps its cursor if that is greater than the previous one; otherwise it gets the next.
     """
     cursor = 0
     for entry in entries:
@@ -45,9 +45,9 @@ def nanobot_journal(entries: Iterable[HistoryRecord], zone: tzinfo, last: list[i
 
 
 def grip_log(entries: Iterable[HistoryRecord], fallback: datetime) -> Iterator[tuple[str, str]]:
-    """Yield ``(file name, entry)`` of Grip's log; an entry that lay in an archive stays in it.
+    """Yield ``(file name, entry)`` of Grip's log; entries from an archive stay in it.
 
-    Grip knows an entry by its time: one without has that of the entry before it, the first ones ``fallback``.
+    Grip identifies an entry by its time. An entry without one gets that of the previous entry, or ``fallback``.
     """
     before = _second(fallback)
     for entry in entries:

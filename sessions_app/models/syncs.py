@@ -1,4 +1,4 @@
-"""How it goes with keeping a workspace and its agent's folder in step."""
+"""The state of a workspace's sync with its agent's folder."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from sessions_app.models.workspaces import Workspace
 
 
 class SyncState(models.Model):
-    """What the last syncs of a workspace came to. Times are null until it happened once.
+    """The results of a workspace's last syncs. Times are null until they happened once.
 
-    ``changed_at``: of the last one that changed something, with its ``counts``. ``lag_seconds``: from a file's
-    modification until it was in the hub, the longest of that sync. ``unwritten``: paths that the hub would write and
-    can't, each with the reason as a sentence. ``knowledge_mark``: which state of the knowledge entries was last
-    compared with the agent's file.
+    ``changed_at``, ``counts``: of the last sync that changed something. ``lag_seconds``: the longest time in that
+    sync from a file's modification until it was in the hub. ``unwritten``: the paths that can't be written, each with
+    the reason. ``knowledge_mark``: the state of the knowledge entries that was last compared with the agent's file.
     """
 
     workspace = models.OneToOneField(Workspace, on_delete=models.CASCADE, related_name="sync_state")

@@ -1,4 +1,4 @@
-"""Who is told of what happens in a workspace, and what became of each message."""
+"""Webhooks of a workspace, and their deliveries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sessions_app.models.workspaces import Workspace
 
 
 class Webhook(models.Model):
-    """An address that is told of activity. Its secret is derived from ``salt`` and the hub's key: never stored."""
+    """A URL that receives activity. Its secret is derived from ``salt`` and the hub's key, and never stored."""
 
     workspace = models.ForeignKey(Workspace, on_delete=models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)
@@ -30,7 +30,7 @@ class Webhook(models.Model):
 
 
 class WebhookDelivery(models.Model):
-    """One record for one address, and what became of it. ``status``: "" while its job has it to send."""
+    """The delivery of an audit record to a webhook. ``status`` is empty until its job has finished."""
 
     class Status(models.TextChoices):
         SENT = "sent", _("Sent")

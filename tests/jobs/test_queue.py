@@ -319,7 +319,7 @@ def test_a_cancelled_import_keeps_read_files_and_the_next_reads_the_rest(agent, 
 
     second.refresh_from_db()
     assert second.status == "cancelled"
-    assert second.error == "Cancelled after 1 of 4 files; what was read is kept, import again to go on."
+    assert second.error == "Cancelled after 1 of 4 files. Everything read so far is kept. Import again to continue."
     assert not SourceFile.objects.filter(status="missing").exists()
 
 
@@ -355,7 +355,7 @@ def test_a_killed_import_is_resumed_once_and_then_fails(agent, home, django_user
 
     report.refresh_from_db()
     assert (report.status, report.error_code) == ("failed", "interrupted")
-    assert "import again for the rest" in report.error
+    assert "Import again to continue" in report.error
 
 
 def test_ctrl_c_cancels_an_import_and_an_export(agent, due, home, monkeypatch, capsys):

@@ -10,7 +10,7 @@ from knowledge_app.services.rows.knowledge_file import EntryEdit, edited_knowled
 from memoryhub.lib.layouts.documents import document_bytes
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync import atomic_replace
-from memoryhub.sync.atomic_replace import private_names, replace_file, settle_copies
+from memoryhub.sync.atomic_replace import import_quiet_copies, private_names, replace_file
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def replace(file: Path, content: bytes, expected: bytes | None):
 def settle(file: Path, *, quiet: float = 0, wait: bool = True) -> tuple[int, list[bytes]]:
     kept: list[bytes] = []
     with Folder(file.parent.parent) as folder:
-        return settle_copies(folder, "memory/MEMORY.md", kept.append, quiet=quiet, wait=wait), kept
+        return import_quiet_copies(folder, "memory/MEMORY.md", kept.append, quiet=quiet, wait=wait), kept
 
 
 def without_exchange(monkeypatch) -> None:
@@ -49,7 +49,7 @@ WAYS = pytest.mark.parametrize("way", [lambda _: None, without_exchange, without
 
 
 @WAYS
-def test_a_file_is_replaced_with_its_mode_and_what_stood_there_is_handed_over(file, monkeypatch, way):
+def test_a_replaced_file_keeps_its_mode_and_its_old_bytes_are_imported(file, monkeypatch, way):
     way(monkeypatch)
     file.chmod(0o604)
 
@@ -62,19 +62,19 @@ def test_a_file_is_replaced_with_its_mode_and_what_stood_there_is_handed_over(fi
         assert result.info == folder.read_bytes("memory/MEMORY.md")[1]
 
 
-def test_another_text_than_the_expected_one_stays(file):
+def test_an_unexpected_text_is_not_replaced(file):
     assert replace(file, b"after", b"something else").verdict == "changed"
     assert file.read_bytes() == b"before"
     assert os.listdir(file.parent) == ["MEMORY.md"]
 
 
-def test_a_file_that_comes_while_it_is_made_stays(file):
+def test_a_file_created_at_the_same_moment_is_not_replaced(file):
     assert replace(file, b"after", None).verdict == "changed"
     assert file.read_bytes() == b"before"
 
 
 @pytest.mark.parametrize("way", [lambda _: None, without_exchange], ids=["swap", "link"])
-def test_a_new_file_is_made_where_its_folder_is(file, monkeypatch, way):
+def test_a_new_file_is_created_if_its_folder_exists(file, monkeypatch, way):
     way(monkeypatch)
     file.unlink()
 
@@ -83,33 +83,33 @@ def test_a_new_file_is_made_where_its_folder_is(file, monkeypatch, way):
     assert os.listdir(file.parent) == ["MEMORY.md"]
 
 
-def test_a_file_renamed_into_place_at_the_last_moment_is_handed_over(file, monkeypatch):
-    put_in = atomic_replace._put_in
+def test_a_file_renamed_into_place_at_the_last_moment_is_imported(file, monkeypatch):
+    swap_in = atomic_replace._swap_in
 
     def racing(directory: int, name: str, temporary: str) -> str:
         other = file.with_name("agents-own")
         other.write_bytes(b"the agent's")
         other.rename(file)
-        return put_in(directory, name, temporary)
+        return swap_in(directory, name, temporary)
 
-    monkeypatch.setattr(atomic_replace, "_put_in", racing)
+    monkeypatch.setattr(atomic_replace, "_swap_in", racing)
     replace(file, b"after", b"before")
 
     assert file.read_bytes() == b"after"
     assert settle(file)[1] == [b"the agent's"]
 
 
-def test_a_link_put_there_at_the_last_moment_is_left_and_not_followed(file, tmp_path, monkeypatch):
-    put_in = atomic_replace._put_in
+def test_a_link_put_there_at_the_last_moment_is_not_followed(file, tmp_path, monkeypatch):
+    swap_in = atomic_replace._swap_in
     secret = tmp_path / "secret"
     secret.write_bytes(b"secret")
 
     def racing(directory: int, name: str, temporary: str) -> str:
         file.unlink()
         file.symlink_to(secret)
-        return put_in(directory, name, temporary)
+        return swap_in(directory, name, temporary)
 
-    monkeypatch.setattr(atomic_replace, "_put_in", racing)
+    monkeypatch.setattr(atomic_replace, "_swap_in", racing)
 
     assert replace(file, b"after", b"before").verdict == "refused"
     assert file.is_symlink()
@@ -118,7 +118,7 @@ def test_a_link_put_there_at_the_last_moment_is_left_and_not_followed(file, tmp_
 
 
 @pytest.mark.parametrize("path", ["memory/link.md", "memory/folder", "memory/pipe", "linked/MEMORY.md", "../x"])
-def test_what_is_no_plain_file_inside_is_refused(file, path):
+def test_links_folders_and_pipes_are_refused(file, path):
     root = file.parent.parent
     (root / "memory" / "link.md").symlink_to(file)
     (root / "memory" / "folder").mkdir()
@@ -132,7 +132,7 @@ def test_what_is_no_plain_file_inside_is_refused(file, path):
 
 
 @pytest.mark.parametrize("call", ["write", "fsync", "rename"])
-def test_a_failing_disk_leaves_the_file_as_it_was(file, monkeypatch, call):
+def test_a_disk_error_leaves_the_file_unchanged(file, monkeypatch, call):
     def fail(*_args, **_options) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -153,18 +153,18 @@ def test_a_copy_that_is_not_quiet_is_left_to_a_later_call(file):
         assert len(private_names(folder, "memory/MEMORY.md")) == 1
 
 
-def test_a_copy_stays_where_its_bytes_could_not_be_kept(file):
+def test_a_copy_stays_if_importing_it_fails(file):
     replace(file, b"after", b"before")
 
     def fail(_content: bytes) -> None:
         raise RuntimeError
 
     with Folder(file.parent.parent) as folder, pytest.raises(RuntimeError):
-        settle_copies(folder, "memory/MEMORY.md", fail, quiet=0, wait=True)
+        import_quiet_copies(folder, "memory/MEMORY.md", fail, quiet=0, wait=True)
     assert settle(file)[1] == [b"before"]
 
 
-def test_what_a_killed_process_was_about_to_write_is_no_copy_of_the_agent_s(file):
+def test_unfinished_new_files_are_removed_without_import(file):
     (file.parent / ".MEMORY.md.memoryhub-new-0a1b2c3d").write_bytes(b"half a te")
     (file.parent / ".MEMORY.md.memoryhub-old-0a1b2c3d").symlink_to(file)
 
@@ -173,7 +173,7 @@ def test_what_a_killed_process_was_about_to_write_is_no_copy_of_the_agent_s(file
     assert file.read_bytes() == b"before"
 
 
-def test_a_copy_that_an_agent_still_writes_to_stays_and_is_handed_over_again(file):
+def test_a_copy_that_the_agent_still_writes_to_is_imported_again(file):
     kept: list[bytes] = []
     replace(file, b"after", b"before")
 
@@ -184,25 +184,25 @@ def test_a_copy_that_an_agent_still_writes_to_stays_and_is_handed_over_again(fil
                 copy.write(b" and more")
 
     with Folder(file.parent.parent) as folder:
-        left = [settle_copies(folder, "memory/MEMORY.md", keep_and_write, quiet=0, wait=True) for _ in range(2)]
+        left = [import_quiet_copies(folder, "memory/MEMORY.md", keep_and_write, quiet=0, wait=True) for _ in range(2)]
 
     assert left == [1, 0]
     assert kept == [b"before", b"before and more"]
 
 
-def test_a_copy_is_handed_over_though_its_bytes_were_read_before(file):
+def test_a_copy_is_imported_even_if_its_bytes_were_read_before(file):
     replace(file, b"after", b"before")
     kept: list[bytes] = []
 
     with Folder(file.parent.parent) as folder:
         (name,) = private_names(folder, "memory/MEMORY.md")
         folder.skip_unchanged({f"memory/{name}": folder.stamp(f"memory/{name}")})
-        assert settle_copies(folder, "memory/MEMORY.md", kept.append, quiet=0, wait=True) == 0
+        assert import_quiet_copies(folder, "memory/MEMORY.md", kept.append, quiet=0, wait=True) == 0
 
     assert kept == [b"before"]
 
 
-def test_a_copy_that_is_not_quiet_is_waited_for_where_there_is_time(file, monkeypatch):
+def test_a_copy_that_is_not_quiet_is_waited_for(file, monkeypatch):
     waits: list[float] = []
     monkeypatch.setattr("time.sleep", waits.append)
     replace(file, b"after", b"before")
@@ -212,7 +212,7 @@ def test_a_copy_that_is_not_quiet_is_waited_for_where_there_is_time(file, monkey
     assert 0 < waits[0] < 60
 
 
-def test_a_system_that_exchanges_no_names_loses_nothing(file, monkeypatch):
+def test_nothing_is_lost_without_rename_exchange(file, monkeypatch):
     monkeypatch.setattr("ctypes.CDLL", lambda *_args, **_options: object())
 
     assert replace(file, b"after", b"before").verdict == "written"
@@ -229,12 +229,12 @@ def test_a_system_that_exchanges_no_names_loses_nothing(file, monkeypatch):
         (b"", b"x\ny\n"),
     ],
 )
-def test_a_text_takes_the_style_of_the_file_that_it_replaces(like, bytes_):
+def test_a_text_is_written_in_the_style_of_the_file_it_replaces(like, bytes_):
     assert document_bytes("x\ny\n", like) == bytes_
 
 
 @pytest.mark.parametrize("style", [{"indent": 2}, {"indent": 4}, {"separators": (",", ":")}, {}])
-def test_knowledge_in_any_style_of_json_comes_back_as_it_was(style):
+def test_knowledge_in_known_json_styles_is_reproduced_exactly(style):
     raw = json.dumps({"entries": [{"content": "é", "n": 1.50, "x": None}], "z": 1, "a": 2}, **style).encode()
 
     assert edited_knowledge(raw, lambda *_: None, list).text is None
@@ -245,5 +245,5 @@ def test_knowledge_in_any_style_of_json_comes_back_as_it_was(style):
 
 
 @pytest.mark.parametrize("raw", [b"{", b'{"a": 1, "a": 2, "entries": []}', b'{ "entries": []}', b'{"rows": []}'])
-def test_knowledge_that_would_not_come_back_as_it_was_is_left_alone(raw):
+def test_knowledge_that_cannot_be_reproduced_exactly_is_not_written(raw):
     assert edited_knowledge(raw, lambda *_: None, list).why_not

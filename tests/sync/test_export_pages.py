@@ -29,14 +29,14 @@ def test_the_plan_is_shown_before_anything_is_written(editor: Client, workspace)
     assert not AuditRecord.objects.filter(action="workspace.exported").exists()
 
 
-def test_htmx_gets_the_plan_alone(editor: Client, workspace):
+def test_htmx_gets_the_plan_fragment(editor: Client, workspace):
     talk(open_at(workspace), 1)
     part = editor.get(PAGE, {"layout": "agterm"}, headers={"HX-Request": "true"}).content.decode()
     assert part.lstrip().startswith('<div id="export-plan"')
     assert "<h1>" not in part
 
 
-def test_a_program_that_takes_nothing_offers_no_download(editor: Client, workspace):
+def test_a_layout_that_holds_nothing_has_no_download(editor: Client, workspace):
     talk(open_at(workspace), 1)
     page = editor.get(PAGE, {"layout": "grid"}).content.decode()
     assert "Nothing of this fits" in page
@@ -55,7 +55,7 @@ def test_an_editor_downloads_the_archive(editor: Client, workspace):
     assert AuditRecord.objects.get(action="workspace.exported").actor_name == "edda"
 
 
-def test_a_viewer_sees_the_plan_and_no_more(viewer_client: Client, workspace):
+def test_a_viewer_sees_the_plan_but_no_download(viewer_client: Client, workspace):
     talk(open_at(workspace), 1)
     page = viewer_client.get(PAGE).content.decode()
     assert "An editor of this workspace can download it" in page
@@ -63,10 +63,10 @@ def test_a_viewer_sees_the_plan_and_no_more(viewer_client: Client, workspace):
     assert viewer_client.post(DOWNLOAD, {"layout": "hub"}).status_code == 404
 
 
-def test_a_stranger_is_told_nothing(stranger_client: Client, workspace):
+def test_a_stranger_gets_not_found(stranger_client: Client, workspace):
     assert stranger_client.get(PAGE).status_code == 404
     assert stranger_client.post(DOWNLOAD).status_code == 404
 
 
-def test_a_link_to_download_does_not_export(editor: Client, workspace):
+def test_get_does_not_export(editor: Client, workspace):
     assert editor.get(DOWNLOAD).status_code == 405

@@ -1,4 +1,4 @@
-"""Whole workspaces out of the hub and in again: nothing is lost that the plan doesn't name."""
+"""Exported workspaces, imported again: only what the plan names is lost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def said(workspace: Workspace) -> list[tuple]:
-    """Return who said what and which tools were called with what, in order."""
+    """Return messages and tool calls in order."""
     rows = []
     for entry in Entry.objects.filter(workspace=workspace).order_by("session__key", "position"):
         calls = [
@@ -58,15 +58,15 @@ def kinds(parts) -> dict[str, int]:
 
 
 def sources() -> list[Path]:
-    """Return the folders to go round with: on PostgreSQL the small one."""
+    """Return the folders to test with: on PostgreSQL only the small one."""
     found = [FIXTURES / name for name, _ in OWN if (FIXTURES / name).exists()]
     return [SAMPLE, *(found if connection.vendor == "sqlite" else [])]
 
 
 @pytest.mark.parametrize("source", sources(), ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_every_layout_is_read_again_without_a_problem_and_gives_the_same_bytes(tmp_path, source):
+def test_every_layout_round_trips_to_the_same_bytes(tmp_path, source):
     first = take(source)
-    told = {problem.what for problem in first.tally.problems}  # what was odd in the source still is
+    told = {problem.what for problem in first.tally.problems}  # problems of the source remain
     for layout in LAYOUTS:
         plan = plan_export(first.workspace, layout)
         if not plan.written:
@@ -88,21 +88,21 @@ def test_every_layout_is_read_again_without_a_problem_and_gives_the_same_bytes(t
 
 @pytest.mark.parametrize(("name", "layout"), OWN)
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the fixtures aren't beside the clone")
-def test_files_of_a_real_program_come_back_as_they_were(tmp_path, name, layout):
+def test_files_of_a_real_program_round_trip(tmp_path, name, layout):
     give(take(FIXTURES / name).workspace, tmp_path / "out", layout)
     written = contents(tmp_path / "out")
     below = "" if layout in ("nanobot-current", "grid") else "workspace/"
     same = {path for path, raw in contents(FIXTURES / name).items() if written.get(path.removeprefix(below)) == raw}
     expected = {
-        "nanobot-0.1": 13,  # two old session files had no key in them, one was cut while it was saved
-        "nanobot-current": 16,  # sessions with an epoch from before the upgrade begin at its time
-        "grip": 11,  # the archive of the history has lost its heading
+        "nanobot-0.1": 13,  # two old session files have no key, one is truncated
+        "nanobot-current": 16,  # sessions with an epoch from before the upgrade start at its time
+        "grip": 11,  # the history archive has no heading any more
         "grid": 3,
     }
     assert len(same) == expected[name]
 
 
-def test_moving_to_another_agent_and_back_keeps_what_was_said(tmp_path, workspace):
+def test_moving_to_another_agent_and_back_keeps_the_messages(tmp_path, workspace):
     Workspace.objects.filter(pk=workspace.pk).update(layout="nanobot")
     workspace.refresh_from_db()
     session = open_at(workspace, "telegram:1")
@@ -136,7 +136,7 @@ def test_the_hubs_own_layout_keeps_epochs_summaries_and_kinds(tmp_path, workspac
 
 
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "grid"])
-def test_keys_that_would_collide_or_climb_stay_sessions_of_their_own(tmp_path, workspace, layout):
+def test_keys_with_colliding_or_unsafe_file_names_stay_separate_sessions(tmp_path, workspace, layout):
     keys = {*AWKWARD_KEYS, *(case["value"] for case in badinput_cases("session_key") if case.get("value"))}
     keys = {key for key in keys if isinstance(key, str) and 0 < len(key) <= 512 and "\x00" not in key}
     for key in keys:
@@ -160,7 +160,7 @@ def test_the_plan_names_what_is_converted_and_what_is_left_out(workspace):
     assert plan_export(workspace, "grid").secret_count == 1
 
 
-def test_knowledge_becomes_bullets_beneath_what_memory_md_says(tmp_path):
+def test_knowledge_becomes_bullets_at_the_end_of_memory_md(tmp_path):
     workspace = take(SAMPLE).workspace
     KnowledgeEntry.objects.create(workspace=workspace, content_id="k", category="learned_fact", content="One\nfact")
     before = MemoryDocument.objects.select_related("head").get(workspace=workspace).head.content
@@ -170,7 +170,7 @@ def test_knowledge_becomes_bullets_beneath_what_memory_md_says(tmp_path):
     assert text.endswith("\n\n## Knowledge\n\n- [learned_fact] One fact\n")
 
 
-def test_an_archive_is_the_same_each_time_and_is_imported_again(tmp_path):
+def test_archives_are_reproducible_and_can_be_imported(tmp_path):
     workspace = take(SAMPLE).workspace
     archives = [io.BytesIO(), io.BytesIO()]
     for archive in archives:
@@ -181,7 +181,7 @@ def test_an_archive_is_the_same_each_time_and_is_imported_again(tmp_path):
     assert AuditRecord.objects.filter(workspace=workspace, action="workspace.exported").count() == 3
 
 
-def test_what_is_written_is_for_its_owner_alone(tmp_path):
+def test_exported_files_are_readable_by_their_owner_only(tmp_path):
     give(take(SAMPLE).workspace, tmp_path / "out")
     modes = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "out").rglob("*") if path.is_file()}
     folders = {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "out", tmp_path / "out/sessions")}
@@ -189,7 +189,7 @@ def test_what_is_written_is_for_its_owner_alone(tmp_path):
 
 
 @pytest.mark.parametrize("dest", ["full", "agent", "agent/sub", ".", "agent/out.zip", "home/out", "nowhere/out"])
-def test_a_place_that_is_taken_is_refused(tmp_path, settings, workspace, dest):
+def test_existing_and_foreign_targets_are_refused(tmp_path, settings, workspace, dest):
     settings.MEMORYHUB_HOME = tmp_path / "home"
     for name in ("full", "agent", "home"):
         (tmp_path / name).mkdir()
@@ -203,7 +203,7 @@ def test_a_place_that_is_taken_is_refused(tmp_path, settings, workspace, dest):
 
 
 @pytest.mark.parametrize("name", ["out", "out.zip"])
-def test_a_failure_in_the_middle_leaves_nothing_behind(tmp_path, workspace, monkeypatch, name):
+def test_a_failed_export_leaves_nothing_behind(tmp_path, workspace, monkeypatch, name):
     talk(open_at(workspace), 1)
 
     def fail(*_args, **_values):
@@ -217,14 +217,14 @@ def test_a_failure_in_the_middle_leaves_nothing_behind(tmp_path, workspace, monk
     assert not AuditRecord.objects.filter(action="workspace.exported").exists()
 
 
-def test_nothing_is_written_where_nothing_fits(tmp_path, workspace):
+def test_an_export_that_holds_nothing_is_refused(tmp_path, workspace):
     talk(open_at(workspace), 1)
-    with raises_code("export_refused", match="grid has no place"):
+    with raises_code("export_refused", match="grid can't store anything"):
         give(workspace, tmp_path / "out", "grid")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_history_keeps_its_sessions_where_the_program_has_a_place_for_them(tmp_path, workspace):
+def test_history_keeps_its_sessions_if_the_layout_has_them(tmp_path, workspace):
     session = open_at(workspace)
     HistoryEntry.objects.create(workspace=workspace, session=session, position=0, content="One", occurred_at=NOW)
     HistoryEntry.objects.create(workspace=workspace, position=1, content="Two")
@@ -236,7 +236,7 @@ def test_history_keeps_its_sessions_where_the_program_has_a_place_for_them(tmp_p
     ]
 
 
-def test_the_command_says_what_it_would_do_and_does_it(tmp_path, command, workspace):
+def test_the_command_shows_the_plan_and_exports(tmp_path, command, workspace):
     talk(open_at(workspace), 1)
     would = command("export_workspace", "atlas", str(tmp_path / "out"), "--layout", "agterm", "--dry-run")
     assert not (tmp_path / "out").exists()

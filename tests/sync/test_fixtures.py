@@ -1,4 +1,4 @@
-"""The workspaces that the real programs wrote: everything in them is in the hub."""
+"""Workspaces written by the real programs are imported completely."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def take(name: str):
 
 
 def readable_messages(file: Path) -> list[dict[str, Any]]:
-    """The messages of a session file, read as plainly as possible."""
+    """Return the messages of a session file, read without the product's code."""
     records = []
     for line in file.read_bytes().split(b"\n"):
         try:
@@ -51,7 +51,7 @@ def readable_messages(file: Path) -> list[dict[str, Any]]:
 
 
 def history_for_the_model(messages: list[dict[str, Any]], pointer: int) -> list[dict[str, Any]]:
-    """formats.md section 1, written down once more and independently of the product."""
+    """Return the history for the model as in formats.md section 1, without the product's code."""
     window = messages[pointer:][-500:]
     users = [i for i, message in enumerate(window) if message["role"] == "user"]
     window = window[users[0] :] if users else window
@@ -123,7 +123,7 @@ def test_the_upgrade_keeps_both_files_of_a_key():
     assert Session.objects.filter(is_visible_to_agent=False).count() == 9
 
 
-def test_a_turn_under_way_is_kept():
+def test_an_interrupted_turn_is_kept():
     take("nanobot-current")
 
     checkpoint = Session.objects.get(key="cli:direct").extra["checkpoint"]
@@ -132,7 +132,7 @@ def test_a_turn_under_way_is_kept():
 
 
 def test_the_journal_continues_the_log_it_came_from(tmp_path):
-    """An upgraded workspace at the same path: nothing is doubled."""
+    """An upgraded workspace at the same path creates no duplicates."""
     for step, name in enumerate(["nanobot-0.1", "nanobot-current"]):
         folder = tmp_path / "agent" / "workspace" / "memory"
         folder.mkdir(parents=True, exist_ok=True)
@@ -147,8 +147,8 @@ def test_the_journal_continues_the_log_it_came_from(tmp_path):
     assert HistoryEntry.objects.count() == 12
 
 
-def test_an_upgrade_in_place_doubles_nothing(tmp_path):
-    """The same folder, first as 0.1 left it, then as 0.3 did: old sessions moved, new ones beside them."""
+def test_an_upgrade_in_place_creates_no_duplicates(tmp_path):
+    """The same folder, first as left by 0.1, then by 0.3: old sessions moved, new ones next to them."""
     folder = tmp_path / "agent"
     for step, name in enumerate(["nanobot-0.1", "nanobot-current"]):
         shutil.rmtree(folder, ignore_errors=True)
@@ -172,7 +172,7 @@ def test_the_special_files_of_nanobot_are_reported():
     assert "a tool call without all its results" in [drop.why for drop in discord.dropped]
 
 
-def test_grip_is_whole():
+def test_grip_is_imported_completely():
     tally = take("grip").tally
 
     knowledge = json.loads((FIXTURES / "grip/workspace/memory/knowledge.json").read_text())["entries"]
@@ -190,7 +190,7 @@ def test_grip_is_whole():
     assert Session.objects.get(key="telegram:482913377").summary_text.startswith("[Previous conversation context]")
 
 
-def test_grid_is_whole():
+def test_grid_is_imported_completely():
     tally = take("grid").tally
 
     values = json.loads((FIXTURES / "grid/kv.json").read_text())

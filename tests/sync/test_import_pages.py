@@ -29,7 +29,7 @@ def agent(root):
 
 
 def post(client, **values):
-    """Ask for an import, let the worker do it, and return the report's page."""
+    """Request an import, let the worker carry it out, and return the report's page."""
     response = client.post(reverse("import"), values)
     run_jobs()
     assert response.status_code == 302
@@ -46,7 +46,7 @@ def test_a_folder_is_imported_and_reported(admin_client, agent):
     assert KeyValue.objects.get().workspace.name == "Forge"
 
 
-def test_what_was_just_imported_is_scanned_once(admin_client, agent):
+def test_a_first_import_is_scanned_once(admin_client, agent):
     for _ in range(2):
         post(admin_client, path=str(agent))
         run = Run.objects.get(kind="scan")
@@ -85,7 +85,7 @@ def test_the_hubs_own_folder_is_refused(admin_client, settings):
     assert admin_client.post(reverse("import"), {"path": str(settings.MEMORYHUB_HOME)}).status_code == 422
 
 
-def test_a_folder_without_memory_says_what_was_looked_for(admin_client, root):
+def test_a_folder_without_memory_lists_the_expected_files(admin_client, root):
     response = post(admin_client, path=str(root))
 
     assert "Supported are" in response.content.decode()
@@ -115,7 +115,7 @@ def test_an_uploaded_archive_is_imported(admin_client):
     assert KeyValue.objects.get().key == "a"
 
 
-def test_an_archive_that_climbs_is_refused_in_words(admin_client):
+def test_an_archive_with_unsafe_names_is_refused_with_a_message(admin_client):
     upload = io.BytesIO()
     with zipfile.ZipFile(upload, "w") as archive:
         archive.writestr("../outside.md", "x")
@@ -133,7 +133,7 @@ def test_a_form_without_one_source_is_refused(admin_client, values):
     assert admin_client.post(reverse("import"), values).status_code == 422
 
 
-def test_polling_ends_when_the_import_is_over(admin_client, agent):
+def test_polling_stops_when_the_import_is_finished(admin_client, agent):
     post(admin_client, path=str(agent))
     url = reverse("import-report", args=[ImportReport.objects.get().pk])
 
@@ -143,7 +143,7 @@ def test_polling_ends_when_the_import_is_over(admin_client, agent):
     assert b'hx-trigger="every' not in response.content
 
 
-def test_a_report_is_for_those_who_see_its_workspace(admin_client, agent, stranger_client):
+def test_a_report_is_only_visible_to_members_of_its_workspace(admin_client, agent, stranger_client):
     post(admin_client, path=str(agent))
     url = reverse("import-report", args=[ImportReport.objects.get().pk])
 

@@ -34,7 +34,7 @@ def forge(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_dry_run_tells_all_and_changes_nothing():
+def test_a_dry_run_reports_everything_and_changes_nothing():
     tally = take(SAMPLE, dry_run=True).tally
 
     assert (tally.added["entries"], tally.added["sessions"], tally.added["history"]) == (7, 2, 3)
@@ -72,7 +72,7 @@ def test_settings_come_from_the_agents_own_configuration():
     assert (workspace.layout, workspace.layout_version, workspace.memory_window) == ("nanobot", "0.1", 20)
 
 
-def test_a_folder_that_is_gone_is_flagged_and_nothing_is_lost(forge):
+def test_a_missing_folder_is_flagged_and_nothing_is_lost(forge):
     take(forge)
     (forge / "kv.json").rename(forge.parent / "kv.json")
     forge.rmdir()
@@ -110,7 +110,7 @@ def test_the_hubs_own_folder_is_refused(settings):
         take(settings.MEMORYHUB_HOME)
 
 
-def test_a_packed_folder_is_imported(forge, tmp_path):
+def test_an_archived_folder_is_imported(forge, tmp_path):
     with tarfile.open(tmp_path / "forge.tar.gz", "w:gz") as archive:
         archive.add(forge, "forge")
 
@@ -156,7 +156,7 @@ def test_a_failed_report_says_why(tmp_path):
     assert (report.status, report.error_code) == ("failed", "folder_missing")
 
 
-def test_an_import_that_a_stop_cut_short_is_closed():
+def test_an_interrupted_import_closes_its_report():
     report = ImportReport.objects.create(path="x")
     options = {"report": report.pk, "once": True}
     Job.objects.create(kind="import", status="running", options=options, lease_owner="elsewhere:1:gone")
@@ -180,7 +180,7 @@ def test_the_command_prints_one_document_or_one_error(capsys, tmp_path):
     assert error["error"]["code"] == "unknown_layout"
 
 
-def test_commands_show_control_characters(capsys, tmp_path):
+def test_commands_escape_control_characters(capsys, tmp_path):
     (tmp_path / "sessions").mkdir()
     (tmp_path / "sessions" / "a_b.jsonl").write_text(
         '{"_type": "metadata", "key": "a:b"}\n{"role": "user", "content": "\\u001b[31mred"}\n'
@@ -192,7 +192,7 @@ def test_commands_show_control_characters(capsys, tmp_path):
     assert "\x1b" not in capsys.readouterr().out
 
 
-def test_commands_read_what_pages_show(capsys):
+def test_commands_read_the_workspace_of_the_pages(capsys):
     take(SAMPLE, name="Sample")
 
     call_command("document", "sample", "--json")
@@ -208,7 +208,7 @@ def test_commands_read_what_pages_show(capsys):
     assert stats["entries"] == sum(Session.objects.values_list("entry_count", flat=True))
 
 
-def test_a_fault_of_our_own_closes_the_report_too(monkeypatch):
+def test_an_unexpected_error_closes_the_report_too(monkeypatch):
     def fail(*_args, **_options):
         raise ZeroDivisionError
 
@@ -230,7 +230,7 @@ def test_an_archive_of_one_part_is_read_from_its_root(tmp_path):
 
 
 @pytest.mark.parametrize("name", [b"bad\xff.jsonl", b"tab\tnew\nline.jsonl", b"x" * 240 + b".jsonl"])
-def test_odd_file_names_are_shown_and_nothing_stops(name, tmp_path):
+def test_unusual_file_names_do_not_stop_an_import(name, tmp_path):
     (tmp_path / "sessions").mkdir()
     for content in (b'{"role": "user", "content": "no metadata"}\n', b"broken"):
         Path(os.fsdecode(os.fsencode(tmp_path / "sessions") + b"/" + name)).write_bytes(content)

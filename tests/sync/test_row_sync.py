@@ -49,7 +49,7 @@ def test_an_untouched_knowledge_file_stays_byte_for_byte(grip):
     assert not result.has_changed
 
 
-def test_corrected_withdrawn_and_new_knowledge_is_written_and_all_else_survives(grip):
+def test_corrected_withdrawn_and_new_knowledge_is_written_and_the_rest_stays(grip):
     file = knowledge_file(grip)
     value = json.loads(file.read_text())
     value["entries"][0]["colour"] = {"unknown": 1}
@@ -74,7 +74,7 @@ def test_corrected_withdrawn_and_new_knowledge_is_written_and_all_else_survives(
     assert [name for name in os.listdir(file.parent) if "memoryhub" in name] == []
 
 
-def test_knowledge_that_both_sides_changed_keeps_what_the_person_said(grip):
+def test_knowledge_changed_on_both_sides_keeps_the_correction(grip):
     file = knowledge_file(grip)
     first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
     edit_rows(grip, "knowledge", "assign", [first.pk], values={"tags": ["kept"]}, by=By(PERSON, timezone.now()))
@@ -88,7 +88,7 @@ def test_knowledge_that_both_sides_changed_keeps_what_the_person_said(grip):
     assert (entry["tags"], entry["access_count"]) == (["kept"], 7)
 
 
-def test_a_running_agent_that_writes_its_old_state_takes_no_correction_and_no_addition_away(grip):
+def test_a_running_agent_that_writes_its_old_state_undoes_no_correction_or_addition(grip):
     file = knowledge_file(grip)
     held_in_memory = file.read_bytes()
     first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
@@ -107,7 +107,7 @@ def test_a_running_agent_that_writes_its_old_state_takes_no_correction_and_no_ad
     assert first.content == "bullets only"
 
 
-def test_a_correction_that_is_taken_back_is_written_too(grip):
+def test_a_reverted_correction_is_written_too(grip):
     first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
     before = knowledge_file(grip).read_bytes()
     for text in ("bullets only", first.content):
@@ -117,7 +117,7 @@ def test_a_correction_that_is_taken_back_is_written_too(grip):
     assert knowledge_file(grip).read_bytes() == before
 
 
-def test_an_entry_that_was_corrected_and_then_withdrawn_leaves_the_file_for_good(grip):
+def test_a_corrected_and_withdrawn_entry_is_removed_from_the_file(grip):
     file = knowledge_file(grip)
     first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
     values = {"content": "bullets only"}
@@ -136,7 +136,7 @@ def test_an_entry_that_was_corrected_and_then_withdrawn_leaves_the_file_for_good
     assert not KnowledgeEntry.objects.filter(workspace=grip, content="bullets only", withdrawn_at=None).exists()
 
 
-def test_an_entry_that_the_agent_dropped_is_not_put_back_and_stays_in_the_hub(grip):
+def test_an_entry_dropped_by_the_agent_stays_in_the_hub_only(grip):
     file = knowledge_file(grip)
     value = json.loads(file.read_text())
     gone = value["entries"].pop()
@@ -148,7 +148,7 @@ def test_an_entry_that_the_agent_dropped_is_not_put_back_and_stays_in_the_hub(gr
     assert KnowledgeEntry.objects.filter(workspace=grip, content=gone["content"], withdrawn_at=None).exists()
 
 
-def test_an_entry_that_was_withdrawn_and_taken_back_is_in_the_file_again(grip):
+def test_a_restored_entry_is_in_the_file_again(grip):
     first = KnowledgeEntry.objects.filter(workspace=grip).order_by("id")[0]
     edit_rows(grip, "knowledge", "withdraw", [first.pk], by=By(PERSON, timezone.now()))
     sync(grip)
@@ -160,7 +160,7 @@ def test_an_entry_that_was_withdrawn_and_taken_back_is_in_the_file_again(grip):
     assert first.content in knowledge_file(grip).read_text()
 
 
-def test_a_knowledge_file_in_a_style_of_its_own_is_left_alone(grip):
+def test_a_knowledge_file_in_an_unknown_style_is_not_written(grip):
     file = knowledge_file(grip)
     file.write_text(file.read_text().replace('"version": 1', '"version"   : 1'))
     before = file.read_bytes()

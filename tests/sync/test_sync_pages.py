@@ -45,7 +45,7 @@ def edit() -> None:
     save_text(document, text, base_number=document.head.number, by=By(PERSON, timezone.now()), reason="edited")
 
 
-def test_the_page_says_what_would_be_written_before_that_is_switched_on(atlas, operator):
+def test_the_page_shows_what_would_be_written_before_it_is_switched_on(atlas, operator):
     edit()
 
     page = operator.get("/w/atlas/sync/").content.decode()
@@ -56,7 +56,7 @@ def test_the_page_says_what_would_be_written_before_that_is_switched_on(atlas, o
     assert "memory/HISTORY.md" in page
 
 
-def test_switches_are_for_operators_and_leave_a_record(atlas, operator):
+def test_switches_need_an_operator_and_are_recorded(atlas, operator):
     assert client_as(atlas, "editor").post("/w/atlas/sync/switch/", {"follow": "on"}).status_code == 404
 
     operator.post("/w/atlas/sync/switch/", {"follow": "on"})
@@ -67,7 +67,7 @@ def test_switches_are_for_operators_and_leave_a_record(atlas, operator):
     assert AuditRecord.objects.filter(action="workspace.configured").count() == 2
 
 
-def test_sync_now_takes_and_writes(atlas, operator):
+def test_sync_now_imports_and_writes(atlas, operator):
     edit()
     operator.post("/w/atlas/sync/switch/", {"write_back": "on"})
 
@@ -79,7 +79,7 @@ def test_sync_now_takes_and_writes(atlas, operator):
     assert "five" in (Path(atlas.path) / "memory" / "MEMORY.md").read_text()
 
 
-def test_a_conflict_is_linked_to_its_review_and_a_failure_is_told_in_words(atlas, operator):
+def test_the_page_links_a_conflict_and_shows_a_failure(atlas, operator):
     edit()
     file = Path(atlas.path) / "memory" / "MEMORY.md"
     file.write_text(TEXT.replace("four", "three"))
@@ -99,7 +99,7 @@ def test_a_workspace_without_a_folder_has_no_switches(workspace):
     assert "/sync/switch/" not in page
 
 
-def test_a_layout_that_is_never_written_refuses_in_words(atlas, operator):
+def test_a_read_only_layout_refuses_with_a_message(atlas, operator):
     Workspace.objects.filter(pk=atlas.pk).update(layout="grid")
 
     response = operator.post("/w/atlas/sync/switch/", {"write_back": "on"}, follow=True)
@@ -107,7 +107,7 @@ def test_a_layout_that_is_never_written_refuses_in_words(atlas, operator):
     assert "never writes into a folder of grid" in response.content.decode()
 
 
-def test_the_command_syncs_switches_and_tells_what_waits(atlas, command):
+def test_the_command_syncs_switches_and_lists_waiting_files(atlas, command):
     edit()
 
     waiting = command("sync", "atlas", "--follow")
@@ -121,7 +121,7 @@ def test_the_command_syncs_switches_and_tells_what_waits(atlas, command):
     assert [one["workspace"] for one in everything["workspaces"]] == ["atlas"]
 
 
-def test_the_command_fails_in_words_where_the_folder_is_gone(atlas, command):
+def test_the_command_reports_a_missing_folder(atlas, command):
     Path(atlas.path).rename(Path(atlas.path).with_name("elsewhere"))
 
     assert command("sync", "atlas", status=1)["error"]["code"] == "folder_missing"

@@ -78,7 +78,7 @@ def private(file: Path) -> list[str]:
     return [name for name in os.listdir(file.parent) if "memoryhub" in name]
 
 
-def test_an_edit_in_the_hub_is_written_and_the_second_sync_changes_nothing(atlas, file):
+def test_an_edit_in_the_hub_is_written_once(atlas, file):
     file.chmod(0o640)
     edit("fact c", "fact c, corrected")
 
@@ -94,7 +94,7 @@ def test_an_edit_in_the_hub_is_written_and_the_second_sync_changes_nothing(atlas
     assert check_memory().broken == []
 
 
-def test_nothing_is_written_where_that_is_switched_off(folder, file):
+def test_nothing_is_written_if_it_is_switched_off(folder, file):
     atlas = import_workspace(folder, by=By(ACTOR, timezone.now())).workspace
     edit("fact c", "fact c, corrected")
 
@@ -103,7 +103,7 @@ def test_nothing_is_written_where_that_is_switched_off(folder, file):
     assert file.read_text() == TEXT
 
 
-def test_an_edit_of_the_agent_is_taken_and_files_that_look_the_same_are_not_read(atlas, file):
+def test_an_agent_edit_is_imported_and_unchanged_files_are_not_read(atlas, file):
     replace(file, "fact d", "fact d, says the agent")
 
     assert +sync(atlas).tally.updated == {"documents": 1}
@@ -111,7 +111,7 @@ def test_an_edit_of_the_agent_is_taken_and_files_that_look_the_same_are_not_read
     assert +sync(atlas).tally.unchanged == {"files": 1}
 
 
-def test_edits_of_both_sides_in_different_lines_meet_in_the_file_and_pins_stay(atlas, file):
+def test_edits_of_different_lines_are_merged_and_pins_stay(atlas, file):
     edit("- fact a\n", "- fact a\n- the hub's own fact, pinned\n")
     own = Fact.objects.get(text__contains="own fact")
     curate_facts(memory(), [own.pk], by=By(PERSON, timezone.now()), pinned=True)
@@ -124,7 +124,7 @@ def test_edits_of_both_sides_in_different_lines_meet_in_the_file_and_pins_stay(a
     assert Fact.objects.get(pk=own.pk, died=None).pinned
 
 
-def test_a_conflict_is_held_and_blocks_that_document_until_it_is_decided(atlas, file):
+def test_a_conflict_is_held_and_blocks_its_document_until_decided(atlas, file):
     edit("fact c", "fact cats")
     replace(file, "fact c", "fact cows")
     sync(atlas)
@@ -147,7 +147,7 @@ def test_a_conflict_is_held_and_blocks_that_document_until_it_is_decided(atlas, 
     assert check_memory().broken == []
 
 
-def test_a_conflict_that_is_approved_with_an_edited_text_is_written(atlas, file):
+def test_a_conflict_approved_with_an_edited_text_is_written(atlas, file):
     edit("fact c", "fact cats")
     replace(file, "fact c", "fact cows")
     sync(atlas)
@@ -160,7 +160,7 @@ def test_a_conflict_that_is_approved_with_an_edited_text_is_written(atlas, file)
     assert not sync(atlas).has_changed
 
 
-def test_a_file_cut_short_is_held_and_not_written_over(atlas, file):
+def test_a_truncated_file_is_held_and_not_overwritten(atlas, file):
     edit("fact a", "fact apples")
     file.write_text(TEXT[:60])
 
@@ -170,7 +170,7 @@ def test_a_file_cut_short_is_held_and_not_written_over(atlas, file):
     assert HeldChange.objects.get().proposed == TEXT[:60]
 
 
-def test_an_emptied_file_waits_one_more_sync_and_then_for_a_person(atlas, file):
+def test_an_emptied_file_is_held_at_the_second_sync(atlas, file):
     edit("fact a", "fact apples")
     file.write_text("")
 
@@ -190,7 +190,7 @@ def test_an_emptied_file_waits_one_more_sync_and_then_for_a_person(atlas, file):
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "missing folder"])
-def test_what_is_no_file_any_more_is_never_written(atlas, file, tmp_path, kind):
+def test_folders_links_and_missing_folders_are_never_written(atlas, file, tmp_path, kind):
     (file.parent.parent / "SOUL.md").write_text("soul")
     sync(atlas)
     edit("fact a", "fact apples")
@@ -210,7 +210,7 @@ def test_what_is_no_file_any_more_is_never_written(atlas, file, tmp_path, kind):
     assert MemoryRevision.objects.count() == 3
 
 
-def test_a_missing_file_removes_nothing_and_is_written_again_with_the_next_edit(atlas, folder, file):
+def test_a_missing_file_is_created_again_by_the_next_edit(atlas, folder, file):
     (folder / "SOUL.md").write_text("soul")
     sync(atlas)
     file.unlink()
@@ -225,7 +225,7 @@ def test_a_missing_file_removes_nothing_and_is_written_again_with_the_next_edit(
     assert "fact apples" in file.read_text()
 
 
-def test_an_unmounted_folder_is_flagged_and_catches_up_by_itself(atlas, folder, file, tmp_path):
+def test_an_unmounted_folder_is_flagged_and_catches_up_later(atlas, folder, file, tmp_path):
     folder.rename(tmp_path / "elsewhere")
     edit("fact a", "fact apples")
     with pytest.raises(FolderMissing):
@@ -248,13 +248,13 @@ def test_an_unmounted_folder_is_flagged_and_catches_up_by_itself(atlas, folder, 
     assert SyncState.objects.get().error_code == ""
 
 
-def test_an_agent_that_began_anew_is_not_taken_for_an_unmounted_one(atlas, file):
+def test_an_agent_that_started_over_is_not_taken_for_an_unmounted_folder(atlas, file):
     file.rename(file.with_name("HISTORY.md"))
 
     assert +sync(atlas).tally.added == {"history": 2}
 
 
-def test_what_an_agent_writes_while_the_file_is_replaced_is_merged(atlas, file, monkeypatch):
+def test_text_written_while_the_file_is_replaced_is_merged(atlas, file, monkeypatch):
     edit("fact a", "fact apples")
     replace_file = write_back.replace_file
 
@@ -275,7 +275,7 @@ def test_what_an_agent_writes_while_the_file_is_replaced_is_merged(atlas, file, 
     assert private(file) == []
 
 
-def test_what_a_killed_process_left_is_cleared_once_its_text_is_kept(atlas, file):
+def test_files_of_a_killed_process_are_removed_after_import(atlas, file):
     (file.parent / ".MEMORY.md.memoryhub-new-0001").write_text("half a te")
     (file.parent / ".MEMORY.md.memoryhub-old-0002").write_text(TEXT)
     (file.parent / ".MEMORY.md.memoryhub-old-0003").write_text(TEXT.replace("fact k", "fact kept aside"))
@@ -286,7 +286,7 @@ def test_what_a_killed_process_left_is_cleared_once_its_text_is_kept(atlas, file
     assert "fact kept aside" in file.read_text()
 
 
-def test_a_text_that_the_hub_wrote_and_did_not_note_is_known_again(atlas, file):
+def test_an_unrecorded_write_of_the_hub_is_recognised(atlas, file):
     edit("fact c", "fact cats")
     file.write_text(memory().head.content)
     edit("fact cats", "fact catfish")
@@ -297,7 +297,7 @@ def test_a_text_that_the_hub_wrote_and_did_not_note_is_known_again(atlas, file):
     assert not HeldChange.objects.exists()
 
 
-def test_a_text_made_of_what_the_hub_replaced_does_not_undo_its_correction(atlas, file):
+def test_a_text_based_on_the_replaced_one_does_not_undo_a_correction(atlas, file):
     edit("fact c", "fact c, corrected")
     sync(atlas)
 
@@ -308,7 +308,7 @@ def test_a_text_made_of_what_the_hub_replaced_does_not_undo_its_correction(atlas
     assert "learnt meanwhile" in file.read_text()
 
 
-def test_later_on_the_agent_may_take_a_correction_back(atlas, file):
+def test_after_ten_minutes_the_agent_may_revert_a_correction(atlas, file):
     edit("fact c", "fact c, corrected")
     sync(atlas)
     file.write_text(TEXT)
@@ -319,7 +319,7 @@ def test_later_on_the_agent_may_take_a_correction_back(atlas, file):
     assert memory().head.content == TEXT
 
 
-def test_line_ends_and_byte_order_mark_are_kept(folder, file):
+def test_line_endings_and_byte_order_mark_are_kept(folder, file):
     file.write_bytes(b"\xef\xbb\xbf" + TEXT.replace("\n", "\r\n").encode())
     atlas = followed(folder)
 
@@ -329,7 +329,7 @@ def test_line_ends_and_byte_order_mark_are_kept(folder, file):
     assert file.read_bytes() == b"\xef\xbb\xbf" + TEXT.replace("fact c", "fact cats").replace("\n", "\r\n").encode()
 
 
-def test_a_document_that_the_agent_lacks_is_written_where_its_program_reads_it(atlas, folder):
+def test_a_missing_document_is_created_where_the_program_reads_it(atlas, folder):
     soul = start_document(atlas, "SOUL.md")
     save_text(soul, "Be brief.\n", base_number=0, by=By(PERSON, timezone.now()), reason="new")
 
@@ -339,7 +339,7 @@ def test_a_document_that_the_agent_lacks_is_written_where_its_program_reads_it(a
     assert not sync(atlas).has_changed
 
 
-def test_sessions_grow_and_are_never_written(tmp_path):
+def test_sessions_are_imported_and_never_written(tmp_path):
     shutil.copytree(SAMPLE, tmp_path / "agent")
     atlas = followed(tmp_path / "agent")
     session = next((tmp_path / "agent").rglob("*.jsonl"))
@@ -356,7 +356,7 @@ def test_sessions_grow_and_are_never_written(tmp_path):
     assert result.lag_seconds is not None
 
 
-def test_a_turn_under_way_is_seen_though_its_file_stays_the_same(tmp_path):
+def test_an_interrupted_turn_is_imported_even_if_its_file_is_unchanged(tmp_path):
     shutil.copytree(SAMPLE, tmp_path / "agent")
     atlas = followed(tmp_path / "agent")
     session = next(path for path in (tmp_path / "agent").rglob("*.jsonl") if "cli" in path.name)
@@ -372,7 +372,7 @@ def test_a_turn_under_way_is_seen_though_its_file_stays_the_same(tmp_path):
     assert "checkpoint" not in Session.objects.get(pk=shown.pk).extra
 
 
-def test_syncs_that_change_nothing_write_no_rows(atlas, django_assert_num_queries):
+def test_unchanged_syncs_write_no_rows(atlas, django_assert_num_queries):
     sync(atlas)
     with django_assert_num_queries(7) as captured:
         sync(atlas)
@@ -380,7 +380,7 @@ def test_syncs_that_change_nothing_write_no_rows(atlas, django_assert_num_querie
     assert [query["sql"] for query in captured if query["sql"].startswith(("UPDATE", "INSERT"))] == []
 
 
-def test_a_sync_that_was_asked_for_is_noted_as_done(atlas):
+def test_a_requested_sync_is_carried_out(atlas):
     job = request_sync(atlas, by=By(PERSON, timezone.now()))
     assert is_requested(atlas)
 
@@ -391,14 +391,14 @@ def test_a_sync_that_was_asked_for_is_noted_as_done(atlas):
     assert SyncState.objects.get().succeeded_at is not None
 
 
-def test_a_workspace_without_a_folder_has_nothing_to_follow(workspace):
+def test_a_workspace_without_a_folder_cannot_be_followed(workspace):
     with raises_code("cannot_sync"):
         switch_sync(workspace, follow=True, by=By(PERSON, timezone.now()))
     with raises_code("cannot_sync"):
         sync(workspace)
 
 
-def test_an_archive_is_imported_and_not_followed(tmp_path, workspace, command):
+def test_an_archive_cannot_be_followed(tmp_path, workspace, command):
     archive = tmp_path / "agent.zip"
     archive.write_bytes(b"")
     Workspace.objects.filter(pk=workspace.pk).update(path=str(archive))

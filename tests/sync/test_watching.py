@@ -10,7 +10,7 @@ from knowledge_app.services.documents.editing import save_text
 from memoryhub.lib.safe_folder import Folder
 from memoryhub.sync import watching
 from memoryhub.sync.importing import import_workspace
-from memoryhub.sync.watched_paths import places_to_watch
+from memoryhub.sync.watched_paths import folders_to_watch
 from memoryhub.sync.watching import follow_workspaces, followed_workspaces
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
@@ -37,16 +37,16 @@ def followed(file: Path) -> Workspace:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_followed_folder_is_taken_and_written_as_either_side_changes(file):
+def test_a_followed_folder_is_synced_in_both_directions(file):
     followed(file)
     stopping = Event()
     outcomes: Queue = Queue()
-    options = {"actor": ACTOR, "told": lambda _workspace, outcome: outcomes.put(outcome)}
+    options = {"actor": ACTOR, "on_result": lambda _workspace, outcome: outcomes.put(outcome)}
     thread = Thread(target=follow_workspaces, args=(stopping, followed_workspaces), kwargs=options)
     thread.start()
     try:
         file.write_text(TEXT + "- the agent adds this\n")
-        taken = outcomes.get(timeout=10)
+        imported = outcomes.get(timeout=10)
         document = MemoryDocument.objects.select_related("head").get()
         text = document.head.content + "- the hub adds this\n"
         save_text(document, text, base_number=document.head.number, by=By(PERSON, timezone.now()), reason="r")
@@ -55,33 +55,33 @@ def test_a_followed_folder_is_taken_and_written_as_either_side_changes(file):
         stopping.set()
         thread.join(10)
 
-    assert +taken.tally.updated == {"documents": 1}
+    assert +imported.tally.updated == {"documents": 1}
     assert [one.verdict for one in written.written] == ["written"]
     assert file.read_text() == TEXT + "- the agent adds this\n- the hub adds this\n"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_one_process_follows_a_folder_and_another_says_that_it_stands_by(file):
+def test_only_one_process_follows_a_folder(file):
     workspace = followed(file)
     first = watching._lock(workspace)
     assert first is not None
     stopping = Event()
-    told: list[str] = []
+    results: list[str] = []
 
-    def note(_workspace: Workspace, outcome: watching.SyncResult | watching.MemoryHubError) -> None:
-        told.append(outcome.code if isinstance(outcome, watching.MemoryHubError) else "synced")
+    def on_result(_workspace: Workspace, outcome: watching.SyncResult | watching.MemoryHubError) -> None:
+        results.append(outcome.code if isinstance(outcome, watching.MemoryHubError) else "synced")
         stopping.set()
 
-    follow_workspaces(stopping, followed_workspaces, actor=ACTOR, told=note)
+    follow_workspaces(stopping, followed_workspaces, actor=ACTOR, on_result=on_result)
     first.release()
 
-    assert told == ["followed_elsewhere"]
+    assert results == ["followed_elsewhere"]
 
 
-def test_the_parts_in_which_agents_write_are_watched_and_not_their_projects(tmp_path):
+def test_only_folders_with_memory_are_watched(tmp_path):
     sessions = "sessions/" + "0a" * 16
     for place in ("workspace/memory", "workspace/project/src", sessions, "logs"):
         (tmp_path / place).mkdir(parents=True)
 
     with Folder(tmp_path) as folder:
-        assert places_to_watch(folder) == ["", "workspace", "sessions", "workspace/memory", sessions]
+        assert folders_to_watch(folder) == ["", "workspace", "sessions", "workspace/memory", sessions]

@@ -55,7 +55,7 @@ def read_all(place: Path) -> list[FileRead]:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_names_are_distinct_short_and_without_a_way_out(layout):
+def test_names_are_distinct_short_and_safe(layout):
     keys = ["a_b:c", "a:b_c", "A:B_c", "../x:1", "x/../../y", "a\\b", "\n", "é" * 500, "é" * 499 + "f"]
     names = session_names(keys, layout)
     folded = [name if layout == "nanobot-current" else name.casefold() for name in names.values()]
@@ -77,7 +77,7 @@ def test_an_entry_of_another_program_keeps_its_time_in_nanobot_and_loses_it_in_g
     assert "timestamp" not in files(snapshot(session), "grip")["sessions/cli_test.json"]
 
 
-def test_tool_calls_are_not_lost_in_agterm_where_the_message_has_a_text_too():
+def test_tool_calls_of_messages_with_text_are_kept_in_agterm():
     called = entry_record("I look.", kind="tool_call", role="assistant", tool_calls=[CALL])
     result = entry_record("a.txt", kind="tool_result", role="tool", name="shell", tool_call_id="c1")
     written = files(snapshot(SessionRecord("cli:x", [called, result])), "agterm")
@@ -86,7 +86,7 @@ def test_tool_calls_are_not_lost_in_agterm_where_the_message_has_a_text_too():
     assert entries[1]["metadata"] == {"name": "shell", "tool_call_id": "c1"}
 
 
-def test_a_summary_of_what_went_before_goes_where_the_program_looks_for_it():
+def test_a_summary_is_written_where_the_program_reads_it():
     session = session_record("Hello", summary_text="They met.", title="First")
     current = files(snapshot(session), "nanobot-current")
     head = json.loads(next(text for path, text in current.items() if path.endswith(".jsonl")).splitlines()[0])
@@ -94,7 +94,7 @@ def test_a_summary_of_what_went_before_goes_where_the_program_looks_for_it():
     assert json.loads(files(snapshot(session), "grip")["sessions/cli_test.json"])["summary"] == "They met."
 
 
-def test_history_without_a_time_takes_that_of_the_entry_before_it_in_grip():
+def test_history_without_a_time_gets_the_previous_one_in_grip():
     entries = [HistoryRecord("One", ""), HistoryRecord("Two", "", datetime(2026, 4, 1, 12, 5, tzinfo=UTC))]
     written = files(snapshot(history=[*entries, HistoryRecord("Three", "")]), "grip")
     assert written["memory/HISTORY.md"] == (
@@ -110,7 +110,7 @@ def test_a_document_keeps_its_bytes_unless_something_is_added():
     assert both == "- a\r\n\n## Knowledge\n\n- [learned_fact] b\n"
 
 
-def test_the_hubs_own_layout_gives_equal_records_back(tmp_path):
+def test_the_hubs_own_layout_round_trips(tmp_path):
     entries = [
         entry_record("Hello", minute=1, token_count=3, source_id="e1", summary_source_id="s1"),
         entry_record("", kind="tool_call", role="assistant", tool_calls=[CALL], extra={"content": None}),
@@ -142,7 +142,7 @@ BAD_ENTRIES = [
 
 
 @pytest.mark.parametrize("bad", BAD_ENTRIES, ids=str)
-def test_a_bad_line_of_an_export_is_reported_and_its_neighbours_are_taken(tmp_path, bad):
+def test_a_bad_line_of_an_export_is_reported_and_the_rest_imported(tmp_path, bad):
     read_back(snapshot(session_record("One", "Two")), "hub", tmp_path)
     path = next((tmp_path / "sessions").iterdir())
     lines = path.read_text().splitlines()
@@ -152,7 +152,7 @@ def test_a_bad_line_of_an_export_is_reported_and_its_neighbours_are_taken(tmp_pa
     assert [entry.content for entry in read.items[0].entries] == ["One", "Two"]
 
 
-def test_a_file_of_two_sessions_or_none_is_not_taken(tmp_path):
+def test_a_file_of_two_sessions_or_none_is_rejected(tmp_path):
     read_back(snapshot(session_record("One")), "hub", tmp_path)
     path = next((tmp_path / "sessions").iterdir())
     head, entry = path.read_text().splitlines()
@@ -163,7 +163,7 @@ def test_a_file_of_two_sessions_or_none_is_not_taken(tmp_path):
         assert read.problems[-1].what == "has no session line, or more than one"
 
 
-def test_another_version_of_the_format_is_not_taken_for_this_one(tmp_path):
+def test_another_version_of_the_format_is_rejected(tmp_path):
     read_back(snapshot(), "hub", tmp_path)
     value = json.loads((tmp_path / MANIFEST).read_text())
     (tmp_path / MANIFEST).write_text(json.dumps(value | {"version": 2}))
@@ -171,7 +171,7 @@ def test_another_version_of_the_format_is_not_taken_for_this_one(tmp_path):
         read_all(tmp_path)
 
 
-def test_a_pointer_beyond_the_entries_is_brought_back(tmp_path):
+def test_a_pointer_beyond_the_entries_is_clamped(tmp_path):
     far = replace(session_record("One"), pointer=9)
     (read,) = read_back(snapshot(far), "hub", tmp_path)
     assert read.items[0].pointer == 1

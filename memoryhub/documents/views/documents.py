@@ -63,8 +63,8 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     shown: MemoryRevision | None = found.head
     if as_of := _day(request.GET.get("as_of", "")):
         shown = found.revisions.filter(created_at__date__lte=as_of).order_by("-number").first() or shown
-    if wish := request.GET.get("revision"):
-        shown = get_object_or_404(found.revisions, number=parse_int(wish, digits=9) or 0)
+    if number := request.GET.get("revision"):
+        shown = get_object_or_404(found.revisions, number=parse_int(number, digits=9) or 0)
     text = show_invisible(shown.content) if shown else ""
     before = found.revisions.filter(number=shown.number - 1).first() if shown and shown.number > 1 else None
     wants_diff = "diff" in request.GET and before is not None

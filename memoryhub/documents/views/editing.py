@@ -45,7 +45,7 @@ def find_document(request: HttpRequest, slug: str, pk: int, *, role: str = "view
     return found
 
 
-def _note_head(request: HttpRequest, document: MemoryDocument) -> None:
+def _log_read(request: HttpRequest, document: MemoryDocument) -> None:
     if document.head:
         seen = [seen_revision(document.pk, document.head.number)]
         log_page_access(request, document.workspace, "document.read", seen)
@@ -84,19 +84,19 @@ def edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             context |= {"form": EditForm(data), "conflict": conflict, "head": error.head}
             status = 422
         else:
-            _say(request, saved.revision is not None, is_merged=saved.is_merged)
+            _flash_saved(request, saved.revision is not None, is_merged=saved.is_merged)
             return redirect(f"{reverse('documents:document', args=[slug, pk])}?saved=1")
     elif form.is_bound:
         status = 422
-    _note_head(request, document)
+    _log_read(request, document)
     text = context["form"]["text"].value() or ""  # type: ignore[index]
     context["preview"] = render_markdown(str(text))
     return render_page(request, "documents/edit.html", context, status=status)
 
 
-def _say(request: HttpRequest, is_changed: bool, *, is_merged: bool) -> None:  # noqa: FBT001  private
-    words = gettext("Saved, and merged with what changed meanwhile.") if is_merged else gettext("Saved.")
-    messages.success(request, words if is_changed else gettext("Nothing was different."))
+def _flash_saved(request: HttpRequest, is_changed: bool, *, is_merged: bool) -> None:  # noqa: FBT001  private
+    message = gettext("Saved and merged with other changes.") if is_merged else gettext("Saved.")
+    messages.success(request, message if is_changed else gettext("Nothing changed."))
 
 
 @require_POST
@@ -112,10 +112,10 @@ def restore(request: HttpRequest, slug: str, pk: int, number: int) -> HttpRespon
     get_object_or_404(document.revisions, number=number)
     restored = restore_revision(document, number, by=by_person(request))
     if restored:
-        words = gettext("Revision %(number)s is in force again, as revision %(as_number)s.")
-        messages.success(request, words % {"number": number, "as_number": restored.number})
+        message = gettext("Revision %(number)s restored as revision %(as_number)s.")
+        messages.success(request, message % {"number": number, "as_number": restored.number})
     else:
-        messages.success(request, gettext("It is so already."))
+        messages.success(request, gettext("This revision is the current one."))
     return redirect("documents:document", slug, pk)
 
 
@@ -143,7 +143,7 @@ def compare(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def blame(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     document = find_document(request, slug, pk)
     lines = [(line, show_invisible(line.text)) for line in line_origins(document)]
-    _note_head(request, document)
+    _log_read(request, document)
     context = {"workspace": document.workspace, "document": document, "lines": lines}
     return render_page(request, "documents/blame.html", context)
 
@@ -175,18 +175,18 @@ def compact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     if request.method == "POST":
         chosen = parse_ints(request.POST.getlist("line"))
         if document.head and request.POST.get("base") != str(document.head.number):
-            messages.error(request, gettext("The document changed meanwhile: look again."))
+            messages.error(request, gettext("The document has changed. Review the duplicates again."))
             return redirect("documents:compact", slug, pk)
         revision = apply_compaction(document, chosen, by=by_person(request))
         if revision:
-            words = gettext("Removed, as revision %(number)s; what went stays findable.")
-            messages.success(request, words % {"number": revision.number})
+            message = gettext("Duplicates removed in revision %(number)s. They can still be found and restored.")
+            messages.success(request, message % {"number": revision.number})
         else:
-            messages.success(request, gettext("Nothing was chosen."))
+            messages.success(request, gettext("Nothing selected."))
         return redirect("documents:document", slug, pk)
-    wish = request.GET.get("threshold", "")
-    threshold = float(wish) if wish in THRESHOLDS else DEFAULT_THRESHOLD
-    _note_head(request, document)
+    requested = request.GET.get("threshold", "")
+    threshold = float(requested) if requested in THRESHOLDS else DEFAULT_THRESHOLD
+    _log_read(request, document)
     context = {
         "workspace": document.workspace,
         "document": document,
@@ -204,7 +204,7 @@ def return_fact(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     fact = get_object_or_404(Fact, workspace=workspace, pk=pk, died__isnull=False)
     try:
         bring_back(fact, by=by_person(request))
-        messages.success(request, gettext("The fact is back."))
+        messages.success(request, gettext("Fact restored."))
     except MemoryHubError as error:
         messages.error(request, error.message)
     return redirect("documents:document", slug, fact.document_id)

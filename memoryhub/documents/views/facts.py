@@ -44,15 +44,15 @@ EDITS = ("pin", "unpin", "verify", "review")  # change only the fact's row; othe
 def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """List the facts of a document."""
     document = find_document(request, slug, pk)
-    living = _matching(document, request)
-    page = keyset_page(living.select_related("born"), order=("line", "id"), params=request.GET, size=PAGE_FACTS)
+    current = _matching(document, request)
+    page = keyset_page(current.select_related("born"), order=("line", "id"), params=request.GET, size=PAGE_FACTS)
     log_page_access(request, document.workspace, "facts.read", seen_rows("facts", [fact.pk for fact in page.rows]))
     context = {
         "workspace": document.workspace,
         "document": document,
         "state": request.GET.get("state", ""),
         "page": page,
-        "count": living.count(),
+        "count": current.count(),
         "facts": [(fact, show_invisible(fact.text)) for fact in page.rows],
         "actions": ACTIONS,
         "may_edit": has_role(request.user, document.workspace, EDITOR),
@@ -63,13 +63,13 @@ def facts(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 def _matching(document: MemoryDocument, request: HttpRequest) -> QuerySet[Fact]:
     """Return the current facts of the page's tab: its rows, and the scope of "all that match"."""
-    living = Fact.objects.filter(document=document, died=None)
+    current = Fact.objects.filter(document=document, died=None)
     state = request.GET.get("state", "")
     if state == "pinned":
-        return living.filter(pinned=True)
+        return current.filter(pinned=True)
     if state == "due":
-        return living.filter(review_by__lte=timezone.localdate())
-    return living.filter(last_verified_at=None) if state == "unverified" else living
+        return current.filter(review_by__lte=timezone.localdate())
+    return current.filter(last_verified_at=None) if state == "unverified" else current
 
 
 @require_POST
@@ -93,10 +93,10 @@ def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def _chosen(request: HttpRequest, document: MemoryDocument) -> list[int]:
     """Return the keys of chosen facts that live in the document. Raises Conflict, Invalid."""
     wanted = {*selected_keys(request, _matching(document, request)), *parse_ints(request.POST.getlist("fact"))}
-    living = Fact.objects.filter(document=document, died=None).order_by("line").values_list("pk", flat=True)
-    chosen = [pk for pk in living if pk in wanted]
+    current = Fact.objects.filter(document=document, died=None).order_by("line").values_list("pk", flat=True)
+    chosen = [pk for pk in current if pk in wanted]
     if not chosen:
-        raise Invalid(_("Choose at least one row."), code="nothing_chosen")
+        raise Invalid(_("Select at least one row."), code="nothing_chosen")
     return chosen
 
 
@@ -121,14 +121,14 @@ def _revise(request: HttpRequest, document: MemoryDocument, action: str, chosen:
 def _flash_result(request: HttpRequest, document: MemoryDocument, revised: Revised, action: str) -> None:
     """Flash the result of a bulk change, with a button to undo its revision."""
     if revised.revision is None:
-        messages.info(request, _("Nothing was different."))
+        messages.info(request, _("Nothing changed."))
         return
     if action == "remove":
-        words = ngettext("%(count)s fact withdrawn.", "%(count)s facts withdrawn.", revised.count)
+        message = ngettext("%(count)s fact withdrawn.", "%(count)s facts withdrawn.", revised.count)
     else:
-        words = ngettext("%(count)s fact re-categorised.", "%(count)s facts re-categorised.", revised.count)
+        message = ngettext("%(count)s fact re-categorised.", "%(count)s facts re-categorised.", revised.count)
     undo_url = _undo_url(document, revised.revision.number)
-    messages.success(request, words % {"count": f"{revised.count:,}"}, extra_tags=undo_url)
+    messages.success(request, message % {"count": f"{revised.count:,}"}, extra_tags=undo_url)
 
 
 @require_POST
@@ -141,7 +141,9 @@ def undo(request: HttpRequest, slug: str, pk: int, number: int) -> HttpResponse:
         messages.error(request, error.message)
     else:
         again = "" if saved.revision is None else _undo_url(document, saved.revision.number)
-        messages.success(request, _("Undone.") if saved.revision else _("It is so already."), extra_tags=again)
+        messages.success(
+            request, _("Undone.") if saved.revision else _("This revision is already undone."), extra_tags=again
+        )
     return redirect("documents:facts", slug, pk)
 
 

@@ -40,7 +40,7 @@ HIDDEN = {"log": "unarchive", "archive": "archive"}  # by filter: the action tha
 def history(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
     form = HistoryFilterForm(request.GET)
-    wishes = form.cleaned_data if form.is_valid() else {}
+    filters = form.cleaned_data if form.is_valid() else {}
     entries = _matching(workspace, request)
     page = keyset_page(entries.select_related("session"), order=("-position",), params=request.GET)
     log_page_access(request, workspace, "history.read", seen_rows("history", [row.pk for row in page.rows]))
@@ -50,8 +50,8 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "days": _by_day(page.rows),
         "count": entries.count(),
-        "is_filtered": any(wishes.values()) or "session" in request.GET,
-        "actions": [action for action in ACTIONS if action.name != HIDDEN.get(wishes.get("kept", ""))],
+        "is_filtered": any(filters.values()) or "session" in request.GET,
+        "actions": [action for action in ACTIONS if action.name != HIDDEN.get(filters.get("kept", ""))],
         "may_edit": has_role(request.user, workspace, EDITOR),
     }
     return render_page(request, "documents/history.html", context, fragment="history-list")
@@ -60,11 +60,11 @@ def history(request: HttpRequest, slug: str) -> HttpResponse:
 def _matching(workspace: Workspace, request: HttpRequest) -> QuerySet[HistoryEntry]:
     """Return the entries that match the page's filters: its rows, and the scope of "all that match"."""
     form = HistoryFilterForm(request.GET)
-    wishes = form.cleaned_data if form.is_valid() else {}
+    filters = form.cleaned_data if form.is_valid() else {}
     entries = HistoryEntry.objects.filter(workspace=workspace)
-    if text := wishes.get("q"):
+    if text := filters.get("q"):
         entries = entries.filter(content__icontains=text)
-    if kept := wishes.get("kept"):
+    if kept := filters.get("kept"):
         entries = entries.filter(is_archived=kept == "archive")
     session = parse_int(request.GET.get("session"))
     return entries if session is None else entries.filter(session=session)
@@ -100,7 +100,7 @@ def note_history(request: HttpRequest, slug: str) -> HttpResponse:
     text = request.POST.get("text", "").strip()[:MAX_NOTE]
     if text:
         add_note(workspace, text, by=by_person(request))
-        messages.success(request, _("Your note stands at the end of the history."))
+        messages.success(request, _("Note added."))
     return redirect("documents:history", slug)
 
 

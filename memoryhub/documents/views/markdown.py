@@ -16,8 +16,8 @@ def document(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Send a revision of a memory document, by default the latest, as Markdown."""
     workspace = get_workspace(request, slug)
     found = get_object_or_404(MemoryDocument, workspace=workspace, pk=pk)
-    wish = request.GET.get("revision")
-    wanted = {"number": parse_int(wish, digits=9) or 0} if wish else {"pk": found.head_id}
+    number = request.GET.get("revision")
+    wanted = {"number": parse_int(number, digits=9) or 0} if number else {"pk": found.head_id}
     revision = get_object_or_404(found.revisions, **wanted)
     log_page_access(request, workspace, "document.read", [seen_revision(found.pk, revision.number)])
     return markdown_response(revision.content, found.name.removesuffix(".md"), is_shown="copy" in request.GET)

@@ -103,7 +103,7 @@ class Command(JsonCommand):
         stopping = Event()
         turns = 0
 
-        def told(workspace: Workspace, outcome: SyncResult | MemoryHubError) -> None:
+        def on_result(workspace: Workspace, outcome: SyncResult | MemoryHubError) -> None:
             nonlocal turns
             turns += 1
             if isinstance(outcome, MemoryHubError):
@@ -124,7 +124,7 @@ class Command(JsonCommand):
         if not as_json:
             self.line("Watching for changes. Press Ctrl-C to stop.")
             self.stdout.flush()
-        follow_workspaces(stopping, chosen, actor=COMMAND, told=told)
+        follow_workspaces(stopping, chosen, actor=COMMAND, on_result=on_result)
         return {"stopped": True, "turns": turns}
 
 

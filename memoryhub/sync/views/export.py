@@ -1,4 +1,4 @@
-"""A whole workspace out of the hub: first what would fit, then the archive, which for a large one a job makes."""
+"""Export a workspace: the plan, then the archive, which a job creates for a large workspace."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from memoryhub.sync.export_plan import chosen_layout, plan_export
 from memoryhub.sync.exporting import write_archive
 from sessions_app.models import Session, Workspace
 
-LARGE_ENTRIES = 5_000  # from so many on a job makes the archive, while the page shows how far it is
+LARGE_ENTRIES = 5_000  # above which a job creates the archive
 LARGE_BYTES = 5_000_000
 BYTES_PER_TOKEN = 4  # of text in most languages
-SPOOLED_BYTES = 8 * 2**20  # of an archive that stay in memory; a larger one lies in a temporary file
+SPOOLED_BYTES = 8 * 2**20  # a larger archive goes to a temporary file
 
 
 @require_GET
 def export_plan(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
-    asked = request.GET.get("layout", "")
-    layout = chosen_layout(workspace, asked if asked in LAYOUTS else "auto")
+    requested = request.GET.get("layout", "")
+    layout = chosen_layout(workspace, requested if requested in LAYOUTS else "auto")
     context = {
         "workspace": workspace,
         "layouts": [(name, LABELS[name]) for name in LAYOUTS],
@@ -44,10 +44,10 @@ def export_plan(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def download_export(request: HttpRequest, slug: str) -> HttpResponse | FileResponse:
-    """Hand out the archive: secrets are in it as they are, so that it takes someone who may see them."""
+    """Send the archive. It contains secrets in plain text, so only editors may have it."""
     workspace = get_workspace(request, slug, role=EDITOR)
     if _is_large(workspace):
-        return _ask(request, workspace)
+        return _request_job(request, workspace)
     archive = tempfile.SpooledTemporaryFile(max_size=SPOOLED_BYTES)  # noqa: SIM115  the response closes it
     try:
         report = write_archive(workspace, request.POST.get("layout", ""), archive, by=by_person(request))
@@ -63,8 +63,8 @@ def download_export(request: HttpRequest, slug: str) -> HttpResponse | FileRespo
     )
 
 
-def _ask(request: HttpRequest, workspace: Workspace) -> HttpResponse:
-    """Let a job make the archive; one that is being made already is shown."""
+def _request_job(request: HttpRequest, workspace: Workspace) -> HttpResponse:
+    """Let a job create the archive, or show the job that is doing so."""
     try:
         layout = chosen_layout(workspace, request.POST.get("layout", ""))
     except MemoryHubError as error:
@@ -76,6 +76,6 @@ def _ask(request: HttpRequest, workspace: Workspace) -> HttpResponse:
 
 
 def _is_large(workspace: Workspace) -> bool:
-    """Tell whether an archive takes longer than somebody waits for a page. One query over the sessions' totals."""
+    """Tell whether the archive takes too long to create in a request. One query over the sessions' totals."""
     sums = Session.objects.filter(workspace=workspace).aggregate(n=Sum("entry_count"), tokens=Sum("total_tokens"))
     return (sums["n"] or 0) > LARGE_ENTRIES or (sums["tokens"] or 0) * BYTES_PER_TOKEN > LARGE_BYTES

@@ -25,12 +25,12 @@ def new_import(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         form = ImportForm(request.POST, request.FILES)
     if form.is_bound and form.is_valid():
-        wishes = form.cleaned_data
-        path = wishes["path"]
-        if upload := wishes["upload"]:
+        values = form.cleaned_data
+        path = values["path"]
+        if upload := values["upload"]:
             path = str(store_upload(upload.name, upload.chunks()))
-        name = wishes["name"] or (upload.name.split(".")[0] if upload else "")
-        return _start(request, path=path, name=name, layout=wishes["layout"])
+        name = values["name"] or (upload.name.split(".")[0] if upload else "")
+        return _request_import(request, path=path, name=name, layout=values["layout"])
     context = {"form": form, "known_folders": known_folders()}
     return render_page(request, "sync/import.html", context, status=422 if form.errors else 200)
 
@@ -40,10 +40,10 @@ def import_again(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug, role=Membership.Role.OPERATOR)
     if not workspace.path:
         raise Http404
-    return _start(request, path=workspace.path)
+    return _request_import(request, path=workspace.path)
 
 
-def _start(request: HttpRequest, *, path: str, name: str = "", layout: str = "auto") -> HttpResponse:
+def _request_import(request: HttpRequest, *, path: str, name: str = "", layout: str = "auto") -> HttpResponse:
     report = request_import(path=path, user=request.user, name=name, layout=layout)  # type: ignore[arg-type]
     return redirect("import-report", pk=report.pk)
 
@@ -53,7 +53,7 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
     if report.workspace:
         request.memory_workspace = report.workspace  # type: ignore[attr-defined]
     is_over = bool(report.status) or report.job is None
-    may_decide = _may_decide(request, report)
+    may_decide = _may_cancel(request, report)
     context = {
         "report": report,
         "row": work_row(job_item(report.job, timezone.now()), may_decide=may_decide) if report.job else None,
@@ -72,7 +72,7 @@ def import_report(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     report = get_object_or_404(_visible_reports(request), pk=pk)
-    if not _may_decide(request, report):
+    if not _may_cancel(request, report):
         raise Http404
     try:
         cancel_import(report, by=by_person(request))
@@ -81,7 +81,7 @@ def cancel(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("import-report", pk=pk)
 
 
-def _may_decide(request: HttpRequest, report: ImportReport) -> bool:
+def _may_cancel(request: HttpRequest, report: ImportReport) -> bool:
     if report.workspace is None:
         return is_hub_operator(request.user)
     return has_role(request.user, report.workspace, EDITOR)

@@ -1,4 +1,4 @@
-"""Keeping a workspace and its agent's folder in step: the switches, the state, and file by file how it stands."""
+"""The sync page: switches, the state of the last syncs, and the state of each file."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "workspace": workspace,
         "state": state,
-        "is_asked_for": is_requested(workspace),
+        "is_requested": is_requested(workspace),
         "files": files,
         "waiting_count": sum(file.standing == "ahead" for file in files),
         "held": [file for file in files if file.held],
@@ -44,11 +44,11 @@ def sync_page(request: HttpRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def switch(request: HttpRequest, slug: str) -> HttpResponse:
-    """Switch following or writing back, whichever the form names, on or off."""
+    """Switch following or writing back on or off, whichever the form names."""
     workspace = get_workspace(request, slug, role=OPERATOR)
-    wishes = {name: request.POST[name] == "on" for name in ("follow", "write_back") if name in request.POST}
+    switches = {name: request.POST[name] == "on" for name in ("follow", "write_back") if name in request.POST}
     try:
-        switch_sync(workspace, **wishes, by=by_person(request))
+        switch_sync(workspace, **switches, by=by_person(request))
     except MemoryHubError as error:
         messages.error(request, error.message)
     return redirect("sync", slug)
