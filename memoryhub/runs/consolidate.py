@@ -18,7 +18,7 @@ from knowledge_app.services.documents.consolidation import (
     is_due,
     plan_consolidation,
 )
-from knowledge_app.services.documents.replies import read_facts, read_save_memory
+from knowledge_app.services.documents.model_replies import read_facts, read_save_memory
 from knowledge_app.services.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.llm import ModelRefused, ModelSettings, PromptTooLong, ask, ask_tool

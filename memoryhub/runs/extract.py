@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.utils.translation import gettext_noop
 
-from knowledge_app.services.documents.replies import read_observations
+from knowledge_app.services.documents.model_replies import read_observations
 from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.rows.observations import MAX_CHARS, NewObservation, store
 from memoryhub.lib import db_retry
