@@ -26,6 +26,7 @@ from knowledge_app.services.documents.pending_writes import (
 from knowledge_app.services.rows.importing import import_knowledge
 from knowledge_app.services.rows.knowledge_json import plan_knowledge, record_knowledge_written
 from memoryhub.forgetting.import_filter import without_forgotten
+from memoryhub.lib.layouts.documents import parse_document
 from memoryhub.lib.layouts.grip import parse_knowledge
 from memoryhub.lib.layouts.nanobot import join_path
 from memoryhub.lib.layouts.records import DetectedLayout, DocumentRecord, FileKind, FileRead, KnowledgeRecord
@@ -116,7 +117,7 @@ def _write_document(folder: Folder, path: str, workspace: Workspace, document: M
 
 def _read(workspace: Workspace, path: str, raw: bytes, info: FileInfo) -> tuple[DocumentRecord, bool]:
     """Return a file's text without forgotten data, and whether nothing was left out."""
-    read = document_of(path, raw, info)
+    read = parse_document(path, raw, info)
     allowed = without_forgotten(workspace, read)
     item = allowed.items[0]
     if not isinstance(item, DocumentRecord):
@@ -186,7 +187,7 @@ def _copy_importers(
         path = document_path(row, found)
         importers.append((path, lambda raw, row=row, path=path: _import_late(workspace, row, path, raw, now)))  # type: ignore[misc]
     if found.layout == "grip":
-        path = below(found.workspace, KNOWLEDGE)
+        path = join_path(found.workspace, KNOWLEDGE)
         importers.append((path, lambda raw, path=path: _import_late_knowledge(workspace, path, raw, now)))  # type: ignore[misc]
     return importers
 

@@ -107,7 +107,7 @@ def test_selected_duplicate_lines_are_removed(workspace, editor):
     gone = Fact.objects.get(text="fact one of the team!")
 
     stale = editor.post(address, {"base": "9", "line": [gone.line]}, follow=True)
-    assert "changed meanwhile" in stale.content.decode()
+    assert "has changed. Review" in stale.content.decode()
     editor.post(address, {"base": "1", "line": [gone.line]})
 
     assert "team!" not in head()
