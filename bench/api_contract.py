@@ -38,8 +38,8 @@ def tokens() -> dict[str, str]:
     django.setup()
     from django.utils import timezone
 
+    from memoryhub.agents.api_tokens import SCOPES, authenticate, issue_token
     from memoryhub.agents.operations import conversations, memory
-    from memoryhub.agents.tokens import SCOPES, authenticate, issue_token
     from sessions_app.models import Workspace
     from sessions_app.services.audit import Actor, By
 

@@ -77,7 +77,7 @@ def prepare(entries: int) -> str:
 
     from knowledge_app.models import Observation
     from knowledge_app.services.rows.key_values import write_value
-    from memoryhub.agents.tokens import SCOPES, issue_token
+    from memoryhub.agents.api_tokens import SCOPES, issue_token
     from memoryhub.conversations.appending import record_entries
     from memoryhub.lib.search.index_maintenance import bulk_indexing
     from sessions_app.models import Workspace
@@ -105,8 +105,8 @@ def functions(token: str) -> dict[str, Work]:
     """Return the direct calls: the functions that REST and MCP call once a request is parsed and authenticated."""
     from django.utils import timezone
 
+    from memoryhub.agents.api_tokens import authenticate
     from memoryhub.agents.operations import conversations, knowledge, queries
-    from memoryhub.agents.tokens import authenticate
 
     now = timezone.now()
     caller = authenticate(token, via="rest", now=now)

@@ -29,7 +29,7 @@ import httpx2
 from django.db import connection
 from django.utils import timezone
 
-from memoryhub.agents.tokens import issue_token
+from memoryhub.agents.api_tokens import issue_token
 from memoryhub.client import MemoryHub, MemoryHubError
 from sessions_app.models import Entry, Workspace
 from sessions_app.services.audit import Actor, By

@@ -13,7 +13,7 @@ class MemoryHubConfig(AppConfig):
     def ready(self) -> None:
         """Tell jobs how each kind of them is done, and register the checks."""
         import_module("memoryhub.job_handlers")
-        import_module("memoryhub.checks")
+        import_module("memoryhub.system_checks")
 
 
 class OperatorAdminConfig(AdminConfig):

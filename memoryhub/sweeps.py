@@ -9,7 +9,7 @@ from django.db.models import F, Q, QuerySet
 
 from knowledge_app.services.rows.scratchpads import UPKEEP, end_run, idle_scratchpads
 from memoryhub.accounts.sign_ins import forget_ended
-from memoryhub.agents.tokens import forget_old_calls
+from memoryhub.agents.api_tokens import forget_old_calls
 from memoryhub.graph import embedding_run
 from memoryhub.hygiene import scanning
 from memoryhub.jobs.queue import forget_old_jobs

@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.utils.translation import gettext
 
 from memoryhub.accounts.sign_ins import end_sessions, open_links_to
-from memoryhub.agents.tokens import revoke_tokens_of
+from memoryhub.agents.api_tokens import revoke_tokens_of
 from memoryhub.lib.errors import Conflict, Invalid, NotFound, Refused
 from sessions_app.models import Membership, Workspace
 from sessions_app.services.audit import Actor, By, record

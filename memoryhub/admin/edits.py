@@ -17,10 +17,10 @@ from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows.edit_tables import TABLES
 from knowledge_app.services.rows.row_changes import SENTENCES
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.access import by_person
 from memoryhub.admin.bulk_selection import Chosen, chosen_rows, confirm
 from memoryhub.admin.forms import EditForm
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.permissions import by_person
 from sessions_app.models import Run, Workspace
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from django.utils.html import format_html
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.access import by_person, person
 from memoryhub.admin.bulk_selection import chosen_rows, confirm
 from memoryhub.admin.forms import ConfirmForm
 from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.admin.tables import TableAdmin
+from memoryhub.permissions import by_person, person
 from sessions_app.models import AppendReceipt, DailyTotal, DeletedSession, Entry, Run, Session, Summary
 from sessions_app.services.audit import By, record
 from sessions_app.services.folding import archive_and_clear

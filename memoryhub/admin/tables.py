@@ -25,11 +25,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import by_person, person
 from memoryhub.admin.read_only import ReadOnlyAdmin
 from memoryhub.lib.errors import Gone, MemoryHubError
 from memoryhub.lib.tables import Format, Table, check_size
 from memoryhub.lib.tables.files import FORMATS
+from memoryhub.permissions import by_person, person
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
 from memoryhub.spreadsheets.importing import import_rows
 from memoryhub.spreadsheets.rows import TAKING

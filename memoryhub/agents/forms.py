@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.agents.tokens import DEFAULT_SCOPES, MAX_NAME, MOST_PER_MINUTE, PER_MINUTE, SCOPES
+from memoryhub.agents.api_tokens import DEFAULT_SCOPES, MAX_NAME, MOST_PER_MINUTE, PER_MINUTE, SCOPES
 
 LIFETIMES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("A year")), ("", _("Until it is revoked"))]
 

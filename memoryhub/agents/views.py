@@ -18,14 +18,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from memoryhub.access import OPERATOR, by_person, get_workspace, has_role, person
+from memoryhub.agents.api_tokens import SCOPES, BadToken, issue_token, living_tokens, makers_off, revoke_token
 from memoryhub.agents.forms import TokenForm
 from memoryhub.agents.hub_url import hub_address
-from memoryhub.agents.tokens import SCOPES, BadToken, issue_token, living_tokens, makers_off, revoke_token
 from memoryhub.audit.access_log import words_of
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.models import AccessRecord, ApiToken
+from memoryhub.permissions import OPERATOR, by_person, get_workspace, has_role, person
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import By
 

@@ -18,7 +18,7 @@ from django.views.decorators.csrf import csrf_exempt
 from ninja.parser import Parser
 from ninja.security import HttpBearer
 
-from memoryhub.agents.tokens import SCOPES, Caller, authenticate, require, shown_token, spend_call
+from memoryhub.agents.api_tokens import SCOPES, Caller, authenticate, require, shown_token, spend_call
 from memoryhub.api.problems import expected, problem
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError

@@ -16,11 +16,11 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseStopPolling
 
-from memoryhub.access import by_person, require_hub_operator
 from memoryhub.backups import folder
 from memoryhub.backups.in_use_lock import database_label
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.permissions import by_person, require_hub_operator
 
 STEPS = {
     "waiting": (_("Waiting"), _("The worker starts it in a moment.")),

@@ -23,8 +23,8 @@ from knowledge_app.models import (
     Observation,
     Term,
 )
-from memoryhub.access import has_role, is_hub_operator
 from memoryhub.jobs.listing import live_count
+from memoryhub.permissions import has_role, is_hub_operator
 from sessions_app.models import Membership, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 

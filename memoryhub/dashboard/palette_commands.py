@@ -9,8 +9,8 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from memoryhub.access import has_role, is_hub_operator
 from memoryhub.dashboard.navigation import FOR_OPERATORS, PARTS
+from memoryhub.permissions import has_role, is_hub_operator
 from sessions_app.models import Membership, Workspace
 
 VIEWER, EDITOR, OPERATOR = Membership.Role.VIEWER, Membership.Role.EDITOR, Membership.Role.OPERATOR

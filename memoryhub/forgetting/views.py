@@ -11,12 +11,12 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Forgotten
-from memoryhub.access import OPERATOR, by_person, get_workspace, is_hub_operator
 from memoryhub.forgetting import forget as flow
 from memoryhub.forgetting.erasure import ErasureRequest, lift, plan_forget, receipts
 from memoryhub.forgetting.forms import ForgetForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.permissions import OPERATOR, by_person, get_workspace, is_hub_operator
 from sessions_app.models import Session, Workspace
 
 

@@ -20,7 +20,6 @@ from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRefresh
 
 from knowledge_app.models import Concern, HygieneScore
-from memoryhub.access import EDITOR, OPERATOR, by_person, get_workspace, has_role
 from memoryhub.edit_responses import after_edit
 from memoryhub.hygiene import resolution
 from memoryhub.hygiene.findings import MAX_EACH, count_open, score_of
@@ -32,6 +31,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.lib.text.change_guard import show_invisible
+from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, has_role
 from sessions_app.models import Run, Workspace
 
 SHOWN_SCORES = 365

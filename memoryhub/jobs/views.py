@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import EDITOR, by_person, get_workspace, has_role, is_hub_operator, visible_workspaces
 from memoryhub.jobs.downloads import KEPT, find_file, other_host, record_download
 from memoryhub.jobs.kinds import listed_kinds
 from memoryhub.jobs.labels import WorkRow, work_row
@@ -22,6 +21,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.search.index_names import index_names
 from memoryhub.models import Job
+from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, is_hub_operator, visible_workspaces
 from sessions_app.models import Membership, Workspace
 
 SHOWN_ON_RUNS_PAGE = 3  # a link leads to the rest

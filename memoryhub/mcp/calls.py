@@ -15,7 +15,7 @@ from mcp.server.mcpserver import Context
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
-from memoryhub.agents.tokens import Caller
+from memoryhub.agents.api_tokens import Caller
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 

@@ -14,8 +14,8 @@ from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, Resource
 
+from memoryhub.agents.api_tokens import Caller
 from memoryhub.agents.operations import conversations, memory
-from memoryhub.agents.tokens import Caller
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.validation import clean_text
 from memoryhub.mcp.calls import HubContext, RequestContext, call

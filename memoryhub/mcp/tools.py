@@ -14,8 +14,8 @@ from pydantic import AfterValidator, BaseModel, Field
 from knowledge_app.services.documents import editing
 from knowledge_app.services.rows import key_values, observations
 from knowledge_app.services.rows.observations import NewObservation
+from memoryhub.agents.api_tokens import Caller
 from memoryhub.agents.operations import knowledge, memory, queries
-from memoryhub.agents.tokens import Caller
 from memoryhub.lib.validation import clean_text
 from memoryhub.mcp import results as shapes
 from memoryhub.mcp.calls import HubContext, answer

@@ -9,11 +9,11 @@ from datetime import datetime
 from django.db import transaction
 from django.utils.translation import gettext, gettext_noop
 
+from memoryhub.find_by_name import session_of
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Conflict, Invalid
 from memoryhub.lib.llm import ModelRefused, ModelSettings, PromptTooLong, Reply, ask
 from memoryhub.lib.tokens import counter_for
-from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.compression import Plan, apply_summary, is_due, plan_compression

@@ -20,11 +20,11 @@ from knowledge_app.services.documents.consolidation import (
 )
 from knowledge_app.services.documents.model_replies import read_facts, read_save_memory
 from knowledge_app.services.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY
+from memoryhub.find_by_name import session_of
 from memoryhub.lib.errors import Conflict
 from memoryhub.lib.llm import ModelRefused, ModelSettings, PromptTooLong, ask, ask_tool
 from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.tokens import count_tokens
-from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.model_choice import model_for

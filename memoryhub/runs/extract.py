@@ -14,11 +14,11 @@ from django.utils.translation import gettext_noop
 from knowledge_app.services.documents.model_replies import read_observations
 from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.rows.observations import MAX_CHARS, NewObservation, store
+from memoryhub.find_by_name import session_of
 from memoryhub.lib import db_retry
 from memoryhub.lib.llm import ModelRefused, ModelSettings, ask
 from memoryhub.lib.text.change_guard import INVISIBLE, is_instruction
 from memoryhub.lib.validation import clean_text
-from memoryhub.lookup import session_of
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.model_choice import model_for

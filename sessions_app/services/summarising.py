@@ -12,8 +12,8 @@ from memoryhub.lib.llm import Reply
 from memoryhub.lib.tokens import count_tokens, counter_for
 from sessions_app.models import Entry, Summary
 from sessions_app.services.compression import Plan
-from sessions_app.services.heuristic import summarise_entries, summarise_summaries
 from sessions_app.services.prompts import FOLD_REQUEST, FOLD_RULES
+from sessions_app.services.summary_without_model import summarise_entries, summarise_summaries
 
 PART_TOKENS = 12_000  # quoted per request
 MIN_PART_TOKENS = 500

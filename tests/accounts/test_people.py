@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from memoryhub.accounts.people import remove_operator
-from memoryhub.agents.tokens import issue_token
+from memoryhub.agents.api_tokens import issue_token
 from memoryhub.lib.errors import Refused
 from memoryhub.management.serve_address import address_for_links, publish_address
 from memoryhub.models import Invitation

@@ -15,7 +15,7 @@ from django.utils import timezone
 from memoryhub.accounts import invitations
 from memoryhub.accounts.people import deactivate, remove_operator
 from memoryhub.accounts.views import invitations as people_invitations
-from memoryhub.agents.tokens import issue_token
+from memoryhub.agents.api_tokens import issue_token
 from memoryhub.models import ApiToken, Invitation
 from sessions_app.models import AuditRecord, Membership, Workspace
 from sessions_app.services.audit import Actor, By

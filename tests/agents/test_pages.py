@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from memoryhub.agents.tokens import authenticate, issue_token, revoke_token
+from memoryhub.agents.api_tokens import authenticate, issue_token, revoke_token
 from memoryhub.agents.views import KINDS
 from memoryhub.models import ApiToken
 from sessions_app.models import AuditRecord, Membership

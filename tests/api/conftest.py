@@ -12,7 +12,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from memoryhub.agents.tokens import SCOPES, issue_token
+from memoryhub.agents.api_tokens import SCOPES, issue_token
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By
 

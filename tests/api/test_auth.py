@@ -10,8 +10,8 @@ from django.test import Client
 from django.utils import timezone
 
 from knowledge_app.models import HistoryEntry
+from memoryhub.agents.api_tokens import issue_token, revoke_token
 from memoryhub.agents.operations.memory import append_history
-from memoryhub.agents.tokens import issue_token, revoke_token
 from memoryhub.models import ApiToken
 from sessions_app.models import Session, Workspace
 from sessions_app.services.audit import By

@@ -11,7 +11,7 @@ from django.db import connection
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.config import SchemathesisConfig
 
-from memoryhub.agents.tokens import SCOPES
+from memoryhub.agents.api_tokens import SCOPES
 from memoryhub.api.app import schema
 from memoryhub.wsgi import application
 from tests.api.conftest import caller, one_connection, token_for

@@ -14,7 +14,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections
 from django.utils import timezone
 
-from memoryhub.agents.tokens import issue_token
+from memoryhub.agents.api_tokens import issue_token
 from memoryhub.api import responses
 from memoryhub.client import (
     AsyncMemoryHub,

@@ -12,7 +12,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from memoryhub import asgi
-from memoryhub.agents.tokens import Caller
+from memoryhub.agents.api_tokens import Caller
 from memoryhub.mcp import calls
 from memoryhub.mcp import transport as door
 from memoryhub.mcp.server import build_server

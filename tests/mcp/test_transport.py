@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memoryhub import asgi
-from memoryhub.agents.tokens import issue_token, revoke_token
+from memoryhub.agents.api_tokens import issue_token, revoke_token
 from memoryhub.models import ApiToken
 from sessions_app.services.audit import By
 from tests.api.conftest import token_for

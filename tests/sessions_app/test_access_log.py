@@ -11,7 +11,7 @@ from django.db import DatabaseError, connection
 
 from knowledge_app.models import Fact
 from knowledge_app.services.documents.revisions import open_document, revise_document
-from memoryhub.agents.tokens import issue_token, revoke_token
+from memoryhub.agents.api_tokens import issue_token, revoke_token
 from memoryhub.models import AccessedRow, AccessRecord
 from memoryhub.sweeps import prune
 from sessions_app.models import Entry, Session

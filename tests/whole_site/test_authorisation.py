@@ -33,7 +33,7 @@ from knowledge_app.services.rows.key_values import write_value
 from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.accounts.invitations import invite
-from memoryhub.agents.tokens import SCOPES, issue_token
+from memoryhub.agents.api_tokens import SCOPES, issue_token
 from memoryhub.api.app import schema
 from memoryhub.api.openapi import operations
 from memoryhub.mcp.calls import CODE

@@ -12,11 +12,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import by_person
 from memoryhub.accounts.forms import OwnPasswordForm
 from memoryhub.accounts.sign_ins import change_password, end_sign_in, sign_ins_of, sign_out_elsewhere
 from memoryhub.lib.htmx import render_page
 from memoryhub.models import SignIn
+from memoryhub.permissions import by_person
 
 
 @sensitive_variables("form")

@@ -10,12 +10,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import OPERATOR, by_person, get_workspace, require_hub_operator
 from memoryhub.accounts import invitations as flow
 from memoryhub.accounts.forms import InviteForm
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.validation import clean_text
 from memoryhub.models import Invitation
+from memoryhub.permissions import OPERATOR, by_person, get_workspace, require_hub_operator
 from sessions_app.models import Workspace
 
 MOST_WORKSPACES = 100

@@ -11,12 +11,12 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from memoryhub.access import OPERATOR, by_person, get_workspace
 from memoryhub.accounts import people as flow
 from memoryhub.accounts.forms import RolesForm
 from memoryhub.accounts.invitations import invitations_into, with_roles
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
+from memoryhub.permissions import OPERATOR, by_person, get_workspace
 
 MOST_INVITATIONS = 100
 

@@ -16,15 +16,15 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import by_person, require_hub_operator
 from memoryhub.accounts import people as flow
 from memoryhub.accounts.forms import PeopleFilterForm, RolesForm
 from memoryhub.accounts.invitations import BadInvitation, make_reset_link, open_invitations, with_roles
 from memoryhub.accounts.views.invitations import address_of
-from memoryhub.agents.tokens import tokens_of
+from memoryhub.agents.api_tokens import tokens_of
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
+from memoryhub.permissions import by_person, require_hub_operator
 from sessions_app.models import AuditRecord, Membership, Workspace
 
 MOST_INVITATIONS = 100

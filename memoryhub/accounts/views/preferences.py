@@ -13,11 +13,11 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from memoryhub.access import by_person
 from memoryhub.accounts.locale import KEYS_COOKIE, preferences_of, zone_names
 from memoryhub.accounts.preference_forms import PreferencesForm
 from memoryhub.accounts.preferences import save_preferences
 from memoryhub.models import Preferences
+from memoryhub.permissions import by_person
 
 YEAR = 365 * 86_400
 

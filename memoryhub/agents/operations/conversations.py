@@ -8,14 +8,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memoryhub.agents.operations.record_access import note
-from memoryhub.agents.tokens import Caller, require
+from memoryhub.agents.api_tokens import Caller, require
+from memoryhub.agents.operations.access_records import note
 from memoryhub.as_json import run_document, session_document
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, seen_in
+from memoryhub.find_by_name import find_session
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.pagination import rows_after
-from memoryhub.lookup import find_session
 from sessions_app.models import Entry, Run, Session
 from sessions_app.services.access_log import Seen, seen_entries
 from sessions_app.services.audit import By

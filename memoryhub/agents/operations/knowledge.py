@@ -11,8 +11,8 @@ from knowledge_app.services.rows import cached_responses as cache
 from knowledge_app.services.rows.key_values import find_key, living, write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, save_entry, with_text
 from knowledge_app.services.rows.observations import NewObservation, store
-from memoryhub.agents.operations.record_access import note
-from memoryhub.agents.tokens import Caller, require
+from memoryhub.agents.api_tokens import Caller, require
+from memoryhub.agents.operations.access_records import note
 from memoryhub.as_json import knowledge_document, observation_document
 from memoryhub.lib.errors import LimitExceeded, NotFound
 from memoryhub.lib.pagination import rows_after

@@ -11,11 +11,11 @@ from knowledge_app.models import HeldChange, HistoryEntry, MemoryDocument, Memor
 from knowledge_app.services.documents.editing import NAMES, start_document
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.proposals import propose_text, write_text
-from memoryhub.agents.operations.record_access import note
-from memoryhub.agents.tokens import Caller, require
+from memoryhub.agents.api_tokens import Caller, require
+from memoryhub.agents.operations.access_records import note
+from memoryhub.find_by_name import find_document
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
-from memoryhub.lookup import find_document
 from sessions_app.services.access_log import seen_revision, seen_rows
 from sessions_app.services.audit import By
 

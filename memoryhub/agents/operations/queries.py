@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from memoryhub.agents.operations.record_access import note
-from memoryhub.agents.tokens import Caller, require
+from memoryhub.agents.api_tokens import Caller, require
+from memoryhub.agents.operations.access_records import note
 from memoryhub.as_json import run_document
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after

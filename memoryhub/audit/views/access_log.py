@@ -24,7 +24,6 @@ from knowledge_app.models import (
     MemoryDocument,
     Observation,
 )
-from memoryhub.access import get_workspace
 from memoryhub.audit.access_log import TABLES, Target, Touch, log_of, rows_of, target_of, words_of
 from memoryhub.audit.access_log_forms import AccessFilterForm
 from memoryhub.lib.date_ranges import end_of_day, start_of_day
@@ -32,6 +31,7 @@ from memoryhub.lib.errors import NotFound
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import Page, keyset_page, parse_int
 from memoryhub.models import AccessedRow, AccessRecord
+from memoryhub.permissions import get_workspace
 from memoryhub.search.views.rows import fact_url, history_url
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.services.access_log import DOCUMENTS, ENTRIES

@@ -10,14 +10,6 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import (
-    OPERATOR,
-    by_person,
-    get_workspace,
-    has_role,
-    require_hub_operator,
-    visible_workspaces,
-)
 from memoryhub.audit.audit_log import Wanted, fitting, lines_of, record_export
 from memoryhub.audit.audit_log_forms import AuditFilterForm
 from memoryhub.lib.downloads import streaming_download
@@ -26,6 +18,14 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.layouts.times import read_time
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.lib.search.matching import SearchTooSlow, time_limit
+from memoryhub.permissions import (
+    OPERATOR,
+    by_person,
+    get_workspace,
+    has_role,
+    require_hub_operator,
+    visible_workspaces,
+)
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
 
 VIEWER = Membership.Role.VIEWER

@@ -14,7 +14,6 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.access import EDITOR, OPERATOR, by_person, get_session, get_workspace, log_page_access, person
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.forms import AppendForm, DeleteForm, OpenForm, RenameForm, SessionFileForm
 from memoryhub.edit_responses import answer_edit
@@ -23,6 +22,7 @@ from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
+from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_session, get_workspace, log_page_access, person
 from sessions_app.models import AuditRecord, DeletedSession, Run, Summary
 from sessions_app.models.runs import LIVE_STATUSES
 from sessions_app.services.access_log import seen_epoch

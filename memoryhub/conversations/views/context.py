@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
-from memoryhub.access import get_workspace, log_page_access
 from memoryhub.conversations.context import build_context, context_text, seen_in
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.validation import json_text
+from memoryhub.permissions import get_workspace, log_page_access
 from sessions_app.models import Session
 from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES, Dropped
 

@@ -9,11 +9,11 @@ from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from memoryhub.access import get_session, log_page_access
 from memoryhub.conversations.context import ContextPart, build_context, seen_in
 from memoryhub.lib.downloads import markdown_response
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.text import as_markdown
+from memoryhub.permissions import get_session, log_page_access
 from sessions_app.models import Summary
 from sessions_app.services.access_log import seen_epoch, seen_rows
 from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES

@@ -5,12 +5,12 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.translation import gettext_lazy
 
-from memoryhub.access import get_workspace, has_role
 from memoryhub.conversations.forms import ORDERS, SessionFilterForm
 from memoryhub.lib.bulk_selection import Action
 from memoryhub.lib.charts import proportion
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
+from memoryhub.permissions import get_workspace, has_role
 from sessions_app.models import DeletedSession, Membership, Session, Workspace
 
 ARCHIVE = Action("archive", gettext_lazy("Archive"))

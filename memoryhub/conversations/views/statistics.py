@@ -5,10 +5,10 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
-from memoryhub.access import get_workspace
 from memoryhub.lib.charts import Proportion, growth, proportion, stacked_bars
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
+from memoryhub.permissions import get_workspace
 from sessions_app.models import DailyTotal, Session
 from sessions_app.services.stats import (
     TokenFigures,

@@ -6,12 +6,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
-from memoryhub.access import get_workspace, has_role, log_page_access
 from memoryhub.conversations.forms import AppendForm
 from memoryhub.lib.charts import EntryRange, Mark, Minimap, minimap
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.validation import json_text
+from memoryhub.permissions import get_workspace, has_role, log_page_access
 from sessions_app.models import Entry, Membership, Session, Summary
 from sessions_app.services.access_log import ENTRIES, Seen, seen_rows
 from sessions_app.services.stats import figures_of

@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import is_hub_operator, require_hub_operator, visible_workspaces
 from memoryhub.dashboard.attention import attention_items
 from memoryhub.dashboard.attention_items import AttentionItem
 from memoryhub.dashboard.health import health_of
@@ -21,6 +20,7 @@ from memoryhub.dashboard.scope import role_scope
 from memoryhub.demo.workspaces import prepare_demo
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
+from memoryhub.permissions import is_hub_operator, require_hub_operator, visible_workspaces
 from memoryhub.sync.import_requests import known_folders, request_import
 from sessions_app.models import Workspace
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_GET
 
-from memoryhub.access import require_hub_operator
 from memoryhub.dashboard.hub_settings import complaints, hub, knobs
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.text.markdown import render_markdown
+from memoryhub.permissions import require_hub_operator
 
 
 @require_GET

@@ -10,9 +10,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseStopPolling, trigger_client_event
 
-from memoryhub.access import get_workspace
 from memoryhub.audit.changes import News, read_news
 from memoryhub.lib.pagination import parse_int
+from memoryhub.permissions import get_workspace
 from sessions_app.models import AuditRecord, Workspace
 
 MOST_NAMED_SESSIONS = 50

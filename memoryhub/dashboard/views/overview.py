@@ -5,7 +5,6 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from knowledge_app.models import MemoryDocument
-from memoryhub.access import get_workspace, has_role
 from memoryhub.dashboard.attention import attention_items
 from memoryhub.dashboard.health import health_of
 from memoryhub.dashboard.navigation import count_parts
@@ -13,6 +12,7 @@ from memoryhub.dashboard.scope import role_scope
 from memoryhub.dashboard.views.home import shown_needs
 from memoryhub.lib.charts import growth
 from memoryhub.lib.htmx import render_page
+from memoryhub.permissions import get_workspace, has_role
 from sessions_app.models import AuditRecord, Membership, Session, Workspace
 from sessions_app.services.stats import daily_totals, entries_over_time, latest_import
 

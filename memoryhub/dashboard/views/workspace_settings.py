@@ -10,12 +10,12 @@ from django.utils import timezone
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import OPERATOR, by_person, get_workspace, require_hub_operator
 from memoryhub.dashboard.forms import WorkspaceForm
 from memoryhub.dashboard.settings_forms import WebhookForm, WorkspaceSettingsForm
 from memoryhub.graph.row_embedding import row_outlook
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
+from memoryhub.permissions import OPERATOR, by_person, get_workspace, require_hub_operator
 from sessions_app.models import Webhook, WebhookDelivery, Workspace
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import tokens_spent

@@ -11,13 +11,13 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
-from memoryhub.access import get_workspace, has_role, log_page_access
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
 from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import FactLine, Section, fact_lines, split_sections
 from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_markdown
+from memoryhub.permissions import get_workspace, has_role, log_page_access
 from sessions_app.models import Membership
 from sessions_app.services.access_log import seen_revision
 

@@ -20,7 +20,6 @@ from knowledge_app.services.documents.editing import (
     start_document,
 )
 from knowledge_app.services.documents.origins import line_origins
-from memoryhub.access import by_person, get_workspace, log_page_access
 from memoryhub.documents.forms import EditForm, FactForm
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
@@ -30,6 +29,7 @@ from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import split_sections
 from memoryhub.lib.text.markdown import render_markdown
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
+from memoryhub.permissions import by_person, get_workspace, log_page_access
 from sessions_app.models import Entry, Membership, Session
 from sessions_app.services.access_log import seen_entries, seen_revision, seen_rows
 

@@ -5,9 +5,9 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_GET
 
 from knowledge_app.models import MemoryDocument
-from memoryhub.access import get_workspace, log_page_access
 from memoryhub.lib.downloads import markdown_response
 from memoryhub.lib.pagination import parse_int
+from memoryhub.permissions import get_workspace, log_page_access
 from sessions_app.services.access_log import seen_revision
 
 

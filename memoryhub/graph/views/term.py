@@ -12,7 +12,6 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import Term, TermRelation
-from memoryhub.access import by_person, get_workspace, has_role
 from memoryhub.graph.forms import RelateForm
 from memoryhub.graph.layout import ring
 from memoryhub.graph.neighbours import Related, neighbours_of
@@ -21,6 +20,7 @@ from memoryhub.graph.relations import decide, find_term
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.extra_fields import extra_fields
 from memoryhub.lib.pagination import parse_int
+from memoryhub.permissions import by_person, get_workspace, has_role
 from sessions_app.models import Membership
 
 SHOWN_NEIGHBOURS = 100

@@ -8,12 +8,12 @@ from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import SemanticGraph, Term
-from memoryhub.access import EDITOR, by_person, get_workspace, has_role
 from memoryhub.graph.embedding_run import outlook, request_embedding
 from memoryhub.graph.export import graph_parts
 from memoryhub.graph.forms import TermFilterForm
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
+from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
 from sessions_app.models import Run
 from sessions_app.services.workspace_runs import latest_run
 

@@ -12,13 +12,13 @@ from knowledge_app.models import CachedResponse
 from knowledge_app.services.rows.cached_responses import expired, figures, is_expired
 from knowledge_app.services.rows.exporting import cache_file
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.access import EDITOR, by_person, get_workspace, has_role, log_page_access
 from memoryhub.knowledge.forms import CacheFilterForm
 from memoryhub.knowledge.kinds import Filters, Kind, Outcome
 from memoryhub.lib.bulk_selection import Action
 from memoryhub.lib.extra_fields import extra_fields
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.tokens import count_tokens
+from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, log_page_access
 from sessions_app.models import Workspace
 from sessions_app.services.access_log import seen_rows
 

@@ -15,7 +15,6 @@ from knowledge_app.models import KeyValue
 from knowledge_app.services.rows import key_values as service
 from knowledge_app.services.rows.additions import edit_of, record_addition
 from knowledge_app.services.rows.exporting import key_values_file
-from memoryhub.access import EDITOR, by_person, get_workspace, log_page_access
 from memoryhub.edit_responses import EXPORT, RETURN, WITHDRAW, edit_chosen
 from memoryhub.knowledge.forms import KeyValueFilterForm, KeyValueForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
@@ -24,6 +23,7 @@ from memoryhub.lib.errors import Invalid
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.secrets import looks_secret
 from memoryhub.lib.tokens import count_tokens
+from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access
 from sessions_app.models import Run, Workspace
 from sessions_app.services.access_log import seen_rows
 from sessions_app.services.audit import record

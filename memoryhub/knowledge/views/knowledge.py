@@ -19,7 +19,6 @@ from knowledge_app.services.rows import knowledge as service
 from knowledge_app.services.rows.additions import edit_of, record_addition
 from knowledge_app.services.rows.exporting import knowledge_file
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.access import EDITOR, by_person, get_workspace, log_page_access
 from memoryhub.edit_responses import EXPORT, RETURN, REVIEW, VERIFY, WITHDRAW, answer_edit, edit_chosen, moves
 from memoryhub.knowledge.forms import KnowledgeFilterForm, KnowledgeForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
@@ -32,6 +31,7 @@ from memoryhub.lib.pagination import parse_int, parse_ints
 from memoryhub.lib.text import as_markdown
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
 from memoryhub.lib.tokens import counter_for
+from memoryhub.permissions import EDITOR, by_person, get_workspace, log_page_access
 from sessions_app.models import Run, Workspace
 from sessions_app.services.access_log import seen_rows
 

@@ -15,13 +15,13 @@ from knowledge_app.services.rows.additions import record_addition
 from knowledge_app.services.rows.exporting import observations_file
 from knowledge_app.services.rows.observations import NewObservation, decide, store
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.access import EDITOR, by_person, get_workspace, has_role
 from memoryhub.edit_responses import EXPORT, RETURN, VERIFY, WITHDRAW, edit_chosen, moves
 from memoryhub.knowledge.forms import ObservationFilterForm, ObservationForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.lib.bulk_selection import Action, action_value
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
+from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
 from sessions_app.models import Run, Workspace
 
 SHOWN_CONFIRMATIONS = 20

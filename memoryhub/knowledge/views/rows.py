@@ -15,7 +15,6 @@ from django.views.decorators.http import require_GET, require_POST
 
 from knowledge_app.services.rows.restoring import restore_row
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.access import EDITOR, by_person, get_workspace, has_role, log_page_access
 from memoryhub.edit_responses import after_edit, answer_chosen, answer_edit, list_address
 from memoryhub.knowledge.forms import changed_values
 from memoryhub.knowledge.kinds import EditableKind, Filters, Kind, Outcome
@@ -25,6 +24,7 @@ from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.extra_fields import extra_fields
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
+from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, log_page_access
 from sessions_app.models import Membership, Workspace
 from sessions_app.services.access_log import seen_rows
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.scratchpads import end_run
-from memoryhub.access import by_person, get_workspace
+from memoryhub.permissions import by_person, get_workspace
 from sessions_app.models import Membership
 
 COUNTED: dict[str, Callable[[int], str]] = {  # by what end_run calls them

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from memoryhub.audit.access_log import access_document, log_of, rows_of, target_of, touch_document
-from memoryhub.lookup import find_workspace
+from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 
 LIMIT = 50

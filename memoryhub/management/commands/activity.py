@@ -10,7 +10,7 @@ from django.utils import timezone
 from memoryhub.as_json import activity_document
 from memoryhub.audit.audit_log import Wanted, fitting, lines_of, record_export
 from memoryhub.audit.changes import KINDS_OF
-from memoryhub.lookup import find_session, find_workspace
+from memoryhub.find_by_name import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import Actor, By

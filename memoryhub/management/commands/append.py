@@ -8,9 +8,9 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.conversations.appending import record_entries
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.validation import BadJSON, decode_json
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor, By
 from sessions_app.services.parsing import read_batch

@@ -8,7 +8,7 @@ from django.utils import timezone
 from memoryhub.dashboard.attention import attention_items
 from memoryhub.dashboard.attention_items import attention_item_json
 from memoryhub.dashboard.scope import whole_reach
-from memoryhub.lookup import find_workspace
+from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 
 MARKS = {"problem": "!", "warning": "?", "info": " "}

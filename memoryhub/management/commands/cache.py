@@ -8,7 +8,7 @@ from django.utils import timezone
 from knowledge_app.models import CachedResponse
 from knowledge_app.services.rows import cached_responses as service
 from knowledge_app.services.rows.exporting import cache_file
-from memoryhub.lookup import find_workspace
+from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.management.row_edits import edit_now
 from sessions_app.models import Workspace

@@ -6,10 +6,10 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.services.documents.compaction import apply_compaction, plan_compaction
+from memoryhub.find_by_name import find_document, find_workspace
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.text.compaction import without_lines
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
-from memoryhub.lookup import find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor, By
 

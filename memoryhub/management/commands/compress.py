@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.as_json import run_document
-from memoryhub.lookup import find_session, find_workspace
+from memoryhub.find_by_name import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.progress_bar import progress_bar
 from memoryhub.runs.compress import draft

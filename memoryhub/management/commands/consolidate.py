@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from knowledge_app.services.documents.consolidation import is_due
 from memoryhub.as_json import run_document
+from memoryhub.find_by_name import find_session, find_workspace
 from memoryhub.lib.text.diff import diff_texts
-from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.consolidate import preview
 from memoryhub.runs.executing import complete

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from memoryhub.conversations.context import build_context, context_text
-from memoryhub.lookup import find_session, find_workspace
+from memoryhub.find_by_name import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES
 

@@ -4,8 +4,8 @@ from argparse import ArgumentParser
 from typing import Any
 
 from knowledge_app.services.documents.origins import LineOrigin, line_origins
+from memoryhub.find_by_name import find_document, find_workspace
 from memoryhub.lib.errors import NotFound
-from memoryhub.lookup import find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.tables.files import FORMATS
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
 from sessions_app.services.audit import Actor, By

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.layouts.coverage import ExportPlan
 from memoryhub.lib.layouts.snapshot import LABELS, LAYOUTS
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.progress_bar import progress_bar
 from memoryhub.sync.export_plan import plan_export

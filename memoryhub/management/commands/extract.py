@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from knowledge_app.models import Confirmation, Observation
 from memoryhub.as_json import observation_document, run_document
-from memoryhub.lookup import find_workspace
+from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete
 from memoryhub.runs.extract import request_extraction

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from knowledge_app.models import Fact, MemoryDocument
 from knowledge_app.services.documents.fact_edits import Revised, recategorise_facts, undo_revision, withdraw_facts
-from memoryhub.lookup import find_document, find_workspace
+from memoryhub.find_by_name import find_document, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.row_edits import edit_now, show_outcome
 from sessions_app.services.audit import Actor, By

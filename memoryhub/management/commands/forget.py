@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from knowledge_app.models import Forgotten
 from memoryhub.as_json import forgotten_document
+from memoryhub.find_by_name import find_session, find_workspace
 from memoryhub.forgetting.erasure import ErasureRequest, lift, plan_forget, receipts
 from memoryhub.forgetting.forget import forget
 from memoryhub.lib.errors import NotFound
-from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from typing import Any
 
 from knowledge_app.models import HistoryEntry
-from memoryhub.lookup import find_workspace
+from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.row_edits import edit_now, show_outcome
 from sessions_app.services.audit import Actor

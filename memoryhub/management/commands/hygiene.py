@@ -7,12 +7,12 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.models import Concern, HygieneScore
+from memoryhub.find_by_name import find_workspace
 from memoryhub.hygiene import resolution
 from memoryhub.hygiene.findings import count_open, score_of
 from memoryhub.hygiene.rows import rows_at, shown_text
 from memoryhub.hygiene.scanning import request_scan
 from memoryhub.lib.errors import NotFound
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete, undo_run
 from sessions_app.models import Run, Workspace

@@ -8,8 +8,8 @@ from django.utils import timezone
 from knowledge_app.models import KeyValue
 from knowledge_app.services.rows import key_values as service
 from knowledge_app.services.rows.exporting import key_values_file
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import NotFound
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.management.row_edits import edit_now, finish, show_outcome
 from sessions_app.models import Workspace

@@ -10,9 +10,9 @@ from knowledge_app.models import KnowledgeEntry
 from knowledge_app.services.rows import knowledge as service
 from knowledge_app.services.rows.exporting import knowledge_file
 from memoryhub.as_json import knowledge_document
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.text.similarity import DEFAULT_THRESHOLD
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.management.row_edits import edit_now, finish, given, show_outcome
 from sessions_app.models import Workspace

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 from django.utils import timezone
 
-from memoryhub.agents.tokens import Caller, NotAuthenticated, authenticate, spend_call
+from memoryhub.agents.api_tokens import Caller, NotAuthenticated, authenticate, spend_call
 from memoryhub.mcp.server import build_server
 
 

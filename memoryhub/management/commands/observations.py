@@ -9,8 +9,8 @@ from knowledge_app.models import Confirmation, Observation
 from knowledge_app.services.rows.exporting import observations_file
 from knowledge_app.services.rows.observations import CATEGORIES, NewObservation, decide, store
 from memoryhub.as_json import observation_document
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import Invalid, NotFound
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand, output_document
 from memoryhub.management.row_edits import edit_now, given, show_outcome
 from sessions_app.models import Workspace

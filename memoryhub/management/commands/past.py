@@ -7,8 +7,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.text.diff import MARKS
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.time_travel.parsing import parse_moment, url_time
 from memoryhub.time_travel.snapshots import Comparison, WorkspaceAt, as_of, compare

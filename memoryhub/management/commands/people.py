@@ -12,9 +12,9 @@ from django.utils import timezone
 
 from memoryhub.accounts import people
 from memoryhub.accounts.invitations import DAYS, OpenInvitation, invite, make_reset_link, open_invitations, with_roles
-from memoryhub.agents.tokens import tokens_of
+from memoryhub.agents.api_tokens import tokens_of
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import Invalid
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.serve_address import address_for_links
 from memoryhub.models import ApiToken, Invitation

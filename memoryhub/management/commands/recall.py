@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from memoryhub.lookup import find_workspace
+from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.search.recall import LIMIT, log_recall, recall
 

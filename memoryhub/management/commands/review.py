@@ -8,9 +8,9 @@ from django.utils import timezone
 
 from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.held_changes import hunks_of
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.text.diff import diff_texts
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.review import approve, reject
 from sessions_app.services.audit import Actor, By

@@ -6,8 +6,8 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.as_json import run_document
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import NotFound
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import undo_run
 from memoryhub.runs.review import approve_run

@@ -6,7 +6,7 @@ from typing import Any
 from django.utils import timezone
 
 from knowledge_app.services.rows.scratchpads import end_run
-from memoryhub.lookup import find_workspace
+from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.services.audit import Actor, By
 

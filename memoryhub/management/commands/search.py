@@ -9,8 +9,8 @@ from typing import Any
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import Invalid
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.search import KINDS, Scope
 from memoryhub.search.results import Question, answer, answer_as_grip

@@ -26,13 +26,13 @@ from django.utils import timezone
 
 from memoryhub.accounts.setup import issue_setup_token, operator_exists
 from memoryhub.backups.in_use_lock import database_label
-from memoryhub.checks import TOO_OLD, UPGRADE_FIRST
 from memoryhub.lib.migrations import applied_migrations, is_too_old
 from memoryhub.management.restore_guard import in_use
 from memoryhub.management.serve_address import publish_address
 from memoryhub.management.supervisor import keep_running
 from memoryhub.models import Process
 from memoryhub.processes import registered
+from memoryhub.system_checks import TOO_OLD, UPGRADE_FIRST
 
 WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes"]
 SHUTDOWN_SECONDS = 5  # for running requests when the hub stops

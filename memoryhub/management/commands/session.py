@@ -8,9 +8,9 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.as_json import run_document, session_document
+from memoryhub.find_by_name import find_session, find_workspace
 from memoryhub.lib.downloads import safe_name
 from memoryhub.lib.errors import Conflict, NotFound
-from memoryhub.lookup import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.management.row_edits import edit_now, edit_summary
 from memoryhub.runs.executing import complete

@@ -3,7 +3,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from memoryhub.lookup import find_workspace
+from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Session, Workspace
 from sessions_app.services.stats import count_tokens_of

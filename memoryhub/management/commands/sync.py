@@ -10,8 +10,8 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.as_json import import_json
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import MemoryHubError
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.sync.status import waiting_files, written_files
 from memoryhub.sync.syncing import SyncResult, sync_workspace

@@ -9,13 +9,13 @@ from django.utils import timezone
 
 from knowledge_app.models import SemanticGraph, Term
 from memoryhub.as_json import run_document
+from memoryhub.find_by_name import find_workspace
 from memoryhub.graph.embedding_run import outlook, request_embedding
 from memoryhub.graph.export import graph_document, graph_parts
 from memoryhub.graph.neighbours import Related, neighbours_of
 from memoryhub.graph.occurrences import knowledge_with, observations_with
 from memoryhub.graph.relations import ACTIONS, decide, find_term
 from memoryhub.lib.errors import Invalid
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.runs.executing import complete
 from sessions_app.models import Run, Workspace

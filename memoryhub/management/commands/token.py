@@ -7,9 +7,9 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from memoryhub.agents.tokens import DEFAULT_SCOPES, PER_MINUTE, SCOPES, issue_token, living_tokens, revoke_token
+from memoryhub.agents.api_tokens import DEFAULT_SCOPES, PER_MINUTE, SCOPES, issue_token, living_tokens, revoke_token
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import NotFound
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.models import ApiToken
 from sessions_app.models import Workspace

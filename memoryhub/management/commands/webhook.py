@@ -6,8 +6,8 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import NotFound
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Webhook, WebhookDelivery
 from sessions_app.services.audit import EVENTS, Actor, By

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from memoryhub.as_json import settings_document
 from memoryhub.dashboard.settings_forms import WorkspaceSettingsForm
+from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import Invalid
-from memoryhub.lookup import find_workspace
 from memoryhub.management.json_command import JsonCommand
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By

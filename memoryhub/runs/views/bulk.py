@@ -9,10 +9,10 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.edit_responses import answer_edit, list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.errors import Invalid
+from memoryhub.permissions import EDITOR, by_person, get_workspace
 from sessions_app.models import Run, Workspace
 from sessions_app.models.runs import LIVE_STATUSES
 

@@ -14,10 +14,10 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange
-from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.edit_responses import list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.errors import LimitExceeded, MemoryHubError
+from memoryhub.permissions import EDITOR, by_person, get_workspace
 from memoryhub.runs.review import approve, reject
 from sessions_app.models import Workspace
 

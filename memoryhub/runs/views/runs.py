@@ -15,10 +15,10 @@ from django_htmx.http import HttpResponseStopPolling
 
 from knowledge_app.models import MemoryRevision
 from knowledge_app.services.documents.consolidation import is_due
-from memoryhub.access import EDITOR, by_person, get_session, get_workspace, has_role, person
 from memoryhub.jobs.views import work_context
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
+from memoryhub.permissions import EDITOR, by_person, get_session, get_workspace, has_role, person
 from memoryhub.runs.executing import undo_run
 from memoryhub.runs.forms import CompressForm
 from memoryhub.runs.review import approve_run

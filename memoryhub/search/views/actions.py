@@ -12,13 +12,13 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import KnowledgeEntry, Observation
-from memoryhub.access import EDITOR, by_person, get_workspace
 from memoryhub.edit_responses import REVIEW, VERIFY, WITHDRAW, moves, tell
 from memoryhub.lib.bulk_selection import Action, action_value, check_count, submitted_rows
 from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.downloads import download
 from memoryhub.lib.errors import Conflict, Invalid, MemoryHubError
 from memoryhub.lib.pagination import parse_int
+from memoryhub.permissions import EDITOR, by_person, get_workspace
 from memoryhub.search import KINDS
 from memoryhub.search.actions import (
     ActionResult,
@@ -30,7 +30,7 @@ from memoryhub.search.actions import (
     matching_keys,
 )
 from memoryhub.search.listing import count_matches
-from memoryhub.search.views.record_access import log_export
+from memoryhub.search.views.access_records import log_export
 from memoryhub.search.views.search_params import Place, SearchParams, parse_search_params, search_place
 
 EDITS = (

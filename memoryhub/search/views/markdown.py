@@ -7,7 +7,7 @@ from django.views.decorators.http import require_GET
 
 from memoryhub.lib.downloads import markdown_response
 from memoryhub.lib.text import as_markdown
-from memoryhub.search.views.record_access import log_search_results
+from memoryhub.search.views.access_records import log_search_results
 from memoryhub.search.views.rows import ResultRow
 from memoryhub.search.views.search import results_of
 from memoryhub.search.views.search_params import parse_search_params, search_place

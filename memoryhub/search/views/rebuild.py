@@ -3,11 +3,11 @@ from __future__ import annotations
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import by_person, is_hub_operator
 from memoryhub.jobs.queue import request_job
 from memoryhub.jobs.views import to_job
 from memoryhub.lib.search.index_names import index_names
 from memoryhub.models import Job
+from memoryhub.permissions import by_person, is_hub_operator
 
 
 @require_POST

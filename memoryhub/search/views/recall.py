@@ -4,9 +4,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from knowledge_app.models import Observation
-from memoryhub.access import get_workspace, log_page_access
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
+from memoryhub.permissions import get_workspace, log_page_access
 from memoryhub.search import recall as flow
 from sessions_app.services.access_log import seen_rows
 

@@ -17,12 +17,12 @@ from django.views.decorators.http import require_GET
 from django_htmx.http import push_url, replace_url
 
 from knowledge_app.models import Fact
-from memoryhub.access import get_workspace, log_page_access
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import decode_cursor, encode_cursor, parse_int
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import passage
 from memoryhub.lib.search.query import Query, describe
+from memoryhub.permissions import get_workspace, log_page_access
 from memoryhub.search import find
 from memoryhub.search import grip as grip_search
 from memoryhub.search.completion import offers
@@ -30,9 +30,9 @@ from memoryhub.search.listing import Cursor, count_matches, facets, newest
 from memoryhub.search.ranking import MOST
 from memoryhub.search.results import text_of
 from memoryhub.search.saved import recent_searches, searches_for
+from memoryhub.search.views.access_records import log_search_results
 from memoryhub.search.views.actions import actions_of
 from memoryhub.search.views.facets import filter_chips, shown_facets
-from memoryhub.search.views.record_access import log_search_results
 from memoryhub.search.views.rows import GripLine, ResultRow, shown_grip, shown_hit, shown_listed, visible
 from memoryhub.search.views.search_params import Place, SearchParams, parse_search_params, search_form, search_place
 from sessions_app.models import Entry, Workspace

@@ -14,8 +14,8 @@ from django.utils.http import urlencode
 from django.utils.text import capfirst
 from django.utils.translation import gettext
 
-from memoryhub.access import get_workspace, has_role, is_hub_operator, visible_workspaces
 from memoryhub.lib.search.query import Query, parse
+from memoryhub.permissions import get_workspace, has_role, is_hub_operator, visible_workspaces
 from memoryhub.search import KINDS, Scope
 from memoryhub.search.forms import SearchForm
 from memoryhub.search.grip_scoring import DEFAULT_DECAY

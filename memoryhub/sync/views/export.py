@@ -10,12 +10,12 @@ from django.http import FileResponse, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_GET, require_POST
 
-from memoryhub.access import EDITOR, by_person, get_workspace, has_role
 from memoryhub.jobs.queue import request_job
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.layouts.snapshot import LABELS, LAYOUTS
 from memoryhub.models import Job
+from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role
 from memoryhub.sync.export_plan import chosen_layout, plan_export
 from memoryhub.sync.exporting import write_archive
 from sessions_app.models import Session, Workspace

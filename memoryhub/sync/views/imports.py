@@ -8,12 +8,12 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseStopPolling
 
-from memoryhub.access import EDITOR, by_person, get_workspace, has_role, is_hub_operator, require_hub_operator
 from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import job_item
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
+from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, is_hub_operator, require_hub_operator
 from memoryhub.sync.forms import ImportForm
 from memoryhub.sync.import_requests import cancel_import, known_folders, request_import, store_upload
 from sessions_app.models import ImportReport, Membership, Workspace

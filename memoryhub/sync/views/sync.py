@@ -8,10 +8,10 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext_noop
 from django.views.decorators.http import require_POST
 
-from memoryhub.access import OPERATOR, by_person, get_workspace, has_role
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
+from memoryhub.permissions import OPERATOR, by_person, get_workspace, has_role
 from memoryhub.sync.status import first_difference, written_files
 from memoryhub.sync.sync_requests import is_requested, request_sync
 from sessions_app.models import SyncState

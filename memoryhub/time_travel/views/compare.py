@@ -15,11 +15,11 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET
 
-from memoryhub.access import get_workspace, log_page_access
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.lib.text.diff import DiffLine
+from memoryhub.permissions import get_workspace, log_page_access
 from memoryhub.time_travel.gaps import gaps_of
 from memoryhub.time_travel.parsing import InvalidMoment, known_since, url_time
 from memoryhub.time_travel.rows import CURATED, changed_between, history_of

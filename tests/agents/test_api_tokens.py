@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings
 from django.db import OperationalError
 
-from memoryhub.agents.tokens import (
+from memoryhub.agents.api_tokens import (
     SCOPES,
     BadToken,
     NotAuthenticated,

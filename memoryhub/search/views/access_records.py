@@ -9,7 +9,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from knowledge_app.models import MemoryDocument
-from memoryhub.access import log_page_access
+from memoryhub.permissions import log_page_access
 from memoryhub.search import KINDS
 from memoryhub.search.grip import GripHit
 from memoryhub.search.shown_rows import seen_results

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from memoryhub.agents.tokens import Caller
+from memoryhub.agents.api_tokens import Caller
 from sessions_app.services.access_log import Seen, log_access
 from sessions_app.services.audit import By
 
