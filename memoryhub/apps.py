@@ -11,18 +11,18 @@ class MemoryHubConfig(AppConfig):
     verbose_name = "MemoryHub"
 
     def ready(self) -> None:
-        """Tell jobs how each kind of them is done, and register the checks."""
+        """Register job handlers and system checks."""
         import_module("memoryhub.job_handlers")
         import_module("memoryhub.system_checks")
 
 
 class OperatorAdminConfig(AdminConfig):
-    """The admin site, for operators of the hub only."""
+    """The admin site, for hub operators only."""
 
     default_site = "memoryhub.admin_site.OperatorAdminSite"
 
     def ready(self) -> None:
-        """Load its pages only where they are served: they take a third of a second that every command would pay."""
+        """Load admin modules only if they are served: that takes a third of a second."""
         if settings.MEMORYHUB_ADMIN:
             super().ready()
         else:

@@ -1,6 +1,6 @@
-"""What `manage.py serve` runs: Django as WSGI in a thread pool behind ASGI, several times faster than as ASGI.
+"""The ASGI application of `manage.py serve`: Django as WSGI in a thread pool, and MCP at /mcp.
 
-MCP stands beside it, as ASGI: it answers /mcp and needs the lifespan that uvicorn keeps.
+Django as WSGI is several times faster than as ASGI. MCP needs ASGI's lifespan.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from memoryhub.wsgi import application as django_application
 from memoryhub.mcp import transport
 from memoryhub.sync.forms import MAX_UPLOAD_BYTES
 
-THREADS = 10  # pages are short and SQLite has one writer; more threads would only wait
-BODY_SECONDS, UPLOAD_SECONDS = 60, 900  # in which a body, or one with a file, has to be there
-ROUND_UPLOAD = 2**20  # bytes that a form may have beside its file
-IN_MEMORY = 2**20  # bytes of a body; the rest waits in a temporary file
+THREADS = 10  # SQLite has one writer; more threads would only wait
+BODY_SECONDS, UPLOAD_SECONDS = 60, 900  # to receive a body, or one with a file
+FORM_BYTES = 2**20  # bytes of a form besides its file
+IN_MEMORY = 2**20  # bytes of a body; larger ones go to a temporary file
 
 _django = WSGIMiddleware(cast("Any", django_application), workers=THREADS)
 
 
 class Disconnected(Exception):
-    """Whoever asked went away before all of the body was there."""
+    """The client disconnected before the body was complete."""
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Answer one connection. Headers spelt with an underscore are dropped on the way.
+    """Handle a connection. Header names with an underscore are dropped.
 
-    WSGI writes `X_Forwarded_Proto` and `X-Forwarded-Proto` as the same variable, so a client could otherwise
-    slip the first past a proxy that cleans only the second.
+    WSGI maps `X_Forwarded_Proto` and `X-Forwarded-Proto` to the same variable, so a client could send the first one
+    past a proxy that removes only the second.
     """
     if scope["type"] == "lifespan":
-        await _live(scope, receive, send)
+        await _lifespan(scope, receive, send)
         return
     if scope["type"] == "http":
         scope = {**scope, "headers": [(name, value) for name, value in scope["headers"] if b"_" not in name]}
         if scope["path"] in transport.PATHS:
             await transport.application(scope, receive, send)
             return
-        await _answer(scope, receive, send)
+        await _handle(scope, receive, send)
         return
     await _django(scope, receive, send)
 
 
-async def _answer(scope: Any, receive: Any, send: Any) -> None:
+async def _handle(scope: Any, receive: Any, send: Any) -> None:
     try:
-        async with _whole_body(scope, receive) as (whole, body):
+        async with _complete_body(scope, receive) as (whole, body):
             await _django(whole, body, send)
     except transport.Refused as refused:
         await transport.refuse(refused, send)
@@ -62,11 +62,10 @@ async def _answer(scope: Any, receive: Any, send: Any) -> None:
 
 
 @asynccontextmanager
-async def _whole_body(scope: Any, receive: Any) -> AsyncIterator[tuple[Any, Any]]:
-    """Wait for all of the body: no slow sender keeps a thread, and no broken-off form is taken for a whole one.
+async def _complete_body(scope: Any, receive: Any) -> AsyncIterator[tuple[Any, Any]]:
+    """Receive the complete body, so that slow clients don't occupy threads and truncated forms aren't processed.
 
-    Gives the scope, in whose headers the length now stands as Django needs it, and where the body comes from. Raises
-    Refused, Disconnected.
+    Yields the scope with a Content-Length header, and a ``receive`` callable. Raises Refused, Disconnected.
     """
     headers = dict(scope["headers"])
     length = headers.get(b"content-length", b"0")
@@ -74,15 +73,15 @@ async def _whole_body(scope: Any, receive: Any) -> AsyncIterator[tuple[Any, Any]
         yield scope, receive
         return
     is_upload = int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE and not scope["path"].startswith("/api/")
-    most = MAX_UPLOAD_BYTES + ROUND_UPLOAD if is_upload else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+    most = MAX_UPLOAD_BYTES + FORM_BYTES if is_upload else settings.DATA_UPLOAD_MAX_MEMORY_SIZE
     seconds = UPLOAD_SECONDS if is_upload else BODY_SECONDS
     with SpooledTemporaryFile(max_size=IN_MEMORY) as body:
         _check_size(int(length), most)
         try:
             async with asyncio.timeout(seconds):
-                size = await _fill(body, receive, most)
+                size = await _receive_body(body, receive, most)
         except TimeoutError:
-            words = f"The body wasn't there within {seconds} seconds: send it again."
+            words = f"The body wasn't received within {seconds} seconds. Send it again."
             raise transport.Refused(408, "body_too_slow", words, connection="close") from None
         body.seek(0)
 
@@ -95,8 +94,8 @@ async def _whole_body(scope: Any, receive: Any) -> AsyncIterator[tuple[Any, Any]
         yield {**scope, "headers": [*others, (b"content-length", str(size).encode())]}, again
 
 
-async def _fill(body: IO[bytes], receive: Any, most: int) -> int:
-    """Write the body as it comes; return how many bytes it has."""
+async def _receive_body(body: IO[bytes], receive: Any, most: int) -> int:
+    """Write the body to a file; return its number of bytes."""
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
@@ -109,12 +108,12 @@ async def _fill(body: IO[bytes], receive: Any, most: int) -> int:
 
 def _check_size(size: int, most: int) -> None:
     if size > most:
-        words = f"A body has at most {most // 2**20} MB here: send it in parts."
+        words = f"The body is larger than {most // 2**20} MB. Send it in parts."
         raise transport.Refused(413, "body_too_large", words, connection="close")
 
 
-async def _live(scope: Any, receive: Any, send: Any) -> None:
-    """Keep what answers MCP running from the first message, which asks to start, to the second, which asks to end."""
+async def _lifespan(scope: Any, receive: Any, send: Any) -> None:
+    """Run MCP's session manager from startup to shutdown."""
     await receive()
     async with transport.running() as served:
         scope["state"][transport.SERVED] = served

@@ -1,4 +1,4 @@
-"""Keeping links that let somebody in out of the log: Django writes down the address of every refused request."""
+"""Mask tokens of invitation and setup links in the log: Django logs the URLs of refused requests."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable
 _LINK = re.compile(r"/(invitation|setup)/[^/\s]+")
 
 
-def without_links() -> Callable[[logging.LogRecord], bool]:
-    """Return a filter for a log's handler, which masks the token of such links in what is said."""
+def mask_links() -> Callable[[logging.LogRecord], bool]:
+    """Return a logging filter that masks these tokens."""
 
     def mask(record: logging.LogRecord) -> bool:
         record.msg = _masked(record.msg)

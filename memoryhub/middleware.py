@@ -1,4 +1,4 @@
-"""Headers that every answer carries, and the one place where expected errors become pages."""
+"""Response headers, compression of pages, and error pages."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 def content_security_policy(get_response: GetResponse) -> GetResponse:
-    """Forbid inline script and style and every foreign host; keep memory out of caches."""
+    """Forbid inline scripts and styles, foreign hosts and caching."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
@@ -42,16 +42,16 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
     return middleware
 
 
-class pack_pages(GZipMiddleware):  # noqa: N801 (a middleware reads as a function in the settings)
-    """Send pages packed, padded so that sizes tell nothing of secrets. Files go as they are, with their length."""
+class compress_pages(GZipMiddleware):  # noqa: N801 (named like a function, as settings list it)
+    """Compress pages, padded against the BREACH attack. Files are sent unchanged, with their length."""
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         is_page = not response.streaming and response.headers.get("Content-Type", "").startswith("text/html")
         return super().process_response(request, response) if is_page else response
 
 
-class explain_expected_errors:  # noqa: N801 (a middleware reads as a function in the settings)
-    """Answer an anticipated error with a page that says what to do; anything else stays an error 500."""
+class render_expected_errors:  # noqa: N801 (named like a function, as settings list it)
+    """Render a MemoryHubError as a page or message."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
@@ -62,7 +62,7 @@ class explain_expected_errors:  # noqa: N801 (a middleware reads as a function i
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         if not isinstance(error, MemoryHubError):
             return None
-        if getattr(request, "htmx", False):  # into the messages, whatever the page meant to swap
+        if getattr(request, "htmx", False):  # show it as a message, whatever the page's target
             context = {"level": "problem", "title": error.message}
             response = render(request, "includes/notice.html", context, status=422)
             return reswap(retarget(response, "#messages"), "innerHTML")

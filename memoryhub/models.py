@@ -1,5 +1,4 @@
-"""The hub's own rows: how people get in and like to read, what they search for, which agents may do what, who read,
-and long work that is no run of the memory."""
+"""Models of accounts, agents' tokens, the access log, saved searches, processes and jobs."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from memoryhub.lib.fields import JSONTextField
 
 
 class SetupToken(models.Model):
-    """A one-time link to make the first account; only the hash of the token is stored."""
+    """A one-time link for creating the first account. Only the token's hash is stored."""
 
     token_hash = models.CharField(max_length=64, unique=True)
     expires_at = models.DateTimeField()
@@ -24,9 +23,9 @@ class SetupToken(models.Model):
 
 
 class Invitation(models.Model):
-    """A one-time link by which somebody makes an account, with the roles it comes with; kept is its token's hash.
+    """A one-time link for creating an account with some roles. Only the token's hash is stored.
 
-    One with ``user`` set leads an account that exists to a new password instead. ``is_operator``: of the whole hub.
+    If ``user`` is set, it is a password reset link. ``is_operator``: of the whole hub.
     """
 
     token_hash = models.CharField(max_length=64, unique=True)
@@ -47,7 +46,7 @@ class Invitation(models.Model):
 
 
 class InvitedRole(models.Model):
-    """What an invitation lets its account do in one workspace: a ``role`` of ``Membership.Role``."""
+    """A role that an invitation grants in a workspace, one of ``Membership.Role``."""
 
     invitation = models.ForeignKey(Invitation, on_delete=models.CASCADE, related_name="roles")
     workspace = models.ForeignKey("sessions_app.Workspace", on_delete=models.CASCADE, related_name="invited_roles")
@@ -61,7 +60,7 @@ class InvitedRole(models.Model):
 
 
 class SignIn(models.Model):
-    """Where somebody is signed in: a browser, from when it was let in until its session ends."""
+    """A browser in which a user is signed in, until its session ends."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sign_ins")
     session_key = models.CharField(max_length=40, unique=True)
@@ -78,7 +77,7 @@ class SignIn(models.Model):
 
 
 class Preferences(models.Model):
-    """How a person reads the pages; what is empty follows their browser."""
+    """Display preferences of a user. Empty values follow the browser."""
 
     class Theme(models.TextChoices):
         SYSTEM = "", _("As the system has it")
@@ -98,9 +97,10 @@ class Preferences(models.Model):
 
 
 class Process(models.Model):
-    """A process that uses the database. ``seen_at``, by the database's clock, is renewed for as long as it lives.
+    """A process that uses the database and renews ``seen_at``, by the database's clock.
 
-    ``name``: host, process id and birth, as in ``lease_owner`` of jobs and runs. ``home``: host and MEMORYHUB_HOME.
+    ``name``: host, process id and start time, as in ``lease_owner`` of jobs and runs. ``home``: host and
+    MEMORYHUB_HOME.
     """
 
     class Kind(models.TextChoices):
@@ -124,12 +124,12 @@ class Process(models.Model):
 
 
 class Job(models.Model):
-    """Work that isn't a run: its progress while it is under way, then its result. The table is the queue.
+    """Background work that isn't a run. The table is the queue.
 
-    ``options``: what was requested. ``result``: counts, or what to say. ``file_name``: of the file that it made.
-    ``unique_key``: only one job with this key is queued or running at a time. ``not_before``: when a queued one may
-    start. ``attempt_count``: attempts that failed; ``takeover_count``: workers that died in the middle.
-    ``lease_owner``: the process that runs it, which holds it by ``fencing_number``. ``home``: whose files it needs.
+    ``file_name``: of a file for download. ``unique_key``: of which only one job is queued or running at a time.
+    ``not_before``: the earliest start. ``attempt_count``: failed attempts; ``takeover_count``: workers that died
+    while running it. ``lease_owner``: the process that runs it and holds ``fencing_number``. ``home``:
+    ``Process.home`` of the files it needs.
     """
 
     class Kind(models.TextChoices):
@@ -200,11 +200,10 @@ class Job(models.Model):
 
 
 class SavedSearch(models.Model):
-    """A search that somebody comes back to, in one workspace or (null) all that they may see.
+    """A saved search in a workspace, or in all visible workspaces if it is null.
 
-    ``params`` are those of the page's address beside the query. ``seen``: by kind, the highest key among the rows
-    that its owner had a chance to see, so that what came later counts as new. A shared one is for all who may read
-    the workspace.
+    ``params``: the URL parameters besides the query. ``seen``: the highest id seen by its owner, by kind; later rows
+    count as new. Shared searches are visible to everybody who can read the workspace.
     """
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_searches")
@@ -233,7 +232,7 @@ class SavedSearch(models.Model):
 
 
 class RecentSearch(models.Model):
-    """One of the last searches of a person, for the list under the search box; only they see it."""
+    """A recent search of a user, visible only to them."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="recent_searches")
     workspace = models.ForeignKey(
@@ -251,9 +250,9 @@ class RecentSearch(models.Model):
 
 
 class ApiToken(models.Model):
-    """What an agent shows to REST and MCP: good for one workspace and some scopes.
+    """An agent's token for REST and MCP, for one workspace and some scopes.
 
-    The token itself is shown once. Kept are its public beginning, by which it is found, and an HMAC of the whole.
+    The token is shown once. Stored are its public ``prefix``, for lookups, and an HMAC of the whole token.
     """
 
     workspace = models.ForeignKey("sessions_app.Workspace", on_delete=models.CASCADE, related_name="api_tokens")
@@ -281,9 +280,9 @@ class ApiToken(models.Model):
 
 
 class IdempotentCall(models.Model):
-    """An unsafe call that succeeded, under the key that its agent gave it: sent again, it gets the same answer.
+    """A successful unsafe call with an idempotency key. Repeating the call returns the same response.
 
-    Written in the transaction that made the change. ``request_hash`` is over method, address and body.
+    Saved in the transaction of the change. ``request_hash``: of method, URL and body.
     """
 
     token = models.ForeignKey(ApiToken, on_delete=models.CASCADE, related_name="idempotent_calls")
@@ -302,9 +301,9 @@ class IdempotentCall(models.Model):
 
 
 class AccessRecord(models.Model):
-    """One reading of the memory: who, by which door, and when. What was read stands in its ``AccessedRow`` rows.
+    """Who read something, when and how; ``AccessedRow`` records what. Contains no text of the memory.
 
-    It holds no word of the memory. Changes are audit records; what runs read is in their own rows.
+    Changes are audit records, and runs record what they read themselves.
     """
 
     class Via(models.TextChoices):
@@ -333,9 +332,9 @@ class AccessRecord(models.Model):
 
 
 class AccessedRow(models.Model):
-    """What one access saw: entries of a session by position, a document by revision, any other row by its key.
+    """What was read: positions of a session, a revision of a document, or the id of another row.
 
-    ``parent``: the session or document; 0 for rows of other tables, which are ``first`` and ``last`` themselves.
+    ``parent``: the id of the session or document; 0 for other tables, whose row is ``first`` and ``last``.
     """
 
     access = models.ForeignKey(AccessRecord, on_delete=models.CASCADE, related_name="rows")

@@ -1,4 +1,4 @@
-"""All settings. The only reader of the environment: every MEMORYHUB_* knob stands here with unit and default."""
+"""All settings, with units and defaults. Only this module reads the environment."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _flag(name: str, *, default: bool) -> bool:
 
 
 def _secret_key(home: Path) -> str:
-    """Return the key of this hub, made on first use and kept readable by its owner only.
+    """Return the hub's key. It is created on first use, and readable only by its owner.
 
-    Two first starts at once agree on one key: it is written aside and linked into place, which only one can do.
+    The key is written to a draft and linked to its name, so concurrent first starts agree on one key.
     """
     file = home / "secret_key"
     if not file.exists():
@@ -44,13 +44,13 @@ def _secret_key(home: Path) -> str:
     return file.read_text().strip()
 
 
-# Which of the settings below are given, for the page that shows them all.
+# The settings that are set in the environment, for the settings page.
 GIVEN_SETTINGS = frozenset(name for name, value in os.environ.items() if value)
-# MEMORYHUB_HOME: the one folder that holds all the hub owns. Default: the platform's user data folder.
+# MEMORYHUB_HOME: the folder with everything the hub owns. Default: the platform's user data folder.
 MEMORYHUB_HOME = Path(os.environ.get("MEMORYHUB_HOME") or platformdirs.user_data_dir("memoryhub")).expanduser()
-# MEMORYHUB_URL: the address people open. Default: loopback. With https, cookies and redirects become strict.
+# MEMORYHUB_URL: the address that people open; https makes cookies and redirects strict. Default: loopback.
 MEMORYHUB_URL = os.environ.get("MEMORYHUB_URL", "http://127.0.0.1:8765").rstrip("/")
-# MEMORYHUB_ROOTS: folders (separated like PATH) below which a page may import. Default: home, and the clone's parent.
+# MEMORYHUB_ROOTS: folders from which pages may import, separated like PATH. Default: home and the clone's parent.
 MEMORYHUB_ROOTS = list(
     dict.fromkeys(
         Path(part).expanduser()
@@ -58,48 +58,48 @@ MEMORYHUB_ROOTS = list(
         if part and Path(part) != Path(part).parent
     )
 )
-# MEMORYHUB_QUIET_SECONDS: a file that changed more recently is waited for. Default: 1 second.
+# MEMORYHUB_QUIET_SECONDS: how long a file must be unchanged before it is read. Default: 1 second.
 MEMORYHUB_QUIET_SECONDS = float(os.environ.get("MEMORYHUB_QUIET_SECONDS", "1"))
-# MEMORYHUB_SETUP_MINUTES: how long the one-time setup link holds. Default: 30 minutes.
+# MEMORYHUB_SETUP_MINUTES: how long the setup link is valid. Default: 30 minutes.
 MEMORYHUB_SETUP_MINUTES = int(os.environ.get("MEMORYHUB_SETUP_MINUTES", "30"))
-# MEMORYHUB_SIGN_IN_DAYS: how long somebody stays signed in, counted from when they signed in. Default: 14 days.
+# MEMORYHUB_SIGN_IN_DAYS: how long a sign-in lasts. Default: 14 days.
 MEMORYHUB_SIGN_IN_DAYS = int(os.environ.get("MEMORYHUB_SIGN_IN_DAYS", "14"))
-# MEMORYHUB_ACCESS_DAYS: how long the access log is kept; 0 is for ever. Default: 90 days.
+# MEMORYHUB_ACCESS_DAYS: how long the access log is kept; 0 keeps it forever. Default: 90 days.
 MEMORYHUB_ACCESS_DAYS = int(os.environ.get("MEMORYHUB_ACCESS_DAYS", "90"))
-# MEMORYHUB_TOKEN: the token by which the command mcp_server reads and writes. Default: none.
+# MEMORYHUB_TOKEN: the token of the command mcp_server. Default: none.
 MEMORYHUB_TOKEN = os.environ.get("MEMORYHUB_TOKEN", "")
 # MEMORYHUB_ADMIN: whether the admin site is served, to operators only. Default: off.
 MEMORYHUB_ADMIN = _flag("MEMORYHUB_ADMIN", default=False)
 
-# MEMORYHUB_BACKUP_DIR: where the hub keeps the backups that it makes by itself. Default: a folder in MEMORYHUB_HOME.
+# MEMORYHUB_BACKUP_DIR: the folder of scheduled backups. Default: backups in MEMORYHUB_HOME.
 MEMORYHUB_BACKUP_DIR = Path(os.environ.get("MEMORYHUB_BACKUP_DIR") or MEMORYHUB_HOME / "backups").expanduser()
-# MEMORYHUB_BACKUP_HOURS: how often the worker makes one; 0 is never. Default: every 24 hours.
+# MEMORYHUB_BACKUP_HOURS: hours between scheduled backups; 0 turns them off. Default: 24.
 MEMORYHUB_BACKUP_HOURS = float(os.environ.get("MEMORYHUB_BACKUP_HOURS", "24"))
-# MEMORYHUB_BACKUP_KEEP: how many of them stay in that folder; 0 keeps all. Default: the newest 7.
+# MEMORYHUB_BACKUP_KEEP: how many backups are kept in that folder; 0 keeps all. Default: 7.
 MEMORYHUB_BACKUP_KEEP = int(os.environ.get("MEMORYHUB_BACKUP_KEEP", "7"))
-# MEMORYHUB_BACKUP_KEY: a passphrase of 12 characters or more that encrypts backups. Default: none, they aren't.
+# MEMORYHUB_BACKUP_KEY: a passphrase of at least 12 characters that encrypts backups. Default: none.
 MEMORYHUB_BACKUP_KEY = os.environ.get("MEMORYHUB_BACKUP_KEY", "")
 
-# MEMORYHUB_LLM_BASE_URL: where the model is asked, an address or a preset's name. Default: OpenAI's if a key is set.
+# MEMORYHUB_LLM_BASE_URL: the model's address, or a preset's name. Default: OpenAI's if a key is set.
 MEMORYHUB_LLM_BASE_URL = os.environ.get("MEMORYHUB_LLM_BASE_URL", "")
 # MEMORYHUB_LLM_API_KEY: sent to that address only. Default: none.
 MEMORYHUB_LLM_API_KEY = os.environ.get("MEMORYHUB_LLM_API_KEY", "")
-# MEMORYHUB_LLM_MODEL: the model that folds and consolidates, unless a workspace names its own. Default: none.
+# MEMORYHUB_LLM_MODEL: the model of workspaces without their own. Default: none.
 MEMORYHUB_LLM_MODEL = os.environ.get("MEMORYHUB_LLM_MODEL", "")
-# MEMORYHUB_LLM_TIMEOUT_SECONDS: how long one reply may take. Default: 120 seconds.
+# MEMORYHUB_LLM_TIMEOUT_SECONDS: time limit of a reply. Default: 120 seconds.
 MEMORYHUB_LLM_TIMEOUT_SECONDS = float(os.environ.get("MEMORYHUB_LLM_TIMEOUT_SECONDS", "120"))
-# MEMORYHUB_LLM_PRICES: "model=in/out", separated by commas, in US dollars a million tokens. Default: none.
+# MEMORYHUB_LLM_PRICES: "model=in/out", separated by commas, in US dollars per million tokens. Default: none.
 MEMORYHUB_LLM_PRICES = os.environ.get("MEMORYHUB_LLM_PRICES", "")
-# MEMORYHUB_EMBEDDING_PROVIDER: who embeds the words of the semantic graph. Default: none, words aren't expanded.
+# MEMORYHUB_EMBEDDING_PROVIDER: the provider of embeddings. Default: none.
 MEMORYHUB_EMBEDDING_PROVIDER = os.environ.get("MEMORYHUB_EMBEDDING_PROVIDER", "none").lower()
-# MEMORYHUB_EMBEDDING_MODEL: by which model. Default: the provider's first one.
+# MEMORYHUB_EMBEDDING_MODEL: the embedding model. Default: the provider's first one.
 MEMORYHUB_EMBEDDING_MODEL = os.environ.get("MEMORYHUB_EMBEDDING_MODEL", "")
-# MEMORYHUB_EMBEDDING_BASE_URL: at which address. Default: the provider's own.
+# MEMORYHUB_EMBEDDING_BASE_URL: the provider's address. Default: its own.
 MEMORYHUB_EMBEDDING_BASE_URL = os.environ.get("MEMORYHUB_EMBEDDING_BASE_URL", "")
 # MEMORYHUB_EMBEDDING_API_KEY: sent to that address only. Default: none.
 MEMORYHUB_EMBEDDING_API_KEY = os.environ.get("MEMORYHUB_EMBEDDING_API_KEY", "")
-# MEMORYHUB_PRIVATE_HOSTS: "host:port", separated by commas, inside this machine or network, that a workspace may name
-# for its model or webhooks. Default: none.
+# MEMORYHUB_PRIVATE_HOSTS: "host:port", separated by commas, of private hosts that workspaces may use for models and
+# webhooks. Default: none.
 MEMORYHUB_PRIVATE_HOSTS = frozenset(os.environ.get("MEMORYHUB_PRIVATE_HOSTS", "").replace(",", " ").split())
 
 SECRET_KEY = os.environ.get("MEMORYHUB_SECRET_KEY") or _secret_key(MEMORYHUB_HOME)
@@ -129,7 +129,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "memoryhub.middleware.pack_pages",
+    "memoryhub.middleware.compress_pages",
     "memoryhub.middleware.content_security_policy",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -141,7 +141,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "memoryhub.middleware.explain_expected_errors",
+    "memoryhub.middleware.render_expected_errors",
 ]
 
 ROOT_URLCONF = "memoryhub.urls"
@@ -168,7 +168,7 @@ TEMPLATES = [
     },
 ]
 
-# DATABASE_URL: PostgreSQL, or another place for SQLite. Default: a file in MEMORYHUB_HOME.
+# DATABASE_URL: PostgreSQL, or another SQLite file. Default: memoryhub.sqlite3 in MEMORYHUB_HOME.
 DATABASES = {
     "default": dj_database_url.parse(
         os.environ.get("DATABASE_URL") or f"sqlite:///{MEMORYHUB_HOME / 'memoryhub.sqlite3'}",
@@ -179,7 +179,7 @@ DATABASES = {
 
 
 _database = DATABASES["default"]
-if _database["ENGINE"].endswith("sqlite3"):  # durable, one writer at a time that is waited for
+if _database["ENGINE"].endswith("sqlite3"):  # durable; writers wait for each other
     _own_options: dict[str, object] = {
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",
@@ -194,7 +194,7 @@ _database["OPTIONS"] = _own_options | _database.get("OPTIONS", {})
 SIMPLE_HISTORY_HISTORY_CHANGE_REASON_USE_TEXT_FIELD = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-CACHES = {  # counters of sign-ins and calls, and what was just written down: room for all that a busy minute brings
+CACHES = {  # rate limits, and markers of recent writes
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 50_000}}
 }
 
@@ -209,10 +209,10 @@ LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English")]  # those that the pages exist in
+LANGUAGES = [("en", "English")]  # of the pages
 LOCALE_PATHS = [BASE_DIR / "locale"]
 FORMAT_MODULE_PATH = ["memoryhub.formats"]
-TIME_ZONE = os.environ.get("MEMORYHUB_TIME_ZONE", "UTC")  # the zone in which pages show times
+TIME_ZONE = os.environ.get("MEMORYHUB_TIME_ZONE", "UTC")  # the default time zone of pages
 USE_TZ = True
 
 STATIC_URL = "static/"
@@ -237,14 +237,14 @@ SECURE_HSTS_SECONDS = 31_536_000 if _is_https else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = _is_https
 if _is_https:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-else:  # a hub on loopback has no TLS; another host without it is refused by a check of our own
+else:  # loopback needs no TLS; for other hosts, our own check requires it
     SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008", "security.W012", "security.W016"]
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "filters": {"links": {"()": "memoryhub.log_redaction.without_links"}},
+    "filters": {"links": {"()": "memoryhub.log_redaction.mask_links"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["links"]}},
     "root": {"handlers": ["console"], "level": "WARNING"},
 }

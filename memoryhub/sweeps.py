@@ -1,4 +1,4 @@
-"""What the worker does now and then: request what is due, and remove what is old."""
+"""Recurring work: request due runs, and delete old rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from knowledge_app.services.rows.scratchpads import UPKEEP, end_run, idle_scratchpads
-from memoryhub.accounts.sign_ins import forget_ended
+from memoryhub.accounts.sign_ins import delete_ended
 from memoryhub.agents.api_tokens import forget_old_calls
 from memoryhub.graph import embedding_run
 from memoryhub.hygiene import scanning
@@ -26,7 +26,7 @@ SWEPT_SESSIONS = 50
 
 
 def request_due(now: datetime) -> None:
-    """Request the runs that are due, and empty idle scratchpads."""
+    """Request due runs, and clear idle scratchpads."""
     for session in _sessions_over_limits():
         compress.request_if_due(session, now)
     for session in _sessions_unconsolidated():
@@ -38,11 +38,11 @@ def request_due(now: datetime) -> None:
 
 
 def prune(now: datetime) -> None:
-    """Remove old jobs, access records, calls, sign-ins and rows of processes."""
+    """Delete old jobs, access records, calls, sign-ins and processes."""
     forget_old_jobs(now)
     forget_old_accesses(now)
     forget_old_calls(now)
-    forget_ended(now)
+    delete_ended(now)
     forget_old_processes()
 
 

@@ -1,4 +1,4 @@
-"""System checks that need the database; `migrate` runs them first."""
+"""Database checks, which `migrate` runs first."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ UPGRADE_FIRST = (
 
 @register(Tags.database)
 def check_database_age(databases: Sequence[str] | None = None, **_options: object) -> list[CheckMessage]:
-    """Return an error for each database whose migrations ended before the ones that were squashed."""
+    """Return an error for each database that lacks migrations which were squashed."""
     old = [name for name in databases or () if is_too_old(applied_migrations(connections[name]))]
     return [Error(TOO_OLD, hint=UPGRADE_FIRST, id="memoryhub.E001") for _ in old]

@@ -1,4 +1,4 @@
-"""The worker's two loops: one for runs, one for jobs. Whatever a stopped hub left undone is found by any worker."""
+"""The worker's two loops: one for runs, one for jobs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from sessions_app.services.runs import due_runs, free_stuck_runs
 
 logger = logging.getLogger(__name__)
 IDLE_SECONDS = 0.5
-RESUME_SECONDS = 2.0  # between searches for runs and jobs whose process is gone
-HOUSEKEEPING_SECONDS = 60.0  # between looks at this machine's own files
+RESUME_SECONDS = 2.0  # between searches for runs and jobs of dead processes
+HOUSEKEEPING_SECONDS = 60.0  # between checks of schedules and old files
 RECURRING = (Job.Kind.SWEEP, Job.Kind.PRUNING)
 
 
 def carry_out_runs(stopping: Event) -> None:
-    """Carry out runs, one after another, until told to stop. No error ends the loop: the next turn tries again."""
+    """Execute runs one after another until ``stopping`` is set. Errors are logged, and the loop continues."""
     resume = Every(RESUME_SECONDS, lambda: _free_runs(timezone.now()))
 
     def turn() -> bool:
@@ -40,11 +40,11 @@ def carry_out_runs(stopping: Event) -> None:
 
 
 def carry_out_jobs(stopping: Event) -> None:
-    """Carry out jobs until told to stop: those of one lane one after another, those of different lanes at once."""
+    """Execute jobs until ``stopping`` is set, with one thread for each lane."""
     woken = Event()
     busy: dict[str, Future[None]] = {}
     resume = Every(RESUME_SECONDS, lambda: resume_jobs(timezone.now()))
-    housekeeping = Every(HOUSEKEEPING_SECONDS, lambda: keep_house(timezone.now()))
+    housekeeping = Every(HOUSEKEEPING_SECONDS, lambda: do_housekeeping(timezone.now()))
 
     def turn() -> bool:
         resume()
@@ -54,40 +54,40 @@ def carry_out_jobs(stopping: Event) -> None:
         due = set(waiting_jobs(timezone.now(), kinds).order_by().values_list("kind", flat=True).distinct())
         for lane, of_lane in idle.items():
             if due.intersection(of_lane):
-                busy[lane] = pool.submit(_work_off, of_lane, stopping, woken)
+                busy[lane] = pool.submit(_do_jobs, of_lane, stopping, woken)
         return False
 
     with ThreadPoolExecutor(len(lanes()), thread_name_prefix="jobs") as pool:
         _loop(turn, stopping, woken)
 
 
-def _work_off(kinds: list[str], stopping: Event, woken: Event) -> None:
-    """Carry out the jobs of a lane that wait."""
+def _do_jobs(kinds: list[str], stopping: Event, woken: Event) -> None:
+    """Execute the queued jobs of a lane."""
     try:
         close_old_connections()
         while not stopping.is_set() and do_next_job(clock=timezone.now, is_stopping=stopping.is_set, kinds=kinds):
             close_old_connections()
     except OperationalError as error:
-        logger.warning("the database can't be used: %s", error)
+        logger.warning("the database isn't available: %s", error)
     except Exception:
-        logger.exception("carrying out jobs failed")
+        logger.exception("executing jobs failed")
     finally:
         connection.close()
         woken.set()
 
 
 def _loop(turn: Callable[[], bool], stopping: Event, woken: Event | None = None) -> None:
-    """Take turns until told to stop, with a pause after one that found nothing to do."""
+    """Call ``turn`` until ``stopping`` is set, with a pause after it returns False."""
     while not stopping.is_set():
         close_old_connections()
-        did_something = False
+        was_busy = False
         try:
-            did_something = turn()
+            was_busy = turn()
         except OperationalError as error:
-            logger.warning("the database can't be used: %s", error)
+            logger.warning("the database isn't available: %s", error)
         except Exception:
-            logger.exception("a turn of the worker failed")
-        if not did_something:
+            logger.exception("the worker's loop failed")
+        if not was_busy:
             (woken or stopping).wait(IDLE_SECONDS)
         if woken:
             woken.clear()
@@ -95,7 +95,7 @@ def _loop(turn: Callable[[], bool], stopping: Event, woken: Event | None = None)
 
 
 class Every:
-    """Calls something at most once in so many seconds."""
+    """Calls a function at most once every ``seconds``."""
 
     def __init__(self, seconds: float, call: Callable[[], object]) -> None:
         self.seconds, self.call, self.called_at = seconds, call, float("-inf")
@@ -107,17 +107,17 @@ class Every:
 
 
 def do_next_run(now: Callable[[], datetime]) -> bool:
-    """Carry out the next run that is due; tell whether there was one."""
+    """Execute the next due run; return whether there was one."""
     return any(execute(pk, now=now) is not None for pk in due_runs(now(), limit=10))
 
 
 def _free_runs(now: datetime) -> None:
     for run in free_stuck_runs(now):
-        logger.warning("run %s lost its worker; it waits for another one", run.pk)
+        logger.warning("run %s lost its worker and is queued again", run.pk)
 
 
-def keep_house(now: datetime) -> None:
-    """Queue recurring jobs that aren't, request the backup that is due, remove this machine's old downloads."""
+def do_housekeeping(now: datetime) -> None:
+    """Queue recurring jobs and due backups, and delete this machine's old downloads."""
     for kind in RECURRING:
         request_job(kind, None, {}, by=By(WORKER, now))
     request_due_backup(now)

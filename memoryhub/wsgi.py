@@ -1,4 +1,4 @@
-"""Django as WSGI, for any WSGI server; `manage.py serve` reaches it through memoryhub.asgi."""
+"""Django as WSGI. `manage.py serve` uses it through memoryhub.asgi."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms about people: who is invited, who may do what, other passwords."""
+"""Forms for invitations, roles and passwords."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.accounts.invitations import MAX_NAME
 from memoryhub.accounts.people import RoleChange
-from memoryhub.accounts.sign_ins import count_as_right, count_try, is_slowed
+from memoryhub.accounts.sign_ins import count_attempt, is_rate_limited, uncount_attempt
 from memoryhub.lib.form_fields import StoredSelect
 from sessions_app.models import Membership, Workspace
 
@@ -28,8 +28,6 @@ LIFETIMES = [("1", _("1 day")), ("7", _("7 days")), ("30", _("30 days"))]
 
 
 class PeopleFilterForm(forms.Form):
-    """What narrows the list of people."""
-
     STATES = [
         ("", _("Active")),
         ("operators", _("Operators of the hub")),
@@ -47,7 +45,7 @@ class PeopleFilterForm(forms.Form):
         Workspace.objects.order_by("name", "id"),
         required=False,
         to_field_name="slug",
-        label=_("May enter"),
+        label=_("Access to"),
         widget=StoredSelect,
     )
     state = forms.ChoiceField(required=False, choices=STATES, label=_("State"))
@@ -58,20 +56,20 @@ class PeopleFilterForm(forms.Form):
 
 
 class InviteForm(forms.Form):
-    """Who is invited, what they may do, and how long the link is good. ``workspaces``: those to choose roles in."""
+    """``workspaces``: offered for choosing roles. ``of_hub``: whether hub operators can be invited, too."""
 
     name = forms.CharField(
         max_length=MAX_NAME,
-        label=_("Who it is for"),
-        help_text=_("For the list of open invitations. They choose the name that they sign in with themselves."),
+        label=_("Name"),
+        help_text=_("Shown in the list of open invitations. The person chooses their own user name."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     is_operator = forms.BooleanField(
         required=False,
         label=_("Operator of the hub"),
-        help_text=_("May do everything in every workspace, and look after people and backups."),
+        help_text=_("Can do everything in every workspace, and manage people and backups."),
     )
-    days = forms.ChoiceField(label=_("The link is good for"), choices=LIFETIMES, initial="7")
+    days = forms.ChoiceField(label=_("Expires after"), choices=LIFETIMES, initial="7")
 
     def __init__(self, *args: Any, workspaces: Sequence[Workspace], of_hub: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -86,8 +84,8 @@ class InviteForm(forms.Form):
     def role_fields(self) -> list[forms.BoundField]:
         return [self[f"role-{workspace.pk}"] for workspace in self.workspaces]
 
-    def wishes(self) -> dict[str, Any]:
-        """Return what ``invite`` takes."""
+    def invite_arguments(self) -> dict[str, Any]:
+        """Return the arguments of ``invite``."""
         values = self.cleaned_data
         return {
             "name": values["name"],
@@ -99,16 +97,16 @@ class InviteForm(forms.Form):
 
 @dataclass(frozen=True)
 class RoleCell:
-    """A person's role in a workspace on a form: what they have, and the field that changes it, if any."""
+    """A person's role in a workspace, and the form fields that change it, if any."""
 
     workspace: Workspace
     role: str
-    wish: forms.BoundField | None
+    field: forms.BoundField | None
     was: forms.BoundField | None
 
 
 class RolesForm(forms.Form):
-    """The roles of some people in some workspaces; those in ``fixed`` are shown and can't be changed."""
+    """The roles of people in workspaces. The roles of people in ``fixed`` can't be changed."""
 
     def __init__(
         self,
@@ -128,10 +126,10 @@ class RolesForm(forms.Form):
                     "person": user.username,
                     "workspace": workspace.name,
                 }
-                wish = forms.Select(attrs={"aria-label": label})
+                widget = forms.Select(attrs={"aria-label": label})
                 name = f"{user.pk}-{workspace.pk}"
                 self.fields[f"role-{name}"] = forms.ChoiceField(
-                    choices=SHORT_ROLES, required=False, initial=role, widget=wish
+                    choices=SHORT_ROLES, required=False, initial=role, widget=widget
                 )
                 self.fields[f"was-{name}"] = forms.ChoiceField(
                     choices=SHORT_ROLES, required=False, initial=role, widget=forms.HiddenInput
@@ -147,44 +145,44 @@ class RolesForm(forms.Form):
         return RoleCell(workspace, role, self[f"role-{name}"], self[f"was-{name}"])
 
     def changes(self) -> list[RoleChange]:
-        """Return what is wished differently from what the page showed. A field that wasn't sent wishes nothing."""
-        found = []
+        """Return the roles that differ from those on the page. Fields that weren't sent are ignored."""
+        changes = []
         for user in self.people:
             for workspace in self.workspaces if user.pk not in self.fixed else ():
                 name = f"{user.pk}-{workspace.pk}"
                 if f"role-{name}" in self.data and f"was-{name}" in self.data:
                     was, role = self.cleaned_data[f"was-{name}"], self.cleaned_data[f"role-{name}"]
-                    found.append(RoleChange(user.pk, workspace.pk, was, role))
-        return [change for change in found if change.was != change.role]
+                    changes.append(RoleChange(user.pk, workspace.pk, was, role))
+        return [change for change in changes if change.was != change.role]
 
 
-class ChoosesPassword(SetPasswordMixin):  # type: ignore[type-arg]
-    """What breaks a rule is said at the first password field, where the rules stand, not at its repetition."""
+class NewPasswordMixin(SetPasswordMixin):  # type: ignore[type-arg]
+    """Shows validation errors at the first password field, next to the rules."""
 
     def validate_password_for_user(self, user: User, password_field_name: str = "password2") -> None:  # noqa: S107
         super().validate_password_for_user(user, password_field_name.replace("2", "1"))
 
 
-class JoinForm(ChoosesPassword, UserCreationForm[User]):
-    """An account of one's own: a name that nobody has, and a password, twice."""
+class JoinForm(NewPasswordMixin, UserCreationForm[User]):
+    """A new account."""
 
     class Meta:
         model = User
         fields = ("username",)
 
 
-class NewPasswordForm(ChoosesPassword, SetPasswordForm):  # type: ignore[type-arg]
-    """Another password, by somebody who was sent a link to it."""
+class NewPasswordForm(NewPasswordMixin, SetPasswordForm):  # type: ignore[type-arg]
+    """A new password, from a reset link."""
 
 
-class OwnPasswordForm(ChoosesPassword, PasswordChangeForm):
-    """Another password, by somebody who knows the present one; guessing that is slowed as signing in is."""
+class OwnPasswordForm(NewPasswordMixin, PasswordChangeForm):
+    """A new password. Guessing the present one is rate-limited like signing in."""
 
     def clean_old_password(self) -> str:
-        tried = [f"password {self.user.username}"]
-        if is_slowed(tried):
-            raise forms.ValidationError(_("Too many wrong tries. Wait a minute, then try again."), code="slowed")
-        count_try(tried)
+        attempt_keys = [f"password {self.user.username}"]
+        if is_rate_limited(attempt_keys):
+            raise forms.ValidationError(_("Too many failed attempts. Try again in a minute."), code="slowed")
+        count_attempt(attempt_keys)
         password: str = super().clean_old_password()
-        count_as_right(tried)
+        uncount_attempt(attempt_keys)
         return password

@@ -1,7 +1,7 @@
-"""Links by which people get in: to an account of their own with its roles, or to a new password. No mail is sent.
+"""Invitation and password reset links. The hub doesn't send mail.
 
-A link's token is in it alone; the hub keeps a hash. It is good once, for some days, until somebody revokes it, and
-only while who made it may still give what it gives.
+The hub stores only a hash of a link's token. A link works once, until it expires or is revoked, and only while its
+creator may still grant what it grants.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from memoryhub.accounts.people import RANKS, no_such_role, raise_role, roles_of
-from memoryhub.accounts.sign_ins import change_password, open_links_to
+from memoryhub.accounts.sign_ins import change_password, open_reset_links
 from memoryhub.lib.errors import Conflict, Gone, Invalid
 from memoryhub.lib.validation import clean_text
 from memoryhub.models import Invitation, InvitedRole
@@ -29,78 +29,78 @@ from sessions_app.services.audit import Actor, By, record
 DAYS = (1, 7, 30)
 MAX_NAME = 100
 RESET_DAYS = 1
-ASK_AGAIN = _("Ask whoever sent it for a new one.")
-SIGN_IN_OR_ASK = _("If it was you, sign in with the name and password that you chose; else ask for a new one.")
+ASK_AGAIN = _("Ask for a new one.")
+SIGN_IN_OR_ASK = _("If you used it, sign in with the name and password that you chose. Otherwise ask for a new one.")
 
 
 class InvitationEnded(Gone):
-    """A link that lets nobody in, or no more."""
+    """The link doesn't work, or not any more."""
 
     code = "invitation_ended"
 
 
 class BadInvitation(Invalid):
-    """An invitation that can't be made as asked for."""
+    """The invitation is invalid."""
 
     code = "bad_invitation"
 
 
 class NameTaken(Conflict):
-    """Somebody has this name already."""
+    """The user name is taken."""
 
     code = "name_taken"
 
 
 @dataclass(frozen=True)
 class OpenInvitation:
-    """An invitation that can still be used, and whether who made it may still give what it gives."""
+    """An open invitation. ``is_valid``: whether its creator may still grant its roles."""
 
     invitation: Invitation
     roles: Sequence[InvitedRole]
-    is_good: bool
+    is_valid: bool
 
 
 def invite(
     *, name: str, roles: Mapping[Workspace, str], is_operator: bool, days: int, by: By
 ) -> tuple[Invitation, str]:
-    """Make an invitation; return it and its link's token, which is kept nowhere. Raises BadInvitation, Invalid."""
+    """Create an invitation; return it and its token, which isn't stored. Raises BadInvitation, Invalid."""
     name = clean_text(" ".join(name.split()))
-    given = {workspace: role for workspace, role in roles.items() if role}
+    granted = {workspace: role for workspace, role in roles.items() if role}
     if not 0 < len(name) <= MAX_NAME:
-        raise BadInvitation(gettext("Say who it is for, in 1 to %(most)d characters.") % {"most": MAX_NAME})
+        raise BadInvitation(gettext("Enter a name of 1 to %(most)d characters.") % {"most": MAX_NAME})
     if days not in DAYS:
-        days_there_are = ", ".join(map(str, DAYS))
-        raise BadInvitation(gettext("A link is good for %(days)s days.") % {"days": days_there_are})
-    if not given and not is_operator:
-        raise BadInvitation(gettext("Choose a role in one workspace at least: else there is nothing to do here."))
-    if set(given.values()) - set(Membership.Role.values):
+        allowed_days = ", ".join(map(str, DAYS))
+        raise BadInvitation(gettext("Choose %(days)s days.") % {"days": allowed_days})
+    if not granted and not is_operator:
+        raise BadInvitation(gettext("Choose a role in at least one workspace."))
+    if set(granted.values()) - set(Membership.Role.values):
         raise no_such_role()
     with transaction.atomic():
-        invitation, token = _make(name, days, by, is_operator=is_operator)
-        for workspace, role in given.items():
+        invitation, token = _create(name, days, by, is_operator=is_operator)
+        for workspace, role in granted.items():
             InvitedRole.objects.create(invitation=invitation, workspace=workspace, role=role)
             words = f"{name} was invited as {role}"
             record(by, "person.invited", "invitation", invitation.pk, words, workspace=workspace)
         if is_operator:
-            words = f"{name} was invited as an operator of the hub"
+            words = f"{name} was invited as a hub operator"
             record(by, "account.invited", "invitation", invitation.pk, words)
     return invitation, token
 
 
 @transaction.atomic
 def make_reset_link(user: User, *, by: By) -> tuple[Invitation, str]:
-    """Make a link to a new password, good for a day; earlier ones end. The password works on until it is used."""
+    """Create a password reset link for a day; earlier ones end. The present password works until the link is used."""
     if not user.is_active:
-        said = gettext("%(name)s is deactivated: activate them first.")
-        raise BadInvitation(said % {"name": user.username})
-    open_links_to(user).update(revoked_at=by.at)
-    invitation, token = _make(user.username[:MAX_NAME], RESET_DAYS, by, user=user)
-    words = f"A link to a new password was made for {user.username}"
+        message = gettext("%(name)s is deactivated. Activate the account first.")
+        raise BadInvitation(message % {"name": user.username})
+    open_reset_links(user).update(revoked_at=by.at)
+    invitation, token = _create(user.username[:MAX_NAME], RESET_DAYS, by, user=user)
+    words = f"A password reset link was created for {user.username}"
     record(by, "account.reset_link_made", "user", user.pk, words)
     return invitation, token
 
 
-def _make(
+def _create(
     name: str, days: int, by: By, *, is_operator: bool = False, user: User | None = None
 ) -> tuple[Invitation, str]:
     token = secrets.token_urlsafe(32)
@@ -117,13 +117,13 @@ def _make(
 
 
 def _maker_name(actor: Actor) -> str:
-    """Return how an invitation names who made it; no person's name has a space."""
+    """Return the creator's name as stored; only names that aren't people's contain a space."""
     return actor.name if actor.kind == "person" else f"{actor.kind} {actor.name}"
 
 
 @transaction.atomic
 def revoke(invitation: Invitation, *, by: By) -> bool:
-    """End an invitation at once; tell whether it could still be used."""
+    """Revoke an invitation; return whether it was unused."""
     if not Invitation.objects.filter(pk=invitation.pk, used_at=None, revoked_at=None).update(revoked_at=by.at):
         return False
     words = f"The invitation of {invitation.name} was revoked"
@@ -135,88 +135,88 @@ def revoke(invitation: Invitation, *, by: By) -> bool:
 
 
 def open_invitations(now: datetime) -> QuerySet[Invitation]:
-    """Return the invitations that nobody used, revoked or let expire."""
+    """Return the invitations that aren't used, revoked or expired."""
     return Invitation.objects.filter(used_at=None, revoked_at=None, expires_at__gt=now)
 
 
 def invitations_into(workspace: Workspace, now: datetime) -> QuerySet[Invitation]:
-    """Return the open invitations that are for one workspace and nothing else."""
+    """Return the open invitations to this workspace only."""
     alone = open_invitations(now).filter(is_operator=False, user=None, roles__workspace=workspace)
     return alone.exclude(roles__in=InvitedRole.objects.exclude(workspace=workspace))
 
 
 def with_roles(invitations: Sequence[Invitation]) -> list[OpenInvitation]:
-    """Return invitations with what they give, and whether they would still be taken: four queries for all."""
+    """Return invitations with their roles and validity, in four queries."""
     by_invitation: dict[int, list[InvitedRole]] = {one.pk: [] for one in invitations}
     for role in InvitedRole.objects.filter(invitation__in=invitations).select_related("workspace").order_by("id"):
         by_invitation[role.invitation_id].append(role)
     names = {one.created_by for one in invitations}
     makers = {user.username: user for user in User.objects.filter(username__in=names, is_active=True)}
     operated: dict[int, set[int]] = {user.pk: set() for user in makers.values()}
-    held = Membership.objects.filter(user__in=makers.values(), role=Membership.Role.OPERATOR)
-    for user, workspace in held.values_list("user", "workspace"):
+    memberships = Membership.objects.filter(user__in=makers.values(), role=Membership.Role.OPERATOR)
+    for user, workspace in memberships.values_list("user", "workspace"):
         operated[user].add(workspace)
     return [
-        OpenInvitation(one, by_invitation[one.pk], _may_give(one, by_invitation[one.pk], makers, operated))
+        OpenInvitation(one, by_invitation[one.pk], _may_grant(one, by_invitation[one.pk], makers, operated))
         for one in invitations
     ]
 
 
-def _may_give(
+def _may_grant(
     invitation: Invitation,
     roles: Sequence[InvitedRole],
     makers: Mapping[str, User],
     operated: Mapping[int, set[int]],
 ) -> bool:
-    if " " in invitation.created_by:  # a command: who runs those may do everything
+    if " " in invitation.created_by:  # a command, which may grant everything
         return True
     maker = makers.get(invitation.created_by)
     if maker is None or maker.is_superuser:
         return maker is not None
-    is_small = not invitation.is_operator and invitation.user_id is None
-    return is_small and {role.workspace_id for role in roles} <= operated[maker.pk]
+    is_workspace_only = not invitation.is_operator and invitation.user_id is None
+    return is_workspace_only and {role.workspace_id for role in roles} <= operated[maker.pk]
 
 
 def find_invitation(token: str, now: datetime) -> OpenInvitation:
-    """Return the invitation of a link. Raises InvitationEnded, which says why and what to do."""
+    """Return the invitation of a link. Raises InvitationEnded."""
     invitation = Invitation.objects.select_related("user").filter(token_hash=_hash(token)).first()
     if invitation is None:
-        raise InvitationEnded(_or_ask(gettext("This link is none of this hub's: part of it may be missing.")))
+        raise InvitationEnded(_and_ask_again(gettext("This link isn't valid. Part of it may be missing.")))
     shown = with_roles([invitation])[0]
-    for is_so, words in _endings(shown, now):
-        if is_so:
-            raise InvitationEnded(words)
+    for applies, message in _end_reasons(shown, now):
+        if applies:
+            raise InvitationEnded(message)
     return shown
 
 
-def _endings(shown: OpenInvitation, now: datetime) -> list[tuple[bool, str]]:
+def _end_reasons(shown: OpenInvitation, now: datetime) -> list[tuple[bool, str]]:
     one = shown.invitation
-    gives_nothing = not shown.roles and not one.is_operator and one.user is None
+    grants_nothing = not shown.roles and not one.is_operator and one.user is None
     is_off = one.user is not None and not one.user.is_active
     return [
-        (one.used_at is not None, _used_already()),
-        (one.revoked_at is not None, _or_ask(gettext("This link was taken back."))),
-        (one.expires_at <= now, _or_ask(gettext("The time of this link is over."))),
-        (gives_nothing, _or_ask(gettext("The workspace that this link was for is gone."))),
-        (is_off, gettext("This account is deactivated. Ask an operator of the hub.")),
+        (one.used_at is not None, _already_used()),
+        (one.revoked_at is not None, _and_ask_again(gettext("This link was revoked."))),
+        (one.expires_at <= now, _and_ask_again(gettext("This link has expired."))),
+        (grants_nothing, _and_ask_again(gettext("The workspace of this link was deleted."))),
+        (is_off, gettext("This account is deactivated. Ask a hub operator.")),
         (
-            not shown.is_good,
-            gettext("Who sent this link may not invite any more. Ask an operator of the hub for a new one."),
+            not shown.is_valid,
+            gettext("The sender of this link may not invite people any more. Ask a hub operator for a new one."),
         ),
     ]
 
 
-def _or_ask(sentence: str) -> str:
+def _and_ask_again(sentence: str) -> str:
     return f"{sentence} {ASK_AGAIN}"
 
 
-def _used_already() -> str:
-    said = gettext("This link was used already.")
-    return f"{said} {SIGN_IN_OR_ASK}"
+def _already_used() -> str:
+    sentence = gettext("This link was already used.")
+    return f"{sentence} {SIGN_IN_OR_ASK}"
 
 
 def gives_more(shown: OpenInvitation, user: User) -> bool:
-    """Tell whether an invitation would give somebody anything that they don't have."""
+    """Return whether an invitation grants a user anything new."""
     if user.is_superuser:
         return False
     has = roles_of([user], [role.workspace for role in shown.roles])
@@ -226,52 +226,52 @@ def gives_more(shown: OpenInvitation, user: User) -> bool:
 
 
 def join_as_new(token: str, *, username: str, password: str, now: datetime) -> User:
-    """Make the invited account with its roles, and spend the link. Raises InvitationEnded, NameTaken."""
+    """Create the invited account. Raises InvitationEnded, NameTaken."""
     try:
         with transaction.atomic():
-            shown = _spend(token, username, now)
+            shown = _use_link(token, username, now)
             if shown.invitation.user is not None:
-                raise InvitationEnded(_or_ask(gettext("This link leads to a new password, not to an account.")))
+                raise InvitationEnded(_and_ask_again(gettext("This link is for resetting a password.")))
             user = User.objects.create_user(username=username, password=password)
-            words = f"{username} made their account, invited by {shown.invitation.created_by}"
+            words = f"{username} created an account, invited by {shown.invitation.created_by}"
             record(By(Actor("person", username), now), "account.created", "user", user.pk, words)
-            _give(user, shown, now)
+            _grant(user, shown, now)
     except IntegrityError as error:
-        raise NameTaken(gettext("Somebody took this name just now: choose another one.")) from error
+        raise NameTaken(gettext("This name is already taken. Choose another one.")) from error
     return user
 
 
 @transaction.atomic
 def join_as_known(token: str, user: User, *, now: datetime) -> None:
-    """Give somebody who has an account what a link gives; no role gets lower. Raises InvitationEnded."""
-    shown = _spend(token, user.username, now)
+    """Grant the roles of an invitation to an existing account; never lower a role. Raises InvitationEnded."""
+    shown = _use_link(token, user.username, now)
     if shown.invitation.user is not None:
-        raise InvitationEnded(_or_ask(gettext("This link leads to a new password, and gives nothing else.")))
-    _give(user, shown, now)
+        raise InvitationEnded(_and_ask_again(gettext("This link is for resetting a password.")))
+    _grant(user, shown, now)
 
 
 @transaction.atomic
 def choose_new_password(token: str, password: str, *, now: datetime) -> User:
-    """Give the person of a reset link another password, and sign them out everywhere. Raises InvitationEnded."""
+    """Set the new password of a reset link, and sign the user out everywhere. Raises InvitationEnded."""
     invitation = find_invitation(token, now).invitation
     if invitation.user is None:
-        raise InvitationEnded(_or_ask(gettext("This link leads to an account, not to a new password.")))
+        raise InvitationEnded(_and_ask_again(gettext("This link is an invitation, not for resetting a password.")))
     user = User.objects.select_for_update().get(username=invitation.user.username)
-    _spend(token, user.username, now)
+    _use_link(token, user.username, now)
     change_password(user, password, keep=None, by=By(Actor("person", user.username), now))
     return user
 
 
-def _spend(token: str, username: str, now: datetime) -> OpenInvitation:
-    """Take the link for one person: of two at once the second hears that it was used."""
+def _use_link(token: str, username: str, now: datetime) -> OpenInvitation:
+    """Mark a link as used; of two concurrent requests, the second one fails."""
     shown = find_invitation(token, now)
     unused = Invitation.objects.filter(pk=shown.invitation.pk, used_at=None, revoked_at=None)
     if not unused.update(used_at=now, used_by=username):
-        raise InvitationEnded(_used_already())
+        raise InvitationEnded(_already_used())
     return shown
 
 
-def _give(user: User, shown: OpenInvitation, now: datetime) -> None:
+def _grant(user: User, shown: OpenInvitation, now: datetime) -> None:
     by = By(Actor("person", user.username), now)
     for role in shown.roles:
         raise_role(user, role.workspace, role.role)
@@ -280,7 +280,7 @@ def _give(user: User, shown: OpenInvitation, now: datetime) -> None:
     if shown.invitation.is_operator and not user.is_superuser:
         user.is_superuser = user.is_staff = True
         user.save(update_fields=["is_superuser", "is_staff"])
-        words = f"{user.username} is an operator of the hub now, invited by {shown.invitation.created_by}"
+        words = f"{user.username} is now a hub operator, invited by {shown.invitation.created_by}"
         record(by, "account.operator_made", "user", user.pk, words)
 
 

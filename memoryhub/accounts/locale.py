@@ -1,4 +1,4 @@
-"""How a person reads the pages: their theme, language and time zone."""
+"""The theme, language and time zone of the current user."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from django.utils import timezone, translation
 
 from memoryhub.models import Preferences
 
-ZONE_COOKIE = "zone"  # the browser's own, written by static/js/preferences.js
-KEYS_COOKIE = "keys"  # "off": letters alone do nothing
-WORDLESS = "/changes/"  # what open pages ask every second: it answers with neither words nor times
-FOR_AGENTS = ("/api/", "/mcp")  # answered the same whoever asks
+ZONE_COOKIE = "zone"  # set by static/js/preferences.js
+KEYS_COOKIE = "keys"  # "off": no single-key shortcuts
+NO_TEXT = "/changes/"  # polled by open pages; its responses contain no text or times
+FOR_AGENTS = ("/api/", "/mcp")  # always in English
 FOR_PEOPLE = "/api/v1/docs/"
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What the frame of a page goes by. ``theme``: light, dark, or "" as the system has it."""
+    """Display preferences of a request. ``theme``: light, dark, or "" for the system's."""
 
     theme: str
     language: str
@@ -33,36 +33,36 @@ class Reading:
 
 
 def zone_named(name: str) -> ZoneInfo | None:
-    """Return the time zone of a name; None where there is none of this name."""
+    """Return the time zone of a name; None if there is none."""
     try:
         return ZoneInfo(name) if 0 < len(name) <= 64 else None
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a folder of zones, or no name for a file at all
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # OSError: a folder, or an invalid file name
         return None
 
 
 @cache
 def zone_names() -> list[str]:
-    """Return the names of all places' time zones, in order, and UTC."""
+    """Return the sorted names of all time zones of places, and UTC."""
     places = (name for name in available_timezones() if "/" in name and not name.startswith("Etc/"))
     return [*sorted(places), "UTC"]
 
 
 def languages() -> list[tuple[str, str]]:
-    """Return the languages that the pages exist in: code, and what they call themselves."""
+    """Return the code and own name of each language of the pages."""
     return [(code, translation.get_language_info(code)["name_local"]) for code, _ in settings.LANGUAGES]
 
 
 def follow_the_reader(get_response: GetResponse) -> GetResponse:
-    """Show times in the reader's zone and words in their language, and tell the page which theme they want."""
+    """Activate the user's time zone and language, and add ``request.reading``."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        wanted = preferences_of(request)
-        browsers = zone_named(request.COOKIES.get(ZONE_COOKIE, ""))
-        zone = zone_named(wanted.time_zone) or browsers or timezone.get_default_timezone()
-        language = language_of(request, wanted.language)
+        preferences = preferences_of(request)
+        browser_zone = zone_named(request.COOKIES.get(ZONE_COOKIE, ""))
+        zone = zone_named(preferences.time_zone) or browser_zone or timezone.get_default_timezone()
+        language = language_of(request, preferences.language)
         with timezone.override(zone), translation.override(language):
             request.reading = Reading(  # type: ignore[attr-defined]
-                theme=wanted.theme,
+                theme=preferences.theme,
                 language=language,
                 direction="rtl" if translation.get_language_info(language)["bidi"] else "ltr",
                 zone=str(zone),
@@ -74,19 +74,19 @@ def follow_the_reader(get_response: GetResponse) -> GetResponse:
 
 
 def preferences_of(request: HttpRequest) -> Preferences:
-    """Return what a person has chosen, unsaved defaults where they have chosen nothing or aren't signed in."""
-    if request.path.endswith(WORDLESS) or not request.user.is_authenticated:
+    """Return the saved preferences of a user, or unsaved defaults."""
+    if request.path.endswith(NO_TEXT) or not request.user.is_authenticated:
         return Preferences()
     return Preferences.objects.filter(user=request.user).first() or Preferences(user=request.user)
 
 
-def language_of(request: HttpRequest, wanted: str) -> str:
-    """Return the language that a person wants or their browser asks for; for agents always the same."""
+def language_of(request: HttpRequest, preferred: str) -> str:
+    """Return the language from the preferences or the browser; for agents the default one."""
     if request.path.startswith(FOR_AGENTS) and request.path != FOR_PEOPLE:
         return settings.LANGUAGE_CODE
-    return known_language(wanted) or translation.get_language_from_request(request)
+    return known_language(preferred) or translation.get_language_from_request(request)
 
 
 def known_language(code: str) -> str:
-    """Return a language that the pages exist in, "" for any other."""
+    """Return the code if the pages exist in this language, else ""."""
     return code if code in dict(settings.LANGUAGES) else ""

@@ -7,26 +7,26 @@ from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm
 from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.accounts.forms import ChoosesPassword
-from memoryhub.accounts.sign_ins import count_as_right, count_try, is_slowed
+from memoryhub.accounts.forms import NewPasswordMixin
+from memoryhub.accounts.sign_ins import count_attempt, is_rate_limited, uncount_attempt
 
 
 class LoginForm(AuthenticationForm):
-    """Signing in, slowed after ten wrong tries a minute for a name or from an address; nobody is locked out."""
+    """Rate-limits failed sign-ins by name and by address."""
 
     def clean(self) -> dict[str, Any]:
         address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
-        tried = [f"name {self.cleaned_data.get('username', '')}", f"address {address}"]
-        if is_slowed(tried):
-            raise forms.ValidationError(_("Too many wrong tries. Wait a minute, then try again."), code="slowed")
-        count_try(tried)
+        attempt_keys = [f"name {self.cleaned_data.get('username', '')}", f"address {address}"]
+        if is_rate_limited(attempt_keys):
+            raise forms.ValidationError(_("Too many failed attempts. Try again in a minute."), code="slowed")
+        count_attempt(attempt_keys)
         values = super().clean()
-        count_as_right(tried)
+        uncount_attempt(attempt_keys)
         return values
 
 
-class OperatorForm(ChoosesPassword, BaseUserCreationForm[User]):
-    """The first account: a name and a password, twice."""
+class OperatorForm(NewPasswordMixin, BaseUserCreationForm[User]):
+    """The first account."""
 
     class Meta:
         model = User

@@ -1,4 +1,4 @@
-"""Every signed-in request says where somebody is signed in; one that no longer is hears so plainly."""
+"""Middleware that keeps the list of sign-ins up to date."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from django_htmx.http import HttpResponseClientRedirect
 from memoryhub.accounts.sign_ins import follow_key, record_visit
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
-ENDED = "&ended=1"  # told to the login page, whose browser came with a session that is no more
+ENDED = "&ended=1"  # tells the login page that the session has ended
 
 
 def follow_sign_ins(get_response: GetResponse) -> GetResponse:
-    """Keep the list of sign-ins true: seen, under another key, gone; send open pages of a gone one to the login."""
+    """Record visits, changed and ended sessions, and redirect open pages of ended sessions to the login page."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        brought = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+        old_key = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
         response = get_response(request)
         key = request.session.session_key
         is_signed_in = request.user.is_authenticated
-        if brought and brought != key:
-            follow_key(brought, key if is_signed_in else None)
+        if old_key and old_key != key:
+            follow_key(old_key, key if is_signed_in else None)
         if request.user.pk is not None and key:
-            agent, address = request.META.get("HTTP_USER_AGENT", ""), request.META.get("REMOTE_ADDR", "")
-            record_visit(request.user.pk, key, browser=agent, address=address, now=timezone.now())
-        return response if is_signed_in else _to_login(request, response, had_session=bool(brought))
+            browser, address = request.META.get("HTTP_USER_AGENT", ""), request.META.get("REMOTE_ADDR", "")
+            record_visit(request.user.pk, key, browser=browser, address=address, now=timezone.now())
+        return response if is_signed_in else _to_login(request, response, had_session=bool(old_key))
 
     return middleware
 
 
 def _to_login(request: HttpRequest, response: HttpResponse, *, had_session: bool) -> HttpResponse:
-    """Let a whole page go to the login, not the part of it that asked; say where a session has ended."""
+    """Redirect the whole page instead of an htmx fragment, and mark ended sessions."""
     target = response.headers.get("Location", "")
     login, _, query = target.partition("?")
     if response.status_code != 302 or login != resolve_url(settings.LOGIN_URL) or "next=" not in query:

@@ -1,6 +1,6 @@
-"""Who may get in and what they may do: roles in workspaces, operators of the hub, accounts off and on again.
+"""Roles in workspaces, hub operators, and deactivated accounts.
 
-The hub has always one operator who can sign in, and nobody changes what they themselves may do.
+There is always an active hub operator, and nobody can change their own permissions.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils.translation import gettext
 
-from memoryhub.accounts.sign_ins import end_sessions, open_links_to
+from memoryhub.accounts.sign_ins import end_sessions, open_reset_links
 from memoryhub.agents.api_tokens import revoke_tokens_of
 from memoryhub.lib.errors import Conflict, Invalid, NotFound, Refused
 from sessions_app.models import Membership, Workspace
@@ -24,7 +24,7 @@ RANKS = {"": 0, Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership
 
 @dataclass(frozen=True)
 class RoleChange:
-    """A person's role in a workspace, both by key; "" is none. ``was``: the role that the page showed."""
+    """A new role of a user in a workspace, both by id; "" means none. ``was``: the role that the page showed."""
 
     user: int
     workspace: int
@@ -33,22 +33,22 @@ class RoleChange:
 
 
 def find_person(username: str) -> User:
-    """Return a person by the name that they sign in with. Raises NotFound."""
+    """Return a user by name. Raises NotFound."""
     user = User.objects.filter(username=username).first()
     if user is None:
-        raise NotFound(f"Nobody here is named {username!r}: the command people list shows who there is.")
+        raise NotFound(f"There is no user {username!r}. See `people list`.")
     return user
 
 
 def roles_of(users: Sequence[User], workspaces: Sequence[Workspace]) -> dict[tuple[int, int], str]:
-    """Return the roles that some people have in some workspaces, by the keys of both."""
+    """Return roles by user id and workspace id."""
     rows = Membership.objects.filter(user__in=users, workspace__in=workspaces)
     return {(user, workspace): role for user, workspace, role in rows.values_list("user", "workspace", "role")}
 
 
 @transaction.atomic
 def change_roles(changes: Sequence[RoleChange], *, by: By) -> int:
-    """Change roles, all or none; return how many were different. Raises Conflict, Refused, Invalid."""
+    """Change all roles or none; return the number of changes. Raises Conflict, Refused, Invalid."""
     wanted = [change for change in changes if change.role != change.was]
     keys = {change.user for change in wanted}
     people = {user.pk: user for user in User.objects.select_for_update().filter(pk__in=keys).order_by("pk")}
@@ -56,7 +56,7 @@ def change_roles(changes: Sequence[RoleChange], *, by: By) -> int:
     for change in wanted:
         if change.user not in people or change.workspace not in workspaces:
             raise Conflict(
-                gettext("A person or a workspace is no longer there: nothing is saved. Open the page again."),
+                gettext("A user or workspace was deleted. Nothing was saved. Reload the page."),
                 code="roles_changed",
             )
         _change_role(people[change.user], workspaces[change.workspace], change, by=by)
@@ -67,11 +67,10 @@ def _change_role(user: User, workspace: Workspace, change: RoleChange, *, by: By
     _refuse_oneself(user, by.actor)
     membership = Membership.objects.filter(user=user, workspace=workspace).first()
     if (membership.role if membership else "") != change.was:
-        said = gettext(
-            "Somebody changed the role of %(person)s in %(workspace)s in the meantime: nothing is saved. "
-            "Open the page again to see it."
+        message = gettext(
+            "The role of %(person)s in %(workspace)s has changed in the meantime. Nothing was saved. Reload the page."
         )
-        raise Conflict(said % {"person": user.username, "workspace": workspace.name}, code="roles_changed")
+        raise Conflict(message % {"person": user.username, "workspace": workspace.name}, code="roles_changed")
     if change.role not in RANKS:
         raise no_such_role()
     if change.role:
@@ -83,21 +82,21 @@ def _change_role(user: User, workspace: Workspace, change: RoleChange, *, by: By
         "person.role_changed" if change.role else "person.removed",
         "user",
         user.pk,
-        f"{user.username} is {change.role} here now" if change.role else f"{user.username} has no access any more",
+        f"{user.username} is now {change.role}" if change.role else f"{user.username} has no access any more",
         workspace=workspace,
         detail={"role": change.role, "was": change.was},
     )
 
 
 def no_such_role() -> Invalid:
-    """Return the error that names the roles there are."""
+    """Return the error for an unknown role."""
     return Invalid(
         gettext("Choose one of the roles %(roles)s.") % {"roles": ", ".join(Membership.Role.values)}, code="bad_role"
     )
 
 
 def raise_role(user: User, workspace: Workspace, role: str) -> None:
-    """Give somebody a role, unless theirs is a higher one. Part of the transaction of an invitation."""
+    """Give a user a role unless they have a higher one, in the caller's transaction."""
     locked = Membership.objects.select_for_update()
     membership, is_new = locked.get_or_create(user=user, workspace=workspace, defaults={"role": role})
     if not is_new and RANKS[role] > RANKS[membership.role]:
@@ -106,15 +105,15 @@ def raise_role(user: User, workspace: Workspace, role: str) -> None:
 
 @transaction.atomic
 def deactivate(user: User, *, by: By, revokes_tokens: bool = False) -> bool:
-    """Sign somebody out everywhere and let them in no more; their work stays. Raises Refused.
+    """Deactivate an account and end its sessions. Raises Refused.
 
-    ``revokes_tokens``: the tokens that they made for agents end too, also where the account is off already.
+    ``revokes_tokens``: also revoke the tokens that the user created, even if the account is already deactivated.
     """
 
     def switch_off(person: User) -> None:
         person.is_active = False
         end_sessions(person)
-        open_links_to(person).update(revoked_at=by.at)
+        open_reset_links(person).update(revoked_at=by.at)
 
     words = f"{user.username} was deactivated and signed out everywhere"
     is_changed = _change(user, _is_active, switch_off, "account.deactivated", words, by=by)
@@ -123,7 +122,7 @@ def deactivate(user: User, *, by: By, revokes_tokens: bool = False) -> bool:
 
 
 def activate(user: User, *, by: By) -> bool:
-    """Let somebody in again, with the roles and the password that they had."""
+    """Activate an account, with its former roles and password."""
 
     def switch_on(person: User) -> None:
         person.is_active = True
@@ -133,27 +132,27 @@ def activate(user: User, *, by: By) -> bool:
 
 
 def make_operator(user: User, *, by: By) -> bool:
-    """Make somebody an operator of the hub, who may do everything. Raises Refused."""
+    """Make a user a hub operator. Raises Refused."""
 
-    def raise_up(person: User) -> None:
+    def promote(person: User) -> None:
         person.is_superuser = person.is_staff = True
 
-    words = f"{user.username} is an operator of the hub now"
-    return _change(user, lambda person: not person.is_superuser, raise_up, "account.operator_made", words, by=by)
+    words = f"{user.username} is now a hub operator"
+    return _change(user, lambda person: not person.is_superuser, promote, "account.operator_made", words, by=by)
 
 
 def remove_operator(user: User, *, by: By) -> bool:
-    """Leave an operator of the hub the roles in workspaces alone. Raises Refused."""
+    """Make a user no hub operator any more; roles in workspaces stay. Raises Refused."""
 
-    def lower(person: User) -> None:
+    def demote(person: User) -> None:
         person.is_superuser = person.is_staff = False
 
-    words = f"{user.username} is no operator of the hub any more"
-    return _change(user, _is_operator, lower, "account.operator_removed", words, by=by)
+    words = f"{user.username} is no hub operator any more"
+    return _change(user, _is_operator, demote, "account.operator_removed", words, by=by)
 
 
 def is_last_operator(user: User) -> bool:
-    """Tell whether nobody else is left to operate the hub."""
+    """Return whether a user is the only active hub operator."""
     others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=user.pk)
     return user.is_superuser and user.is_active and not others.exists()
 
@@ -168,12 +167,12 @@ def _is_operator(person: User) -> bool:
 
 @transaction.atomic
 def _change(
-    user: User, is_wanted: Callable[[User], bool], change: Callable[[User], None], action: str, words: str, *, by: By
+    user: User, is_needed: Callable[[User], bool], change: Callable[[User], None], action: str, words: str, *, by: By
 ) -> bool:
-    """Change an account unless it is so already; tell whether it was changed.
+    """Change an account if ``is_needed``; return whether it was changed.
 
-    The account and all who operate the hub are locked, in the order of their keys: of two operators who remove each
-    other at once, one stays.
+    The account and all hub operators are locked in the order of their ids, so two operators who remove each other
+    concurrently can't both succeed.
     """
     _refuse_oneself(user, by.actor)
     operators = Q(is_superuser=True, is_active=True)
@@ -181,13 +180,13 @@ def _change(
         row.pk: row for row in User.objects.select_for_update().filter(Q(pk=user.pk) | operators).order_by("pk")
     }
     person = locked[user.pk]
-    if not is_wanted(person):
+    if not is_needed(person):
         return False
     was_operator = person.is_superuser and person.is_active
     change(person)
     if was_operator and not any(row.is_superuser and row.is_active for row in locked.values()):
-        said = gettext("%(name)s is the last operator of the hub: make somebody else one first.")
-        raise Refused(said % {"name": user.username}, code="last_operator")
+        message = gettext("%(name)s is the last hub operator. Make somebody else a hub operator first.")
+        raise Refused(message % {"name": user.username}, code="last_operator")
     person.save(update_fields=["is_active", "is_superuser", "is_staff"])
     record(by, action, "user", person.pk, words)
     return True
@@ -195,13 +194,11 @@ def _change(
 
 def _refuse_oneself(user: User, actor: Actor) -> None:
     if actor.kind == "person" and actor.name == user.username:
-        raise Refused(
-            gettext("Nobody changes what they themselves may do: ask another operator."), code="own_account"
-        )
+        raise Refused(gettext("You can't change your own permissions. Ask another operator."), code="own_account")
 
 
 def parse_roles(pairs: Sequence[str], find: Callable[[str], Workspace]) -> Mapping[Workspace, str]:
-    """Return the roles that WORKSPACE=ROLE pairs name; "none" is none. Raises Invalid, NotFound."""
+    """Parse WORKSPACE=ROLE pairs; the role "none" becomes "". Raises Invalid, NotFound."""
     roles: dict[Workspace, str] = {}
     for pair in pairs:
         name, _, role = pair.rpartition("=")

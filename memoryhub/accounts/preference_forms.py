@@ -1,4 +1,4 @@
-"""How a person wants to read the pages, as a form."""
+"""The form of display preferences."""
 
 from __future__ import annotations
 
@@ -13,42 +13,40 @@ from memoryhub.lib.form_fields import StoredSelect
 from memoryhub.models import Preferences
 
 THEMES = [
-    (Preferences.Theme.SYSTEM.value, _("As the system has it")),
+    (Preferences.Theme.SYSTEM.value, _("System")),
     (Preferences.Theme.LIGHT.value, _("Light")),
     (Preferences.Theme.DARK.value, _("Dark")),
 ]
 
 
 class PreferencesForm(forms.Form):
-    """Theme, time zone, language where there are several, and whether letters alone are shortcuts."""
-
     theme = forms.ChoiceField(label=_("Theme"), choices=THEMES, required=False, widget=forms.RadioSelect)
     time_zone = forms.CharField(
         label=_("Time zone"),
         required=False,
         max_length=64,
-        help_text=_("Begin to type a place. Empty, the pages follow your browser."),
+        help_text=_("Start typing a place. Leave empty to use your browser's time zone."),
         widget=forms.TextInput(attrs={"list": "time-zones", "autocomplete": "off", "spellcheck": "false"}),
     )
     language = forms.ChoiceField(label=_("Language"), required=False, widget=StoredSelect)
     letter_keys = forms.BooleanField(
-        label=_("Shortcuts of a single key"),
+        label=_("Single-key shortcuts"),
         required=False,
         help_text=_(
-            "Switch them off if you dictate, or if keys are pressed by chance. Ctrl+K works either way. "
-            "Kept in this browser only."
+            "Turn them off if you dictate, or press keys accidentally. Ctrl+K always works. "
+            "Saved in this browser only."
         ),
     )
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         known = languages()
-        self.fields["language"].choices = [("", _("As the browser has it")), *known]  # type: ignore[attr-defined]
-        if len(known) < 2:  # there is nothing to choose; what was chosen once is kept
+        self.fields["language"].choices = [("", _("Browser's language")), *known]  # type: ignore[attr-defined]
+        if len(known) < 2:  # keep the saved language
             del self.fields["language"]
 
     def clean_time_zone(self) -> str:
         name: str = self.cleaned_data["time_zone"]
         if name and zone_named(name) is None:
-            raise forms.ValidationError(gettext("There is no time zone of this name. Choose one from the list."))
+            raise forms.ValidationError(gettext("Unknown time zone. Choose one from the list."))
         return name

@@ -1,4 +1,4 @@
-"""The first account: a one-time link, no default user, no default password."""
+"""The one-time setup link for the first account."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def operator_exists() -> bool:
 
 
 def issue_setup_token(now: datetime) -> str:
-    """Return a new one-time token for the setup link; earlier unused ones stop working."""
+    """Return a new token for the setup link, and delete earlier unused ones."""
     token = secrets.token_urlsafe(32)
     expires_at = now + timedelta(minutes=settings.MEMORYHUB_SETUP_MINUTES)
     with transaction.atomic():
@@ -36,12 +36,12 @@ def is_valid(token: str, now: datetime) -> bool:
 
 
 def create_first_operator(*, token: str, username: str, password: str, now: datetime) -> User:
-    """Make the first operator and spend the token, in one transaction. Raises Gone."""
+    """Create the first operator and mark the token as used. Raises Gone."""
     with transaction.atomic():
         spent = _usable(token, now).update(used_at=now)
         if not spent or operator_exists():
             raise Gone(
-                gettext("This setup link is used or has expired. Start the hub again and it prints a new one."),
+                gettext("This setup link was used or has expired. Restart the hub to get a new one."),
                 code="setup_link_invalid",
             )
         user = User.objects.create_superuser(username=username, password=password)

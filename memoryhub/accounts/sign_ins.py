@@ -1,6 +1,6 @@
-"""Where people are signed in, how that ends, and their passwords.
+"""Sign-ins, passwords, and the rate limit of sign-ins.
 
-A login session is the browser's right to be somebody; a sign-in is our note of it. What ends is the session.
+A sign-in describes a login session for the list of sign-ins. Signing out deletes both.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from django.core.cache import cache
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from memoryhub.accounts.user_agents import LONGEST, browser_words
+from memoryhub.accounts.user_agents import MAX_LENGTH, browser_label
 from memoryhub.lib import db_retry
 from memoryhub.models import Invitation, SignIn
 from sessions_app.services.audit import By, record
 
-NOTED_EVERY = timedelta(minutes=5)  # how exactly it is known when somebody was there last
-MOST_TRIES, TRIES_SECONDS = 10, 60
-MOST_SHOWN = 100
+VISIT_INTERVAL = timedelta(minutes=5)  # between updates of ``seen_at``
+MAX_ATTEMPTS, ATTEMPT_SECONDS = 10, 60
+MAX_SIGN_INS = 100
 
 
 @dataclass(frozen=True)
 class ShownSignIn:
-    """A sign-in in words. ``is_this_one``: of the browser that asks."""
+    """A sign-in with its browser's label. ``is_this_one``: of the current request."""
 
     sign_in: SignIn
     browser: str
@@ -37,52 +37,52 @@ class ShownSignIn:
 
 
 def record_visit(user_id: int, key: str, *, browser: str, address: str, now: datetime) -> None:
-    """Write down that somebody was there with a session, at most every five minutes; else it costs no query.
+    """Update the sign-in of a session, at most every five minutes. In between, this runs no query.
 
-    A database that can't be written to keeps nobody from reading.
+    Failed writes are logged and ignored, so that pages stay readable.
     """
     marker = f"seen-{sha256(key.encode()).hexdigest()}"
     if cache.get(marker) == user_id:
         return
     known = SignIn.objects.filter(session_key=key)
     seen_at = known.filter(user_id=user_id).values_list("seen_at", flat=True).first()
-    if seen_at is None or now - seen_at >= NOTED_EVERY:
-        values = {"browser": browser[:LONGEST], "address": address[:64], "seen_at": now}
+    if seen_at is None or now - seen_at >= VISIT_INTERVAL:
+        values = {"browser": browser[:MAX_LENGTH], "address": address[:64], "seen_at": now}
 
         def write() -> None:
             if seen_at is not None:
                 known.update(**values)
-            elif LoginSession.objects.filter(session_key=key).exists():  # else it was ended a moment ago
+            elif LoginSession.objects.filter(session_key=key).exists():  # else it has just ended
                 known.exclude(user_id=user_id).delete()
                 new = SignIn(user_id=user_id, session_key=key, created_at=now, **values)
                 SignIn.objects.bulk_create([new], ignore_conflicts=True)
 
-        db_retry.try_write(write, "where somebody is signed in")
-    cache.set(marker, user_id, NOTED_EVERY.total_seconds())
+        db_retry.try_write(write, "a sign-in")
+    cache.set(marker, user_id, VISIT_INTERVAL.total_seconds())
 
 
 def follow_key(old: str, new: str | None) -> None:
-    """Keep a sign-in whose session got another key; forget the one whose session is gone (``new`` None).
+    """Update the session key of a sign-in, or delete the sign-in if ``new`` is None.
 
-    One query where there is none.
+    Runs one query if there is no such sign-in.
     """
-    noted = SignIn.objects.filter(session_key=old)
-    if not noted.exists():  # a browser may bring any key
+    listed = SignIn.objects.filter(session_key=old)
+    if not listed.exists():  # a client can send any key
         return
-    db_retry.try_write(lambda: noted.update(session_key=new) if new else noted.delete(), "a session's new key")
+    db_retry.try_write(lambda: listed.update(session_key=new) if new else listed.delete(), "a session's new key")
 
 
 def sign_ins_of(user: User, *, this: str | None, now: datetime) -> list[ShownSignIn]:
-    """Return where a person is signed in, this browser first, then by when they were there last."""
-    living = LoginSession.objects.filter(session_key=OuterRef("session_key"), expire_date__gt=now)
-    noted = SignIn.objects.filter(Exists(living), user=user).order_by("-seen_at", "-id")[:MOST_SHOWN]
-    shown = [ShownSignIn(row, browser_words(row.browser), row.session_key == this) for row in noted]
+    """Return a user's sign-ins: the current one, then by last visit."""
+    live = LoginSession.objects.filter(session_key=OuterRef("session_key"), expire_date__gt=now)
+    listed = SignIn.objects.filter(Exists(live), user=user).order_by("-seen_at", "-id")[:MAX_SIGN_INS]
+    shown = [ShownSignIn(row, browser_label(row.browser), row.session_key == this) for row in listed]
     return sorted(shown, key=lambda one: not one.is_this_one)
 
 
 @transaction.atomic
 def end_sign_in(sign_in: SignIn, *, by: By) -> None:
-    """End one session at once; its browser is signed out with its next request."""
+    """End the session of a sign-in."""
     _end([sign_in.session_key])
     words = f"{sign_in.user.username} was signed out in one browser"
     record(by, "account.signed_out", "user", sign_in.user_id, words)
@@ -90,7 +90,7 @@ def end_sign_in(sign_in: SignIn, *, by: By) -> None:
 
 @transaction.atomic
 def sign_out_elsewhere(user: User, *, keep: str | None, by: By) -> int:
-    """End all sessions of a person but one; return how many there were."""
+    """End all other sessions of a user; return their number."""
     count = end_sessions(user, keep=keep)
     words = f"{user.username} was signed out everywhere else"
     record(by, "account.signed_out", "user", user.pk, words, detail={"count": count})
@@ -98,15 +98,15 @@ def sign_out_elsewhere(user: User, *, keep: str | None, by: By) -> int:
 
 
 def end_sessions(user: User, *, keep: str | None = None) -> int:
-    """End all sessions of a person, the ones that were never noted too; return how many. Part of a transaction."""
-    noted = SignIn.objects.filter(user=user).values_list("session_key", flat=True)
-    keys = {*noted, *_unnoted_keys(user)} - {keep}
+    """End all sessions of a user, even without a sign-in, in the caller's transaction; return their number."""
+    listed = SignIn.objects.filter(user=user).values_list("session_key", flat=True)
+    keys = {*listed, *_unlisted_keys(user)} - {keep}
     return _end(keys)
 
 
-def _unnoted_keys(user: User) -> list[str]:
-    unnoted = LoginSession.objects.exclude(session_key__in=SignIn.objects.values("session_key"))
-    return [one.session_key for one in unnoted if one.get_decoded().get("_auth_user_id") == str(user.pk)]
+def _unlisted_keys(user: User) -> list[str]:
+    unlisted = LoginSession.objects.exclude(session_key__in=SignIn.objects.values("session_key"))
+    return [one.session_key for one in unlisted if one.get_decoded().get("_auth_user_id") == str(user.pk)]
 
 
 def _end(keys: Collection[str]) -> int:
@@ -117,49 +117,49 @@ def _end(keys: Collection[str]) -> int:
 
 @transaction.atomic
 def change_password(user: User, password: str, *, keep: str | None, by: By) -> None:
-    """Give a person another password, end their sessions but ``keep`` and the links that would change it again."""
+    """Set a user's password, end their sessions except ``keep``, and revoke their reset links."""
     user.set_password(password)
     user.save(update_fields=["password"])
     end_sessions(user, keep=keep)
-    open_links_to(user).update(revoked_at=by.at)
-    words = f"{user.username} changed their password, and was signed out everywhere else"
+    open_reset_links(user).update(revoked_at=by.at)
+    words = f"{user.username} changed their password and was signed out everywhere else"
     record(by, "account.password_changed", "user", user.pk, words)
 
 
-def open_links_to(user: User) -> QuerySet[Invitation]:
-    """Return the links to a new password of a person that nobody used or revoked."""
+def open_reset_links(user: User) -> QuerySet[Invitation]:
+    """Return a user's reset links that aren't used or revoked."""
     return Invitation.objects.filter(user=user, used_at=None, revoked_at=None)
 
 
-def forget_ended(now: datetime) -> None:
-    """Remove sessions whose time is over, and the notes of sessions that are gone."""
+def delete_ended(now: datetime) -> None:
+    """Delete expired sessions, and sign-ins without a session."""
     LoginSession.objects.filter(expire_date__lt=now).delete()
-    living = LoginSession.objects.filter(session_key=OuterRef("session_key"))
-    SignIn.objects.filter(~Exists(living)).delete()
+    live = LoginSession.objects.filter(session_key=OuterRef("session_key"))
+    SignIn.objects.filter(~Exists(live)).delete()
 
 
-def is_slowed(tried: Collection[str]) -> bool:
-    """Tell whether there were ten wrong tries within a minute for any of these (a name, an address)."""
-    return any(cache.get(_counter(one), 0) >= MOST_TRIES for one in tried)
+def is_rate_limited(keys: Collection[str]) -> bool:
+    """Return whether any of the keys had ten failed attempts within a minute."""
+    return any(cache.get(_counter(key), 0) >= MAX_ATTEMPTS for key in keys)
 
 
-def count_try(tried: Collection[str]) -> None:
-    """Count a try as wrong before it is made: many at once get no more answers than one by one.
+def count_attempt(keys: Collection[str]) -> None:
+    """Count an attempt as failed before the password is checked, so that concurrent attempts are limited, too.
 
-    A minute after the first one they are forgotten.
+    Counts expire a minute after the first attempt.
     """
-    for one in tried:
-        cache.add(_counter(one), 0, TRIES_SECONDS)
-        with suppress(ValueError):  # its minute ended this very moment
-            cache.incr(_counter(one))
+    for key in keys:
+        cache.add(_counter(key), 0, ATTEMPT_SECONDS)
+        with suppress(ValueError):  # the counter has just expired
+            cache.incr(_counter(key))
 
 
-def count_as_right(tried: Collection[str]) -> None:
-    """Take back a counted try, whose password was right."""
-    for one in tried:
+def uncount_attempt(keys: Collection[str]) -> None:
+    """Uncount an attempt whose password was correct."""
+    for key in keys:
         with suppress(ValueError):
-            cache.decr(_counter(one))
+            cache.decr(_counter(key))
 
 
-def _counter(one: str) -> str:
-    return f"login-{sha256(one.encode()).hexdigest()}"
+def _counter(key: str) -> str:
+    return f"login-{sha256(key.encode()).hexdigest()}"

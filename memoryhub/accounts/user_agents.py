@@ -1,4 +1,4 @@
-"""What a browser says of itself, in a few words."""
+"""Labels for User-Agent headers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 from django.utils.translation import gettext
 
-LONGEST = 300
-_BROWSERS = [  # the mark of the more special ones first: most say that they are Safari, too
+MAX_LENGTH = 300
+_BROWSERS = [  # specific ones first: most also claim to be Safari
     (r"Edg(e|A|iOS)?/", "Edge"),
     (r"OPR/|Opera", "Opera"),
     (r"Vivaldi/", "Vivaldi"),
@@ -28,8 +28,8 @@ _SYSTEMS = [
 _PROGRAM = re.compile(r"([A-Za-z][\w.-]{0,39})/")
 
 
-def browser_words(user_agent: str) -> str:
-    """Return "Firefox on Linux", a program's own name, or that it isn't known. It may be untrue."""
+def browser_label(user_agent: str) -> str:
+    """Return a label such as "Firefox on Linux", or the program's name. The header can be forged."""
     browser, system = _first(_BROWSERS, user_agent), _first(_SYSTEMS, user_agent)
     if browser and system:
         return gettext("%(browser)s on %(system)s") % {"browser": browser, "system": system}

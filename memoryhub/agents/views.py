@@ -21,7 +21,7 @@ from django.views.decorators.http import require_GET
 from memoryhub.agents.api_tokens import SCOPES, BadToken, issue_token, living_tokens, makers_off, revoke_token
 from memoryhub.agents.forms import TokenForm
 from memoryhub.agents.hub_url import hub_address
-from memoryhub.audit.access_log import words_of
+from memoryhub.audit.access_log import access_label
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
 from memoryhub.models import AccessRecord, ApiToken
@@ -198,4 +198,4 @@ def _first_words(token: ApiToken, since: int) -> str:
     read = AccessRecord.objects.filter(token=token, at__gte=start).order_by("id").first()
     if wrote and (read is None or wrote.at <= read.at):
         return wrote.text
-    return words_of(read.action, read.row_count) if read else ""
+    return access_label(read.action, read.row_count) if read else ""

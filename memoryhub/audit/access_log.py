@@ -1,4 +1,4 @@
-"""Who has seen this? The access log in words, and beside it the runs that read a row and the changes made to it."""
+"""The access log, and the runs that read a row and the changes made to it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from sessions_app.services.access_log import DOCUMENTS, ENTRIES, accesses_of_ent
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-ACTIONS = {  # what was done and seen: as a label, and counted
+ACTIONS = {  # label, and text with the number of rows
     "entries.read": (
         _("Read entries"),
         ngettext_lazy("read %(rows)s entry", "read %(rows)s entries", "count"),
     ),
     "context.read": (
-        _("Took the context of parts"),
-        ngettext_lazy("took the context of %(rows)s part", "took the context of %(rows)s parts", "count"),
+        _("Read context"),
+        ngettext_lazy("read the context of %(rows)s part", "read the context of %(rows)s parts", "count"),
     ),
     "session.exported": (
         _("Exported entries"),
@@ -103,7 +103,7 @@ ACTIONS = {  # what was done and seen: as a label, and counted
         ngettext_lazy("exported %(rows)s cached response", "exported %(rows)s cached responses", "count"),
     ),
 }
-TABLES = {  # that a row may be asked for by, with what one is called
+TABLES = {  # with the label of one row
     "sessions": _("session"),
     "documents": _("document"),
     "summaries": _("summary"),
@@ -113,15 +113,15 @@ TABLES = {  # that a row may be asked for by, with what one is called
     "key_values": _("key-value"),
     "cached": _("cached response"),
 }
-MADE_AS = {"knowledge": "knowledge", "key_values": "key_value"}  # what audit records call them
-PARENTS = {"sessions": ENTRIES, "documents": DOCUMENTS}  # what is read of them is kept under other names
-MAX_TOUCHES = 200  # runs and changes listed of one row
-NAMED_ROWS = 4  # of one access
+OBJECT_KINDS = {"knowledge": "knowledge", "key_values": "key_value"}  # in audit records
+PARENTS = {"sessions": ENTRIES, "documents": DOCUMENTS}  # tables in the access log
+MAX_TOUCHES = 200  # runs and changes listed for a row
+NAMED_ROWS = 4  # listed for an access
 
 
 @dataclass(frozen=True)
 class Touch:
-    """A run that read a row, or a change made to it. ``revision``: (document, number) that the change made."""
+    """A run that read a row, or a change to it. ``revision``: document and number of the resulting revision."""
 
     at: datetime
     who: str
@@ -133,7 +133,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Target:
-    """A row that somebody asks about: what it is called, who read it, and what else touched it, latest first."""
+    """A row, its accesses, and the runs and changes that touched it, latest first."""
 
     label: str
     accesses: QuerySet[AccessRecord]
@@ -143,28 +143,28 @@ class Target:
 
 
 @overload
-def words_of(action: str) -> StrOrPromise: ...
+def access_label(action: str) -> StrOrPromise: ...
 @overload
-def words_of(action: str, count: int) -> str: ...
-def words_of(action: str, count: int | None = None) -> StrOrPromise:
-    """Return an action in words: as a label, or with how many rows it was about."""
+def access_label(action: str, count: int) -> str: ...
+def access_label(action: str, count: int | None = None) -> StrOrPromise:
+    """Return the label of an action, or its text with the number of rows."""
     known = ACTIONS.get(action)
     name = action.replace(".", ": ").replace("_", " ")
     if count is None:
         return known[0] if known else f"{name} rows".capitalize()
     if known:
         return known[1] % {"count": count, "rows": f"{count:,}"}
-    words = ngettext("%(action)s %(rows)s row", "%(action)s %(rows)s rows", count)
-    return words % {"action": name, "rows": f"{count:,}"}
+    label = ngettext("%(action)s %(rows)s row", "%(action)s %(rows)s rows", count)
+    return label % {"action": name, "rows": f"{count:,}"}
 
 
-def log_of(workspace: Workspace) -> QuerySet[AccessRecord]:
-    """Return what was read in a workspace, in no order."""
+def accesses_in(workspace: Workspace) -> QuerySet[AccessRecord]:
+    """Return the access records of a workspace, unordered."""
     return AccessRecord.objects.filter(workspace=workspace)
 
 
-def target_of(workspace: Workspace, *, entry: int | None = None, fact: int | None = None, row: str = "") -> Target:
-    """Return the row that is asked about. ``row`` is "table:key". Raises NotFound."""
+def find_target(workspace: Workspace, *, entry: int | None = None, fact: int | None = None, row: str = "") -> Target:
+    """Return the row with its accesses. ``row``: "table:key". Raises NotFound."""
     if entry is not None:
         return _entry_target(workspace, entry)
     if fact is not None:
@@ -174,15 +174,15 @@ def target_of(workspace: Workspace, *, entry: int | None = None, fact: int | Non
         return _fact_target(workspace, int(key))
     if table not in TABLES or not (key.isascii() and key.isdecimal() and len(key) <= 18):
         raise NotFound(
-            f"Name a row as table:key, for example knowledge:12. Tables: {', '.join(TABLES)}.", code="unknown_row"
+            f"Write the row as table:key, for example knowledge:12. Tables: {', '.join(TABLES)}.", code="unknown_row"
         )
     pk = int(key)
     label = gettext("%(row)s %(number)s") % {"row": TABLES[table], "number": pk}
     if table in PARENTS:
-        return Target(label, _within(log_of(workspace), PARENTS[table], pk))
+        return Target(label, _within(accesses_in(workspace), PARENTS[table], pk))
     accesses = accesses_of_row(table, pk).filter(workspace=workspace)
-    told = AuditRecord.objects.filter(workspace=workspace, action__in=("knowledge.added", "key_value.written"))
-    made = told.filter(object_kind=MADE_AS.get(table, ""), object_id=key)
+    records = AuditRecord.objects.filter(workspace=workspace, action__in=("knowledge.added", "key_value.written"))
+    made = records.filter(object_kind=OBJECT_KINDS.get(table, ""), object_id=key)
     return Target(label, accesses, _latest_first(_added(made) + _edits(workspace, table, pk)))
 
 
@@ -204,9 +204,9 @@ def _entry_target(workspace: Workspace, pk: int) -> Target:
     values = {"position": f"{entry.position:,}", "session": entry.session.key}
     label = gettext("entry #%(position)s of %(session)s") % values
     accesses = accesses_of_entry(entry).filter(workspace=workspace)
-    told = AuditRecord.objects.filter(session=entry.session_id, action="entry.added", at=entry.recorded_at)
-    said = [one for one in told if one.detail["first"] <= entry.position <= one.detail["last"]]
-    touches = _added(said) + _runs(runs) + _exports(workspace, entry.recorded_at)
+    records = AuditRecord.objects.filter(session=entry.session_id, action="entry.added", at=entry.recorded_at)
+    records_with_entry = [one for one in records if one.detail["first"] <= entry.position <= one.detail["last"]]
+    touches = _added(records_with_entry) + _runs(runs) + _exports(workspace, entry.recorded_at)
     return Target(label, accesses, _latest_first(touches), entry=entry)
 
 
@@ -221,15 +221,15 @@ def _fact_target(workspace: Workspace, pk: int) -> Target:
     touches += [_change(fact.died, gettext("removed it with revision %(number)s"))] if fact.died else []
     made_by = FactSource.objects.filter(fact=fact, run__isnull=False).values("run")
     touches += _runs(Run.objects.filter(pk__in=made_by, started_at__isnull=False))
-    touches += _runs(_readers_of(fact, died).exclude(pk__in=made_by))
+    touches += _runs(_consolidations_reading(fact, died).exclude(pk__in=made_by))
     touches += _exports(workspace, fact.born.created_at)
     values = {"number": fact.pk, "document": fact.document.name}
     label = gettext("memory line %(number)s of %(document)s") % values
     return Target(label, accesses.filter(workspace=workspace), _latest_first(touches), fact=fact)
 
 
-def _readers_of(fact: Fact, died: int | None) -> QuerySet[Run]:
-    """Return the consolidations that began with a text which had the fact: they rewrite MEMORY.md alone."""
+def _consolidations_reading(fact: Fact, died: int | None) -> QuerySet[Run]:
+    """Return the consolidations that read a revision with the fact. They only read MEMORY.md."""
     if fact.document.name != "MEMORY.md":
         return Run.objects.none()
     until = Q() if died is None else Q(base_revision_number__lt=died)
@@ -243,9 +243,9 @@ def _readers_of(fact: Fact, died: int | None) -> QuerySet[Run]:
 
 
 def _exports(workspace: Workspace, since: datetime) -> list[Touch]:
-    """Return the times that the whole workspace went out, with the row in it."""
-    told = AuditRecord.objects.filter(object_kind="workspace", object_id=str(workspace.pk), at__gte=since)
-    exports = told.filter(action="workspace.exported").order_by("-id")[:MAX_TOUCHES]
+    """Return the exports of the whole workspace since the row was added."""
+    records = AuditRecord.objects.filter(object_kind="workspace", object_id=str(workspace.pk), at__gte=since)
+    exports = records.filter(action="workspace.exported").order_by("-id")[:MAX_TOUCHES]
     words = gettext("exported the whole workspace")
     return [Touch(one.at, one.actor_name, words, is_change=False) for one in exports]
 
@@ -256,8 +256,8 @@ def _change(revision: MemoryRevision, words: str) -> Touch:
     return Touch(revision.created_at, revision.author_name, text, is_change=True, run=revision.run_id, revision=at)
 
 
-def _added(told: Iterable[AuditRecord]) -> list[Touch]:
-    return [Touch(one.at, one.actor_name, gettext("added it"), is_change=True) for one in told]
+def _added(records: Iterable[AuditRecord]) -> list[Touch]:
+    return [Touch(one.at, one.actor_name, gettext("added it"), is_change=True) for one in records]
 
 
 def _edits(workspace: Workspace, table: str, pk: int) -> list[Touch]:
@@ -273,7 +273,7 @@ def _runs(runs: QuerySet[Run]) -> list[Touch]:
         Touch(
             run.started_at or run.created_at,
             run.model or run.requested_by or run.origin,
-            _reading_words(run),
+            _run_label(run),
             is_change=False,
             run=run.pk,
         )
@@ -281,18 +281,18 @@ def _runs(runs: QuerySet[Run]) -> list[Touch]:
     ]
 
 
-def _reading_words(run: Run) -> str:
+def _run_label(run: Run) -> str:
     whose = run.requested_by or run.get_origin_display()
-    words = gettext("%(kind)s %(number)s read it for %(whose)s")
-    return words % {"kind": run.get_kind_display(), "number": run.pk, "whose": whose}
+    label = gettext("%(kind)s %(number)s read it for %(whose)s")
+    return label % {"kind": run.get_kind_display(), "number": run.pk, "whose": whose}
 
 
 def _latest_first(touches: Sequence[Touch]) -> list[Touch]:
     return sorted(touches, key=lambda touch: touch.at, reverse=True)[:MAX_TOUCHES]
 
 
-def rows_of(records: Sequence[AccessRecord], *, most: int = NAMED_ROWS) -> dict[int, list[AccessedRow]]:
-    """Return the first rows that each access saw, by the access's key; the others are a number."""
+def first_rows(records: Sequence[AccessRecord], *, most: int = NAMED_ROWS) -> dict[int, list[AccessedRow]]:
+    """Return the first rows of each access, by the access's id."""
     numbered = AccessedRow.objects.filter(access__in=[record.pk for record in records]).annotate(
         place=Window(RowNumber(), partition_by=F("access"), order_by=F("id").asc())
     )
@@ -303,14 +303,14 @@ def rows_of(records: Sequence[AccessRecord], *, most: int = NAMED_ROWS) -> dict[
 
 
 def access_document(record: AccessRecord, rows: Sequence[AccessedRow]) -> dict[str, Any]:
-    """Return an access as JSON; ``rows`` are those that it saw, or the first of them."""
+    """Return an access as a JSON document with some or all of its ``rows``."""
     return {
         "id": record.pk,
         "at": record.at,
         "who": {"kind": record.actor_kind, "name": record.actor_name},
         "via": record.via,
         "action": record.action,
-        "text": words_of(record.action, record.row_count),
+        "text": access_label(record.action, record.row_count),
         "count": record.row_count,
         "rows": [_row_document(row) for row in rows],
     }
@@ -325,5 +325,5 @@ def _row_document(row: AccessedRow) -> dict[str, Any]:
 
 
 def touch_document(touch: Touch) -> dict[str, Any]:
-    """Return a run's reading or a change as JSON."""
+    """Return a touch as a JSON document."""
     return {"at": touch.at, "who": touch.who, "text": touch.text, "is_change": touch.is_change, "run": touch.run}

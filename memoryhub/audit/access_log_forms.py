@@ -3,7 +3,7 @@ from __future__ import annotations
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.audit.access_log import ACTIONS, words_of
+from memoryhub.audit.access_log import ACTIONS, access_label
 from memoryhub.models import AccessRecord
 
 
@@ -14,9 +14,13 @@ class AccessFilterForm(forms.Form):
         label=_("Who"),
         widget=forms.TextInput(attrs={"type": "search", "data-search": "", "placeholder": _("Who")}),
     )
-    via = forms.ChoiceField(required=False, label=_("Door"), choices=[("", _("Any door")), *AccessRecord.Via.choices])
+    via = forms.ChoiceField(
+        required=False, label=_("Access method"), choices=[("", _("Any access method")), *AccessRecord.Via.choices]
+    )
     action = forms.ChoiceField(
-        required=False, label=_("What"), choices=[("", _("Anything")), *((name, words_of(name)) for name in ACTIONS)]
+        required=False,
+        label=_("What"),
+        choices=[("", _("Anything")), *((name, access_label(name)) for name in ACTIONS)],
     )
     since = forms.DateField(required=False, label=_("From"), widget=forms.DateInput(attrs={"type": "date"}))
     until = forms.DateField(required=False, label=_("To"), widget=forms.DateInput(attrs={"type": "date"}))

@@ -1,4 +1,4 @@
-"""The audit log: which of its records fit what is asked, and all of those as a file."""
+"""Filter and export the audit log."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ Line = Callable[[dict[str, Any]], str]
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is asked of the log; empty values ask for nothing.
+class AuditFilter:
+    """Empty values don't filter.
 
-    ``kind``: "runs", or "changes" for all but those and appends. ``who``: a part of the actor's name; ``actor``: a
-    kind of actor; ``noun``: what an action begins with; ``text``: a part of the sentence; ``since``, ``until``: days
-    of the current zone, both included.
+    ``kind``: "runs", or "changes" for everything except runs and appended entries. ``who``: part of the actor's name;
+    ``actor``: an actor kind; ``noun``: the first part of an action; ``text``: part of the text; ``since``, ``until``:
+    days in the current time zone, inclusive.
     """
 
     kind: str = ""
@@ -54,38 +54,38 @@ class Wanted:
     until: date | None = None
 
 
-def fitting(records: QuerySet[AuditRecord], wanted: Wanted) -> QuerySet[AuditRecord]:
-    """Return those of some records that are asked for."""
-    if wanted.kind == "runs":
+def filter_records(records: QuerySet[AuditRecord], audit_filter: AuditFilter) -> QuerySet[AuditRecord]:
+    """Return the records that match a filter."""
+    if audit_filter.kind == "runs":
         records = records.filter(action__startswith="run.")
-    elif wanted.kind == "changes":
+    elif audit_filter.kind == "changes":
         records = records.exclude(action="entry.added").exclude(action__startswith="run.")
     lookups = {
-        "actor_name__icontains": wanted.who,
-        "actor_kind": wanted.actor,
-        "action__startswith": wanted.noun and f"{wanted.noun}.",
-        "text__icontains": wanted.text,
-        "at__gte": wanted.since and start_of_day(wanted.since),
-        "at__lte": wanted.until and end_of_day(wanted.until),
+        "actor_name__icontains": audit_filter.who,
+        "actor_kind": audit_filter.actor,
+        "action__startswith": audit_filter.noun and f"{audit_filter.noun}.",
+        "text__icontains": audit_filter.text,
+        "at__gte": audit_filter.since and start_of_day(audit_filter.since),
+        "at__lte": audit_filter.until and end_of_day(audit_filter.until),
     }
     return records.filter(**{lookup: value for lookup, value in lookups.items() if value})
 
 
 def record_export(count: int, workspace: Workspace | None, *, by: By) -> None:
-    """Say in the log itself that so many of its records were taken out."""
+    """Write the audit record of an export of the audit log."""
     text = f"{count:,} record{'' if count == 1 else 's'} of the audit log exported"
     kind, pk = ("workspace", workspace.pk) if workspace else ("hub", "")
     record(by, "audit.exported", kind, pk, text, workspace=workspace)
 
 
-def lines_of(records: QuerySet[AuditRecord], form: str) -> Iterator[str]:
-    """Yield some records as lines of a file, the oldest first: ``form`` is "csv", or "jsonl" for a JSON object each.
+def export_lines(records: QuerySet[AuditRecord], file_format: str) -> Iterator[str]:
+    """Yield records as lines of a file, oldest first. ``file_format``: "csv" or "jsonl".
 
-    Times are UTC in ISO 8601. Cells of CSV are never formulas. Reads 2,000 records at a time, however many there are.
+    Times are UTC in ISO 8601. CSV cells are escaped so that they are never formulas.
     """
     slugs = dict(Workspace.objects.values_list("pk", "slug"))
-    line: Line = _json_line if form == "jsonl" else _csv_line
-    if form != "jsonl":
+    line: Line = _json_line if file_format == "jsonl" else _csv_line
+    if file_format != "jsonl":
         yield _csv_line({name: name for name in COLUMNS})
     for row in records.order_by("pk").iterator(chunk_size=CHUNK):
         yield line(_document(row, slugs))

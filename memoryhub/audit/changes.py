@@ -1,4 +1,4 @@
-"""What changed since a page was made: read from the audit records, so that an open page need not ask for more."""
+"""Which parts of a workspace changed since a page was rendered, from the audit log."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from django.db.models import Count, Max, Q, QuerySet
 
 from sessions_app.models import AuditRecord
 
-LOOK_BACK = 256  # ids: records of transactions that were still open when a later one was seen
-MOST_RECORDS = 500  # more than these since: everything changed
+RECENT_IDS = 256  # ids, for transactions that commit after later ones
+MAX_RECORDS = 500  # more than this counts as a change of everything
 
 KNOWN_ROWS = ("knowledge", "observations", "key-values", "terms", "hygiene")
 EVERYTHING = frozenset(
     ("entries", "sessions", "documents", "review", "history", "runs", "imports", "cache", "settings", *KNOWN_ROWS)
 )
-KINDS_OF = {  # by an action's noun; one that isn't listed may have changed everything
+KINDS_OF = {  # by an action's noun; others may have changed everything
     "account": (),
     "audit": (),
     "backup": (),
@@ -50,11 +50,11 @@ KINDS_OF_ACTION: dict[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class News:
-    """What is new: ``newest`` record and how many were ``seen`` before it, for the next question.
+class Changes:
+    """``newest``: the latest record; ``seen``: the number of records shortly before it, to pass to the next call.
 
-    ``kinds`` are parts of a workspace as pages show them, empty while nothing is new; ``sessions`` are those that
-    were named, and ``is_of_any_session`` says that others may have changed too.
+    ``kinds``: the changed parts of a workspace; ``sessions``: ids of changed sessions; ``is_of_any_session``: whether
+    others may have changed, too.
     """
 
     newest: int
@@ -64,37 +64,37 @@ class News:
     is_of_any_session: bool = False
 
 
-def read_news(told: QuerySet[AuditRecord], *, after: int, seen: int | None = None) -> News | None:
-    """Say what some audit records tell since the record ``after``; None where there is no record near it.
+def read_changes(records: QuerySet[AuditRecord], *, after: int, seen: int | None = None) -> Changes | None:
+    """Return what changed since the record ``after``; None if there is no record near it.
 
-    One query while nothing is new, three otherwise. ``seen``: how many of the 256 ids up to ``after`` were there at
-    the last question. One more of them now means that a transaction ended later than one which began after it, as
-    PostgreSQL lets them; then all of those ids count as new.
+    Runs one query if nothing is new, three otherwise. ``seen``: how many of the 256 ids up to ``after`` existed at
+    the last call. If there are more now, a PostgreSQL transaction committed after a later one, and all 256 count as
+    new.
     """
-    near = told.filter(id__gt=after - LOOK_BACK)
+    near = records.filter(id__gt=after - RECENT_IDS)
     found = near.aggregate(newest=Max("id"), seen=Count("id", filter=Q(id__lte=after)))
     if found["newest"] is None:
         return None
     newest = max(found["newest"], after)
     is_late = seen is not None and found["seen"] > seen
     if newest == after and not is_late:
-        return News(newest, found["seen"])
-    counted = told.filter(id__gt=newest - LOOK_BACK, id__lte=newest).count()  # before the rows are read
+        return Changes(newest, found["seen"])
+    counted = records.filter(id__gt=newest - RECENT_IDS, id__lte=newest).count()  # before reading the rows
     fresh = near if is_late else near.filter(id__gt=after)
-    rows = list(fresh.order_by("-id").values_list("action", "session_id")[: MOST_RECORDS + 1])
-    return _told(rows, newest, counted)
+    rows = list(fresh.order_by("-id").values_list("action", "session_id")[: MAX_RECORDS + 1])
+    return _changes(rows, newest, counted)
 
 
-def _told(rows: Sequence[tuple[str, int | None]], newest: int, seen: int) -> News:
-    are_all_read = len(rows) <= MOST_RECORDS
-    kinds = kinds_of(action for action, _ in rows) if are_all_read else EVERYTHING
+def _changes(rows: Sequence[tuple[str, int | None]], newest: int, seen: int) -> Changes:
+    are_all_read = len(rows) <= MAX_RECORDS
+    kinds = changed_kinds(action for action, _ in rows) if are_all_read else EVERYTHING
     sessions = frozenset(session for _, session in rows if session)
-    is_of_any = any(session is None and "entries" in kinds_of([action]) for action, session in rows)
-    return News(newest, seen, kinds | {"activity"}, sessions, is_of_any or not are_all_read)
+    is_of_any = any(session is None and "entries" in changed_kinds([action]) for action, session in rows)
+    return Changes(newest, seen, kinds | {"activity"}, sessions, is_of_any or not are_all_read)
 
 
-def kinds_of(actions: Iterable[str]) -> frozenset[str]:
-    """Return the parts of a workspace that some audit actions may have changed."""
+def changed_kinds(actions: Iterable[str]) -> frozenset[str]:
+    """Return the parts of a workspace that these audit actions may have changed."""
     found: set[str] = set()
     for action in actions:
         noun = action.partition(".")[0]

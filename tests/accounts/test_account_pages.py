@@ -1,4 +1,4 @@
-"""One's own password and sign-ins; signing in itself."""
+"""Signing in, and the pages of a user's password and sign-ins."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memoryhub.accounts import middleware
-from memoryhub.accounts.sign_ins import forget_ended, record_visit
-from memoryhub.accounts.user_agents import browser_words
+from memoryhub.accounts.sign_ins import delete_ended, record_visit
+from memoryhub.accounts.user_agents import browser_label
 from memoryhub.models import Invitation, SignIn
 from sessions_app.models import AuditRecord
 from tests.accounts.test_people_pages import PASSWORD
@@ -40,7 +40,7 @@ def vera(db, monkeypatch) -> User:
 
 
 def browser(agent: str = FIREFOX, address: str = "192.0.2.7") -> Client:
-    """A browser in which vera has signed in."""
+    """Return a browser in which vera is signed in."""
     client = Client(headers={"user-agent": agent}, REMOTE_ADDR=address)
     assert client.post("/login/", {"username": "vera", "password": PASSWORD}).status_code == 302
     return client
@@ -50,7 +50,7 @@ def is_in(client: Client) -> bool:
     return client.get("/").status_code == 200
 
 
-def test_signing_in_is_noted_with_browser_and_address(vera):
+def test_sign_ins_list_browser_and_address(vera):
     browser(address="192.0.2.7")
     client = browser(SAFARI, "192.0.2.8")
 
@@ -58,18 +58,18 @@ def test_signing_in_is_noted_with_browser_and_address(vera):
 
     assert "Firefox on Linux" in html
     assert "Safari on iPhone" in html
-    assert html.index("192.0.2.8") < html.index("192.0.2.7")  # this one first
+    assert html.index("192.0.2.8") < html.index("192.0.2.7")  # the current one first
     assert html.count("this one") == 1
 
 
-def test_a_header_anybody_can_send_is_no_address(vera):
+def test_the_address_is_not_read_from_a_forgeable_header(vera):
     client = browser()
     client.get("/", headers={"x-forwarded-for": "203.0.113.5"})
 
     assert SignIn.objects.get().address == "192.0.2.7"
 
 
-def test_being_seen_is_written_every_five_minutes_and_costs_nothing_between(vera):
+def test_visits_are_saved_every_five_minutes_without_queries_in_between(vera):
     with time_machine.travel("2026-04-01T12:00:00Z", tick=False) as clock:
         client = browser()
         clock.shift(timedelta(minutes=4))
@@ -77,7 +77,7 @@ def test_being_seen_is_written_every_five_minutes_and_costs_nothing_between(vera
             client.get(reverse("hub-changes"))
         seen_between = SignIn.objects.get().seen_at
         clock.shift(timedelta(minutes=2))
-        cache.clear()  # locmem's own clock stands, too
+        cache.clear()  # locmem's clock is frozen, too
         client.get(reverse("hub-changes"))
 
         assert not [query for query in between if "memoryhub_signin" in query["sql"]]
@@ -85,7 +85,7 @@ def test_being_seen_is_written_every_five_minutes_and_costs_nothing_between(vera
         assert SignIn.objects.get().seen_at == timezone.now()
 
 
-def test_another_process_that_forgot_does_not_write_again(vera):
+def test_another_process_does_not_save_the_same_visit(vera):
     client = browser()
     before = SignIn.objects.get().seen_at
     cache.clear()
@@ -95,7 +95,7 @@ def test_another_process_that_forgot_does_not_write_again(vera):
     assert SignIn.objects.get().seen_at == before
 
 
-def test_a_new_key_of_the_session_keeps_its_sign_in(vera):
+def test_a_sign_in_follows_its_sessions_new_key(vera):
     client = browser()
     made = SignIn.objects.get()
 
@@ -106,9 +106,9 @@ def test_a_new_key_of_the_session_keeps_its_sign_in(vera):
     assert kept.session_key == client.session.session_key != made.session_key
 
 
-def test_signing_out_removes_the_sign_in_and_says_so(vera):
+def test_signing_out_deletes_the_sign_in(vera):
     client = browser()
-    assert client.get("/")["Cache-Control"] == "no-store"  # going back shows nothing that a browser kept
+    assert client.get("/")["Cache-Control"] == "no-store"  # the back button shows no cached page
 
     response = client.post("/logout/", follow=True)
 
@@ -117,7 +117,7 @@ def test_signing_out_removes_the_sign_in_and_says_so(vera):
     assert client.get("/")["Location"] == "/login/?next=/"
 
 
-def test_a_session_that_ended_is_named_at_the_login(vera):
+def test_the_login_page_mentions_an_ended_session(vera):
     client = browser()
     LoginSession.objects.all().delete()
 
@@ -128,7 +128,7 @@ def test_a_session_that_ended_is_named_at_the_login(vera):
     assert not SignIn.objects.exists()
 
 
-def test_another_password_signs_out_all_others_at_once(vera):
+def test_changing_the_password_signs_out_other_browsers(vera):
     here, elsewhere = browser(), browser(CHROME)
     Invitation.objects.create(user=vera, token_hash="x", created_by="olga", expires_at=timezone.now())
 
@@ -143,14 +143,14 @@ def test_another_password_signs_out_all_others_at_once(vera):
     assert NEW not in f"{vars(record)}"
 
 
-def test_another_password_takes_the_old_one_and_guessing_it_is_slowed(vera):
+def test_changing_the_password_needs_the_old_one_and_is_rate_limited(vera):
     client = browser()
     wrong = [client.post(reverse("password"), CHANGE | {"old_password": "guess"}) for _ in range(10)]
 
     slowed = client.post(reverse("password"), CHANGE)
 
     assert {response.status_code for response in [*wrong, slowed]} == {422}
-    assert "Too many wrong tries" in slowed.content.decode()
+    assert "Too many failed attempts" in slowed.content.decode()
     assert User.objects.get().check_password(PASSWORD)
 
 
@@ -161,7 +161,7 @@ def test_a_weak_new_password_is_refused(vera):
     assert User.objects.get().check_password(PASSWORD)
 
 
-def test_one_sign_in_is_ended(vera):
+def test_ending_one_sign_in(vera):
     here, elsewhere = browser(), browser(CHROME)
     other = SignIn.objects.get(session_key=elsewhere.session.session_key)
 
@@ -172,14 +172,14 @@ def test_one_sign_in_is_ended(vera):
     assert AuditRecord.objects.get().action == "account.signed_out"
 
 
-def test_nobody_ends_the_sign_in_of_another(vera, admin_client):
+def test_users_cannot_end_sign_ins_of_others(vera, admin_client):
     client = browser()
 
     assert admin_client.post(reverse("end-sign-in", args=[SignIn.objects.get().pk])).status_code == 404
     assert is_in(client)
 
 
-def test_signing_out_everywhere_else_ends_sessions_that_were_never_noted_too(vera):
+def test_signing_out_elsewhere_ends_unlisted_sessions_too(vera):
     here, noted, unnoted, stranger = browser(), browser(), browser(), Client()
     SignIn.objects.filter(session_key=unnoted.session.session_key).delete()
     stranger.force_login(User.objects.create_user("sam"))
@@ -189,18 +189,18 @@ def test_signing_out_everywhere_else_ends_sessions_that_were_never_noted_too(ver
     assert [is_in(client) for client in (here, noted, unnoted, stranger)] == [True, False, False, True]
 
 
-def test_ended_sessions_and_their_sign_ins_are_cleared_away(vera):
+def test_expired_sessions_and_their_sign_ins_are_deleted(vera):
     gone, living = browser(), browser()
     LoginSession.objects.filter(session_key=gone.session.session_key).update(expire_date=timezone.now())
 
-    forget_ended(timezone.now())
+    delete_ended(timezone.now())
 
     assert [row.session_key for row in SignIn.objects.all()] == [living.session.session_key]
     assert LoginSession.objects.count() == 1
 
 
 @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example/", "javascript:alert(1)"])
-def test_signing_in_leads_to_own_addresses_alone(target, vera, client):
+def test_signing_in_redirects_to_local_urls_only(target, vera, client):
     page = client.get("/login/", {"next": target})
     response = client.post("/login/", {"username": "vera", "password": PASSWORD, "next": target})
 
@@ -208,7 +208,7 @@ def test_signing_in_leads_to_own_addresses_alone(target, vera, client):
     assert response["Location"] == "/"
 
 
-def test_a_deactivated_person_hears_the_same_as_an_unknown_one(vera, client):
+def test_deactivated_and_unknown_users_get_the_same_error(vera, client):
     User.objects.update(is_active=False)
 
     right = client.post("/login/", {"username": "vera", "password": PASSWORD}).context["form"].non_field_errors()
@@ -217,7 +217,7 @@ def test_a_deactivated_person_hears_the_same_as_an_unknown_one(vera, client):
     assert right == unknown
 
 
-def test_wrong_tries_from_one_address_are_slowed_whatever_the_name(vera, client):
+def test_failed_attempts_are_limited_by_address(vera, client):
     for number in range(10):
         client.post("/login/", {"username": f"name{number}", "password": "guess"})
 
@@ -225,17 +225,17 @@ def test_wrong_tries_from_one_address_are_slowed_whatever_the_name(vera, client)
     here = client.post("/login/", answer, headers={"x-forwarded-for": "203.0.113.5"})
     elsewhere = client.post("/login/", answer, REMOTE_ADDR="192.0.2.9")
 
-    assert "Too many wrong tries" in here.content.decode()
+    assert "Too many failed attempts" in here.content.decode()
     assert elsewhere.status_code == 302
 
 
-def test_tries_at_once_are_counted_before_any_has_its_answer(vera, monkeypatch):
+def test_concurrent_attempts_are_counted_before_checking(vera, monkeypatch):
     made = []
 
     def hash_slowly(*_request, **_credentials):
         made.append(1)
         if len(made) < 12:
-            Client().post("/login/", {"username": "vera", "password": "guess"})  # while this one is at it
+            Client().post("/login/", {"username": "vera", "password": "guess"})  # a concurrent attempt
 
     monkeypatch.setattr("django.contrib.auth.forms.authenticate", hash_slowly)
     Client().post("/login/", {"username": "vera", "password": "guess"})
@@ -255,5 +255,5 @@ def test_tries_at_once_are_counted_before_any_has_its_answer(vera, monkeypatch):
         ("", "Unknown browser"),
     ],
 )
-def test_browsers_in_words(agent, words):
-    assert browser_words(agent) == words
+def test_browser_labels(agent, words):
+    assert browser_label(agent) == words

@@ -1,4 +1,4 @@
-"""What happens to the link of an invitation, and to one that leads to a new password."""
+"""The pages of invitation and reset links."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def reset_link(user: User) -> str:
     return reverse("invitation", args=[invitations.make_reset_link(user, by=By(PERSON, timezone.now()))[1]])
 
 
-def test_an_invited_person_is_let_in_where_they_may_work(workspace, olga, client):
+def test_a_new_user_accepts_an_invitation(workspace, olga, client):
     url = link(workspace)
 
     page = client.get(url)
@@ -61,7 +61,7 @@ def test_an_invited_person_is_let_in_where_they_may_work(workspace, olga, client
     ]
 
 
-def test_a_known_person_joins_with_their_account_and_keeps_a_higher_role(workspace, olga, viewer, viewer_client):
+def test_an_existing_user_accepts_an_invitation_and_keeps_a_higher_role(workspace, olga, viewer, viewer_client):
     higher, lower = link(workspace, "editor"), link(workspace, "viewer")
 
     joined = viewer_client.post(higher)
@@ -74,14 +74,14 @@ def test_a_known_person_joins_with_their_account_and_keeps_a_higher_role(workspa
     assert set(User.objects.values_list("username", flat=True)) == {"olga", "vera"}
 
 
-def test_a_link_can_make_an_operator_of_the_hub(olga, client):
+def test_a_link_can_invite_a_hub_operator(olga, client):
     response = client.post(link(None, is_operator=True), ANSWERS)
 
     assert response["Location"] == "/"
     assert User.objects.get(username="ed").is_superuser
 
 
-def test_a_weak_password_or_a_name_that_is_taken_spends_nothing(workspace, olga, client):
+def test_a_weak_password_or_taken_name_does_not_use_up_the_link(workspace, olga, client):
     url = link(workspace)
     weak = {"password1": "1234", "password2": "1234"}
 
@@ -92,7 +92,7 @@ def test_a_weak_password_or_a_name_that_is_taken_spends_nothing(workspace, olga,
     assert User.objects.count() == 1
 
 
-def test_what_is_wrong_with_a_password_stands_at_the_first_field_with_the_rules(workspace, olga, viewer, client):
+def test_password_errors_are_shown_at_the_first_field(workspace, olga, viewer, client):
     for url, field in ((link(workspace), "password"), (reset_link(viewer), "new_password")):
         weak = {"username": "ed", f"{field}1": "1234", f"{field}2": "1234"}
 
@@ -106,16 +106,16 @@ def test_what_is_wrong_with_a_password_stands_at_the_first_field_with_the_rules(
 @pytest.mark.parametrize(
     ("end", "words"),
     [
-        (lambda: Invitation.objects.update(used_at=timezone.now()), "used already"),
-        (lambda: Invitation.objects.update(expires_at=timezone.now()), "time of this link is over"),
-        (lambda: Invitation.objects.update(revoked_at=timezone.now()), "taken back"),
-        (lambda: Workspace.objects.filter(slug="atlas").delete(), "is gone"),
-        (lambda: Invitation.objects.all().delete(), "none of this hub"),
-        (lambda: User.objects.filter(username="olga").update(is_active=False), "may not invite any more"),
-        (lambda: User.objects.filter(username="olga").update(is_superuser=False), "may not invite any more"),
+        (lambda: Invitation.objects.update(used_at=timezone.now()), "already used"),
+        (lambda: Invitation.objects.update(expires_at=timezone.now()), "has expired"),
+        (lambda: Invitation.objects.update(revoked_at=timezone.now()), "was revoked"),
+        (lambda: Workspace.objects.filter(slug="atlas").delete(), "was deleted"),
+        (lambda: Invitation.objects.all().delete(), "Part of it may be missing"),
+        (lambda: User.objects.filter(username="olga").update(is_active=False), "may not invite people any more"),
+        (lambda: User.objects.filter(username="olga").update(is_superuser=False), "may not invite people any more"),
     ],
 )
-def test_a_link_that_ended_says_why_and_lets_nobody_in(end, words, workspace, olga, client):
+def test_an_ended_link_says_why(end, words, workspace, olga, client):
     url = link(workspace)
     end()
 
@@ -125,7 +125,7 @@ def test_a_link_that_ended_says_why_and_lets_nobody_in(end, words, workspace, ol
     assert not User.objects.filter(username="ed").exists()
 
 
-def test_an_operator_who_is_none_any_more_does_not_come_back_by_their_own_link(workspace, olga):
+def test_a_former_operator_cannot_use_their_own_link(workspace, olga):
     owen = User.objects.create_user("owen")
     Membership.objects.create(workspace=workspace, user=owen, role="operator")
     url = link(workspace, "operator", actor=Actor("person", "owen"))
@@ -137,11 +137,11 @@ def test_an_operator_who_is_none_any_more_does_not_come_back_by_their_own_link(w
     assert role_of(owen, workspace) == ""
 
 
-def test_two_people_who_open_one_link_get_one_account(workspace, olga, monkeypatch):
+def test_a_link_creates_one_account_in_concurrent_requests(workspace, olga, monkeypatch):
     url = link(workspace)
     make = User.objects.create_user
 
-    def overtaken(**values: str) -> User:  # the second one is quicker between the first one's reading and writing
+    def overtaken(**values: str) -> User:  # the second request runs between the first one's read and write
         monkeypatch.setattr(User.objects, "create_user", make)
         answers = {"username": "quick", "password1": PASSWORD, "password2": PASSWORD}
         assert Client().post(url, answers).status_code == 410
@@ -155,7 +155,7 @@ def test_two_people_who_open_one_link_get_one_account(workspace, olga, monkeypat
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="the order of two writers is made by hand")
-def test_a_link_spent_after_it_was_read_is_refused(workspace, olga, monkeypatch):
+def test_a_link_used_after_it_was_read_is_refused(workspace, olga, monkeypatch):
     url = link(workspace)
     read = invitations.find_invitation
 
@@ -178,7 +178,7 @@ def test_joining_needs_a_csrf_token(workspace, olga):
     assert not User.objects.filter(username="ed").exists()
 
 
-def test_a_link_that_still_lets_in_stands_in_no_log(workspace, olga):
+def test_open_links_are_not_logged(workspace, olga):
     (handler,) = [one for one in logging.getLogger().handlers if type(one) is logging.StreamHandler]
     log, url = io.StringIO(), link(workspace)
     usual = handler.setStream(log)
@@ -191,7 +191,7 @@ def test_a_link_that_still_lets_in_stands_in_no_log(workspace, olga):
     assert url not in log.getvalue()
 
 
-def test_the_old_password_works_until_the_link_to_a_new_one_is_used(viewer, olga, client):
+def test_the_old_password_works_until_the_reset_link_is_used(viewer, olga, client):
     viewer.set_password(PASSWORD)
     viewer.save()
     elsewhere = Client()
@@ -209,7 +209,7 @@ def test_the_old_password_works_until_the_link_to_a_new_one_is_used(viewer, olga
     assert client.post(url, {"new_password1": PASSWORD, "new_password2": PASSWORD}).status_code == 410
 
 
-def test_a_newer_reset_link_ends_the_older_one(viewer, olga, client):
+def test_a_new_reset_link_revokes_the_older_one(viewer, olga, client):
     older = reset_link(viewer)
     newer = reset_link(viewer)
 
@@ -217,7 +217,7 @@ def test_a_newer_reset_link_ends_the_older_one(viewer, olga, client):
     assert client.get(newer).status_code == 200
 
 
-def test_a_deactivated_person_gets_in_by_no_reset_link(viewer, olga, client, admin_client):
+def test_deactivated_users_cannot_use_reset_links(viewer, olga, client, admin_client):
     url = reset_link(viewer)
     User.objects.filter(pk=viewer.pk).update(is_active=False)
 
@@ -228,7 +228,7 @@ def test_a_deactivated_person_gets_in_by_no_reset_link(viewer, olga, client, adm
     assert Invitation.objects.count() == 1
 
 
-def test_the_reset_link_of_an_operator_who_lost_the_hub_is_no_good(viewer, olga, client):
+def test_a_reset_link_from_a_former_operator_does_not_work(viewer, olga, client):
     User.objects.create_superuser("other")
     url = reset_link(viewer)
     remove_operator(olga, by=By(Actor("person", "other"), timezone.now()))
@@ -236,7 +236,7 @@ def test_the_reset_link_of_an_operator_who_lost_the_hub_is_no_good(viewer, olga,
     assert client.get(url).status_code == 410
 
 
-def test_deactivating_ends_the_links_to_a_new_password(viewer, olga):
+def test_deactivating_revokes_reset_links(viewer, olga):
     reset_link(viewer)
 
     deactivate(viewer, by=By(PERSON, timezone.now()))
@@ -244,7 +244,7 @@ def test_deactivating_ends_the_links_to_a_new_password(viewer, olga):
     assert Invitation.objects.get().revoked_at is not None
 
 
-def test_the_time_of_a_link_is_what_was_chosen(workspace, olga, client):
+def test_a_link_expires_after_the_chosen_days(workspace, olga, client):
     url = link(workspace, days=1, now=timezone.now() - timedelta(hours=25))
 
     assert client.get(url).status_code == 410

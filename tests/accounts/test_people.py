@@ -1,4 +1,4 @@
-"""People by command; two operators who remove each other at once."""
+"""The people command, and concurrent changes of operators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.hub import NOW
 
 
 @pytest.mark.django_db
-def test_a_person_is_invited_listed_and_changed_by_command(workspace, viewer, command, client):
+def test_the_command_invites_lists_and_changes_people(workspace, viewer, command, client):
     made = command("people", "invite", "Ed", "atlas=editor", "--days", "1")
     listed = command("people")
     changed = command("people", "roles", "vera", "atlas=none", "--hub-operator", "yes")
@@ -37,7 +37,7 @@ def test_a_person_is_invited_listed_and_changed_by_command(workspace, viewer, co
 
 
 @pytest.mark.django_db
-def test_the_only_operator_who_forgot_their_password_gets_a_link_by_command(admin_user, command, client):
+def test_the_command_creates_a_reset_link_for_the_only_operator(admin_user, command, client):
     made = command("people", "reset-link", "admin")
 
     page = client.get(made["link"].removeprefix("http://127.0.0.1:8765"))
@@ -47,7 +47,7 @@ def test_the_only_operator_who_forgot_their_password_gets_a_link_by_command(admi
 
 
 @pytest.mark.django_db
-def test_a_command_tells_which_tokens_stay_good_and_revokes_them_when_told_to(workspace, viewer, command):
+def test_the_command_lists_or_revokes_tokens_of_a_deactivated_user(workspace, viewer, command):
     issue_token(workspace, "pilot", ["read"], by=By(Actor("person", "vera"), timezone.now()))
 
     left = command("people", "deactivate", "vera")["living_tokens"]
@@ -60,13 +60,13 @@ def test_a_command_tells_which_tokens_stay_good_and_revokes_them_when_told_to(wo
 
 @pytest.fixture
 def home(settings, tmp_path):
-    """A home of a hub to which no address was given."""
+    """Return the home of a hub without MEMORYHUB_URL."""
     settings.MEMORYHUB_HOME, settings.GIVEN_SETTINGS = tmp_path, frozenset()
     return tmp_path
 
 
 @pytest.mark.django_db
-def test_a_link_leads_to_where_the_hub_really_listens(home, admin_user, command):
+def test_links_use_the_address_that_the_hub_listens_on(home, admin_user, command):
     with publish_address("http://127.0.0.1:9000"):
         while_it_runs = command("people", "reset-link", "admin")["link"]
     afterwards = command("people", "reset-link", "admin")["link"]
@@ -76,20 +76,20 @@ def test_a_link_leads_to_where_the_hub_really_listens(home, admin_user, command)
     assert list(home.iterdir()) == []
 
 
-def test_an_address_that_is_given_counts_more(home, settings):
+def test_memoryhub_url_takes_precedence(home, settings):
     settings.GIVEN_SETTINGS, settings.MEMORYHUB_URL = frozenset({"MEMORYHUB_URL"}), "https://hub.example"
 
     with publish_address("http://127.0.0.1:9000"):
         assert address_for_links() == "https://hub.example"
 
 
-def test_what_a_killed_hub_left_behind_is_no_address(home, settings):
+def test_the_address_of_a_killed_hub_is_ignored(home, settings):
     (home / "address").write_text("http://127.0.0.1:9000")
 
     assert address_for_links() == settings.MEMORYHUB_URL
 
 
-def test_of_two_hubs_the_first_ones_address_stays(home):
+def test_the_first_of_two_hubs_keeps_its_address(home):
     with publish_address("http://127.0.0.1:9000"):
         with publish_address("http://127.0.0.1:9001"):
             beside = address_for_links()
@@ -111,13 +111,13 @@ def test_of_two_hubs_the_first_ones_address_stays(home):
         (("deactivate",), "name_missing"),
     ],
 )
-def test_what_a_command_cannot_do_it_says(arguments, code, workspace, admin_user, command):
+def test_command_errors(arguments, code, workspace, admin_user, command):
     assert command("people", *arguments, status=1)["error"]["code"] == code
     assert not Membership.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_operators_who_remove_each_other_at_once_one_stays():
+def test_two_operators_cannot_remove_each_other_concurrently():
     pair = [User.objects.create_superuser(name) for name in ("olga", "oskar")]
     start = Barrier(2)
 

@@ -1,4 +1,4 @@
-"""People as operators see and change them, and whoever tries without being allowed to."""
+"""The pages of accounts, roles and members, and their access control."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def other() -> Workspace:
 
 @pytest.fixture
 def owen(workspace) -> Client:
-    """An operator of the workspace, not of the hub."""
+    """Return an operator of the workspace who is no hub operator."""
     client = signed_in("owen")
     Membership.objects.create(workspace=workspace, user=User.objects.get(username="owen"), role="operator")
     return client
@@ -59,7 +59,7 @@ def invited(name: str, *workspaces: Workspace, is_operator: bool = False) -> Inv
     ]
 
 
-def test_the_list_names_everybody_with_their_roles(workspace, viewer, admin_client):
+def test_the_list_shows_active_people_with_their_roles(workspace, viewer, admin_client):
     User.objects.create_user("gone", is_active=False)
 
     html = admin_client.get(reverse("people")).content.decode()
@@ -71,7 +71,7 @@ def test_the_list_names_everybody_with_their_roles(workspace, viewer, admin_clie
     assert ">gone<" in everybody
 
 
-def test_the_list_narrows_by_name_and_workspace(workspace, other, viewer, admin_client):
+def test_the_list_is_filtered_by_name_and_workspace(workspace, other, viewer, admin_client):
     def shown(**params: str) -> set[str]:
         return {user.username for user in admin_client.get(reverse("people"), params).context["page"].rows}
 
@@ -81,7 +81,7 @@ def test_the_list_narrows_by_name_and_workspace(workspace, other, viewer, admin_
     assert shown(state="operators") == {"admin"}
 
 
-def test_the_list_costs_the_same_for_one_person_and_twenty(workspace, viewer, admin_client):
+def test_the_list_runs_the_same_queries_for_one_person_and_twenty(workspace, viewer, admin_client):
     admin_client.get(reverse("people"))
     counts = []
     for names in ([], [f"p{number}" for number in range(20)]):
@@ -94,7 +94,7 @@ def test_the_list_costs_the_same_for_one_person_and_twenty(workspace, viewer, ad
     assert counts[0] == counts[1]
 
 
-def test_one_form_changes_the_roles_of_many(workspace, other, viewer, admin_client):
+def test_one_form_changes_many_roles(workspace, other, viewer, admin_client):
     edda = User.objects.create_user("edda")
     wishes = wish(viewer, workspace, "viewer", "editor") | wish(edda, other, "", "operator")
 
@@ -104,12 +104,12 @@ def test_one_form_changes_the_roles_of_many(workspace, other, viewer, admin_clie
     assert (role_of(viewer, workspace), role_of(edda, other), role_of(edda, workspace)) == ("editor", "operator", "")
     told = AuditRecord.objects.filter(action="person.role_changed").order_by("id")
     assert [(record.workspace, record.text, record.detail) for record in told] == [
-        (other, "edda is operator here now", {"role": "operator", "was": ""}),
-        (workspace, "vera is editor here now", {"role": "editor", "was": "viewer"}),
+        (other, "edda is now operator", {"role": "operator", "was": ""}),
+        (workspace, "vera is now editor", {"role": "editor", "was": "viewer"}),
     ]
 
 
-def test_a_role_that_somebody_else_changed_meanwhile_is_not_overwritten(workspace, viewer, admin_client):
+def test_a_role_changed_in_the_meantime_is_not_overwritten(workspace, viewer, admin_client):
     page = wish(viewer, workspace, "viewer", "editor")
     Membership.objects.update(role="operator")
 
@@ -120,14 +120,14 @@ def test_a_role_that_somebody_else_changed_meanwhile_is_not_overwritten(workspac
     assert role_of(viewer, workspace) == "operator"
 
 
-def test_roles_taken_away_close_the_workspace_at_once(workspace, viewer, viewer_client, admin_client):
+def test_removing_a_role_takes_effect_at_once(workspace, viewer, viewer_client, admin_client):
     admin_client.post(reverse("person", args=[viewer.pk]), wish(viewer, workspace, "viewer", ""))
 
     assert viewer_client.get(reverse("workspace", args=["atlas"])).status_code == 404
     assert AuditRecord.objects.get(action="person.removed").text == "vera has no access any more"
 
 
-def test_a_deactivated_person_is_out_with_the_next_click_and_back_with_their_roles(workspace, viewer, admin_client):
+def test_deactivating_ends_sessions_and_activating_restores_roles(workspace, viewer, admin_client):
     vera = signed_in("vera")
     vera.get("/")
 
@@ -138,7 +138,7 @@ def test_a_deactivated_person_is_out_with_the_next_click_and_back_with_their_rol
 
     assert after["Location"].startswith("/login/?next=/w/atlas/")
     assert poll.status_code == 286
-    assert vera.get("/").status_code == 302  # the session is gone for good
+    assert vera.get("/").status_code == 302  # the session was deleted
     assert role_of(viewer, workspace) == "viewer"
     assert list(AuditRecord.objects.order_by("id").values_list("action", flat=True)) == [
         "account.deactivated",
@@ -151,9 +151,7 @@ def given_tokens(maker: str, *workspaces: Workspace, kind: str = "person") -> li
     return [issue_token(one, f"agent of {kind} {maker}", ["read"], by=by)[0] for one in workspaces]
 
 
-def test_the_tokens_that_somebody_made_are_named_and_revoked_when_they_are_switched_off(
-    workspace, other, viewer, admin_client
-):
+def test_deactivating_can_revoke_tokens(workspace, other, viewer, admin_client):
     made = given_tokens("vera", workspace, other)
     spared = [*given_tokens("olga", workspace), *given_tokens("vera", workspace, kind="command")]
 
@@ -168,7 +166,7 @@ def test_the_tokens_that_somebody_made_are_named_and_revoked_when_they_are_switc
     assert set(told) == {("admin", "atlas"), ("admin", "other")}
 
 
-def test_tokens_that_stayed_good_can_be_revoked_afterwards(workspace, viewer, admin_client):
+def test_tokens_of_a_deactivated_user_can_be_revoked_later(workspace, viewer, admin_client):
     (token,) = given_tokens("vera", workspace)
     url = reverse("deactivate-person", args=[viewer.pk])
 
@@ -184,7 +182,7 @@ def test_tokens_that_stayed_good_can_be_revoked_afterwards(workspace, viewer, ad
     assert AuditRecord.objects.filter(action="account.deactivated").count() == 1
 
 
-def test_who_may_not_be_switched_off_keeps_their_tokens(workspace, admin_user):
+def test_a_refused_deactivation_revokes_no_tokens(workspace, admin_user):
     (token,) = given_tokens("admin", workspace)
 
     with raises_code("last_operator"):
@@ -193,7 +191,7 @@ def test_who_may_not_be_switched_off_keeps_their_tokens(workspace, admin_user):
     assert ApiToken.objects.get(pk=token.pk).revoked_at is None
 
 
-def test_an_open_page_of_a_deactivated_person_goes_to_the_login_as_a_whole(workspace, viewer, viewer_client):
+def test_an_open_page_of_a_deactivated_user_redirects_to_the_login(workspace, viewer, viewer_client):
     viewer_client.get("/")
     deactivate(viewer, by=By(PERSON, NOW))
 
@@ -207,7 +205,7 @@ def test_an_open_page_of_a_deactivated_person_goes_to_the_login_as_a_whole(works
     assert response.content == b""
 
 
-def test_the_last_operator_stays(admin_user):
+def test_the_last_operator_cannot_be_removed(admin_user):
     command = Actor("command", "people")
 
     for change in (deactivate, remove_operator):
@@ -223,7 +221,7 @@ def test_the_last_operator_stays(admin_user):
     assert not AuditRecord.objects.exists()
 
 
-def test_an_operator_changes_nothing_about_themselves(admin_user, admin_client, workspace):
+def test_operators_cannot_change_their_own_permissions(admin_user, admin_client, workspace):
     User.objects.create_superuser("olga")
 
     for name in ("deactivate-person", "remove-operator"):
@@ -236,7 +234,7 @@ def test_an_operator_changes_nothing_about_themselves(admin_user, admin_client, 
     assert role_of(admin_user, workspace) == ""
 
 
-def test_operators_of_the_hub_are_made_and_removed(viewer, admin_client):
+def test_making_and_removing_hub_operators(viewer, admin_client):
     admin_client.post(reverse("make-operator", args=[viewer.pk]))
     was_operator = User.objects.get(pk=viewer.pk).is_superuser
     admin_client.post(reverse("remove-operator", args=[viewer.pk]))
@@ -249,7 +247,7 @@ def test_operators_of_the_hub_are_made_and_removed(viewer, admin_client):
     ]
 
 
-def test_a_workspace_operator_sees_its_members_and_nobody_else(workspace, other, viewer, owen, admin_user):
+def test_a_workspace_operator_sees_only_its_members(workspace, other, viewer, owen, admin_user):
     Membership.objects.create(workspace=other, user=User.objects.create_user("olivia"), role="viewer")
     Membership.objects.create(workspace=workspace, user=admin_user, role="viewer")
     invited("Both", workspace, other)
@@ -272,14 +270,14 @@ def test_a_workspace_operator_changes_and_removes_its_members(workspace, viewer,
     assert role_of(viewer, workspace) == ""
 
 
-def test_a_workspace_operator_gets_no_further_by_forged_forms(workspace, other, viewer, owen, admin_user):
+def test_forged_forms_of_a_workspace_operator_are_refused(workspace, other, viewer, owen, admin_user):
     me = User.objects.get(username="owen")
     Membership.objects.create(workspace=workspace, user=admin_user, role="viewer")
     forged = (
         wish(me, other, "", "operator")  # another workspace
         | wish(viewer, other, "", "viewer")
-        | wish(admin_user, workspace, "viewer", "")  # an operator of the hub
-        | wish(me, workspace, "operator", "viewer")  # oneself
+        | wish(admin_user, workspace, "viewer", "")  # a hub operator
+        | wish(me, workspace, "operator", "viewer")  # own account
         | wish(viewer, workspace, "viewer", "superuser")  # no role
     )
 
@@ -306,7 +304,7 @@ def test_a_workspace_operator_gets_no_further_by_forged_forms(workspace, other, 
 @pytest.mark.parametrize(
     "name", ["deactivate-person", "activate-person", "make-operator", "remove-operator", "reset-link", "person"]
 )
-def test_only_operators_of_the_hub_touch_accounts(name, workspace, viewer, owen):
+def test_only_hub_operators_can_change_accounts(name, workspace, viewer, owen):
     for client in (owen, signed_in("vera")):
         assert client.post(reverse(name, args=[viewer.pk])).status_code == 404
 
@@ -324,7 +322,7 @@ def test_an_invitation_of_another_workspace_cannot_be_revoked(workspace, other, 
     assert made.revoked_at is None
 
 
-def test_an_invitation_needs_a_name_a_role_and_a_known_time(workspace, admin_client):
+def test_an_invitation_needs_a_name_role_and_lifetime(workspace, admin_client):
     complete = {"name": "Ed", "days": "7", f"role-{workspace.pk}": "viewer"}
 
     for wrong in ({"name": " "}, {"days": "3650"}, {f"role-{workspace.pk}": ""}, {f"role-{workspace.pk}": "god"}):
@@ -333,8 +331,8 @@ def test_an_invitation_needs_a_name_a_role_and_a_known_time(workspace, admin_cli
     assert not Invitation.objects.exists()
 
 
-def test_of_very_many_workspaces_the_wanted_ones_can_be_found(workspace, other, admin_client, monkeypatch):
-    monkeypatch.setattr(people_invitations, "MOST_WORKSPACES", 1)
+def test_workspaces_can_be_searched_when_inviting(workspace, other, admin_client, monkeypatch):
+    monkeypatch.setattr(people_invitations, "MAX_WORKSPACES", 1)
     url = f"{reverse('invite')}?named=secret"
 
     first = admin_client.get(reverse("invite")).content.decode()
@@ -357,7 +355,7 @@ def test_a_revoked_invitation_leaves_the_list(workspace, admin_client):
     assert AuditRecord.objects.get(action="person.invitation_revoked").workspace == workspace
 
 
-def test_the_link_is_shown_once_and_only_its_hash_is_kept(workspace, admin_client):
+def test_a_link_is_shown_once_and_only_its_hash_is_stored(workspace, admin_client):
     response = admin_client.post(
         reverse("invite"),
         {"name": "Ed", "days": "30", f"role-{workspace.pk}": "editor"},
@@ -374,7 +372,7 @@ def test_the_link_is_shown_once_and_only_its_hash_is_kept(workspace, admin_clien
     assert not [record for record in AuditRecord.objects.all() if token in f"{record.text}{record.detail}"]
 
 
-def test_a_commands_actor_is_not_somebody_of_the_same_name(admin_user):
+def test_a_command_is_not_confused_with_a_user_of_the_same_name(admin_user):
     User.objects.create_superuser("people")
 
     assert deactivate(User.objects.get(username="people"), by=By(Actor("command", "people"), NOW))

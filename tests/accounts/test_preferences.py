@@ -26,7 +26,7 @@ def html_tag(client, path="/") -> str:
     return re.search(r"<html[^>]*>", client.get(path).content.decode())[0]
 
 
-def test_a_chosen_theme_is_in_the_page_as_it_is_sent(viewer_client, client):
+def test_the_chosen_theme_is_rendered(viewer_client, client):
     assert "data-theme" not in html_tag(viewer_client)
 
     assert save(viewer_client, theme="dark", letter_keys="on").status_code == 302
@@ -36,7 +36,7 @@ def test_a_chosen_theme_is_in_the_page_as_it_is_sent(viewer_client, client):
     assert "data-theme" not in html_tag(client, reverse("login"))
 
 
-def test_the_switch_leads_back_and_nowhere_else(viewer_client):
+def test_the_theme_switch_redirects_to_local_urls_only(viewer_client):
     url = reverse("set-theme")
 
     assert viewer_client.post(url, {"theme": "light", "back": "/w/atlas/?page=2"})["Location"] == "/w/atlas/?page=2"
@@ -44,7 +44,7 @@ def test_the_switch_leads_back_and_nowhere_else(viewer_client):
     assert Preferences.objects.get().theme == "light"
 
 
-def test_a_language_is_offered_only_where_there_are_two(viewer, viewer_client, settings):
+def test_the_language_is_offered_only_if_there_are_two(viewer, viewer_client, settings):
     Preferences.objects.create(user=viewer, language="de")
     settings.LANGUAGES = [("en", "English")]
 
@@ -58,7 +58,7 @@ def test_a_language_is_offered_only_where_there_are_two(viewer, viewer_client, s
     assert Preferences.objects.get().language == "de"
 
 
-def test_what_changes_nothing_is_not_recorded(viewer_client):
+def test_unchanged_preferences_are_not_recorded(viewer_client):
     save(viewer_client, theme="light")
     save(viewer_client, theme="light")
 
@@ -66,14 +66,14 @@ def test_what_changes_nothing_is_not_recorded(viewer_client):
 
 
 @pytest.mark.parametrize("name", ["Atlantis", "../etc/passwd", "Europe", "x" * 65])
-def test_a_zone_that_there_is_not_is_refused(viewer_client, name):
+def test_an_unknown_time_zone_is_refused(viewer_client, name):
     response = save(viewer_client, time_zone=name)
 
     assert response.status_code == 422
     assert 'aria-invalid="true"' in response.content.decode()
 
 
-def test_times_and_days_are_the_readers(workspace, viewer_client):
+def test_times_are_shown_in_the_users_zone(workspace, viewer_client):
     HistoryEntry.objects.create(
         workspace=workspace, position=0, content="Late", occurred_at=LATE, occurred_at_text="x", source_hash="x"
     )
@@ -87,7 +87,7 @@ def test_times_and_days_are_the_readers(workspace, viewer_client):
     assert "10 Mar 2026" in viewer_client.get(url).content.decode()
 
 
-def test_a_search_before_a_day_means_the_readers_day(workspace, viewer_client):
+def test_search_dates_use_the_users_zone(workspace, viewer_client):
     session = open_at(workspace)
     type(session).objects.filter(pk=session.pk).update(updated_at=LATE, created_at=LATE)
     url = reverse("search", args=["atlas"])
@@ -100,7 +100,7 @@ def test_a_search_before_a_day_means_the_readers_day(workspace, viewer_client):
 
 
 @pytest.mark.parametrize("cookie", ["", "Atlantis", "../../etc/passwd", "a\x00b", "Europe"])
-def test_a_cookie_that_names_no_zone_is_passed_over(client, settings, cookie):
+def test_an_invalid_zone_cookie_is_ignored(client, settings, cookie):
     settings.TIME_ZONE = "UTC"
     request = RequestFactory().get("/")
     request.COOKIES["zone"] = cookie
@@ -109,7 +109,7 @@ def test_a_cookie_that_names_no_zone_is_passed_over(client, settings, cookie):
     assert follow_the_reader(lambda request: request.reading.zone)(request) == "UTC"
 
 
-def test_nobody_signed_in_costs_no_query(django_assert_num_queries):
+def test_anonymous_requests_run_no_query(django_assert_num_queries):
     request = RequestFactory().get("/")
     request.COOKIES["zone"] = "Asia/Tokyo"
     request.user = AnonymousUser()
@@ -117,7 +117,7 @@ def test_nobody_signed_in_costs_no_query(django_assert_num_queries):
         assert follow_the_reader(lambda request: request.reading.zone)(request) == "Asia/Tokyo"
 
 
-def test_shortcuts_of_one_key_can_be_switched_off_in_this_browser(viewer_client):
+def test_single_key_shortcuts_can_be_turned_off(viewer_client):
     assert "data-keys" not in html_tag(viewer_client)
 
     save(viewer_client)
@@ -127,7 +127,7 @@ def test_shortcuts_of_one_key_can_be_switched_off_in_this_browser(viewer_client)
     assert "data-keys" not in html_tag(viewer_client)
 
 
-def test_a_moment_is_exact_in_the_readers_zone():
+def test_moments_are_rendered_in_the_users_zone():
     with timezone.override("Asia/Tokyo"):
         html = Template("{{ at|moment }} {{ none|moment }}").render(Context({"at": LATE, "none": None}))
 

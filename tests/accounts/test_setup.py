@@ -14,7 +14,7 @@ def create(token: str, *, username: str = "olga", now=NOW) -> User:
     return create_first_operator(token=token, username=username, password=PASSWORD, now=now)
 
 
-def test_no_link_makes_a_second_operator():
+def test_a_setup_link_cannot_create_a_second_operator():
     token = issue_setup_token(NOW)
     User.objects.create_superuser("olga")
 
@@ -24,7 +24,7 @@ def test_no_link_makes_a_second_operator():
     assert not User.objects.filter(username="mallory").exists()
 
 
-def test_a_link_makes_one_operator_though_that_one_is_deactivated_later():
+def test_a_used_setup_link_stays_used_after_deactivating_the_operator():
     token = issue_setup_token(NOW)
     create(token)
     User.objects.update(is_active=False)
@@ -35,7 +35,7 @@ def test_a_link_makes_one_operator_though_that_one_is_deactivated_later():
     assert is_valid(issue_setup_token(NOW), NOW)
 
 
-def test_a_link_is_good_for_the_minutes_that_the_settings_say(settings):
+def test_a_setup_link_expires(settings):
     settings.MEMORYHUB_SETUP_MINUTES = 5
     token = issue_setup_token(NOW)
 

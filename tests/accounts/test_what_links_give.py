@@ -1,4 +1,4 @@
-"""What a link gives, to whom, and until when: at its service, where no page stands before it."""
+"""The services of invitation and reset links."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ def operator_of(*workspaces: Workspace) -> By:
 
 
 @pytest.mark.parametrize(
-    ("operates_both", "is_operator", "is_good"), [(True, False, True), (False, False, False), (True, True, False)]
+    ("operates_both", "is_operator", "is_valid"), [(True, False, True), (False, False, False), (True, True, False)]
 )
-def test_an_operator_of_workspaces_gives_those_and_nothing_else(
-    workspace, other, operates_both, is_operator, is_good
+def test_workspace_operators_can_only_invite_to_their_workspaces(
+    workspace, other, operates_both, is_operator, is_valid
 ):
     by = operator_of(workspace, other) if operates_both else operator_of(workspace)
     _, token = link({workspace: "viewer", other: "viewer"}, is_operator=is_operator, by=by)
 
-    if is_good:
-        assert find_invitation(token, NOW).is_good
+    if is_valid:
+        assert find_invitation(token, NOW).is_valid
     else:
         with pytest.raises(InvitationEnded):
             find_invitation(token, NOW)
 
 
-def test_an_editor_s_link_is_no_good(workspace):
+def test_links_from_editors_are_invalid(workspace):
     by = operator_of(workspace)
     Membership.objects.update(role="editor")
 
@@ -75,7 +75,7 @@ def test_an_editor_s_link_is_no_good(workspace):
         find_invitation(link({workspace: "viewer"}, by=by)[1], NOW)
 
 
-def test_a_link_is_good_until_the_second_that_its_days_are_over(workspace):
+def test_a_link_is_valid_until_the_second_that_its_days_are_over(workspace):
     invitation, token = link({workspace: "viewer"}, days=1)
     end = NOW + timedelta(days=1)
 
@@ -97,7 +97,7 @@ def test_a_link_is_good_until_the_second_that_its_days_are_over(workspace):
         ({"roles": "owner"}, "bad_role"),
     ],
 )
-def test_an_invitation_that_says_too_little_or_too_much_is_not_made(workspace, values, code):
+def test_invalid_invitations_are_refused(workspace, values, code):
     roles = values.pop("roles", "viewer")
 
     with raises_code(code):
@@ -106,7 +106,7 @@ def test_an_invitation_that_says_too_little_or_too_much_is_not_made(workspace, v
     assert link({workspace: "viewer"}, name="x" * 100)
 
 
-def test_a_link_to_a_new_password_gives_neither_an_account_nor_a_role(workspace):
+def test_a_reset_link_grants_no_account_or_role(workspace):
     vera = User.objects.create_user("vera")
     _, token = make_reset_link(vera, by=BY)
 
@@ -118,7 +118,7 @@ def test_a_link_to_a_new_password_gives_neither_an_account_nor_a_role(workspace)
     assert choose_new_password(token, "calm", now=NOW) == vera
 
 
-def test_an_invitation_changes_nobody_s_password_and_stays_good(workspace):
+def test_an_invitation_cannot_reset_a_password(workspace):
     _, token = link({workspace: "viewer"})
 
     with pytest.raises(InvitationEnded):
@@ -128,7 +128,7 @@ def test_an_invitation_changes_nobody_s_password_and_stays_good(workspace):
         join_as_new(token, username="eva", password="calm", now=NOW)
 
 
-def test_only_a_link_that_could_still_be_used_is_revoked_and_that_is_recorded(workspace):
+def test_revoking_an_open_link_is_recorded(workspace):
     invitation, token = link({workspace: "viewer"})
 
     assert revoke(invitation, by=BY)
@@ -138,7 +138,7 @@ def test_only_a_link_that_could_still_be_used_is_revoked_and_that_is_recorded(wo
         join_as_new(token, username="ed", password="calm", now=NOW)
 
 
-def test_a_used_link_is_not_revoked_any_more(workspace):
+def test_a_used_link_cannot_be_revoked(workspace):
     invitation, token = link({workspace: "viewer"})
     join_as_new(token, username="ed", password="calm", now=NOW)
 
@@ -147,7 +147,7 @@ def test_a_used_link_is_not_revoked_any_more(workspace):
     assert not AuditRecord.objects.filter(action="person.invitation_revoked").exists()
 
 
-def test_a_link_into_two_workspaces_raises_one_role_and_lowers_none(workspace, other):
+def test_a_link_raises_roles_and_never_lowers_them(workspace, other):
     vera = User.objects.create_user("vera")
     Membership.objects.create(workspace=workspace, user=vera, role="editor")
     _, token = link({workspace: "viewer", other: "editor"})
@@ -158,7 +158,7 @@ def test_a_link_into_two_workspaces_raises_one_role_and_lowers_none(workspace, o
     assert dict(roles) == {workspace.pk: "editor", other.pk: "editor"}
 
 
-def test_a_workspace_without_a_chosen_role_is_not_in_the_link(workspace, other):
+def test_workspaces_without_a_role_are_left_out(workspace, other):
     _, token = link({workspace: "viewer", other: ""})
 
     join_as_new(token, username="ed", password="calm", now=NOW)
@@ -166,7 +166,7 @@ def test_a_workspace_without_a_chosen_role_is_not_in_the_link(workspace, other):
     assert list(Membership.objects.values_list("workspace", "role")) == [(workspace.pk, "viewer")]
 
 
-def test_members_pages_list_links_into_their_workspace_alone(workspace, other):
+def test_members_pages_list_only_invitations_to_their_workspace(workspace, other):
     mine, _ = link({workspace: "viewer"})
     link({workspace: "viewer", other: "viewer"})
     link({other: "viewer"})
@@ -179,7 +179,7 @@ def test_members_pages_list_links_into_their_workspace_alone(workspace, other):
     ("has", "gives", "more"),
     [("", "viewer", True), ("viewer", "editor", True), ("editor", "editor", False), ("editor", "viewer", False)],
 )
-def test_a_link_gives_more_only_where_its_role_is_higher(workspace, has, gives, more):
+def test_gives_more_only_if_a_role_is_higher(workspace, has, gives, more):
     vera = User.objects.create_user("vera")
     if has:
         Membership.objects.create(workspace=workspace, user=vera, role=has)
@@ -197,7 +197,7 @@ def test_a_link_gives_more_only_where_its_role_is_higher(workspace, has, gives, 
         ({"workspace": 0, "was": "", "role": "viewer"}, "roles_changed"),
     ],
 )
-def test_of_many_roles_all_are_changed_or_none(workspace, other, second, code):
+def test_roles_are_changed_all_or_none(workspace, other, second, code):
     vera = User.objects.create_user("vera")
     fine = RoleChange(vera.pk, workspace.pk, "", "viewer")
 

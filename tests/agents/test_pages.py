@@ -207,7 +207,7 @@ def test_the_guide_waits_until_the_token_calls(workspace, viewer_client):
     answer = viewer_client.get(url("first-call"), asked)
 
     assert answer.status_code == 286
-    assert "First call arrived: took the context of 2 parts" in answer.content.decode()
+    assert "First call arrived: read the context of 2 parts" in answer.content.decode()
     assert "By pilot" in answer.content.decode()
 
 

@@ -1,4 +1,4 @@
-"""The access log: what people read by pages is written down, and "who has seen or changed this?" is one list."""
+"""The access log and its page."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def note(workspace, seen, *, action="knowledge.read", actor=AGENT, via="rest", n
 
 
 def rows_seen() -> list[tuple[str, str, int, int, int]]:
-    """Return what the latest reading saw, after its action."""
+    """Return the action and rows of the latest access."""
     access = AccessRecord.objects.order_by("-id").first()
     if access is None:
         return []
@@ -61,7 +61,7 @@ def document(workspace):
     return found
 
 
-def test_a_transcript_notes_the_entries_that_it_shows(workspace, viewer_client):
+def test_a_transcript_logs_its_entries(workspace, viewer_client):
     session = open_at(workspace)
     add(session, turn(1))
 
@@ -71,7 +71,7 @@ def test_a_transcript_notes_the_entries_that_it_shows(workspace, viewer_client):
     assert AccessRecord.objects.get().actor_name == "vera"
 
 
-def test_an_open_page_that_fetches_its_part_again_is_no_new_reading(workspace, viewer_client, learnt):
+def test_polling_a_page_is_not_logged(workspace, viewer_client, learnt):
     page = url("knowledge:knowledge")
     again = {"HX-Request": "true", "HX-Trigger": "knowledge-list", "HX-Target": "knowledge-list"}
 
@@ -82,7 +82,7 @@ def test_an_open_page_that_fetches_its_part_again_is_no_new_reading(workspace, v
     assert rows_seen() == [("knowledge.read", "knowledge", 0, learnt.pk, learnt.pk)]
 
 
-def test_arrivals_of_an_open_transcript_are_no_new_reading(workspace, viewer_client):
+def test_new_entries_of_an_open_transcript_are_not_logged(workspace, viewer_client):
     session = open_at(workspace)
     add(session, turn(1))
 
@@ -90,7 +90,7 @@ def test_arrivals_of_an_open_transcript_are_no_new_reading(workspace, viewer_cli
     assert not AccessRecord.objects.exists()
 
 
-def test_documents_are_noted_by_revision(workspace, viewer_client, document):
+def test_documents_are_logged_by_revision(workspace, viewer_client, document):
     second = revise_document(document, "- tea\n", base=document.revisions.get(), reason="r", by=BY)
     page = url("documents:document", document.pk)
 
@@ -100,7 +100,7 @@ def test_documents_are_noted_by_revision(workspace, viewer_client, document):
     assert [row[3] for row in rows_seen()] == [second.number, 1]
 
 
-def test_lists_and_pages_of_the_memory_are_noted(workspace, viewer_client, learnt, document):
+def test_lists_and_pages_are_logged(workspace, viewer_client, learnt, document):
     add_note(workspace, "Shipped.", by=BY)
     observation = store(workspace, [NewObservation("lesson", "Tests first.")], by=BY).added[0]
     pages = {
@@ -121,7 +121,7 @@ def test_lists_and_pages_of_the_memory_are_noted(workspace, viewer_client, learn
         assert new == ([action] if action else []), page
 
 
-def test_a_masked_value_is_noted_when_it_is_revealed(workspace, editor):
+def test_revealing_a_masked_value_is_logged(workspace, editor):
     row = write_value(workspace, "api_token", "s3cret-s3cret-s3cret", by=BY)
     assert row.is_secret
 
@@ -133,7 +133,7 @@ def test_a_masked_value_is_noted_when_it_is_revealed(workspace, editor):
     assert rows_seen() == [("key_value.read", "key_values", 0, row.pk, row.pk)]
 
 
-def test_a_search_is_noted_when_it_is_sent_not_while_it_is_typed(workspace, viewer_client, learnt):
+def test_a_search_is_logged_when_submitted_not_while_typing(workspace, viewer_client, learnt):
     viewer_client.get(url("search"), {"q": "deplo", "part": "1"}, headers={"HX-Request": "true"})
     assert not AccessRecord.objects.exists()
 
@@ -141,7 +141,7 @@ def test_a_search_is_noted_when_it_is_sent_not_while_it_is_typed(workspace, view
     assert rows_seen() == [("search.read", "knowledge", 0, learnt.pk, learnt.pk)]
 
 
-def test_a_search_over_all_workspaces_is_noted_in_each(workspace, admin_client, learnt):
+def test_a_search_in_all_workspaces_is_logged_in_each(workspace, admin_client, learnt):
     other = type(workspace).objects.create(slug="other", name="Other")
     add_knowledge(other, "Deploys need two people.", category="domain_fact", by=BY)
 
@@ -150,14 +150,14 @@ def test_a_search_over_all_workspaces_is_noted_in_each(workspace, admin_client, 
     assert set(AccessRecord.objects.values_list("workspace__slug", "row_count")) == {("atlas", 1), ("other", 1)}
 
 
-def test_found_rows_that_go_out_are_noted(workspace, viewer_client, learnt):
+def test_exporting_search_results_is_logged(workspace, viewer_client, learnt):
     chosen = {"row": f"knowledge:{learnt.pk}", "format": "csv"}
 
     assert viewer_client.post(url("export-matches"), chosen).status_code == 200
     assert rows_seen() == [("matches.exported", "knowledge", 0, learnt.pk, learnt.pk)]
 
 
-def test_the_page_says_who_read_what_and_leads_there(workspace, viewer_client, learnt):
+def test_the_page_lists_and_links_what_was_read(workspace, viewer_client, learnt):
     session = open_at(workspace)
     add(session, turn(1))
     note(workspace, [*seen_entries(Entry.objects.all()), *seen_rows("knowledge", [learnt.pk, 999])])
@@ -172,7 +172,7 @@ def test_the_page_says_who_read_what_and_leads_there(workspace, viewer_client, l
     assert live_markup(html) == []
 
 
-def test_filters_narrow_it(workspace, viewer_client):
+def test_filters(workspace, viewer_client):
     note(workspace, seen_rows("knowledge", [1]))
     note(workspace, seen_rows("history", [1]), action="history.read", via="mcp")
     later = NOW + timedelta(days=2)
@@ -189,7 +189,7 @@ def test_filters_narrow_it(workspace, viewer_client):
     assert found(via="page", who="atlas") == []
 
 
-def test_days_that_no_database_holds_find_what_there_is(workspace, viewer_client):
+def test_extreme_dates_are_valid_filters(workspace, viewer_client):
     note(workspace, seen_rows("knowledge", [1]))
 
     response = viewer_client.get(url("access"), {"since": "0001-01-01", "until": "9999-12-31"})
@@ -197,7 +197,7 @@ def test_days_that_no_database_holds_find_what_there_is(workspace, viewer_client
     assert len(response.context["lines"]) == 1
 
 
-def test_a_row_says_who_saw_it_and_what_changed_it(workspace, viewer_client, learnt):
+def test_the_log_of_a_row_lists_accesses_and_changes(workspace, viewer_client, learnt):
     note(workspace, seen_rows("knowledge", [learnt.pk]))
     note(workspace, seen_rows("knowledge", [learnt.pk + 1]), actor=PERSON)
     run = save_entry(learnt, {"source": "handbook"}, by=By(PERSON, NOW))
@@ -212,7 +212,7 @@ def test_a_row_says_who_saw_it_and_what_changed_it(workspace, viewer_client, lea
     assert [line.places[0][1] for line in lines if line.text == "changed it"] == [url("run", run.pk)]
 
 
-def test_an_entry_says_which_runs_took_it_in(workspace, viewer_client):
+def test_the_log_of_an_entry_lists_runs(workspace, viewer_client):
     session = open_at(workspace)
     add(session, turn(1))
     values = {"workspace": workspace, "session": session, "kind": "compression", "started_at": NOW, "status": "done"}
@@ -228,7 +228,7 @@ def test_an_entry_says_which_runs_took_it_in(workspace, viewer_client):
     assert "entry #1 of cli:main" in response.content.decode()
 
 
-def test_an_entry_and_a_row_say_who_added_them(workspace, command, learnt):
+def test_the_log_of_a_row_lists_who_added_it(workspace, command, learnt):
     session = open_at(workspace)
     add(session, turn(1))
     entry = Entry.objects.get(position=2)
@@ -240,7 +240,7 @@ def test_an_entry_and_a_row_say_who_added_them(workspace, command, learnt):
     assert [(one["who"], one["text"]) for one in of_row] == [(PERSON.name, "added it")]
 
 
-def test_a_fact_says_who_saw_it_wrote_it_and_removed_it(workspace, viewer_client, document):
+def test_the_log_of_a_fact_lists_accesses_and_revisions(workspace, viewer_client, document):
     salt = Fact.objects.get(text="salt")
     viewer_client.get(url("documents:document", document.pk))
     revise_document(document, "- tea\n", base=document.revisions.get(), reason="r", by=BY)
@@ -258,7 +258,7 @@ def test_a_fact_says_who_saw_it_wrote_it_and_removed_it(workspace, viewer_client
     ]
 
 
-def test_changes_stand_on_one_page_each_between_the_readings_of_their_time(workspace, viewer_client, learnt):
+def test_changes_are_paginated_with_the_accesses(workspace, viewer_client, learnt):
     for minute in range(60):
         cache.clear()
         note(workspace, seen_rows("knowledge", [learnt.pk]), now=NOW + timedelta(minutes=minute))
@@ -279,11 +279,11 @@ def test_changes_stand_on_one_page_each_between_the_readings_of_their_time(works
 
 
 @pytest.mark.parametrize("asked", [{"entry": 9}, {"fact": 9}, {"row": "users:1"}, {"row": "knowledge:x"}])
-def test_what_is_not_there_is_a_404(workspace, viewer_client, asked):
+def test_a_missing_row_is_404(workspace, viewer_client, asked):
     assert viewer_client.get(url("access"), asked).status_code == 404
 
 
-def test_another_workspace_s_rows_say_nothing(workspace, viewer_client):
+def test_rows_of_another_workspace_are_hidden(workspace, viewer_client):
     other = type(workspace).objects.create(slug="other", name="Other")
     entry = add_knowledge(other, "Elsewhere.", category="domain_fact", by=BY).entry
     note(other, seen_rows("knowledge", [entry.pk]))
@@ -293,7 +293,7 @@ def test_another_workspace_s_rows_say_nothing(workspace, viewer_client):
     assert response.context["lines"] == []
 
 
-def test_the_log_asks_the_same_number_of_questions_for_10_lines_and_20(workspace, viewer_client):
+def test_the_log_runs_the_same_queries_for_10_lines_and_20(workspace, viewer_client):
     session = open_at(workspace)
     counts = []
     for first in (0, 10):
@@ -307,7 +307,7 @@ def test_the_log_asks_the_same_number_of_questions_for_10_lines_and_20(workspace
     assert counts[0] == counts[1]
 
 
-def test_the_command_says_the_same(command, workspace, learnt):
+def test_the_command_lists_accesses(command, workspace, learnt):
     note(workspace, seen_rows("knowledge", [learnt.pk]))
     save_entry(learnt, {"source": "handbook"}, by=By(PERSON, NOW))
 
@@ -320,7 +320,7 @@ def test_the_command_says_the_same(command, workspace, learnt):
     assert command("access", "atlas", "--row", "users:1", status=1)["error"]["code"] == "unknown_row"
 
 
-def test_every_action_that_is_written_has_words():
+def test_every_logged_action_has_a_label():
     code = [
         path
         for app in ("memoryhub", "sessions_app", "knowledge_app")
@@ -338,7 +338,7 @@ def test_every_action_that_is_written_has_words():
     assert used - ACTIONS.keys() == set()
 
 
-def test_looking_at_the_log_is_not_written_down(workspace, viewer_client):
+def test_reading_the_log_is_not_logged(workspace, viewer_client):
     note(workspace, seen_rows("knowledge", [1]), now=timezone.now())
 
     viewer_client.get(url("access"))

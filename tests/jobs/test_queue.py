@@ -26,7 +26,7 @@ from memoryhub.jobs.queue import cancel_job, do_next_job, execute_job, request_j
 from memoryhub.lib.search.index_maintenance import index_problems
 from memoryhub.lib.search.operations import indexes
 from memoryhub.models import Job, Process
-from memoryhub.processes import _birth, registered, this_home, this_process
+from memoryhub.processes import _started_at, registered, this_home, this_process
 from memoryhub.sync.import_requests import cancel_import, request_import, run_import
 from sessions_app.models import AuditRecord, ImportReport, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.services.audit import By
@@ -83,7 +83,7 @@ def cancelled_at(monkeypatch, job: Job, step: int) -> Job:
 def killed(job: Job) -> None:
     """Leave a job running with a dead process, as after SIGKILL."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as worker:
-        owner = this_process().rsplit(":", 2)[0] + f":{worker.pid}:{_birth(worker.pid)}"
+        owner = this_process().rsplit(":", 2)[0] + f":{worker.pid}:{_started_at(worker.pid)}"
         running_at(job, owner)
         assert resume_jobs(timezone.now()) == []  # it is alive
         os.kill(worker.pid, signal.SIGKILL)

@@ -107,7 +107,7 @@ def test_a_loop_goes_on_after_an_error_and_ends_when_it_is_told(session, monkeyp
     worker.carry_out_runs(stopping)
 
     assert len(calls) > 1
-    assert "a turn of the worker failed" in caplog.text
+    assert "the worker's loop failed" in caplog.text
 
 
 @pytest.mark.django_db(transaction=True)
@@ -131,7 +131,7 @@ def test_a_long_job_holds_up_no_job_of_another_lane(workspace, monkeypatch):
 
 
 def test_recurring_jobs_are_queued_once(workspace):
-    worker.keep_house(timezone.now())
-    worker.keep_house(timezone.now())
+    worker.do_housekeeping(timezone.now())
+    worker.do_housekeeping(timezone.now())
 
     assert sorted(Job.objects.values_list("kind", flat=True)) == ["pruning", "sweep"]

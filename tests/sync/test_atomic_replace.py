@@ -37,7 +37,7 @@ def without_exchange(monkeypatch) -> None:
     monkeypatch.setattr(atomic_replace, "_renamed", lambda *_: False)
 
 
-def without_links(monkeypatch) -> None:
+def mask_links(monkeypatch) -> None:
     def refuse(*_args, **_options) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
 
@@ -45,7 +45,7 @@ def without_links(monkeypatch) -> None:
     monkeypatch.setattr(os, "link", refuse)
 
 
-WAYS = pytest.mark.parametrize("way", [lambda _: None, without_exchange, without_links], ids=["swap", "link", "copy"])
+WAYS = pytest.mark.parametrize("way", [lambda _: None, without_exchange, mask_links], ids=["swap", "link", "copy"])
 
 
 @WAYS

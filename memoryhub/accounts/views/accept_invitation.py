@@ -1,4 +1,4 @@
-"""What the link of an invitation opens: a new account, more roles for the one at hand, or a new password."""
+"""The page of an invitation or reset link."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GONE = 410
 @sensitive_variables("token")
 @sensitive_post_parameters()
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
-    """Let somebody in by a link; one that is good no more answers 410, with what to do."""
+    """Accept an invitation or reset a password. Returns 410 for a link that has ended."""
     try:
         shown = flow.find_invitation(token, timezone.now())
         if shown.invitation.user is not None:
@@ -43,7 +43,7 @@ def _join_as_new(request: HttpRequest, token: str, shown: flow.OpenInvitation) -
             form.add_error("username", error.message)
         else:
             login(request, user)
-            return _where_they_may_work(shown)
+            return _to_first_page(shown)
     context = {"form": form, "shown": shown}
     return render(request, "accounts/invitation.html", context, status=422 if form.errors else 200)
 
@@ -52,10 +52,10 @@ def _join_as_new(request: HttpRequest, token: str, shown: flow.OpenInvitation) -
 def _join_as_known(request: HttpRequest, token: str, shown: flow.OpenInvitation) -> HttpResponse:
     user = User.objects.get(username=request.user.get_username())
     gives_more = flow.gives_more(shown, user)
-    if request.method != "POST" or not gives_more:  # else who made a link would spend it by trying it
+    if request.method != "POST" or not gives_more:  # don't use up a link that its creator opens
         return render(request, "accounts/invitation.html", {"shown": shown, "gives_more": gives_more})
     flow.join_as_known(token, user, now=timezone.now())
-    return _where_they_may_work(shown)
+    return _to_first_page(shown)
 
 
 @sensitive_variables("token", "form")
@@ -69,7 +69,7 @@ def _new_password(request: HttpRequest, token: str, user: User) -> HttpResponse:
     return render(request, "accounts/invitation.html", context, status=422 if form.errors else 200)
 
 
-def _where_they_may_work(shown: flow.OpenInvitation) -> HttpResponse:
+def _to_first_page(shown: flow.OpenInvitation) -> HttpResponse:
     if len(shown.roles) == 1 and not shown.invitation.is_operator:
         return redirect("workspace", shown.roles[0].workspace.slug)
     return redirect("home")

@@ -1,4 +1,4 @@
-"""What everybody may do about their own account: another password, the list of their sign-ins, ending them."""
+"""The user's own password and sign-ins."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from memoryhub.permissions import by_person
 @sensitive_variables("form")
 @sensitive_post_parameters()
 def password(request: HttpRequest) -> HttpResponse:
-    """Another password: this browser stays signed in, under a new session; all others are signed out."""
-    user = _oneself(request)
+    """Change the password. This browser stays signed in with a new session; all others are signed out."""
+    user = _current_user(request)
     form = OwnPasswordForm(user, request.POST or None)
     if form.is_bound and form.is_valid():
-        wanted, here = form.cleaned_data["new_password1"], request.session.session_key
-        change_password(user, wanted, keep=here, by=by_person(request))
+        new_password, here = form.cleaned_data["new_password1"], request.session.session_key
+        change_password(user, new_password, keep=here, by=by_person(request))
         update_session_auth_hash(request, user)
-        messages.success(request, _("Your password is changed. All other browsers are signed out."))
+        messages.success(request, _("Password changed. All other browsers are signed out."))
         return redirect("password")
     return render_page(request, "accounts/password.html", {"form": form}, status=422 if form.errors else 200)
 
 
 @require_GET
 def sign_ins(request: HttpRequest) -> HttpResponse:
-    shown = sign_ins_of(_oneself(request), this=request.session.session_key, now=timezone.now())
+    shown = sign_ins_of(_current_user(request), this=request.session.session_key, now=timezone.now())
     return render_page(request, "accounts/sign_ins.html", {"sign_ins": shown})
 
 
 @require_POST
 def end(request: HttpRequest, pk: int) -> HttpResponse:
-    sign_in = get_object_or_404(SignIn.objects.select_related("user"), pk=pk, user=_oneself(request))
+    sign_in = get_object_or_404(SignIn.objects.select_related("user"), pk=pk, user=_current_user(request))
     end_sign_in(sign_in, by=by_person(request))
     messages.success(request, _("That browser is signed out."))
     return redirect("sign-ins")
@@ -51,10 +51,10 @@ def end(request: HttpRequest, pk: int) -> HttpResponse:
 @require_POST
 def end_others(request: HttpRequest) -> HttpResponse:
     here = request.session.session_key
-    count = sign_out_elsewhere(_oneself(request), keep=here, by=by_person(request))
+    count = sign_out_elsewhere(_current_user(request), keep=here, by=by_person(request))
     messages.success(request, _("All other browsers are signed out.") if count else _("There was no other browser."))
     return redirect("sign-ins")
 
 
-def _oneself(request: HttpRequest) -> User:
+def _current_user(request: HttpRequest) -> User:
     return User.objects.get(username=request.user.get_username())

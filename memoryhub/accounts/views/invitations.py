@@ -1,4 +1,4 @@
-"""Inviting: into the hub by its operators, into one workspace by that one's; taking invitations back."""
+"""Create and revoke invitations to the hub or to one workspace."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from memoryhub.models import Invitation
 from memoryhub.permissions import OPERATOR, by_person, get_workspace, require_hub_operator
 from sessions_app.models import Workspace
 
-MOST_WORKSPACES = 100
-LONGEST_NAME = 100
+MAX_WORKSPACES = 100
+MAX_NAME_LENGTH = 100
 
 
 def address_of(request: HttpRequest, token: str) -> str:
-    """Return a link as people send it to one another: at the host that was asked, one of the hub's."""
+    """Return the absolute URL of a link, on the requested host."""
     return request.build_absolute_uri(reverse("invitation", args=[token]))
 
 
 def invite(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """Make an invitation. The answer to the post is the only page that ever shows its link: it is kept nowhere."""
-    workspace = _let_in(request, slug)
-    named = clean_text(request.GET.get("named", ""))[:LONGEST_NAME]
-    workspaces = [workspace] if workspace else _named_so(named)
+    """Create an invitation. Its link is shown only once: it isn't stored."""
+    workspace = _check_access(request, slug)
+    named = clean_text(request.GET.get("named", ""))[:MAX_NAME_LENGTH]
+    workspaces = [workspace] if workspace else _search_workspaces(named)
     form = InviteForm(request.POST or None, workspaces=workspaces, of_hub=workspace is None)
     back = reverse("workspace-people", args=[slug]) if slug else reverse("people")
     if form.is_bound and form.is_valid():
         try:
-            invitation, token = flow.invite(**form.wishes(), by=by_person(request))
+            invitation, token = flow.invite(**form.invite_arguments(), by=by_person(request))
         except flow.BadInvitation as error:
             form.add_error(None, error.message)
         else:
@@ -48,28 +48,28 @@ def invite(request: HttpRequest, slug: str | None = None) -> HttpResponse:
                 "back": back,
             }
             return render_page(request, "accounts/link.html", context)
-    has_more = workspace is None and (bool(named) or len(workspaces) == MOST_WORKSPACES)
+    has_more = workspace is None and (bool(named) or len(workspaces) == MAX_WORKSPACES)
     context = {"form": form, "workspace": workspace, "back": back, "named": named, "has_more": has_more}
     return render_page(request, "accounts/invite.html", context, status=422 if form.errors else 200)
 
 
-def _named_so(named: str) -> list[Workspace]:
-    """Return the workspaces to choose roles in: the first whose name has this."""
-    return list(Workspace.objects.filter(name__icontains=named).order_by("name", "id")[:MOST_WORKSPACES])
+def _search_workspaces(named: str) -> list[Workspace]:
+    """Return the first workspaces whose name contains a text."""
+    return list(Workspace.objects.filter(name__icontains=named).order_by("name", "id")[:MAX_WORKSPACES])
 
 
 @require_POST
 def revoke(request: HttpRequest, pk: int, slug: str | None = None) -> HttpResponse:
-    """Take an invitation back; an operator of a workspace alone those into that one."""
-    workspace = _let_in(request, slug)
+    """Revoke an invitation; workspace operators only those to their workspace."""
+    workspace = _check_access(request, slug)
     rows = flow.invitations_into(workspace, timezone.now()) if workspace else Invitation.objects.all()
     invitation = get_object_or_404(rows, pk=pk)
     was_open = flow.revoke(invitation, by=by_person(request))
-    messages.success(request, _("The link is good no more.") if was_open else _("It was used or revoked already."))
+    messages.success(request, _("Invitation revoked.") if was_open else _("This link was already used or revoked."))
     return redirect("workspace-people", slug) if slug else redirect("people")
 
 
-def _let_in(request: HttpRequest, slug: str | None) -> Workspace | None:
+def _check_access(request: HttpRequest, slug: str | None) -> Workspace | None:
     if slug is not None:
         return get_workspace(request, slug, role=OPERATOR)
     require_hub_operator(request)

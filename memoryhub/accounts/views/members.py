@@ -1,4 +1,4 @@
-"""Who may enter one workspace, for its operators. Operators of the hub aren't shown: they may enter all."""
+"""The members of a workspace, for its operators. Hub operators aren't listed: they have access to all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page
 from memoryhub.permissions import OPERATOR, by_person, get_workspace
 
-MOST_INVITATIONS = 100
+MAX_INVITATIONS = 100
 
 
 def members(request: HttpRequest, slug: str) -> HttpResponse:
@@ -27,18 +27,18 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
     users = users.annotate(seen_at=Coalesce(Max("sign_ins__seen_at"), "last_login"))
     page = keyset_page(users, order=("username", "id"), params=request.GET)
     roles = flow.roles_of(page.rows, [workspace])
-    oneself = frozenset(user.pk for user in page.rows if user.pk == request.user.pk)
-    form = RolesForm(request.POST or None, people=page.rows, workspaces=[workspace], roles=roles, fixed=oneself)
+    own_account = frozenset(user.pk for user in page.rows if user.pk == request.user.pk)
+    form = RolesForm(request.POST or None, people=page.rows, workspaces=[workspace], roles=roles, fixed=own_account)
     if form.is_bound and form.is_valid():
         count = flow.change_roles(form.changes(), by=by_person(request))
-        messages.success(request, _("The roles are saved.") if count else _("Nothing was different."))
+        messages.success(request, _("Roles saved.") if count else _("No changes."))
         return redirect("workspace-people", slug)
     context = {
         "workspace": workspace,
         "form": form,
         "page": page,
         "invitations": with_roles(
-            list(invitations_into(workspace, timezone.now()).order_by("-id")[:MOST_INVITATIONS])
+            list(invitations_into(workspace, timezone.now()).order_by("-id")[:MAX_INVITATIONS])
         ),
     }
     return render_page(request, "accounts/members.html", context, status=422 if form.errors else 200)

@@ -1,4 +1,4 @@
-"""How the person at hand reads the pages: theme, time zone, language, keys."""
+"""The user's display preferences."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def _shown(request: HttpRequest) -> dict[str, Any]:
     }
 
 
-def _saved(request: HttpRequest, wanted: dict[str, Any]) -> HttpResponse:
-    has_letter_keys = wanted.pop("letter_keys")
-    _save(request, wanted)
+def _saved(request: HttpRequest, values: dict[str, Any]) -> HttpResponse:
+    has_letter_keys = values.pop("letter_keys")
+    _save(request, values)
     messages.success(request, gettext("Your preferences are saved."))
     response = redirect("preferences")
     if has_letter_keys:
@@ -65,7 +65,7 @@ def _saved(request: HttpRequest, wanted: dict[str, Any]) -> HttpResponse:
 
 @require_POST
 def set_theme(request: HttpRequest) -> HttpResponse:
-    """The switch of the user menu; back to the page that it was used on."""
+    """Set the theme from the user menu, and redirect back."""
     theme = request.POST.get("theme", "")
     if theme in Preferences.Theme.values:
         _save(request, {"theme": theme})
@@ -74,6 +74,6 @@ def set_theme(request: HttpRequest) -> HttpResponse:
     return redirect(back if is_own else "preferences")
 
 
-def _save(request: HttpRequest, wanted: dict[str, str]) -> None:
+def _save(request: HttpRequest, values: dict[str, str]) -> None:
     assert isinstance(request.user, User)  # noqa: S101  nobody else gets here
-    save_preferences(request.user, by=by_person(request), **wanted)
+    save_preferences(request.user, by=by_person(request), **values)

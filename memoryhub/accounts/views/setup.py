@@ -19,7 +19,7 @@ def setup(request: HttpRequest, token: str) -> HttpResponse:
     now = timezone.now()
     if not is_valid(token, now):
         if operator_exists():
-            messages.info(request, gettext("This hub has its first account already: sign in with it."))
+            messages.info(request, gettext("The first account already exists. Sign in with it."))
             return redirect("login")
         return render(request, "accounts/setup.html", {"form": None}, status=410)
     form = OperatorForm(request.POST if request.method == "POST" else None)

@@ -1,4 +1,4 @@
-"""The access log: who read what, by which door; and of one row who has seen or changed it."""
+"""The access log: who read what and how, and who read or changed a row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from knowledge_app.models import (
     MemoryDocument,
     Observation,
 )
-from memoryhub.audit.access_log import TABLES, Target, Touch, log_of, rows_of, target_of, words_of
+from memoryhub.audit.access_log import TABLES, Target, Touch, access_label, accesses_in, find_target, first_rows
 from memoryhub.audit.access_log_forms import AccessFilterForm
 from memoryhub.lib.date_ranges import end_of_day, start_of_day
 from memoryhub.lib.errors import NotFound
@@ -36,18 +36,18 @@ from memoryhub.search.views.rows import fact_url, history_url
 from sessions_app.models import Entry, Session, Summary, Workspace
 from sessions_app.services.access_log import DOCUMENTS, ENTRIES
 
-DETAILS = {  # tables whose rows have a page of their own
+DETAILS = {  # tables whose rows have their own page
     "knowledge": (KnowledgeEntry, "knowledge:knowledge-entry"),
     "observations": (Observation, "knowledge:observation"),
     "key_values": (KeyValue, "knowledge:key-value"),
     "cached": (CachedResponse, "knowledge:cached-response"),
 }
-Found = Mapping[str, Mapping[int, Any]]
+RowsByTable = Mapping[str, Mapping[int, Any]]
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the log. ``places``: (label, address; "" where the row is gone); ``more``: rows beyond those."""
+    """A line of the log. ``places``: label and URL of rows, "" if deleted; ``more``: the number of other rows."""
 
     pk: str
     at: datetime
@@ -63,13 +63,13 @@ class Line:
 @require_GET
 def access_log(request: HttpRequest, slug: str) -> HttpResponse:
     workspace = get_workspace(request, slug)
-    target = _asked_about(request, workspace)
+    target = _get_target(request, workspace)
     form = AccessFilterForm(request.GET)
-    wishes = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
-    rows = _filtered(target.accesses if target else log_of(workspace), wishes)
+    filters = {name: value for name, value in form.cleaned_data.items() if value} if form.is_valid() else {}
+    rows = _filtered(target.accesses if target else accesses_in(workspace), filters)
     page = keyset_page(rows, order=("-id",), params=request.GET)
     lines = _lines(workspace, page.rows)
-    if target and not wishes:
+    if target and not filters:
         touches = _within(target.touches, page, target.accesses)
         lines += [_touch_line(workspace, number, touch) for number, touch in enumerate(touches)]
         lines.sort(key=lambda line: line.at, reverse=True)
@@ -81,37 +81,37 @@ def access_log(request: HttpRequest, slug: str) -> HttpResponse:
         "target": target,
         "target_url": _target_url(workspace, target) if target else "",
         "asked": {name: request.GET[name] for name in ("entry", "fact", "row") if request.GET.get(name)},
-        "is_filtered": bool(wishes),
+        "is_filtered": bool(filters),
     }
     return render_page(request, "audit/access_log.html", context, fragment="access-list")
 
 
-def _asked_about(request: HttpRequest, workspace: Workspace) -> Target | None:
+def _get_target(request: HttpRequest, workspace: Workspace) -> Target | None:
     entry, fact = parse_int(request.GET.get("entry")), parse_int(request.GET.get("fact"))
     row = request.GET.get("row", "")
     if entry is None and fact is None and not row:
         return None
     try:
-        return target_of(workspace, entry=entry, fact=fact, row=row)
+        return find_target(workspace, entry=entry, fact=fact, row=row)
     except NotFound as error:
         raise Http404 from error
 
 
-def _filtered(rows: QuerySet[AccessRecord], wishes: Mapping[str, Any]) -> QuerySet[AccessRecord]:
-    if who := wishes.get("who"):
+def _filtered(rows: QuerySet[AccessRecord], filters: Mapping[str, Any]) -> QuerySet[AccessRecord]:
+    if who := filters.get("who"):
         rows = rows.filter(actor_name__icontains=who)
     for name in ("via", "action"):
-        if value := wishes.get(name):
+        if value := filters.get(name):
             rows = rows.filter(**{name: value})
-    if since := wishes.get("since"):
+    if since := filters.get("since"):
         rows = rows.filter(at__gte=start_of_day(since))
-    if until := wishes.get("until"):
+    if until := filters.get("until"):
         rows = rows.filter(at__lte=end_of_day(until))
     return rows
 
 
 def _within(touches: Iterable[Touch], page: Page[AccessRecord], accesses: QuerySet[AccessRecord]) -> list[Touch]:
-    """Return the runs and changes that belong between the accesses of a page; each is on one page alone."""
+    """Return the runs and changes between the accesses of a page, so that each is on one page only."""
     before = accesses.filter(pk__gt=page.rows[0].pk).order_by("pk").first() if page.previous_url else None
     upper = before.at if before else None
     lower = page.rows[-1].at if page.next_url else None
@@ -121,7 +121,7 @@ def _within(touches: Iterable[Touch], page: Page[AccessRecord], accesses: QueryS
 
 
 def _lines(workspace: Workspace, records: Sequence[AccessRecord]) -> list[Line]:
-    rows = rows_of(records)
+    rows = first_rows(records)
     found = _find(workspace, [row for several in rows.values() for row in several])
     return [
         Line(
@@ -129,7 +129,7 @@ def _lines(workspace: Workspace, records: Sequence[AccessRecord]) -> list[Line]:
             at=record.at,
             who=record.actor_name,
             is_agent=record.actor_kind == "agent",
-            text=words_of(record.action, record.row_count),
+            text=access_label(record.action, record.row_count),
             via=record.get_via_display(),
             places=[_place(workspace, row, found) for row in rows[record.pk]],
             more=record.row_count - sum(row.last - row.first + 1 for row in rows[record.pk]),
@@ -155,13 +155,13 @@ def _touch_line(workspace: Workspace, number: int, touch: Touch) -> Line:
         is_agent=False,
         text=touch.text,
         is_change=touch.is_change,
-        via=pgettext("door", "run") if touch.run else pgettext("door", "export"),
+        via=pgettext("access method", "run") if touch.run else pgettext("access method", "export"),
         places=places,
     )
 
 
-def _find(workspace: Workspace, rows: Sequence[AccessedRow]) -> Found:
-    """Return what the rows are about, as far as it is still there: by table, then by key. A query for each table."""
+def _find(workspace: Workspace, rows: Sequence[AccessedRow]) -> RowsByTable:
+    """Return the existing rows by table and key, with one query per table."""
     keys: dict[str, set[int]] = {}
     for row in rows:
         keys.setdefault(row.table, set()).add(row.parent or row.first)
@@ -205,23 +205,23 @@ FINDERS: dict[str, Callable[[Workspace, set[int]], Mapping[int, Any]]] = {
 } | {table: _find_details(table) for table in DETAILS}
 
 
-def _place(workspace: Workspace, row: AccessedRow, found: Found) -> tuple[str, str]:
-    """Return what a row is called, and its address while it is there."""
+def _place(workspace: Workspace, row: AccessedRow, found: RowsByTable) -> tuple[str, str]:
+    """Return the label of a row, and its URL if it exists."""
     slug, pk = workspace.slug, row.parent or row.first
-    at_hand = found.get(row.table, {}).get(pk)
+    found_row = found.get(row.table, {}).get(pk)
     if row.table == ENTRIES:
-        name = at_hand or gettext("session %(number)s") % {"number": pk}
+        name = found_row or gettext("session %(number)s") % {"number": pk}
         label = f"{name} {_span(row)}"
         url = f"{reverse('sessions:detail', args=[slug, pk])}?epoch={row.epoch}&from={row.first}"
     elif row.table == DOCUMENTS:
-        name = at_hand or gettext("document %(number)s") % {"number": pk}
+        name = found_row or gettext("document %(number)s") % {"number": pk}
         label = gettext("%(document)s revision %(number)s") % {"document": name, "number": row.first}
         url = f"{reverse('documents:document', args=[slug, pk])}?revision={row.first}"
     else:
         name = gettext("memory line") if row.table == "facts" else TABLES.get(row.table, row.table)
         label = f"{name} {pk}"
-        url = _url(slug, row.table, pk, at_hand) if at_hand is not None else ""
-    return label, url if at_hand is not None else ""
+        url = _url(slug, row.table, pk, found_row) if found_row is not None else ""
+    return label, url if found_row is not None else ""
 
 
 def _span(row: AccessedRow) -> str:
@@ -230,17 +230,17 @@ def _span(row: AccessedRow) -> str:
     return gettext("#%(first)s to #%(last)s") % {"first": f"{row.first:,}", "last": f"{row.last:,}"}
 
 
-def _url(slug: str, table: str, pk: int, at_hand: Any) -> str:
+def _url(slug: str, table: str, pk: int, found_row: Any) -> str:
     if table in DETAILS:
         return reverse(DETAILS[table][1], args=[slug, pk])
     if table == "facts":
-        document, is_living = at_hand
+        document, is_living = found_row
         return fact_url(slug, document, pk, is_living=is_living)
     if table == "history":
-        return history_url(slug, pk, at_hand)
+        return history_url(slug, pk, found_row)
     if table == "summaries":
-        page = reverse("sessions:detail", args=[slug, at_hand.session_id])
-        return f"{page}?epoch={at_hand.epoch}&from={at_hand.first_position}"
+        page = reverse("sessions:detail", args=[slug, found_row.session_id])
+        return f"{page}?epoch={found_row.epoch}&from={found_row.first_position}"
     return reverse("sessions:detail", args=[slug, pk])
 
 
@@ -255,7 +255,7 @@ def _target_url(workspace: Workspace, target: Target) -> str:
 
 @require_GET
 def entry_access(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Who has seen an entry: an address below the entry's own."""
+    """Return the access log of an entry."""
     workspace = get_workspace(request, slug)
     entry = get_object_or_404(Entry, workspace=workspace, pk=pk)
     return redirect(f"{reverse('access', args=[slug])}?{urlencode({'entry': entry.pk})}")

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 from django_htmx.http import HttpResponseStopPolling, trigger_client_event
 
-from memoryhub.audit.changes import News, read_news
+from memoryhub.audit.changes import Changes, read_changes
 from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import get_workspace
 from sessions_app.models import AuditRecord, Workspace
@@ -31,7 +31,7 @@ def changes(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     visible = visible.filter(slug=slug) if slug else visible
     after = parse_int(request.GET.get("after")) or 0
     told = AuditRecord.objects.filter(workspace__in=visible.values("pk"))
-    news = read_news(told, after=after, seen=parse_int(request.GET.get("seen")))
+    news = read_changes(told, after=after, seen=parse_int(request.GET.get("seen")))
     if news is None and slug and not visible.exists():
         raise Http404
     response = HttpResponse(status=204)
@@ -42,7 +42,7 @@ def changes(request: HttpRequest, slug: str | None = None) -> HttpResponse:
     return response
 
 
-def _events(news: News) -> dict[str, dict[str, Any]]:
+def _events(news: Changes) -> dict[str, dict[str, Any]]:
     """Return the page's events by name: one for the counter, one for each kind and each session."""
     sessions = sorted(news.sessions)
     is_of_any = news.is_of_any_session or len(sessions) > MOST_NAMED_SESSIONS

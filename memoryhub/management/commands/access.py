@@ -3,7 +3,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from memoryhub.audit.access_log import access_document, log_of, rows_of, target_of, touch_document
+from memoryhub.audit.access_log import access_document, accesses_in, find_target, first_rows, touch_document
 from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 
@@ -28,10 +28,10 @@ class Command(JsonCommand):
     ) -> dict[str, Any]:
         found = find_workspace(workspace)
         review_requested = entry is not None or fact is not None or bool(row)
-        target = target_of(found, entry=entry, fact=fact, row=row) if review_requested else None
-        log = target.accesses if target else log_of(found)
+        target = find_target(found, entry=entry, fact=fact, row=row) if review_requested else None
+        log = target.accesses if target else accesses_in(found)
         records = list(log.order_by("-id")[: max(limit, 0)])
-        rows = rows_of(records, most=MOST_ROWS)
+        rows = first_rows(records, most=MOST_ROWS)
         document: dict[str, Any] = {"accesses": [access_document(record, rows[record.pk]) for record in records]}
         if target:
             document |= {"of": target.label, "touches": [touch_document(touch) for touch in target.touches]}

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils import timezone
 
 from memoryhub.as_json import activity_document
-from memoryhub.audit.audit_log import Wanted, fitting, lines_of, record_export
+from memoryhub.audit.audit_log import AuditFilter, export_lines, filter_records, record_export
 from memoryhub.audit.changes import KINDS_OF
 from memoryhub.find_by_name import find_session, find_workspace
 from memoryhub.management.json_command import JsonCommand
@@ -59,15 +59,15 @@ class Command(JsonCommand):
     ) -> dict[str, Any]:
         found = find_workspace(workspace) if workspace else None
         records = AuditRecord.objects.filter(workspace=found) if found else AuditRecord.objects.all()
-        records = fitting(
-            records.filter(id__gt=after), Wanted(**{name: options[name] for name in Wanted.__annotations__})
+        records = filter_records(
+            records.filter(id__gt=after), AuditFilter(**{name: options[name] for name in AuditFilter.__annotations__})
         )
         if session and found:
             records = records.filter(session=find_session(found, session))
         if output is None:
             return {"activity": [activity_document(row) for row in records.order_by("-id")[: max(1, limit)]]}
         with output.open("x", encoding="utf-8", newline="") as file:
-            count = sum(file.write(line) and 1 for line in lines_of(records, options["format"]))
+            count = sum(file.write(line) and 1 for line in export_lines(records, options["format"]))
         count -= options["format"] == "csv"
         record_export(count, found, by=By(COMMAND, timezone.now()))
         return {"file": str(output), "records": count}
