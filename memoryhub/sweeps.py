@@ -9,7 +9,7 @@ from django.db.models import F, Q, QuerySet
 
 from knowledge_app.services.rows.scratchpads import UPKEEP, end_run, idle_scratchpads
 from memoryhub.accounts.sign_ins import delete_ended
-from memoryhub.agents.api_tokens import forget_old_calls
+from memoryhub.agents.api_tokens import delete_old_calls
 from memoryhub.graph import embedding_run
 from memoryhub.hygiene import scanning
 from memoryhub.jobs.queue import forget_old_jobs
@@ -41,7 +41,7 @@ def prune(now: datetime) -> None:
     """Delete old jobs, access records, calls, sign-ins and processes."""
     forget_old_jobs(now)
     forget_old_accesses(now)
-    forget_old_calls(now)
+    delete_old_calls(now)
     delete_ended(now)
     forget_old_processes()
 

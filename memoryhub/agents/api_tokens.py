@@ -1,4 +1,4 @@
-"""What agents show to REST and MCP: made by operators, shown once, checked at every call."""
+"""Tokens that agents use for REST and MCP: issue, revoke, authenticate, rate-limit."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ from memoryhub.models import ApiToken, IdempotentCall
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import Actor, By, record
 
-SCOPES = {  # what each lets an agent do; none lets it approve, pin, delete, make tokens or change settings
-    "read": _("see, search and recall what the workspace holds"),
-    "append": _("add entries, history, knowledge and observations; keep responses; propose changes of documents"),
-    "edit": _("write key-values and documents, correct knowledge, clear and import sessions"),
-    "consolidate": _("ask for compression, consolidation and extraction, which may cost money"),
+SCOPES = {  # no scope allows approving, pinning, deleting, creating tokens or changing settings
+    "read": _("read, search and recall everything in the workspace"),
+    "append": _("add entries, history, knowledge and observations; cache responses; propose changes to documents"),
+    "edit": _("write key-values and documents, edit knowledge, clear and import sessions"),
+    "consolidate": _("request compression, consolidation and extraction, which may cost money"),
 }
 DEFAULT_SCOPES = ("read", "append", "edit")
 PER_MINUTE = 600
-MOST_PER_MINUTE = 60_000
-NOTED_EVERY = timedelta(seconds=10)  # how exactly the last use is known
-KEPT_CALLS = timedelta(days=1)  # how long an idempotency key is remembered
+MAX_PER_MINUTE = 60_000
+LAST_USED_PRECISION = timedelta(seconds=10)  # precision of last_used_at
+IDEMPOTENCY_LIFETIME = timedelta(days=1)  # lifetime of an idempotency key
 MAX_NAME = 100
-SHOW_ONE = "Send the token of this hub as 'Authorization: Bearer mh_…'."
+BEARER_HINT = "Send a token of this hub as 'Authorization: Bearer mh_…'."
 _SHAPE = re.compile(r"(mh_[0-9a-f]{10})_[A-Za-z0-9_-]{43}")
 
 
 class NotAuthenticated(Refused):
-    """There is no token, or none that is good any more."""
+    """The token is missing or not valid."""
 
     code = "not_authenticated"
     status = 401
 
 
 class TooManyCalls(LimitExceeded):
-    """More calls in a minute than the token is good for; ``retry_after`` are seconds to wait."""
+    """The rate limit is exceeded. ``retry_after``: seconds to wait."""
 
     code = "too_many_calls"
     status = 429
 
 
 class BadToken(Invalid):
-    """A token that can't be made as asked for."""
+    """The options of a new token are invalid."""
 
     code = "bad_token"
 
 
 @dataclass(frozen=True)
 class Caller:
-    """An agent at the door: its token, and which door (``via``: rest or mcp)."""
+    """An authenticated agent. ``via``: rest or mcp."""
 
     token: ApiToken
     via: str
@@ -84,7 +84,7 @@ def issue_token(
     expires_at: datetime | None = None,
     per_minute: int = PER_MINUTE,
 ) -> tuple[ApiToken, str]:
-    """Make a token; return its row and its text, which is kept nowhere. Raises BadToken."""
+    """Create a token; return its row and its text, which isn't stored. Raises BadToken."""
     name = " ".join(name.split())
     _check(name, scopes, expires_at, per_minute, by.at)
     prefix = f"mh_{secrets.token_hex(5)}"
@@ -102,112 +102,110 @@ def issue_token(
                 created_at=by.at,
                 expires_at=expires_at,
             )
-            words = f"Token {prefix} made for {', '.join(token.scopes)}"
-            record(by, "token.made", "token", token.pk, words, workspace=workspace)
+            summary = f"Token {prefix} created with {', '.join(token.scopes)}"
+            record(by, "token.made", "token", token.pk, summary, workspace=workspace)
     except IntegrityError as error:
-        words = gettext("A token named %(name)s is in use here: revoke it first, or take another name.")
-        raise BadToken(words % {"name": name}) from error
+        message = gettext(
+            "This workspace already has a valid token named %(name)s. Revoke it, or choose another name."
+        )
+        raise BadToken(message % {"name": name}) from error
     return token, text
 
 
 def _check(name: str, scopes: Collection[str], expires_at: datetime | None, per_minute: int, now: datetime) -> None:
     if not 0 < len(name) <= MAX_NAME:
-        raise BadToken(gettext("Give the agent a name of 1 to %(most)s characters.") % {"most": MAX_NAME})
+        raise BadToken(gettext("Enter a name of 1 to %(most)s characters.") % {"most": MAX_NAME})
     if not scopes or set(scopes) - SCOPES.keys():
         known = {"scopes": ", ".join(SCOPES)}
-        raise BadToken(gettext("Choose among the scopes %(scopes)s; one at least.") % known)
+        raise BadToken(gettext("Choose at least one of the scopes %(scopes)s.") % known)
     if expires_at is not None and expires_at <= now:
-        raise BadToken(gettext("Let the token end at a time to come."))
-    if not 0 < per_minute <= MOST_PER_MINUTE:
-        raise BadToken(gettext("Allow 1 to %(most)s calls a minute.") % {"most": f"{MOST_PER_MINUTE:,}"})
+        raise BadToken(gettext("Choose an expiry time in the future."))
+    if not 0 < per_minute <= MAX_PER_MINUTE:
+        raise BadToken(gettext("Allow between 1 and %(most)s calls a minute.") % {"most": f"{MAX_PER_MINUTE:,}"})
 
 
 @transaction.atomic
 def revoke_token(token: ApiToken, *, by: By) -> bool:
-    """End a token at once; tell whether it was still good."""
+    """Revoke a token; return whether it wasn't revoked before."""
     if not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=by.at):
         return False
-    words = f"Token {token.prefix} revoked"
-    record(by, "token.revoked", "token", token.pk, words, workspace=token.workspace)
+    summary = f"Token {token.prefix} revoked"
+    record(by, "token.revoked", "token", token.pk, summary, workspace=token.workspace)
     return True
 
 
 @transaction.atomic
-def revoke_tokens_of(maker: str, *, by: By) -> int:
-    """End all tokens that a person of this name made and that are good, in every workspace; return how many."""
-    return sum(revoke_token(token, by=by) for token in tokens_of(maker, by.at))
+def revoke_tokens_of(creator: str, *, by: By) -> int:
+    """Revoke all valid tokens that this person created, in every workspace; return their number."""
+    return sum(revoke_token(token, by=by) for token in tokens_of(creator, by.at))
 
 
-def living_tokens(now: datetime) -> Q:
-    """Return the condition of tokens that are good."""
+def valid_tokens(now: datetime) -> Q:
+    """Return the condition for tokens that are neither revoked nor expired."""
     return Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=now))
 
 
-def tokens_of(maker: str, now: datetime) -> QuerySet[ApiToken]:
-    """Return the tokens that a person of this name made and that are good, with their workspaces, by its name."""
-    made = ApiToken.objects.filter(living_tokens(now), created_by=maker).exclude(pk__in=_made_by_command(maker))
+def tokens_of(creator: str, now: datetime) -> QuerySet[ApiToken]:
+    """Return the valid tokens that this person created, ordered by workspace."""
+    made = ApiToken.objects.filter(valid_tokens(now), created_by=creator).exclude(pk__in=_created_by_command(creator))
     return made.select_related("workspace").order_by("workspace__name", "name", "id")
 
 
-def makers_off(tokens: Collection[ApiToken]) -> set[int]:
-    """Return the keys of those tokens whose maker is deactivated. One query, two where there are any."""
+def with_deactivated_creator(tokens: Collection[ApiToken]) -> set[int]:
+    """Return the ids of tokens whose creator is deactivated."""
     names = {token.created_by for token in tokens}
-    off = set(User.objects.filter(username__in=names, is_active=False).values_list("username", flat=True))
-    found = {token.pk for token in tokens if token.created_by in off}
-    return found - set(_made_by_command(*off)) if found else found
+    deactivated = set(User.objects.filter(username__in=names, is_active=False).values_list("username", flat=True))
+    found = {token.pk for token in tokens if token.created_by in deactivated}
+    return found - set(_created_by_command(*deactivated)) if found else found
 
 
-def _made_by_command(*names: str) -> list[int]:
-    """Return the keys of tokens that no person made: a command may have the same name as somebody."""
+def _created_by_command(*names: str) -> list[int]:
+    """Return the ids of tokens created by a command, which may be run under the same name as an account."""
     made = AuditRecord.objects.filter(action="token.made", object_kind="token", actor_name__in=names)
     return [int(key) for key in made.exclude(actor_kind="person").values_list("object_id", flat=True)]
 
 
-def shown_token(authorization: str) -> str:
-    """Return the token in an Authorization header. Raises NotAuthenticated where there is none."""
+def bearer_token(authorization: str) -> str:
+    """Return the token of an Authorization header. Raises NotAuthenticated."""
     kind, _, text = authorization.partition(" ")
     if kind.lower() != "bearer":
-        raise NotAuthenticated(SHOW_ONE)
+        raise NotAuthenticated(BEARER_HINT)
     return text.strip()
 
 
 def authenticate(text: str, *, via: str, now: datetime) -> Caller:
-    """Return who shows a token. Raises NotAuthenticated, in the same words whatever is wrong with an unknown one."""
+    """Return the caller with this token. Raises NotAuthenticated."""
     shape = _SHAPE.fullmatch(text)
     token = ApiToken.objects.select_related("workspace").filter(prefix=shape[1]).first() if shape else None
     if token is None or not hmac.compare_digest(token.token_hash, _hash(text)):
-        raise NotAuthenticated(SHOW_ONE)
+        raise NotAuthenticated(BEARER_HINT)
     if token.revoked_at is not None or (token.expires_at is not None and token.expires_at <= now):
-        raise NotAuthenticated("This token has ended: ask an operator of the hub for a new one.")
-    if token.last_used_at is None or now - token.last_used_at >= NOTED_EVERY:
-        db_retry.try_write(
-            lambda: ApiToken.objects.filter(pk=token.pk).update(last_used_at=now), "a token's last use"
-        )
+        raise NotAuthenticated("This token is revoked or expired. Ask a workspace operator for a new one.")
+    if token.last_used_at is None or now - token.last_used_at >= LAST_USED_PRECISION:
+        db_retry.try_write(lambda: ApiToken.objects.filter(pk=token.pk).update(last_used_at=now), "token's last use")
     return Caller(token, via)
 
 
 def require(caller: Caller, scope: str) -> None:
-    """Raise Refused where a token isn't good for something."""
+    """Raise Refused if the caller's token lacks a scope."""
     if scope not in caller.token.scopes:
-        raise Refused(
-            f"This token may not {SCOPES[scope]}: that takes the scope {scope}.", code="scope_missing", scope=scope
-        )
+        raise Refused(f"This token lacks the scope {scope} ({SCOPES[scope]}).", code="scope_missing", scope=scope)
 
 
 def spend_call(caller: Caller, now: datetime) -> None:
-    """Count a call against the token's limit, minute by minute and in this process. Raises TooManyCalls."""
+    """Count a call against the token's limit for this minute and process. Raises TooManyCalls."""
     minute = int(now.timestamp() // 60)
     counter = f"calls:{caller.token.pk}:{minute}"
     cache.add(counter, 0, 120)
     if cache.incr(counter) > caller.token.per_minute:
         wait = 60 - int(now.timestamp() % 60)
-        words = f"This token is good for {caller.token.per_minute:,} calls a minute: go on in {wait} seconds."
-        raise TooManyCalls(words, retry_after=wait)
+        message = f"The limit is {caller.token.per_minute:,} calls a minute. Try again in {wait} seconds."
+        raise TooManyCalls(message, retry_after=wait)
 
 
-def forget_old_calls(now: datetime) -> None:
-    """Forget idempotency keys that nobody sends again."""
-    IdempotentCall.objects.filter(created_at__lt=now - KEPT_CALLS).delete()
+def delete_old_calls(now: datetime) -> None:
+    """Delete expired idempotency keys."""
+    IdempotentCall.objects.filter(created_at__lt=now - IDEMPOTENCY_LIFETIME).delete()
 
 
 def _hash(text: str) -> str:

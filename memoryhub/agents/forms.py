@@ -1,4 +1,4 @@
-"""Forms about agents: making a token, narrowing the access log."""
+"""The form that creates a token."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from memoryhub.agents.api_tokens import DEFAULT_SCOPES, MAX_NAME, MOST_PER_MINUTE, PER_MINUTE, SCOPES
+from memoryhub.agents.api_tokens import DEFAULT_SCOPES, MAX_NAME, MAX_PER_MINUTE, PER_MINUTE, SCOPES
 
 LIFETIMES = [("30", _("30 days")), ("90", _("90 days")), ("365", _("A year")), ("", _("Until it is revoked"))]
 
 
 def _scopes() -> list[tuple[str, str]]:
-    words = gettext("%(scope)s: %(meaning)s")
-    return [(name, words % {"scope": name, "meaning": meaning}) for name, meaning in SCOPES.items()]
+    label = gettext("%(scope)s: %(meaning)s")
+    return [(name, label % {"scope": name, "meaning": meaning}) for name, meaning in SCOPES.items()]
 
 
 class TokenForm(forms.Form):
-    """What a token is for, and for how long."""
+    """The options of a new token."""
 
     name = forms.CharField(
         max_length=MAX_NAME,
         label=_("The agent's name"),
-        help_text=_("It stands beside everything that the agent writes and reads."),
+        help_text=_("Shown next to everything the agent writes and reads."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     scopes = forms.MultipleChoiceField(
@@ -33,15 +33,15 @@ class TokenForm(forms.Form):
         choices=_scopes,
         initial=list(DEFAULT_SCOPES),
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("None of them lets it approve, pin, delete, make tokens or change settings."),
+        help_text=_("No scope allows approving, pinning, deleting, creating tokens or changing settings."),
     )
     days = forms.ChoiceField(label=_("It ends after"), choices=LIFETIMES, initial="90", required=False)
     per_minute = forms.IntegerField(
-        label=_("Calls a minute"), min_value=1, max_value=MOST_PER_MINUTE, initial=PER_MINUTE, localize=False
+        label=_("Calls a minute"), min_value=1, max_value=MAX_PER_MINUTE, initial=PER_MINUTE, localize=False
     )
 
-    def wishes(self, now: datetime) -> dict[str, Any]:
-        """Return what ``issue_token`` takes."""
+    def options(self, now: datetime) -> dict[str, Any]:
+        """Return the arguments of ``issue_token``."""
         values = self.cleaned_data
         days = values["days"]
         return {

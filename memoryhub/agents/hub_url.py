@@ -1,4 +1,4 @@
-"""The address by which others reach this hub."""
+"""The hub's address, for agents and links."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from urllib.parse import urlsplit
 
 from django.http import HttpRequest
 
-HERE = ("127.0.0.1", "localhost", "::1")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def hub_address(request: HttpRequest, configured: str) -> str:
-    """Return the configured address, or where it names this machine only the one at which the page was asked for."""
-    is_here = urlsplit(configured).hostname in HERE
-    return request.build_absolute_uri("/").rstrip("/") if is_here else configured
+    """Return the configured address, or the request's if the configured one names only this machine."""
+    is_local = urlsplit(configured).hostname in LOOPBACK
+    return request.build_absolute_uri("/").rstrip("/") if is_local else configured

@@ -1,4 +1,4 @@
-"""Tokens of agents, and the page that helps to connect one."""
+"""The tokens page and the Connect page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET
 
-from memoryhub.agents.api_tokens import SCOPES, BadToken, issue_token, living_tokens, makers_off, revoke_token
+from memoryhub.agents.api_tokens import (
+    SCOPES,
+    BadToken,
+    issue_token,
+    revoke_token,
+    valid_tokens,
+    with_deactivated_creator,
+)
 from memoryhub.agents.forms import TokenForm
 from memoryhub.agents.hub_url import hub_address
 from memoryhub.audit.access_log import access_label
@@ -29,11 +36,11 @@ from memoryhub.permissions import OPERATOR, by_person, get_workspace, has_role, 
 from sessions_app.models import AuditRecord, Workspace
 from sessions_app.services.audit import By
 
-SOON = timedelta(days=14)  # before its end a token is marked
+SOON = timedelta(days=14)  # before a token's expiry, when the list warns
 DAY = timedelta(days=1)
 WAITING_SECONDS = 600
 STOP_POLLING = 286
-FOLDERS = [  # layout, title, an example of its place, what is read
+FOLDERS = [  # layout, title, example path, what is imported
     ("nanobot", _("A nanobot folder"), "~/.nanobot", _("The hub reads its conversations, MEMORY.md and HISTORY.md.")),
     (
         "grip",
@@ -63,16 +70,16 @@ class ShownToken:
 
 
 def agents(request: HttpRequest, slug: str) -> HttpResponse:
-    """The tokens of a workspace: those that are good, or all."""
+    """List the valid tokens of a workspace, or all."""
     workspace = get_workspace(request, slug, role=OPERATOR)
     now = timezone.now()
     tokens = ApiToken.objects.filter(workspace=workspace)
     wants_all = request.GET.get("state") == "all"
-    page = keyset_page(tokens if wants_all else tokens.filter(living_tokens(now)), order=("-id",), params=request.GET)
+    page = keyset_page(tokens if wants_all else tokens.filter(valid_tokens(now)), order=("-id",), params=request.GET)
     context = {
         "workspace": workspace,
         "page": page,
-        "tokens": _shown(page.rows, now),
+        "tokens": _token_rows(page.rows, now),
         "wants_all": wants_all,
         "has_any": bool(page.rows) or tokens.exists(),
         "scopes": SCOPES.items(),
@@ -80,10 +87,10 @@ def agents(request: HttpRequest, slug: str) -> HttpResponse:
     return render_page(request, "agents/agents.html", context, fragment="token-list")
 
 
-def _shown(tokens: list[ApiToken], now: datetime) -> list[ShownToken]:
+def _token_rows(tokens: list[ApiToken], now: datetime) -> list[ShownToken]:
     recent = AccessRecord.objects.filter(token__in=[token.pk for token in tokens], at__gte=now - DAY)
     counts = dict(recent.order_by().values_list("token").annotate(Count("id")))
-    off = makers_off(tokens)
+    deactivated = with_deactivated_creator(tokens)
     return [
         ShownToken(
             token,
@@ -91,7 +98,7 @@ def _shown(tokens: list[ApiToken], now: datetime) -> list[ShownToken]:
             token.expires_at is not None and now < token.expires_at <= now + SOON,
             counts.get(token.pk, 0),
             [(scope, str(SCOPES.get(scope, ""))) for scope in token.scopes],
-            token.pk in off,
+            token.pk in deactivated,
         )
         for token in tokens
     ]
@@ -104,48 +111,48 @@ def _state(token: ApiToken, now: datetime) -> str:
 
 
 def new_token(request: HttpRequest, slug: str) -> HttpResponse:
-    """Make a token. The answer to the post is the only page that ever shows it: it is kept nowhere."""
+    """Create a token. Only the response to the POST shows it, because its text isn't stored."""
     workspace = get_workspace(request, slug, role=OPERATOR)
     form = TokenForm(request.POST or None)
     if form.is_bound and form.is_valid():
         now = timezone.now()
         try:
-            token, text = issue_token(workspace, by=By(person(request), now), **form.wishes(now))
+            token, text = issue_token(workspace, by=By(person(request), now), **form.options(now))
         except BadToken as error:
             form.add_error(None, error.message)
         else:
-            context = _guide(request, workspace, text=text, token=token)
+            context = _connect_context(request, workspace, text=text, token=token)
             return render_page(request, "agents/connect.html", context)
     context = {"workspace": workspace, "form": form}
     return render_page(request, "agents/token_new.html", context, status=422 if form.errors else 200)
 
 
 def revoke(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Ask whether a token shall end at once; a post ends it."""
+    """Confirm and revoke a token."""
     workspace = get_workspace(request, slug, role=OPERATOR)
     token: ApiToken = get_object_or_404(ApiToken.objects.select_related("workspace"), workspace=workspace, pk=pk)
     if request.method == "POST":
-        was_good = revoke_token(token, by=by_person(request))
-        words = gettext("The token of %(name)s is revoked.") if was_good else gettext("It was revoked already.")
-        messages.success(request, words % {"name": token.name})
+        was_valid = revoke_token(token, by=by_person(request))
+        message = gettext("Token %(name)s revoked.") if was_valid else gettext("Token %(name)s was already revoked.")
+        messages.success(request, message % {"name": token.name})
         return redirect("agents", slug)
-    context = {"workspace": workspace, "shown": _shown([token], timezone.now())[0]}
+    context = {"workspace": workspace, "shown": _token_rows([token], timezone.now())[0]}
     return render_page(request, "agents/token_revoke.html", context)
 
 
 @require_GET
 def connect(request: HttpRequest, slug: str) -> HttpResponse:
-    """How an agent gets to this memory, whatever it is made of, with lines that are ready to be copied."""
+    """Show how to connect an agent, with snippets to copy."""
     workspace = get_workspace(request, slug)
-    return render_page(request, "agents/connect.html", _guide(request, workspace))
+    return render_page(request, "agents/connect.html", _connect_context(request, workspace))
 
 
-def _guide(
+def _connect_context(
     request: HttpRequest, workspace: Workspace, *, text: str = "", token: ApiToken | None = None
 ) -> dict[str, Any]:
-    """``text``: the token that was made just now, for this one page."""
+    """Return the context of the Connect page. ``text``: a token that was just created."""
     since = int(timezone.now().timestamp())
-    asked = f"since={since}" + (f"&token={token.pk}" if token else "")
+    query = f"since={since}" + (f"&token={token.pk}" if token else "")
     chosen = request.GET.get("kind", "")
     may_make = has_role(request.user, workspace, OPERATOR)
     base = hub_address(request, settings.MEMORYHUB_URL)
@@ -160,7 +167,7 @@ def _guide(
         "sync_url": _sync_url(workspace) if may_make else "",
         "kind": chosen if chosen in KINDS else KINDS[0],
         "may_make": may_make,
-        "first_call_url": f"{reverse('first-call', args=[workspace.slug])}?{asked}",
+        "first_call_url": f"{reverse('first-call', args=[workspace.slug])}?{query}",
         "manage": settings.BASE_DIR / "manage.py",
     }
 
@@ -174,24 +181,24 @@ def _sync_url(workspace: Workspace) -> str:
 
 @require_GET
 def first_call(request: HttpRequest, slug: str) -> HttpResponse:
-    """Tell an open guide that an agent has called: 204 while none has, 286, which ends the asking, when it's over."""
+    """Tell the Connect page about the first call: 204 before it, 286 (stop polling) after it or after a timeout."""
     workspace = get_workspace(request, slug)
     now = timezone.now()
     since = parse_int(request.GET.get("since"), digits=11) or 0
     tokens = ApiToken.objects.filter(workspace=workspace, last_used_at__isnull=False)
-    asked = parse_int(request.GET.get("token"))
-    if asked is not None:
-        tokens = tokens.filter(pk=asked)
+    token_id = parse_int(request.GET.get("token"))
+    if token_id is not None:
+        tokens = tokens.filter(pk=token_id)
     latest = tokens.order_by("-last_used_at", "-id").first()
     called = latest if latest and latest.last_used_at and latest.last_used_at.timestamp() >= since else None
     if called is None and now.timestamp() - since < WAITING_SECONDS:
         return HttpResponse(status=204)
-    context = {"workspace": workspace, "called": called, "did": _first_words(called, since) if called else ""}
+    context = {"workspace": workspace, "called": called, "did": _first_action(called, since) if called else ""}
     return render(request, "agents/first_call.html", context, status=STOP_POLLING)
 
 
-def _first_words(token: ApiToken, since: int) -> str:
-    """Return what an agent wrote or read first from a time on; "" where it only knocked."""
+def _first_action(token: ApiToken, since: int) -> str:
+    """Return the first thing an agent wrote or read since a time, or ""."""
     start = datetime.fromtimestamp(since, tz=UTC)
     audit = AuditRecord.objects.filter(workspace=token.workspace_id, actor_kind="agent", actor_name=token.name)
     wrote = audit.filter(at__gte=start).order_by("id").first()

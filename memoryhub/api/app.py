@@ -18,10 +18,10 @@ from ninja.operation import Operation
 
 from memoryhub.agents.hub_url import hub_address
 from memoryhub.api import conversations, knowledge, memory, queries
-from memoryhub.api.auth import GateParser, NeedsScope, caller_of, opened, whole
-from memoryhub.api.docs_page import groups_of
-from memoryhub.api.openapi import described
-from memoryhub.api.problems import add_handlers, expected, problem
+from memoryhub.api.auth import JsonParser, NeedsScope, agent_endpoint, caller_of, idempotent
+from memoryhub.api.docs_page import grouped_operations
+from memoryhub.api.openapi import complete_description
+from memoryhub.api.problems import add_handlers, error_problem, problem
 from memoryhub.lib.errors import MemoryHubError
 
 VERSION = "1"
@@ -35,25 +35,25 @@ class AgentApi(NinjaAPI):
 api = AgentApi(
     title="MemoryHub",
     version=VERSION,
-    description="What agents do with their memory. One token is good for one workspace and for some scopes.",
+    description="An agent's memory over REST. A token gives access to one workspace, with some scopes.",
     openapi_url=None,
     docs_url=None,
-    parser=GateParser(),
+    parser=JsonParser(),
     urls_namespace="api-1",
 )
 add_handlers(api)
-api.add_decorator(whole, mode="view")
+api.add_decorator(idempotent, mode="view")
 for _router in (conversations.router, memory.router, knowledge.router, queries.router):
     api.add_router("", _router)
 
 
 def schema() -> dict[str, Any]:
     """Return the OpenAPI 3.1 description."""
-    return described(api.get_openapi_schema(path_prefix="/api/v1/"), scopes())
+    return complete_description(api.get_openapi_schema(path_prefix="/api/v1/"), scopes())
 
 
 def scopes() -> dict[str, str]:
-    """Return the scope that each operation needs, by its id; "" for any."""
+    """Return the scope that each operation needs, by operation id; "" for any token."""
     views = [view for _, router in api._routers for view in router.path_operations.values()]
     found = [operation for view in views for operation in view.operations]
     return {_name(one): cast("NeedsScope", one.auth_callbacks[0]).scope for one in found}
@@ -65,43 +65,43 @@ def _name(operation: Operation) -> str:
 
 @login_not_required
 def openapi(request: HttpRequest) -> HttpResponse:
-    """The description, for people who are signed in and for any token."""
+    """The OpenAPI document, for signed-in people and any valid token."""
     if not request.user.is_authenticated:
         try:
             caller_of(request)
         except MemoryHubError as error:
-            return expected(error)
+            return error_problem(error)
     return JsonResponse(schema(), json_dumps_params={"ensure_ascii": False})
 
 
 @require_GET
 def docs(request: HttpRequest) -> HttpResponse:
-    """The description as a page, for people."""
+    """The documentation page."""
     return render(
         request,
         "agents/api_docs.html",
-        {"groups": groups_of(schema()), "base": f"{hub_address(request, settings.MEMORYHUB_URL)}/api/v1"},
+        {"groups": grouped_operations(schema()), "base": f"{hub_address(request, settings.MEMORYHUB_URL)}/api/v1"},
     )
 
 
 @login_not_required
 @csrf_exempt
 def no_such_address(request: HttpRequest, rest: str = "") -> HttpResponse:  # noqa: ARG001
-    return problem(404, "no_such_address", "There is nothing at this address; /api/v1/docs/ lists what there is.")
+    return problem(404, "no_such_address", "There is nothing at this address. See /api/v1/docs/.")
 
 
 def unexpected(request: HttpRequest) -> HttpResponse:
-    """Answer what nobody expected: a problem to agents, the page to people. The hub's log has it."""
+    """Answer an unexpected error: with a problem document for agents, with a page for people."""
     if request.path.startswith("/api/"):
-        return problem(500, "unexpected", "Something went wrong in the hub; its log says what. Nothing was changed.")
+        return problem(500, "unexpected", "An unexpected error occurred; see the hub's log. Nothing was changed.")
     return server_error(request)
 
 
 def patterns() -> list[URLPattern]:
-    """Return the addresses of the API, without the description that ninja would add."""
+    """Return the API's URL patterns without ninja's own root."""
     routes: list[URLPattern] = []
     for route in api.urls[0]:
         if isinstance(route, URLPattern) and route.name != "api-root":
-            view: Callable[..., Any] = opened(route.callback)
+            view: Callable[..., Any] = agent_endpoint(route.callback)
             routes.append(URLPattern(route.pattern, view, route.default_args, route.name))
-    return [*routes, path("openapi.json", opened(require_GET(openapi)), name="openapi")]
+    return [*routes, path("openapi.json", agent_endpoint(require_GET(openapi)), name="openapi")]

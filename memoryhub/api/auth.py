@@ -1,4 +1,4 @@
-"""What every call passes: the body's form, the token, its limit, and one transaction for what changes something."""
+"""Checks on every API call: body format, token, rate limit; and one transaction for each call that writes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from django.views.decorators.csrf import csrf_exempt
 from ninja.parser import Parser
 from ninja.security import HttpBearer
 
-from memoryhub.agents.api_tokens import SCOPES, Caller, authenticate, require, shown_token, spend_call
-from memoryhub.api.problems import expected, problem
+from memoryhub.agents.api_tokens import SCOPES, Caller, authenticate, bearer_token, require, spend_call
+from memoryhub.api.problems import error_problem, problem
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.validation import DUPLICATE_KEY, KEPT_AS_TEXT, BadJSON, clean_text, decode_json
@@ -28,14 +28,14 @@ from memoryhub.models import IdempotentCall
 SAFE_METHODS = ("GET", "HEAD")
 MAX_KEY = 200
 NO_NUMBERS = frozenset(f"{name}{KEPT_AS_TEXT}" for name in ("NaN", "Infinity", "-Infinity"))
-BUSY_SECONDS = 5  # after which to try again where the database is busy
+BUSY_SECONDS = 5  # for Retry-After when the database is busy
 View = Callable[..., HttpResponse]
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Sent:
-    """A call that changes something: whose it is, its idempotency key ("" for none), and a hash of all it asks."""
+class WriteCall:
+    """A call that writes: its caller, its idempotency key ("" for none), and a hash of the request."""
 
     caller: Caller
     key: str
@@ -43,7 +43,7 @@ class Sent:
 
 
 class NeedsScope(HttpBearer):
-    """Lets a token in that is good for a scope ("" for any)."""
+    """Authenticates a token that has a scope ("" for any token)."""
 
     openapi_name = "Token"
 
@@ -65,8 +65,8 @@ ANY = NeedsScope("")
 READ, APPEND, EDIT, CONSOLIDATE = (NeedsScope(scope) for scope in SCOPES)
 
 
-class GateParser(Parser):
-    """Bodies are UTF-8 JSON. Characters that no database stores become escapes, numbers of 19 digits text."""
+class JsonParser(Parser):
+    """Parses UTF-8 JSON. Characters that databases can't store become escapes, numbers of 19 digits and more text."""
 
     def parse_body(self, request: HttpRequest) -> Any:
         try:
@@ -75,9 +75,9 @@ class GateParser(Parser):
             raise BadJSON(f"The body is not UTF-8: byte {error.start + 1}.") from error
         decoded = decode_json(text)
         if DUPLICATE_KEY in decoded.repairs:
-            raise BadJSON("The body names a key twice.")
+            raise BadJSON("The body contains a key twice.")
         if any(repair in NO_NUMBERS for repair in decoded.repairs):
-            raise BadJSON("The body holds NaN or Infinity, which JSON doesn't have.")
+            raise BadJSON("The body contains NaN or Infinity, which aren't valid JSON.")
         return decoded.value
 
     def parse_querydict(self, data: Any, list_fields: list[str], request: HttpRequest) -> Any:
@@ -89,23 +89,23 @@ class GateParser(Parser):
 
 
 def caller_of(request: HttpRequest) -> Caller:
-    """Return who calls, checked and counted once. Raises NotAuthenticated, TooManyCalls."""
-    known: Caller | None = getattr(request, "memory_caller", None)
-    if known is None:
+    """Authenticate the request and count it once. Raises NotAuthenticated, TooManyCalls."""
+    caller: Caller | None = getattr(request, "memory_caller", None)
+    if caller is None:
         now = timezone.now()
-        known = authenticate(shown_token(request.headers.get("Authorization", "")), via="rest", now=now)
-        spend_call(known, now)
-        request.memory_caller = known  # type: ignore[attr-defined]
-    return known
+        caller = authenticate(bearer_token(request.headers.get("Authorization", "")), via="rest", now=now)
+        spend_call(caller, now)
+        request.memory_caller = caller  # type: ignore[attr-defined]
+    return caller
 
 
-def opened(view: View) -> View:
-    """Let a view in without login and CSRF token, since cookies count for nothing there; check the body's form."""
+def agent_endpoint(view: View) -> View:
+    """Exempt a view from login and CSRF checks, since the API ignores cookies, and check the request's body."""
 
     @csrf_exempt
     @wraps(view)
-    def door(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        refusal = _refused(request)
+    def endpoint(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        refusal = _refusal(request)
         if refusal is not None:
             return refusal
         try:
@@ -113,24 +113,24 @@ def opened(view: View) -> View:
         except OperationalError as error:
             if not db_retry.is_transient(error):
                 raise
-            logger.warning("a call found the database busy: %s", error)
-            words = "Another writer keeps the database: send this again."
-            return problem(503, "busy", words, retry_after=BUSY_SECONDS)
+            logger.warning("database busy during an API call: %s", error)
+            detail = "The database is busy. Send the request again."
+            return problem(503, "busy", detail, retry_after=BUSY_SECONDS)
         if response.status_code == 405:
             allowed = response["Allow"]
-            response = problem(405, "method_not_allowed", f"This address knows {allowed}.")
+            response = problem(405, "method_not_allowed", f"Allowed here: {allowed}.")
             response["Allow"] = allowed
         return response
 
-    door.login_required = False  # type: ignore[attr-defined]
-    return door
+    endpoint.login_required = False  # type: ignore[attr-defined]
+    return endpoint
 
 
-def _refused(request: HttpRequest) -> HttpResponse | None:
+def _refusal(request: HttpRequest) -> HttpResponse | None:
     length = request.headers.get("Content-Length", "0")
     if length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 2**20
-        return problem(413, "body_too_large", f"A body has at most {most} MB: send it in parts.")
+        return problem(413, "body_too_large", f"The body is larger than {most} MB. Send it in parts.")
     if request.headers.get("Content-Encoding", "identity") != "identity":
         return problem(415, "body_compressed", "Send the body uncompressed.")
     if length.strip("0") and request.method not in SAFE_METHODS and request.content_type != "application/json":
@@ -138,8 +138,8 @@ def _refused(request: HttpRequest) -> HttpResponse | None:
     return None
 
 
-def whole(run: View) -> View:
-    """Let an operation that changes something be one transaction, and once for an idempotency key."""
+def idempotent(run: View) -> View:
+    """Run a writing operation in one transaction, and only once for each idempotency key."""
 
     @wraps(run)
     def operation(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -148,54 +148,54 @@ def whole(run: View) -> View:
         try:
             caller = caller_of(request)
         except MemoryHubError as error:
-            return expected(error)
+            return error_problem(error)
         key = clean_text(request.headers.get("Idempotency-Key", ""))
         if len(key) > MAX_KEY:
-            return problem(400, "bad_idempotency_key", f"An idempotency key has at most {MAX_KEY} characters.")
-        call = Sent(caller, key, _request_hash(request))  # before the transaction, which a slow body would prolong
-        return _once(call, lambda: run(request, *args, **kwargs))
+            return problem(400, "bad_idempotency_key", f"An idempotency key may have at most {MAX_KEY} characters.")
+        call = WriteCall(caller, key, _request_hash(request))  # before the transaction: a slow body would prolong it
+        return _run_once(call, lambda: run(request, *args, **kwargs))
 
     return operation
 
 
-def _once(call: Sent, run: Callable[[], HttpResponse]) -> HttpResponse:
-    """Run in one transaction, undone where the answer is an error; with a key, keep the answer or give the kept."""
+def _run_once(call: WriteCall, run: Callable[[], HttpResponse]) -> HttpResponse:
+    """Run in a transaction, rolled back on an error. With a key, store the response or return the stored one."""
 
     @db_retry.retried
     @transaction.atomic
     def write() -> HttpResponse:
-        known = _known(call)
-        if known is not None:
-            return known
+        stored = _stored_response(call)
+        if stored is not None:
+            return stored
         response = run()
         if response.status_code >= 400:
             transaction.set_rollback(True)
         elif call.key:
-            _keep(call, response)
+            _store(call, response)
         return response
 
     try:
         return write()
-    except IntegrityError:  # a call at the very same moment was first, with the same key or of the same row
+    except IntegrityError:  # a concurrent call with the same key or for the same row was first
         return write()
 
 
-def _known(call: Sent) -> HttpResponse | None:
-    """Return the answer that an idempotency key had before; a conflict where the request is another one."""
+def _stored_response(call: WriteCall) -> HttpResponse | None:
+    """Return the stored response of an idempotency key, a conflict if the request differs, or None."""
     calls = IdempotentCall.objects.filter(token=call.caller.token, idempotency_key=call.key)
     kept = calls.first() if call.key else None
     if kept is None:
         return None
     if kept.request_hash != call.request_hash:
-        words = "This idempotency key was used for another call. Send a new key with this one."
-        return problem(409, "idempotency_key_reused", words)
+        detail = "This idempotency key was used for a different request. Use a new key."
+        return problem(409, "idempotency_key_reused", detail)
     body = json.dumps(kept.answer, ensure_ascii=False)
     response = HttpResponse(body, content_type="application/json; charset=utf-8", status=kept.status)
     response["Idempotent-Replay"] = "true"
     return response
 
 
-def _keep(call: Sent, response: HttpResponse) -> None:
+def _store(call: WriteCall, response: HttpResponse) -> None:
     IdempotentCall.objects.create(
         token=call.caller.token,
         idempotency_key=call.key,

@@ -1,4 +1,4 @@
-"""The API's description in the words of its page: operations with their fields, by what they are about."""
+"""The contents of the API's documentation page: operations with their fields, grouped by tag."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from memoryhub.api.openapi import operations
 
-EXAMPLES = {  # of values that a reader would otherwise have to think up
+EXAMPLES = {  # values for the example commands
     "key": "cli:main",
     "session": "cli:main",
     "entries": [{"role": "user", "content": "The pool is closed on Mondays."}],
@@ -21,7 +21,7 @@ EXAMPLES = {  # of values that a reader would otherwise have to think up
 
 @dataclass(frozen=True)
 class FieldPart:
-    """One parameter or field: where it goes, its type in words, and what it means."""
+    """A parameter or a field of the body. ``place``: query, path, header or body."""
 
     name: str
     place: str
@@ -32,7 +32,7 @@ class FieldPart:
 
 @dataclass(frozen=True)
 class OperationPart:
-    """One operation as the page shows it. ``example`` is a line for a shell."""
+    """An operation as the page shows it. ``example`` is a shell command."""
 
     anchor: str
     method: str
@@ -45,8 +45,8 @@ class OperationPart:
     example: str
 
 
-def groups_of(schema: dict[str, Any]) -> list[tuple[str, list[OperationPart]]]:
-    """Return the operations of an OpenAPI document under their tags, in its order."""
+def grouped_operations(schema: dict[str, Any]) -> list[tuple[str, list[OperationPart]]]:
+    """Return the operations of an OpenAPI document grouped by tag, in the document's order."""
     groups: dict[str, list[OperationPart]] = {}
     for address, method, operation in operations(schema):
         tag = operation.get("tags", ["Others"])[0]
@@ -77,8 +77,8 @@ def _operation(schema: dict[str, Any], address: str, method: str, operation: dic
 
 def _parameter(schema: dict[str, Any], one: dict[str, Any]) -> FieldPart:
     inner = one["schema"]
-    words = one.get("description") or inner.get("description", "")
-    return FieldPart(one["name"], one["in"], _type(schema, inner), bool(one.get("required")), words)
+    description = one.get("description") or inner.get("description", "")
+    return FieldPart(one["name"], one["in"], _type(schema, inner), bool(one.get("required")), description)
 
 
 def _body_fields(schema: dict[str, Any], body: dict[str, Any]) -> list[FieldPart]:
@@ -97,7 +97,7 @@ def _resolved(schema: dict[str, Any], part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type(schema: dict[str, Any], part: dict[str, Any]) -> str:
-    """Return a schema in a few words: ``string``, ``list of NewObservation``, ``integer or null``."""
+    """Describe a schema: ``string``, ``list of NewObservation``, ``integer or null``."""
     if "$ref" in part:
         inner = _resolved(schema, part)
         return " | ".join(map(str, inner["enum"])) if "enum" in inner else str(part["$ref"].rpartition("/")[2])
@@ -117,8 +117,8 @@ def _answer_type(schema: dict[str, Any], answer: dict[str, Any]) -> str:
 
 
 def _example(address: str, method: str, operation: dict[str, Any], body: dict[str, Any]) -> str:
-    asked = [one for one in operation.get("parameters", []) if one["in"] == "query" and one.get("required")]
-    query = "&".join(f"{one['name']}={str(EXAMPLES.get(one['name'], '…')).replace(' ', '+')}" for one in asked)
+    required = [one for one in operation.get("parameters", []) if one["in"] == "query" and one.get("required")]
+    query = "&".join(f"{one['name']}={str(EXAMPLES.get(one['name'], '…')).replace(' ', '+')}" for one in required)
     place = address.replace("{pk}", "1").replace("{name}", "MEMORY.md") + (f"?{query}" if query else "")
     flags = "" if method == "get" else f" -X {method.upper()}"
     if "If-Match" in [one["name"] for one in operation.get("parameters", [])]:

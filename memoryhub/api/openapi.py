@@ -1,4 +1,4 @@
-"""The API's description, completed by what every operation has in common: scopes, problems, idempotency keys."""
+"""Complete ninja's OpenAPI document with scopes, problem documents and idempotency keys."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 from memoryhub.lib.problem_details import MEDIA_TYPE
 
 ALWAYS = {
-    "400": "Something in the address, a header or the body can't be read",
-    "401": "No token, or one that isn't good any more",
+    "400": "The address, a header or the body can't be parsed",
+    "401": "The token is missing or not valid",
     "403": "The token lacks the scope",
-    "422": "Understood, and not to be done; errors names the fields",
-    "429": "More calls in a minute than the token is good for; Retry-After says how long to wait",
-    "503": "Another writer keeps the database; Retry-After says how long to wait",
+    "422": "The request is well-formed but invalid; errors lists the fields",
+    "429": "The token's rate limit is exceeded; Retry-After says how long to wait",
+    "503": "The database is busy; Retry-After says how long to wait",
 }
 WITH_BODY = {
-    "409": "It collides with what is there, or the idempotency key was used for another call",
+    "409": "It conflicts with existing data, or the idempotency key was used for a different request",
     "413": "The body is too large",
-    "415": "The body is not plain JSON",
+    "415": "The body is not uncompressed JSON",
 }
-NOT_FOUND = {"404": "There is none in this token's workspace, or the cursor is none of this list's"}
+NOT_FOUND = {"404": "Not found in this token's workspace, or the cursor belongs to another list"}
 OF_WRITING_DOCUMENTS = {
-    "412": "The document has moved on since that revision",
+    "412": "The document has changed since that revision",
     "428": "If-Match is missing",
 }
 IDEMPOTENCY_KEY = {
@@ -30,12 +30,12 @@ IDEMPOTENCY_KEY = {
     "in": "header",
     "required": False,
     "schema": {"type": "string", "maxLength": 200},
-    "description": "Sent again within a day, the same call has the same answer and changes nothing.",
+    "description": "A repeated request with the same key within a day gets the first response and changes nothing.",
 }
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
 PROBLEM_SCHEMA = {
     "type": "object",
-    "description": "Every error (RFC 9457): code is for programs, detail for people.",
+    "description": "An error (RFC 9457). code is for programs, detail for people.",
     "required": ["type", "title", "status", "detail", "code"],
     "properties": {
         "type": {"type": "string"},
@@ -55,10 +55,10 @@ PROBLEM_SCHEMA = {
 }
 
 
-def described(schema: dict[str, Any], scopes: Mapping[str, str]) -> dict[str, Any]:
-    """Return ninja's OpenAPI document with the scopes, problems, keys and files that it doesn't know of.
+def complete_description(schema: dict[str, Any], scopes: Mapping[str, str]) -> dict[str, Any]:
+    """Add scopes, problems, idempotency keys and file responses to ninja's OpenAPI document.
 
-    ``scopes``: by operation id, "" for any.
+    ``scopes``: the scope of each operation id, "" for any token.
     """
     components = schema.setdefault("components", {})
     components.setdefault("schemas", {})["Problem"] = PROBLEM_SCHEMA
@@ -72,8 +72,8 @@ def described(schema: dict[str, Any], scopes: Mapping[str, str]) -> dict[str, An
         if operation.pop("x-answer", "") == "file":
             text = {"schema": {"type": "string"}}
             responses["200"] = {"description": "The file", "content": {"application/octet-stream": text}}
-        for status, words in _problems(address, method, operation).items():
-            responses[status] = {"description": words, "content": {MEDIA_TYPE: {"schema": PROBLEM}}}
+        for status, description in _problems(address, method, operation).items():
+            responses[status] = {"description": description, "content": {MEDIA_TYPE: {"schema": PROBLEM}}}
         operation["responses"] = dict(sorted(responses.items()))
         for one in operation.get("parameters", []):
             if one["name"] == "If-Match":
@@ -84,7 +84,7 @@ def described(schema: dict[str, Any], scopes: Mapping[str, str]) -> dict[str, An
 
 
 def operations(schema: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield address, method and operation, in the order of the document."""
+    """Yield the address, method and description of each operation."""
     for address, methods in schema["paths"].items():
         for method, operation in methods.items():
             yield address, method, operation
@@ -95,11 +95,11 @@ def _has_cursor(operation: dict[str, Any]) -> bool:
 
 
 def _problems(address: str, method: str, operation: dict[str, Any]) -> dict[str, str]:
-    wanted = dict(ALWAYS)
+    statuses = dict(ALWAYS)
     if "{" in address or address.endswith(("/context", "/value")) or _has_cursor(operation):
-        wanted |= NOT_FOUND
+        statuses |= NOT_FOUND
     if method != "get":
-        wanted |= WITH_BODY
+        statuses |= WITH_BODY
     if method == "put" and "documents" in address:
-        wanted |= OF_WRITING_DOCUMENTS
-    return wanted
+        statuses |= OF_WRITING_DOCUMENTS
+    return statuses

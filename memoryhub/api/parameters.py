@@ -1,4 +1,4 @@
-"""Parameters that several operations take."""
+"""Parameters shared by several operations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from memoryhub.search import KINDS
 
 RowId = Annotated[int, Path(ge=1, lt=2**63)]
 Name = Annotated[str, Path(min_length=1, max_length=200), AfterValidator(clean_text)]
-Cursor = Annotated[str, Query(max_length=2_000, description="What an earlier answer gave as next.")]
+Cursor = Annotated[str, Query(max_length=2_000, description="The value of next in the previous page.")]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Text = Annotated[str, Query(max_length=512)]
 Kinds = Annotated[
@@ -20,9 +20,9 @@ Kinds = Annotated[
     Query(
         pattern=rf"^(({'|'.join(KINDS)})(,({'|'.join(KINDS)}))*)?$",
         max_length=200,
-        description="Separated by commas, for example entry,memory; all of them where there is none.",
+        description="Kinds separated by commas, for example entry,memory. Default: all.",
     ),
 ]
 Epoch = Annotated[int | None, Query(ge=0, lt=2**31)]
-MaxMessages = Annotated[int, Query(ge=0, le=5_000, description="Of the session's entries; 0: as many as there are.")]
-MaxTokens = Annotated[int | None, Query(ge=0, lt=2**31, description="Of all messages; else the workspace's limit.")]
+MaxMessages = Annotated[int, Query(ge=0, le=5_000, description="Maximum number of entries; 0 for all.")]
+MaxTokens = Annotated[int | None, Query(ge=0, lt=2**31, description="Default: the workspace's limit.")]

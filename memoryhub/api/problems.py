@@ -1,4 +1,4 @@
-"""Errors as agents get them: problem documents of one shape (RFC 9457), whatever went wrong and wherever."""
+"""Errors of the REST API as problem documents (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
 from memoryhub.lib.validation import brief
 
 
-def problem(status: int, code: str, detail: str, **further: Any) -> HttpResponse:
-    """Return a problem document: ``type, title, status, detail, code`` and what else the error knows.
+def problem(status: int, code: str, detail: str, **members: Any) -> HttpResponse:
+    """Return a problem document: ``type``, ``title``, ``status``, ``detail``, ``code`` and the error's own members.
 
-    ``errors``, where single fields are at fault: a list of ``{field, message}``.
+    ``errors`` lists invalid fields as ``{field, message}``.
     """
-    body = json.dumps(problem_document(status, code, detail) | further, ensure_ascii=False, default=str)
+    body = json.dumps(problem_document(status, code, detail) | members, ensure_ascii=False, default=str)
     response = HttpResponse(body, content_type=MEDIA_TYPE, status=status)
     if status == HTTPStatus.UNAUTHORIZED:
         response["WWW-Authenticate"] = 'Bearer realm="MemoryHub"'
-    if "retry_after" in further:
-        response["Retry-After"] = str(further["retry_after"])
+    if "retry_after" in members:
+        response["Retry-After"] = str(members["retry_after"])
     return response
 
 
-def expected(error: MemoryHubError) -> HttpResponse:
-    """Return an anticipated error as a problem; a bad entry names its field as ``entries[1].role``."""
-    further = dict(error.details)
-    if "index" in further:
-        place = f"entries[{further['index']}]"
-        field = f"{place}.{further['field']}" if further.get("field") else place
-        further = {"errors": [{"field": field, "message": error.message}]}
-    return problem(error.status, error.code, error.message, **further)
+def error_problem(error: MemoryHubError) -> HttpResponse:
+    """Return an expected error as a problem. The field of a bad entry is named as in ``entries[1].role``."""
+    members = dict(error.details)
+    if "index" in members:
+        place = f"entries[{members['index']}]"
+        field = f"{place}.{members['field']}" if members.get("field") else place
+        members = {"errors": [{"field": field, "message": error.message}]}
+    return problem(error.status, error.code, error.message, **members)
 
 
 def add_handlers(api: NinjaAPI) -> None:
-    """Let every error of an operation become a problem."""
+    """Turn every error of an operation into a problem document."""
 
     @api.exception_handler(MemoryHubError)
-    def on_expected(_request: HttpRequest, error: MemoryHubError) -> HttpResponse:
-        return expected(error)
+    def on_error(_request: HttpRequest, error: MemoryHubError) -> HttpResponse:
+        return error_problem(error)
 
     @api.exception_handler(ValidationError)
     def on_invalid(_request: HttpRequest, error: ValidationError) -> HttpResponse:
         errors = [{"field": _field(one["loc"]), "message": one["msg"]} for one in error.errors[:50]]
-        words = "; ".join(f"{one['field']}: {one['message']}" for one in errors[:3])
-        return problem(422, "invalid", brief(f"Not as it should be: {words}"), errors=errors)
+        listed = "; ".join(f"{one['field']}: {one['message']}" for one in errors[:3])
+        return problem(422, "invalid", brief(f"Invalid: {listed}"), errors=errors)
 
     @api.exception_handler(HttpError)
     def on_http_error(_request: HttpRequest, error: HttpError) -> HttpResponse:
         if isinstance(error.__cause__, MemoryHubError):
-            return expected(error.__cause__)
+            return error_problem(error.__cause__)
         return problem(error.status_code, "refused", error.message)
 
 
 def _field(place: Sequence[str | int]) -> str:
-    """Return where a value stands, as ``entries[1].role``; without the part of the request that holds it."""
+    """Return the path of a field, such as ``entries[1].role``, without the part of the request that contains it."""
     parts = [part for part in place if part not in ("body", "query", "path", "header")]
     named = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts[1:])
     return f"{parts[0]}{named}" if parts else "body"

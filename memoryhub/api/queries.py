@@ -1,4 +1,4 @@
-"""Search, extraction and runs over REST; and who one is."""
+"""Search, extraction, runs and the token's own data over REST."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from django.http import HttpRequest
 from django.utils import timezone
 from ninja import Query, Router, Status
 
-from memoryhub.agents.operations import queries as flow
-from memoryhub.api import requests as given
-from memoryhub.api import responses as out
+from memoryhub.agents.operations import queries as operations
+from memoryhub.api import requests, responses
 from memoryhub.api.auth import ANY, CONSOLIDATE, READ, caller_of
 from memoryhub.api.conversations import run_answer
 from memoryhub.api.parameters import Cursor, Kinds, Limit, RowId
@@ -19,9 +18,9 @@ from sessions_app.models import Run
 router = Router(tags=["Search and runs"])
 
 
-@router.get("/me", response=out.Me, auth=ANY)
+@router.get("/me", response=responses.Me, auth=ANY)
 def show_me(request: HttpRequest) -> Any:
-    """What this token is good for."""
+    """Show this token's name, scopes and workspace."""
     token = caller_of(request).token
     return {
         "name": token.name,
@@ -31,27 +30,27 @@ def show_me(request: HttpRequest) -> Any:
     }
 
 
-@router.get("/search", response=out.SearchAnswer, auth=READ)
+@router.get("/search", response=responses.SearchAnswer, auth=READ)
 def search(
     request: HttpRequest,
     query: Annotated[str, Query(max_length=512)],
     kinds: Kinds = "",
     limit: Limit = 20,
 ) -> Any:
-    """Everything the workspace keeps, best first: words, "phrases", -exclusions, field:value filters."""
-    wanted = kinds.split(",") if kinds else []
-    return flow.search(caller_of(request), query, kinds=wanted, limit=limit, now=timezone.now())
+    """Search the workspace, best match first. Words, "phrases", -exclusions and field:value filters."""
+    names = kinds.split(",") if kinds else []
+    return operations.search(caller_of(request), query, kinds=names, limit=limit, now=timezone.now())
 
 
-@router.post("/extract", response={202: out.RunAnswer}, auth=CONSOLIDATE)
-def extract(request: HttpRequest, body: given.TextToExtract) -> Any:
-    """Ask for the observations in an output: a worker asks a model; the first 4,000 characters are read."""
+@router.post("/extract", response={202: responses.RunAnswer}, auth=CONSOLIDATE)
+def extract(request: HttpRequest, body: requests.TextToExtract) -> Any:
+    """Request the extraction of observations: a worker sends the first 4,000 characters to a model."""
     return Status(
-        202, run_answer(flow.extract(caller_of(request), body.text, source=body.source, now=timezone.now()))
+        202, run_answer(operations.extract(caller_of(request), body.text, source=body.source, now=timezone.now()))
     )
 
 
-@router.get("/runs", response=out.Listed[out.RunAnswer], auth=READ)
+@router.get("/runs", response=responses.Listed[responses.RunAnswer], auth=READ)
 def list_runs(
     request: HttpRequest,
     kind: Annotated[Run.Kind | None, Query()] = None,
@@ -59,14 +58,14 @@ def list_runs(
     cursor: Cursor = "",
     limit: Limit = 50,
 ) -> Any:
-    """Runs of the workspace, the latest first."""
-    items, further = flow.list_runs(
+    """List the workspace's runs, latest first."""
+    items, next_cursor = operations.list_runs(
         caller_of(request), kind=kind or "", status=status or "", cursor=cursor, limit=limit
     )
-    return {"items": [run_answer(item) for item in items], "next": further}
+    return {"items": [run_answer(item) for item in items], "next": next_cursor}
 
 
-@router.get("/runs/{pk}", response=out.RunAnswer, auth=READ)
+@router.get("/runs/{pk}", response=responses.RunAnswer, auth=READ)
 def show_run(request: HttpRequest, pk: RowId) -> Any:
-    """How a run stands."""
-    return run_answer(flow.show_run(caller_of(request), pk))
+    """Show a run."""
+    return run_answer(operations.show_run(caller_of(request), pk))

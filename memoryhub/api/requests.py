@@ -1,4 +1,4 @@
-"""What agents send: bodies, by their fields. A field that there is none of is refused."""
+"""Request bodies of the REST API. Unknown fields are rejected."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 
 from sessions_app.services.parsing import KINDS, ROLES
 
-SAYS = r"\S"  # at least a character that can be seen
+NOT_BLANK = r"\S"  # at least one visible character
 Key = Annotated[
-    str, Field(min_length=1, max_length=512, pattern=SAYS, description="For example cli:main or telegram:42.")
+    str, Field(min_length=1, max_length=512, pattern=NOT_BLANK, description="For example cli:main or telegram:42.")
 ]
 Category = Literal["user_preference", "project_decision", "error_pattern", "system_behavior", "learned_fact"]
 ENTRY = {
     "type": "object",
-    "description": "An OpenAI chat message: role, content, tool_calls, tool_call_id, name; a timestamp (ISO 8601) "
-    "and a kind where you like. A tool result names its call. Further fields are kept.",
+    "description": "An OpenAI chat message: role, content, tool_calls, tool_call_id, name; optionally a timestamp "
+    "(ISO 8601) and a kind. A tool result names its call. Other fields are kept.",
     "properties": {
         "role": {"enum": list(ROLES)},
         "kind": {"enum": list(KINDS)},
@@ -27,9 +27,9 @@ ENTRY = {
 }
 Entries = Annotated[
     list[Annotated[dict[str, Any], WithJsonSchema(ENTRY)]],
-    Field(min_length=1, max_length=1000, description="Added in this order: all of them or none."),
+    Field(min_length=1, max_length=1000, description="Added in this order, all or none."),
 ]
-Reason = Annotated[str, Field(max_length=500, description="Why, in a sentence; people read it.")]
+Reason = Annotated[str, Field(max_length=500, description="The reason, in one sentence. People read it.")]
 DocumentText = Annotated[str, Field(max_length=1_000_000)]
 
 
@@ -51,8 +51,8 @@ class NewEntriesOf(NewEntries):
 
 
 class SessionFile(Body):
-    name: Annotated[str, Field(min_length=1, max_length=200, description="It ends in .jsonl or .json.")]
-    content: Annotated[str, Field(min_length=1, max_length=2_000_000, description="Larger files: on the page.")]
+    name: Annotated[str, Field(min_length=1, max_length=200, description="Must end in .jsonl or .json.")]
+    content: Annotated[str, Field(min_length=1, max_length=2_000_000, description="Import larger files on the page.")]
 
 
 class DocumentWrite(Body):
@@ -65,13 +65,13 @@ class DocumentProposal(DocumentWrite):
 
 
 class HistoryNote(Body):
-    text: Annotated[str, Field(min_length=1, max_length=20_000, pattern=SAYS)]
+    text: Annotated[str, Field(min_length=1, max_length=20_000, pattern=NOT_BLANK)]
     session: Annotated[str, Field(max_length=512)] = ""
 
 
 class NewKnowledge(Body):
-    content: Annotated[str, Field(min_length=1, max_length=20_000, pattern=SAYS)]
-    category: Annotated[str, Field(max_length=100, description="An unknown one becomes learned_fact.")] = (
+    content: Annotated[str, Field(min_length=1, max_length=20_000, pattern=NOT_BLANK)]
+    category: Annotated[str, Field(max_length=100, description="An unknown category becomes learned_fact.")] = (
         "learned_fact"
     )
     source: Annotated[str, Field(max_length=500)] = ""
@@ -79,9 +79,9 @@ class NewKnowledge(Body):
 
 
 class KnowledgeChange(Body):
-    """At least one field; what is left out stays."""
+    """Fields that aren't sent stay unchanged."""
 
-    content: Annotated[str, Field(min_length=1, max_length=20_000, pattern=SAYS)] | None = None
+    content: Annotated[str, Field(min_length=1, max_length=20_000, pattern=NOT_BLANK)] | None = None
     category: Category | None = None
     source: Annotated[str, Field(max_length=500)] | None = None
     tags: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=50)] | None = None
@@ -89,7 +89,7 @@ class KnowledgeChange(Body):
 
 class NewObservation(Body):
     category: Literal["finding", "insight", "lesson"]
-    content: Annotated[str, Field(min_length=1, max_length=4_000, pattern=SAYS)]
+    content: Annotated[str, Field(min_length=1, max_length=4_000, pattern=NOT_BLANK)]
     source: Annotated[str, Field(max_length=500)] = ""
 
 
@@ -111,5 +111,5 @@ class CacheAnswer(CacheQuestion):
 
 
 class TextToExtract(Body):
-    text: Annotated[str, Field(min_length=1, pattern=SAYS)]
+    text: Annotated[str, Field(min_length=1, pattern=NOT_BLANK)]
     source: Annotated[str, Field(max_length=500)] = ""

@@ -1,4 +1,4 @@
-"""What agents get. Answers may gain fields; none that stands here goes away within a version."""
+"""Response bodies of the REST API. Later releases may add fields, but remove none within a version."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Item = TypeVar("Item")
 
 
 class Listed(Schema, Generic[Item]):
-    """A stretch of a list; ``next`` is the cursor of what follows, null at the end."""
+    """A page of a list. ``next`` is the cursor of the next page, or null on the last."""
 
     items: list[Item]
     next: str | None
@@ -151,7 +151,7 @@ class ProposalAnswer(Schema):
 
 
 class WriteAnswer(Schema):
-    """``status``: written, unchanged, or held where a person looks at it first."""
+    """``status``: written, unchanged, or held (waiting for review)."""
 
     name: str
     status: str

@@ -1,1 +1,1 @@
-"""The memory as tools and resources of the Model Context Protocol, by HTTP in the hub and by a command on stdio."""
+"""An MCP server for the memory, over HTTP in the hub and over stdio by a command."""

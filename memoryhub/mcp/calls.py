@@ -1,4 +1,4 @@
-"""One call of an agent: by whom, in a thread that may wait for the database, and the words where it can't be done."""
+"""Run an agent's call in a thread, and turn expected errors into results."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from memoryhub.agents.api_tokens import Caller
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import MemoryHubError
 
-THREADS = 6  # each has a connection of its own; SQLite has one writer, so more would only wait
-CODE = "memoryhub/code"  # where an error's code stands in a result's _meta
-FindCaller = Callable[[Any, datetime], Caller]  # from the HTTP request, None on stdio
+THREADS = 6  # each has its own connection; SQLite has one writer, so more would only wait
+CODE = "memoryhub/code"  # key of the error code in a result's _meta
+FindCaller = Callable[[Any, datetime], Caller]  # takes the HTTP request; None on stdio
 HubContext = Context[FindCaller, Any]
 RequestContext = ServerRequestContext[FindCaller, Any]
 ResultT = TypeVar("ResultT")
@@ -30,12 +30,12 @@ _threads = ThreadPoolExecutor(THREADS, thread_name_prefix="mcp")
 
 
 async def in_thread(work: Callable[[], ResultT]) -> ResultT:
-    """Do what reads or writes the database where the event loop doesn't wait for it."""
-    return await asyncio.get_running_loop().run_in_executor(_threads, _with_living_connections, work)
+    """Run database work in a thread, so that it doesn't block the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_threads, _with_usable_connections, work)
 
 
-def _with_living_connections(work: Callable[[], ResultT]) -> ResultT:
-    close_old_connections()  # no request of Django's begins or ends here
+def _with_usable_connections(work: Callable[[], ResultT]) -> ResultT:
+    close_old_connections()  # Django does this only for its own requests
     try:
         return work()
     finally:
@@ -43,7 +43,7 @@ def _with_living_connections(work: Callable[[], ResultT]) -> ResultT:
 
 
 async def call(request: RequestContext, work: Callable[[Caller, datetime], ResultT]) -> ResultT:
-    """Do a piece of work for the agent that asks. Raises what the work and the agent's token raise."""
+    """Run ``work`` for the calling agent. Raises its errors, and those of authentication."""
 
     def run() -> ResultT:
         now = timezone.now()
@@ -53,7 +53,7 @@ async def call(request: RequestContext, work: Callable[[Caller, datetime], Resul
 
 
 async def answer(context: HubContext, work: Callable[[Caller, datetime], tuple[str, BaseModel]]) -> CallToolResult:
-    """Return a tool's result from its text for people and models, and its values; expected errors are results too."""
+    """Return a tool's result with text and structured values. Expected errors become results too."""
     try:
         text, values = await call(context.request_context, work)
     except MemoryHubError as error:
@@ -61,13 +61,13 @@ async def answer(context: HubContext, work: Callable[[Caller, datetime], tuple[s
     except OperationalError as error:
         if not db_retry.is_transient(error):
             raise
-        return refusal("busy", "Another writer keeps the database: call this again.")
+        return refusal("busy", "The database is busy. Call this again.")
     return CallToolResult(
         content=[TextContent(type="text", text=text)], structured_content=values.model_dump(mode="json")
     )
 
 
 def refusal(code: str, message: str, **details: object) -> CallToolResult:
-    """Return an error as a tool's result, which the model reads and can act on."""
-    words = TextContent(type="text", text=f"{code}: {message}")
-    return CallToolResult(content=[words], is_error=True, _meta={CODE: code} | details)
+    """Return an error as a tool result, so that the model can read it."""
+    content = TextContent(type="text", text=f"{code}: {message}")
+    return CallToolResult(content=[content], is_error=True, _meta={CODE: code} | details)

@@ -1,4 +1,4 @@
-"""Documents and contexts as resources, for clients that attach texts rather than call tools."""
+"""MCP resources: memory documents and session contexts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARKDOWN = "text/markdown"
 
 
 async def document(context: HubContext, name: str) -> str:
-    """A memory document as it is now, in Markdown."""
+    """The current text of a memory document, in Markdown."""
 
     def read(caller: Caller, now: datetime) -> str:
         return str(memory.read_document(caller, clean_text(name), now=now)["content"])
@@ -34,7 +34,7 @@ async def document(context: HubContext, name: str) -> str:
 
 
 async def session_context(context: HubContext, key: str) -> str:
-    """What would be sent to a model for the session of a key: its messages, their tokens, and what was left out."""
+    """The context of a session by key: messages, token count, and the entries that were left out."""
 
     def read(caller: Caller, now: datetime) -> str:
         found = conversations.context_of_key(caller, clean_text(key), now=now)
@@ -51,7 +51,7 @@ def add_resources(server: MCPServer[Any]) -> None:
 
 
 async def with_documents(ctx: RequestContext, call_next: CallNext) -> HandlerResult:
-    """Put the documents of the agent's own workspace into the list of resources."""
+    """Middleware that adds the workspace's documents to ``resources/list``."""
     result = await call_next(ctx)
     if ctx.method != "resources/list" or not isinstance(result, dict):
         return result

@@ -1,4 +1,4 @@
-"""What tools answer, as values. Times are in UTC."""
+"""Structured results of the tools. Times are in UTC."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Keys(BaseModel):
 
 
 class Match(BaseModel):
-    """A row that was found: its text, cut where it is long, and the part of it that was meant."""
+    """A search result. ``text`` is truncated; ``snippet`` is the part that matches."""
 
     kind: str
     id: int
@@ -43,7 +43,7 @@ class Matches(BaseModel):
 
 
 class Recalled(BaseModel):
-    """As grid's own agent has it: contents by category, best first."""
+    """Contents by category, best match first, as grid's own tool returns them."""
 
     findings: list[str]
     insights: list[str]
@@ -57,7 +57,7 @@ class Added(BaseModel):
 
 
 class Offered(BaseModel):
-    """What is much like the observation of that number."""
+    """A content that resembles the observation with this id."""
 
     observation: int
     content: str

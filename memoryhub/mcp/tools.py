@@ -1,4 +1,4 @@
-"""The tools, named as grid's own agent names them. Each is one call of ``memoryhub.agents.operations``."""
+"""The MCP tools, named as in grid. Each calls one of ``memoryhub.agents.operations``."""
 
 from __future__ import annotations
 
@@ -23,23 +23,25 @@ from memoryhub.search import KINDS
 from sessions_app.models.conversations import KEY_LENGTH
 
 MAX_QUERY = 2_000
-SHOWN = 2_000  # characters of a found row; the tool that reads its kind gives all of it
-STORABLE = AfterValidator(clean_text)  # what no database takes becomes visible escapes, as everywhere
-Told = tuple[str, BaseModel]
+MAX_TEXT = 2_000  # characters of a search result's text; other tools return all of it
+STORABLE = AfterValidator(clean_text)  # replaces characters that databases can't store
+ToolAnswer = tuple[str, BaseModel]
 
 Key = Annotated[str, Field(min_length=1, max_length=KEY_LENGTH, description="The exact key."), STORABLE]
-Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="What to look for, in words."), STORABLE]
-Cursor = Annotated[str, Field(max_length=2_000, description="next_cursor of the answer before, to go on.")]
+Query = Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="The search words."), STORABLE]
+Cursor = Annotated[str, Field(max_length=2_000, description="next_cursor of the previous page.")]
 Name = Annotated[
     str, Field(min_length=1, max_length=500, description="The document's name, such as MEMORY.md."), STORABLE
 ]
-Reason = Annotated[str, Field(max_length=memory.MAX_REASON, description="Why, for the person who decides."), STORABLE]
+Reason = Annotated[
+    str, Field(max_length=memory.MAX_REASON, description="The reason, for the person who reviews it."), STORABLE
+]
 
 
 async def memory_read(context: HubContext, key: Key) -> Annotated[CallToolResult, shapes.Value]:
-    """Read the exact value that is kept under a key. memory_list tells the keys."""
+    """Read the exact value of a key. memory_list returns the keys."""
 
-    def read(caller: Caller, now: datetime) -> Told:
+    def read(caller: Caller, now: datetime) -> ToolAnswer:
         value = shapes.Value(**knowledge.read_value(caller, key, now=now))
         return value.value, value
 
@@ -51,30 +53,31 @@ async def memory_write(
     key: Key,
     value: Annotated[str, Field(max_length=key_values.MAX_CHARS, description="The value, as text."), STORABLE],
 ) -> Annotated[CallToolResult, shapes.WrittenValue]:
-    """Keep an exact value under a key, in place of the value that is there; people can restore earlier ones.
+    """Set the value of a key, replacing its current value; people can restore earlier ones.
 
-    For what is wanted back letter by letter: addresses, names, settings, preferences. What was learnt belongs to
-    memory_remember.
+    Use it for exact values: addresses, names, settings, preferences. Use memory_remember for what you learned.
     """
 
-    def write(caller: Caller, now: datetime) -> Told:
+    def write(caller: Caller, now: datetime) -> ToolAnswer:
         written = shapes.WrittenValue(**knowledge.set_value(caller, key, value, now=now))
-        return f"Kept under {written.key}.", written
+        return f"Saved {written.key}.", written
 
     return await answer(context, write)
 
 
 async def memory_list(
     context: HubContext,
-    prefix: Annotated[str, Field(max_length=KEY_LENGTH, description="How the keys begin."), STORABLE] = "",
+    prefix: Annotated[
+        str, Field(max_length=KEY_LENGTH, description="Only keys that start with this."), STORABLE
+    ] = "",
     cursor: Cursor = "",
     limit: Annotated[int, Field(ge=1, le=1_000)] = 200,
 ) -> Annotated[CallToolResult, shapes.Keys]:
-    """List the keys that memory_read knows, without their values."""
+    """List the keys that memory_read can read, without their values."""
 
-    def read(caller: Caller, _now: datetime) -> Told:
-        keys, further = knowledge.list_keys(caller, prefix=prefix, cursor=cursor, limit=limit)
-        return _lines(keys, further, "No keys."), shapes.Keys(keys=keys, next_cursor=further)
+    def read(caller: Caller, _now: datetime) -> ToolAnswer:
+        keys, next_cursor = knowledge.list_keys(caller, prefix=prefix, cursor=cursor, limit=limit)
+        return _lines(keys, next_cursor, "No keys."), shapes.Keys(keys=keys, next_cursor=next_cursor)
 
     return await answer(context, read)
 
@@ -86,19 +89,19 @@ async def memory_search(
         Field(
             min_length=1,
             max_length=MAX_QUERY,
-            description='Words; "a phrase", -without, a OR b, session:KEY, after:2026-01-31 and tag:NAME narrow it.',
+            description='Words, "a phrase", -excluded, a OR b, session:KEY, after:2026-01-31, tag:NAME.',
         ),
         STORABLE,
     ],
     kinds: Annotated[list[str], Field(max_length=20, description=f"Only these kinds: {', '.join(KINDS)}.")] = [],  # noqa: B006
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
 ) -> Annotated[CallToolResult, shapes.Matches]:
-    """Search everything that is kept here, best first: what was said, summaries, documents and their facts, history,
+    """Search everything in this memory, best match first: messages, summaries, documents and their facts, history,
     knowledge, observations, keys and values."""
 
-    def read(caller: Caller, now: datetime) -> Told:
+    def read(caller: Caller, now: datetime) -> ToolAnswer:
         found = queries.search(caller, query, kinds=kinds, limit=limit, now=now)
-        results = [shapes.Match(**one | {"text": one["text"][:SHOWN]}) for one in found["results"]]
+        results = [shapes.Match(**one | {"text": one["text"][:MAX_TEXT]}) for one in found["results"]]
         matches = shapes.Matches(query=found["query"], notes=found["notes"], results=results)
         return "\n".join([*matches.notes, *map(_match_line, results)]) or "Nothing found.", matches
 
@@ -108,18 +111,18 @@ async def memory_search(
 async def memory_recall(
     context: HubContext,
     query: Query,
-    limit: Annotated[int, Field(ge=1, le=50, description="How many of each category.")] = 5,
+    limit: Annotated[int, Field(ge=1, le=50, description="Maximum number for each category.")] = 5,
 ) -> Annotated[CallToolResult, shapes.Recalled]:
-    """Recall what was learnt about something: findings (facts), insights (conclusions) and lessons (advice).
+    """Recall what was learned about a subject: findings (facts), insights (conclusions) and lessons (advice).
 
-    Worth a call before a task begins.
+    Call it before you start a task.
     """
 
-    def read(caller: Caller, now: datetime) -> Told:
+    def read(caller: Caller, now: datetime) -> ToolAnswer:
         recalled = shapes.Recalled(**knowledge.recall_for(caller, query, limit=limit, now=now))
         parts = [(title, getattr(recalled, title.lower())) for title in ("Findings", "Insights", "Lessons")]
         lines = [line for title, contents in parts if contents for line in (f"{title}:", *map(_bullet, contents))]
-        return "\n".join(lines) or "Nothing is known about that.", recalled
+        return "\n".join(lines) or "Nothing found.", recalled
 
     return await answer(context, read)
 
@@ -135,25 +138,27 @@ async def memory_remember(
         Field(
             min_length=1,
             max_length=observations.MAX_CHARS,
-            description="One thing, in words that make sense by themselves.",
+            description="One self-contained statement.",
         ),
         STORABLE,
     ],
     source: Annotated[
-        str, Field(max_length=observations.MAX_SOURCE, description="Where it comes from: goal and step."), STORABLE
+        str,
+        Field(max_length=observations.MAX_SOURCE, description="Where it comes from, such as the goal and step."),
+        STORABLE,
     ] = "",
 ) -> Annotated[CallToolResult, shapes.Remembered]:
     """Remember a finding, an insight or a lesson for memory_recall. No passwords, keys or raw data.
 
-    What is much like something known is offered to people as a confirmation instead of being stored twice.
+    One that resembles a known one is offered to people as its confirmation instead of being stored.
     """
 
-    def write(caller: Caller, now: datetime) -> Told:
-        came_to = shapes.Remembered(
+    def write(caller: Caller, now: datetime) -> ToolAnswer:
+        remembered = shapes.Remembered(
             **knowledge.remember(caller, [NewObservation(category, content, source)], now=now)
         )
-        known = f"Known already, as observation {came_to.offered[0].observation}." if came_to.offered else ""
-        return "Remembered." if came_to.added else known or "Known already.", came_to
+        known = f"Already known as observation {remembered.offered[0].observation}." if remembered.offered else ""
+        return "Remembered." if remembered.added else known or "Already known.", remembered
 
     return await answer(context, write)
 
@@ -161,15 +166,17 @@ async def memory_remember(
 async def history_append(
     context: HubContext,
     content: Annotated[
-        str, Field(min_length=1, max_length=memory.MAX_NOTE, description="What happened, in short."), STORABLE
+        str, Field(min_length=1, max_length=memory.MAX_ENTRY, description="What happened, in brief."), STORABLE
     ],
-    session: Annotated[str, Field(max_length=KEY_LENGTH, description="The key of its session."), STORABLE] = "",
+    session: Annotated[
+        str, Field(max_length=KEY_LENGTH, description="The key of the session it belongs to."), STORABLE
+    ] = "",
 ) -> Annotated[CallToolResult, shapes.Note]:
-    """Append an entry to the history log. Entries are never changed."""
+    """Append an entry to the history log. Entries can't be changed."""
 
-    def write(caller: Caller, now: datetime) -> Told:
+    def write(caller: Caller, now: datetime) -> ToolAnswer:
         note = shapes.Note(**memory.append_history(caller, content, session_key=session, now=now))
-        return f"Noted at position {note.position}.", note
+        return f"Added at position {note.position}.", note
 
     return await answer(context, write)
 
@@ -177,18 +184,18 @@ async def history_append(
 async def history_search(
     context: HubContext,
     query: Annotated[
-        str, Field(max_length=MAX_QUERY, description="A text that entries contain, in any case."), STORABLE
+        str, Field(max_length=MAX_QUERY, description="Only entries that contain this text, ignoring case."), STORABLE
     ] = "",
     cursor: Cursor = "",
     limit: Annotated[int, Field(ge=1, le=200)] = 20,
 ) -> Annotated[CallToolResult, shapes.History]:
-    """Look through the history log, the latest entries first; without a query, all of it."""
+    """List the history log, latest first; with a query, only the entries that contain it."""
 
-    def read(caller: Caller, now: datetime) -> Told:
-        found, further = memory.list_history(caller, text=query, cursor=cursor, limit=limit, now=now)
+    def read(caller: Caller, now: datetime) -> ToolAnswer:
+        found, next_cursor = memory.list_history(caller, text=query, cursor=cursor, limit=limit, now=now)
         entries = [shapes.HistoryNote(**one) for one in found]
         lines = [one.content for one in entries]
-        return _lines(lines, further, "No entries."), shapes.History(entries=entries, next_cursor=further)
+        return _lines(lines, next_cursor, "No entries."), shapes.History(entries=entries, next_cursor=next_cursor)
 
     return await answer(context, read)
 
@@ -196,11 +203,11 @@ async def history_search(
 async def memory_document_read(
     context: HubContext,
     name: Name = "MEMORY.md",
-    revision: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="By default the latest.")] = None,
+    revision: Annotated[int | None, Field(ge=1, le=2**31 - 1, description="Default: the latest.")] = None,
 ) -> Annotated[CallToolResult, shapes.DocumentText]:
-    """Read a memory document, as it is or as it stood at a revision."""
+    """Read a memory document, or one of its revisions."""
 
-    def read(caller: Caller, now: datetime) -> Told:
+    def read(caller: Caller, now: datetime) -> ToolAnswer:
         document = shapes.DocumentText(**memory.read_document(caller, name, revision=revision, now=now))
         return document.content, document
 
@@ -210,24 +217,22 @@ async def memory_document_read(
 async def memory_document_propose(
     context: HubContext,
     name: Name,
-    content: Annotated[
-        str, Field(max_length=editing.MAX_CHARS, description="The whole document as it should be."), STORABLE
-    ],
+    content: Annotated[str, Field(max_length=editing.MAX_CHARS, description="The complete new text."), STORABLE],
     base: Annotated[
         int | None,
-        Field(ge=0, le=2**31 - 1, description="The revision that was read; 0 for a document that isn't there yet."),
+        Field(ge=0, le=2**31 - 1, description="The revision that you read; 0 for a new document."),
     ] = None,
     reason: Reason = "",
 ) -> Annotated[CallToolResult, shapes.Proposal]:
     """Propose a new text of a memory document. It waits in the review inbox: a person approves or rejects it.
 
-    Read the document first and give its revision as base, so that a change made meanwhile isn't lost.
+    Read the document first and pass its revision as base, so that changes made since aren't lost.
     """
 
-    def write(caller: Caller, now: datetime) -> Told:
+    def write(caller: Caller, now: datetime) -> ToolAnswer:
         document = memory.propose_document(caller, name, content, base=base, reason=reason, now=now)
         proposal = shapes.Proposal(**document)
-        return f"Proposal {proposal.id} for {proposal.document} waits for a person.", proposal
+        return f"Proposal {proposal.id} for {proposal.document} is waiting for review.", proposal
 
     return await answer(context, write)
 
@@ -241,7 +246,7 @@ READING: dict[str, Tool] = {
     "Search the history": history_search,
     "Read a document": memory_document_read,
 }
-WRITING: dict[str, tuple[Tool, bool]] = {  # and whether doing it twice is like doing it once
+WRITING: dict[str, tuple[Tool, bool]] = {  # with True if the tool is idempotent
     "Write a value": (memory_write, True),
     "Remember": (memory_remember, False),
     "Append to the history": (history_append, False),
@@ -261,14 +266,14 @@ def _add(server: MCPServer[Any], tool: Tool, title: str, hints: ToolAnnotations)
 
 
 def _hints(*, read_only: bool, idempotent: bool) -> ToolAnnotations:
-    """Return the hints of a tool; nothing here is ever lost by a call, or reaches beyond the hub."""
+    """Return a tool's hints. No tool destroys data or reaches beyond the hub."""
     return ToolAnnotations(
         read_only_hint=read_only, destructive_hint=False, idempotent_hint=idempotent, open_world_hint=False
     )
 
 
-def _lines(texts: Sequence[str], further: str | None, nothing: str) -> str:
-    more = [f"(There are more: go on with the cursor {further})"] if further else []
+def _lines(texts: Sequence[str], next_cursor: str | None, nothing: str) -> str:
+    more = [f"(More results: call again with cursor={next_cursor})"] if next_cursor else []
     return "\n".join([*texts, *more]) or nothing
 
 

@@ -1,6 +1,6 @@
-"""The memory by HTTP, beside Django: who comes in is settled before the SDK sees a request.
+"""MCP over HTTP, next to Django. Requests are authenticated before the SDK sees them.
 
-Every request stands for itself (no session, one JSON answer), so that any of several web processes can take it.
+The transport is stateless (no MCP session, one JSON response), so that any web process can answer a request.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from django.http.request import split_domain_port, validate_host
 from django.utils import timezone
 from mcp.server.transport_security import TransportSecuritySettings
 
-from memoryhub.agents.api_tokens import Caller, NotAuthenticated, TooManyCalls, authenticate, shown_token, spend_call
+from memoryhub.agents.api_tokens import Caller, NotAuthenticated, TooManyCalls, authenticate, bearer_token, spend_call
 from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
 from memoryhub.mcp.calls import in_thread
 from memoryhub.mcp.server import build_server
 
 PATHS = ("/mcp", "/mcp/")
-SERVED = "memoryhub.mcp"  # where the state of the process holds what answers, and a request's scope its caller
+SERVED = "memoryhub.mcp"  # key of the handler in the lifespan state, and of the caller in a request's scope
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-ONCE = ("host", "origin", "authorization", "content-length", "content-encoding")
+UNIQUE_HEADERS = ("host", "origin", "authorization", "content-length", "content-encoding")
 
 
 class Refused(Exception):
-    """A request that goes no further: its status, and the problem document's code and sentence."""
+    """A rejected request: its status, and the code and detail of the problem document."""
 
     def __init__(self, status: int, code: str, detail: str, **headers: str) -> None:
         super().__init__(detail)
@@ -37,25 +37,27 @@ class Refused(Exception):
 
 @asynccontextmanager
 async def running() -> AsyncIterator[Any]:
-    """Keep a server ready for as long as the process serves; gives the ASGI application behind the door."""
+    """Run the MCP server during the block; yield its ASGI application."""
     server = build_server(lambda request, _now: request.scope[SERVED])
     server.streamable_http_app(
         json_response=True,
         stateless_http=True,
         max_request_body_size=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
-        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # _check_origin has it
+        transport_security=TransportSecuritySettings(
+            enable_dns_rebinding_protection=False
+        ),  # _check_origin does this
     )
     async with server.session_manager.run():
         yield server.session_manager.handle_request
 
 
 async def application(scope: Any, receive: Any, send: Any) -> None:
-    """Answer a request for one of PATHS, or refuse it with a problem document."""
+    """Answer a request for one of PATHS, or reject it with a problem document."""
     try:
         caller = await _admit(scope)
         served = scope.get("state", {}).get(SERVED)
         if served is None:
-            raise Refused(503, "not_running", "MCP needs a server that speaks ASGI's lifespan: use manage.py serve.")
+            raise Refused(503, "not_running", "MCP needs an ASGI server with lifespan support: use manage.py serve.")
     except Refused as refused:
         await refuse(refused, send)
     else:
@@ -63,44 +65,44 @@ async def application(scope: Any, receive: Any, send: Any) -> None:
 
 
 async def _admit(scope: Any) -> Caller:
-    """Return who sends a request. Raises Refused."""
+    """Return the caller of a request. Raises Refused."""
     headers = _headers(scope)
     _check_origin(headers, scope.get("scheme", "http"))
     try:
-        text = shown_token(headers.get("authorization", ""))
+        text = bearer_token(headers.get("authorization", ""))
     except NotAuthenticated as error:
         challenge = 'Bearer realm="MemoryHub"'
         raise Refused(401, error.code, error.message, **{"www-authenticate": challenge}) from error
-    caller = await in_thread(lambda: _known(text))
-    _check_form(scope["method"], headers)
+    caller = await in_thread(lambda: _authenticate(text))
+    _check_request(scope["method"], headers)
     return caller
 
 
 def _headers(scope: Any) -> dict[str, str]:
-    """Return the headers; one that decides something may stand there once only."""
+    """Return the headers. Raises Refused if one that matters here is repeated."""
     found: dict[str, str] = {}
     for raw_name, raw_value in scope["headers"]:
         name = raw_name.decode("latin-1").lower()
-        if name in found and name in ONCE:
+        if name in found and name in UNIQUE_HEADERS:
             raise Refused(400, "header_repeated", f"Send the header {name} once.")
         found[name] = raw_value.decode("latin-1")
     return found
 
 
 def _check_origin(headers: Mapping[str, str], scheme: str) -> None:
-    """Keep web pages of other places out, also those whose name was made to lead here (DNS rebinding)."""
+    """Reject web pages of other origins, DNS rebinding included. Raises Refused."""
     domain, port = split_domain_port(headers.get("host", ""))
     if not domain or not validate_host(domain, settings.ALLOWED_HOSTS):
-        raise Refused(421, "unknown_host", "The hub doesn't go by this name: ask for it by that of MEMORYHUB_URL.")
+        raise Refused(421, "unknown_host", "Unknown host name: use the one in MEMORYHUB_URL.")
     public = urlsplit(settings.MEMORYHUB_URL)
     own = {f"{public.scheme}://{public.netloc}"} | {f"http://{name}:{port}" for name in LOOPBACK}
     if "origin" in headers and headers["origin"].lower() not in own:
-        raise Refused(403, "foreign_origin", "Web pages of other places may not call the hub.")
+        raise Refused(403, "foreign_origin", "Web pages of other origins may not call the hub.")
     if settings.SECURE_SSL_REDIRECT and "https" not in (scheme, headers.get("x-forwarded-proto")):
-        raise Refused(403, "https_needed", "Tokens travel encrypted only: call the address of MEMORYHUB_URL.")
+        raise Refused(403, "https_needed", "Tokens may only be sent over HTTPS: use the address in MEMORYHUB_URL.")
 
 
-def _known(text: str) -> Caller:
+def _authenticate(text: str) -> Caller:
     now = timezone.now()
     try:
         caller = authenticate(text, via="mcp", now=now)
@@ -114,19 +116,19 @@ def _known(text: str) -> Caller:
     return caller
 
 
-def _check_form(method: str, headers: Mapping[str, str]) -> None:
-    if method != "POST":  # there are no sessions to end, and no streams to open
-        raise Refused(405, "method_not_allowed", "Every call is a POST.", allow="POST")
+def _check_request(method: str, headers: Mapping[str, str]) -> None:
+    if method != "POST":  # GET and DELETE are for sessions and streams, which don't exist here
+        raise Refused(405, "method_not_allowed", "Use POST.", allow="POST")
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise Refused(415, "body_compressed", "Send the body uncompressed.")
     length = headers.get("content-length", "0")
     if length.isdigit() and int(length) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
         most = settings.DATA_UPLOAD_MAX_MEMORY_SIZE // 2**20
-        raise Refused(413, "body_too_large", f"A body has at most {most} MB.")
+        raise Refused(413, "body_too_large", f"The body is larger than {most} MB.")
 
 
 def _uncached(send: Any) -> Any:
-    """Return what sends an answer that no cache keeps."""
+    """Wrap ``send`` so that responses have ``Cache-Control: no-store``."""
 
     async def send_uncached(message: Any) -> None:
         if message["type"] == "http.response.start":
@@ -138,7 +140,7 @@ def _uncached(send: Any) -> Any:
 
 
 async def refuse(refused: Refused, send: Any) -> None:
-    """Answer a refused request with a problem document, which no cache keeps."""
+    """Send a problem document with ``Cache-Control: no-store``."""
     document = problem_document(refused.status, refused.code, refused.detail)
     body = json.dumps(document, ensure_ascii=False).encode()
     headers = {"content-type": MEDIA_TYPE, "cache-control": "no-store"} | refused.headers

@@ -1,5 +1,5 @@
-"""What agents can do, one function each: REST and MCP call these and nothing beside them.
+"""The operations that REST and MCP share, one function each.
 
-Each begins by asking whether the token is good for it, stays within the token's workspace, and writes down what was
-read. They return plain values, ready to be JSON.
+Each checks the token's scope, stays within the token's workspace, and logs what was read. They return plain values
+that can be serialised as JSON.
 """

@@ -1,4 +1,4 @@
-"""Writing down what an agent read."""
+"""Log what agents read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from sessions_app.services.access_log import Seen, log_access
 from sessions_app.services.audit import By
 
 
-def note(caller: Caller, action: str, seen: Sequence[Seen], now: datetime) -> None:
-    """Write down what a caller read, by its token and door."""
+def record_access(caller: Caller, action: str, seen: Sequence[Seen], now: datetime) -> None:
+    """Add what a caller read to the access log."""
     log_access(caller.workspace, action, seen, by=By(caller.actor, now), via=caller.via, token=caller.token)

@@ -1,4 +1,4 @@
-"""Sessions, as agents use them: opened, appended to, read as a context, cleared, taken out and in."""
+"""Sessions: list, open, append, context, statistics, clear, import and export."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memoryhub.agents.api_tokens import Caller, require
-from memoryhub.agents.operations.access_records import note
+from memoryhub.agents.operations.access_records import record_access
 from memoryhub.as_json import run_document, session_document
 from memoryhub.conversations.appending import record_entries
 from memoryhub.conversations.context import build_context, seen_in
@@ -26,23 +26,23 @@ from sessions_app.services.stats import figures_of
 from sessions_app.services.transfer import export_session, import_session, problems_of
 
 Document = dict[str, Any]
-NAME_BYTES = 200  # of a file's name; file systems take 255
+NAME_BYTES = 200  # of a file name; file systems allow 255
 
 
 def list_sessions(
     caller: Caller, *, cursor: str = "", limit: int = 50, key: str = "", channel: str = ""
 ) -> tuple[list[Document], str | None]:
-    """Return sessions, the latest first, and the next cursor."""
+    """Return sessions, latest first, and the next cursor."""
     require(caller, "read")
     sessions = Session.objects.filter(workspace=caller.workspace)
     sessions = sessions.filter(key=key) if key else sessions
     sessions = sessions.filter(channel=channel) if channel else sessions
-    rows, further = rows_after(sessions, order=("-updated_at", "-id"), cursor=cursor, size=limit)
-    return [_session(row) for row in rows], further
+    rows, next_cursor = rows_after(sessions, order=("-updated_at", "-id"), cursor=cursor, size=limit)
+    return [_session(row) for row in rows], next_cursor
 
 
 def open_one(caller: Caller, key: str, *, title: str = "", now: datetime) -> tuple[Document, bool]:
-    """Return the session of a key, made where it isn't there, and whether it is new. Raises Invalid."""
+    """Return the session of a key, created if missing, and whether it is new. Raises Invalid."""
     require(caller, "append")
     session, is_new = open_session(caller.workspace, key, by=By(caller.actor, now), title=title)
     return _session(session), is_new
@@ -62,9 +62,9 @@ def show_session(caller: Caller, pk: int) -> Document:
 
 
 def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime) -> Document:
-    """Append entries to the session of a key, opened where it isn't there: all of them or none.
+    """Append entries to the session of a key, all or none. The session is created if missing.
 
-    ``rows`` are as ``sessions_app.services.parsing.read_batch`` takes them. Raises Invalid.
+    ``rows``: see ``sessions_app.services.parsing.read_batch``. Raises Invalid.
     """
     require(caller, "append")
     records = read_batch(rows, now=now)
@@ -82,22 +82,22 @@ def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime) -> D
 def list_entries(
     caller: Caller, pk: int, *, now: datetime, cursor: str = "", limit: int = 50, epoch: int | None = None
 ) -> tuple[list[Document], str | None]:
-    """Return entries of a session's epoch, by default the current one, in order."""
+    """Return a session's entries in order, from its current epoch or another."""
     require(caller, "read")
     session = get_session(caller, pk)
     entries = Entry.objects.filter(session=session, epoch=session.epoch if epoch is None else epoch)
-    rows, further = rows_after(entries, order=("position",), cursor=cursor, size=limit)
-    note(caller, "entries.read", seen_entries(rows), now)
-    return [_entry(row) for row in rows], further
+    rows, next_cursor = rows_after(entries, order=("position",), cursor=cursor, size=limit)
+    record_access(caller, "entries.read", seen_entries(rows), now)
+    return [_entry(row) for row in rows], next_cursor
 
 
 def read_context(
     caller: Caller, session: Session, *, now: datetime, max_messages: int = 500, max_tokens: int | None = None
 ) -> Document:
-    """Return what would be sent to a model: ``messages``, their ``tokens``, and what was ``dropped`` and why."""
+    """Return a session's context: ``messages``, their ``tokens``, and the entries ``dropped``, with the reason."""
     require(caller, "read")
     context = build_context(session, max_messages=max_messages, max_tokens=max_tokens)
-    note(caller, "context.read", seen_in(context), now)
+    record_access(caller, "context.read", seen_in(context), now)
     return {
         "session": session.pk,
         "key": session.key,
@@ -108,13 +108,13 @@ def read_context(
 
 
 def context_of_key(caller: Caller, key: str, *, now: datetime, **limits: Any) -> Document:
-    """Return the context of the session of a key, as ``read_context`` does. Raises NotFound."""
+    """Return the context of a session by key. Raises NotFound."""
     require(caller, "read")
     return read_context(caller, find_session(caller.workspace, key), now=now, **limits)
 
 
 def session_figures(caller: Caller, pk: int) -> Document:
-    """Return how many tokens a session's entries had, and how many are left by folding."""
+    """Return a session's token counts before and after compression."""
     require(caller, "read")
     session = get_session(caller, pk)
     figures = figures_of(session)
@@ -131,7 +131,7 @@ def session_figures(caller: Caller, pk: int) -> Document:
 
 
 def ask_for_run(caller: Caller, pk: int, kind: str, *, now: datetime) -> Document:
-    """Ask for a compression or a consolidation of a session; a worker carries it out. One that waits is returned."""
+    """Request a compression or consolidation of a session, or return the one that is waiting."""
     require(caller, "consolidate")
     session = get_session(caller, pk)
     run, _ = request_run(session, kind, options={}, by=By(caller.actor, now))
@@ -139,7 +139,7 @@ def ask_for_run(caller: Caller, pk: int, kind: str, *, now: datetime) -> Documen
 
 
 def clear(caller: Caller, pk: int, *, now: datetime) -> Document:
-    """Begin a session anew; all that was said stays readable for people. Raises SessionBusy."""
+    """Clear a session by starting a new epoch; people can still read the earlier one. Raises SessionBusy."""
     require(caller, "edit")
     return _session(clear_session(get_session(caller, pk), by=By(caller.actor, now)))
 
@@ -147,31 +147,31 @@ def clear(caller: Caller, pk: int, *, now: datetime) -> Document:
 def export_one(
     caller: Caller, pk: int, *, layout: str = "", epoch: int | None = None, now: datetime
 ) -> tuple[str, str]:
-    """Return a session as one file of a program: its name and its text. Raises Invalid."""
+    """Return the name and text of a session's file in a program's format. Raises Invalid."""
     require(caller, "read")
     session = get_session(caller, pk)
     name, text = export_session(session, layout, epoch=epoch)
     chosen = session.epoch if epoch is None else epoch
     last = Entry.objects.filter(session=session, epoch=chosen).order_by("-position").first()
     seen = [Seen("entries", 0, last.position, session.pk, chosen)] if last else []
-    note(caller, "session.exported", seen, now)
+    record_access(caller, "session.exported", seen, now)
     return name, text
 
 
 def import_one(caller: Caller, name: str, content: str, *, now: datetime) -> Document:
-    """Take one session's file of nanobot, Grip or AgTerm, given as text. Raises Invalid."""
+    """Import the text of a session file of nanobot, Grip or AgTerm. Raises Invalid."""
     require(caller, "edit")
     with tempfile.TemporaryDirectory(prefix="memoryhub-session-") as folder:
         safe = "".join(letter if letter.isalnum() or letter in "-._" else "_" for letter in name)
         short = safe.encode()[-NAME_BYTES:].decode(errors="ignore").lstrip(".")
         path = Path(folder) / (short or "session.json")
         path.write_bytes(content.encode(errors="surrogatepass"))
-        tally = import_session(caller.workspace, path, by=By(caller.actor, now))
+        counts = import_session(caller.workspace, path, by=By(caller.actor, now))
     return {
-        "added": dict(+tally.added),
-        "updated": dict(+tally.updated),
-        "unchanged": dict(+tally.unchanged),
-        "problems": problems_of(tally),
+        "added": dict(+counts.added),
+        "updated": dict(+counts.updated),
+        "unchanged": dict(+counts.unchanged),
+        "problems": problems_of(counts),
     }
 
 

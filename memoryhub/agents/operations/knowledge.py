@@ -1,4 +1,4 @@
-"""Knowledge, observations, key-values and cached responses, as agents use them."""
+"""Knowledge, observations, key-values and cached responses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from knowledge_app.services.rows.key_values import find_key, living, write_value
 from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, save_entry, with_text
 from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.agents.api_tokens import Caller, require
-from memoryhub.agents.operations.access_records import note
+from memoryhub.agents.operations.access_records import record_access
 from memoryhub.as_json import knowledge_document, observation_document
 from memoryhub.lib.errors import LimitExceeded, NotFound
 from memoryhub.lib.pagination import rows_after
@@ -21,35 +21,32 @@ from sessions_app.services.access_log import seen_rows
 from sessions_app.services.audit import By
 
 Document = dict[str, Any]
-MAX_STORED = 100  # observations in one call
+MAX_OBSERVATIONS = 100  # observations per call
 
 
 def list_knowledge(
     caller: Caller, *, text: str = "", category: str = "", cursor: str = "", limit: int = 50, now: datetime
 ) -> tuple[list[Document], str | None]:
-    """Return knowledge entries, the latest first; with ``text``, those whose content, tags or source contain it."""
+    """Return knowledge entries, latest first; with ``text``, those whose content, tags or source contain it."""
     require(caller, "read")
     rows = with_text(KnowledgeEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None), text)
     rows = rows.filter(category=category) if category else rows
-    found, further = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
-    note(caller, "knowledge.read", seen_rows("knowledge", [row.pk for row in found]), now)
-    return [knowledge_document(row) for row in found], further
+    found, next_cursor = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
+    record_access(caller, "knowledge.read", seen_rows("knowledge", [row.pk for row in found]), now)
+    return [knowledge_document(row) for row in found], next_cursor
 
 
 def show_knowledge(caller: Caller, pk: int, *, now: datetime) -> Document:
     require(caller, "read")
     entry = _entry(caller, pk)
-    note(caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now)
+    record_access(caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now)
     return knowledge_document(entry)
 
 
 def learn(
     caller: Caller, content: str, *, category: str, source: str = "", tags: Sequence[str] = (), now: datetime
 ) -> tuple[Document, bool]:
-    """Add a knowledge entry, and tell whether it is new; one that is there counts another use.
-
-    Raises Invalid.
-    """
+    """Add a knowledge entry; return it and whether it is new. A known entry counts another use. Raises Invalid."""
     require(caller, "append")
     added = add_knowledge(
         caller.workspace, content, category=category, source=source, tags=tags, by=By(caller.actor, now)
@@ -58,35 +55,34 @@ def learn(
 
 
 def correct_knowledge(caller: Caller, pk: int, values: dict[str, Any], *, now: datetime) -> Document:
-    """Change an entry's category, content, source or tags; people can undo it.
-
-    Raises NotFound, KnowledgeExists, Invalid.
-    """
+    """Change an entry's category, content, source or tags. Raises NotFound, KnowledgeExists, Invalid."""
     require(caller, "edit")
     entry = _entry(caller, pk)
     save_entry(entry, values, by=By(caller.actor, now))
     entry.refresh_from_db()
-    note(caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now)  # the answer shows what was left as it is
+    record_access(
+        caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now
+    )  # the response shows unchanged fields
     return knowledge_document(entry)
 
 
 def knowledge_for_prompt(caller: Caller, *, max_chars: int = 2_000, now: datetime) -> Document:
-    """Return the entries that Grip would put into a prompt, a line each."""
+    """Return the entries that Grip would put into a prompt, one per line."""
     require(caller, "read")
     chosen = context_lines(caller.workspace, max_chars=max_chars)
-    note(caller, "knowledge.read", seen_rows("knowledge", [pk for pk, _ in chosen]), now)
+    record_access(caller, "knowledge.read", seen_rows("knowledge", [pk for pk, _ in chosen]), now)
     return {"text": "\n".join(line for _, line in chosen)}
 
 
-def remember(caller: Caller, said: Sequence[NewObservation], *, now: datetime) -> Document:
-    """Store observations: ``added`` are new; ``offered`` are much like known ones, and a person says so or not.
+def remember(caller: Caller, observations: Sequence[NewObservation], *, now: datetime) -> Document:
+    """Store observations. ``offered`` lists known ones that people may confirm with them instead.
 
     Raises Invalid, LimitExceeded.
     """
     require(caller, "append")
-    if not 0 < len(said) <= MAX_STORED:
-        raise LimitExceeded(f"Send 1 to {MAX_STORED} observations at once.", code="too_many_at_once")
-    stored = store(caller.workspace, said, by=By(caller.actor, now))
+    if not 0 < len(observations) <= MAX_OBSERVATIONS:
+        raise LimitExceeded(f"Send 1 to {MAX_OBSERVATIONS} observations per call.", code="too_many_at_once")
+    stored = store(caller.workspace, observations, by=By(caller.actor, now))
     return {
         "added": [observation_document(row) for row in stored.added],
         "offered": [{"observation": one.observation_id, "content": one.content} for one in stored.offered],
@@ -99,58 +95,58 @@ def list_observations(
     require(caller, "read")
     rows = Observation.objects.filter(workspace=caller.workspace, withdrawn_at=None)
     rows = rows.filter(category=category) if category else rows
-    found, further = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
-    note(caller, "observations.read", seen_rows("observations", [row.pk for row in found]), now)
-    return [observation_document(row) for row in found], further
+    found, next_cursor = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
+    record_access(caller, "observations.read", seen_rows("observations", [row.pk for row in found]), now)
+    return [observation_document(row) for row in found], next_cursor
 
 
 def recall_for(caller: Caller, query: str, *, limit: int = 5, now: datetime) -> Document:
-    """Return contents under ``findings``, ``insights`` and ``lessons``, best first, at most ``limit`` of each."""
+    """Return ``findings``, ``insights`` and ``lessons`` that match, best first, at most ``limit`` of each."""
     require(caller, "read")
     found = recall(caller.workspace, query, now=now, limit=limit)
     log_recall(found, now)
     pks = [one.observation.pk for rows in found.found.values() for one in rows]
-    note(caller, "observations.recalled", seen_rows("observations", pks), now)
+    record_access(caller, "observations.recalled", seen_rows("observations", pks), now)
     return {"findings": [], "insights": [], "lessons": []} | found.texts
 
 
 def list_keys(
     caller: Caller, *, prefix: str = "", cursor: str = "", limit: int = 200
 ) -> tuple[list[str], str | None]:
-    """Return keys that begin so, in the order of the database, without their values (grid's memory_list)."""
+    """Return keys with a prefix, in order, without their values (grid's memory_list)."""
     require(caller, "read")
     rows = living(caller.workspace)
     rows = rows.filter(key__startswith=prefix) if prefix else rows
-    found, further = rows_after(rows, order=("key", "id"), cursor=cursor, size=limit)
-    return [row.key for row in found if row.key.startswith(prefix)], further  # SQLite folds case
+    found, next_cursor = rows_after(rows, order=("key", "id"), cursor=cursor, size=limit)
+    return [row.key for row in found if row.key.startswith(prefix)], next_cursor  # SQLite ignores case
 
 
 def read_value(caller: Caller, key: str, *, now: datetime) -> Document:
     """Return the value of a key (grid's memory_read). Raises NotFound."""
     require(caller, "read")
     row = find_key(caller.workspace, key)
-    note(caller, "key_value.read", seen_rows("key_values", [row.pk]), now)
+    record_access(caller, "key_value.read", seen_rows("key_values", [row.pk]), now)
     return _value(row)
 
 
 def set_value(caller: Caller, key: str, value: str, *, now: datetime) -> Document:
-    """Set the value of a key (grid's memory_write); every earlier one is kept. Raises Invalid."""
+    """Set the value of a key (grid's memory_write). Earlier values are kept. Raises Invalid."""
     require(caller, "edit")
     return _value(write_value(caller.workspace, key, value, by=By(caller.actor, now)))
 
 
 def cached_response(caller: Caller, message: str, model: str, *, now: datetime) -> Document:
-    """Return the kept response to a message, None where there is none that may still be used."""
+    """Return the cached response to a message, or None if there is no fresh one."""
     require(caller, "read")
     response = cache.look_up(caller.workspace, message, model, now=now)
     if response is not None:
         rows = CachedResponse.objects.filter(workspace=caller.workspace, key=cache.cache_key(message, model))
-        note(caller, "cached.read", seen_rows("cached", rows.values_list("pk", flat=True)), now)
+        record_access(caller, "cached.read", seen_rows("cached", rows.values_list("pk", flat=True)), now)
     return {"hit": response is not None, "response": response}
 
 
 def keep_response(caller: Caller, message: str, model: str, response: str, *, now: datetime) -> Document:
-    """Keep a response; ``kept`` is false where the workspace keeps none."""
+    """Cache a response. ``kept`` is false if the workspace's cache is off."""
     require(caller, "append")
     return {"kept": cache.keep(caller.workspace, message, model, response, now=now) is not None}
 

@@ -1,4 +1,4 @@
-"""Memory documents and the history log, as agents use them: read, written on a known base, proposed."""
+"""Memory documents, proposals and the history log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from knowledge_app.services.documents.editing import NAMES, start_document
 from knowledge_app.services.documents.history import add_note
 from knowledge_app.services.documents.proposals import propose_text, write_text
 from memoryhub.agents.api_tokens import Caller, require
-from memoryhub.agents.operations.access_records import note
+from memoryhub.agents.operations.access_records import record_access
 from memoryhub.find_by_name import find_document
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
@@ -20,45 +20,44 @@ from sessions_app.services.access_log import seen_revision, seen_rows
 from sessions_app.services.audit import By
 
 Document = dict[str, Any]
-MAX_NOTE = 20_000
+MAX_ENTRY = 20_000
 MAX_REASON = 500
 
 
 def list_documents(caller: Caller) -> list[Document]:
-    """Return the memory documents with their revisions, without their texts."""
+    """Return the memory documents and their current revisions, without texts."""
     require(caller, "read")
     found = MemoryDocument.objects.filter(workspace=caller.workspace, head__isnull=False).select_related("head")
-    return [_facts(document, document.head) for document in found.order_by("name") if document.head]
+    return [_metadata(document, document.head) for document in found.order_by("name") if document.head]
 
 
 def read_document(caller: Caller, name: str, *, revision: int | None = None, now: datetime) -> Document:
-    """Return a document's text, as it is or as it stood at a revision. Raises NotFound."""
+    """Return a document's text, now or at a revision. Raises NotFound."""
     require(caller, "read")
     document = find_document(caller.workspace, name)
     found = document.head if revision is None else document.revisions.filter(number=revision).first()
     if found is None:
         raise NotFound(f"{name} has no revision {revision}.", code="no_such_revision")
-    note(caller, "document.read", [seen_revision(document.pk, found.number)], now)
-    return _facts(document, found) | {"content": found.content}
+    record_access(caller, "document.read", [seen_revision(document.pk, found.number)], now)
+    return _metadata(document, found) | {"content": found.content}
 
 
 def list_revisions(
     caller: Caller, name: str, *, cursor: str = "", limit: int = 50
 ) -> tuple[list[Document], str | None]:
-    """Return a document's revisions, the latest first: who made them, when and why."""
+    """Return a document's revisions, latest first: who made them, when and why."""
     require(caller, "read")
     document = find_document(caller.workspace, name)
-    rows, further = rows_after(document.revisions.all(), order=("-number",), cursor=cursor, size=limit)
-    return [_facts(document, row) for row in rows], further
+    rows, next_cursor = rows_after(document.revisions.all(), order=("-number",), cursor=cursor, size=limit)
+    return [_metadata(document, row) for row in rows], next_cursor
 
 
 def write_document(
     caller: Caller, name: str, content: str, *, base: int, reason: str = "", now: datetime
 ) -> Document:
-    """Write a document on the base of a revision (0: it isn't there yet).
+    """Write a document based on a revision (0 for a new document).
 
-    ``status`` is written, unchanged, or held where a person has to look at the change first. Raises NotFound,
-    StaleBase, LimitExceeded.
+    ``status``: written, unchanged, or held (waiting for review). Raises NotFound, StaleBase, LimitExceeded.
     """
     require(caller, "edit")
     document = _document(caller, name)
@@ -73,7 +72,7 @@ def write_document(
 def propose_document(
     caller: Caller, name: str, content: str, *, base: int | None = None, reason: str = "", now: datetime
 ) -> Document:
-    """Put a document's new text into the review inbox. Raises NotFound, Conflict."""
+    """Add a document's new text to the review inbox. Raises NotFound, Conflict."""
     require(caller, "append")
     document = _document(caller, name)
     why = " ".join(reason.split())[:MAX_REASON] or f"proposed by {caller.actor.name}"
@@ -82,7 +81,7 @@ def propose_document(
 
 
 def show_proposal(caller: Caller, pk: int) -> Document:
-    """Return how a proposal of the workspace stands, which may be a run's that said the same. Raises NotFound."""
+    """Return a proposal, which may be a run's if that proposed the same text. Raises NotFound."""
     require(caller, "read")
     change = _changes(caller).filter(pk=pk).first()
     if change is None:
@@ -91,18 +90,18 @@ def show_proposal(caller: Caller, pk: int) -> Document:
 
 
 def list_proposals(caller: Caller, *, cursor: str = "", limit: int = 50) -> tuple[list[Document], str | None]:
-    """Return what agents of the workspace proposed, the latest first."""
+    """Return the proposals of the workspace's agents, latest first."""
     require(caller, "read")
     changes = _changes(caller).filter(author_kind="agent")
-    rows, further = rows_after(changes, order=("-id",), cursor=cursor, size=limit)
-    return [proposal_document(row) for row in rows], further
+    rows, next_cursor = rows_after(changes, order=("-id",), cursor=cursor, size=limit)
+    return [proposal_document(row) for row in rows], next_cursor
 
 
 def append_history(caller: Caller, text: str, *, session_key: str = "", now: datetime) -> Document:
-    """Append to the history log. Raises Invalid."""
+    """Append an entry to the history log. Raises Invalid."""
     require(caller, "append")
-    if not text.strip() or len(text) > MAX_NOTE:
-        raise Invalid(f"A history entry has 1 to {MAX_NOTE:,} characters.", code="bad_note")
+    if not text.strip() or len(text) > MAX_ENTRY:
+        raise Invalid(f"A history entry must have 1 to {MAX_ENTRY:,} characters.", code="bad_note")
     entry = add_note(caller.workspace, text, by=By(caller.actor, now), session_key=session_key)
     return history_document(entry)
 
@@ -110,13 +109,13 @@ def append_history(caller: Caller, text: str, *, session_key: str = "", now: dat
 def list_history(
     caller: Caller, *, text: str = "", cursor: str = "", limit: int = 50, now: datetime
 ) -> tuple[list[Document], str | None]:
-    """Return history entries, the latest first; with ``text``, those that contain it in any case."""
+    """Return history entries, latest first; with ``text``, those that contain it, ignoring case."""
     require(caller, "read")
     rows = HistoryEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None).select_related("session")
     rows = rows.filter(content__icontains=text) if text else rows
-    found, further = rows_after(rows, order=("-position",), cursor=cursor, size=limit)
-    note(caller, "history.read", seen_rows("history", [row.pk for row in found]), now)
-    return [history_document(row) for row in found], further
+    found, next_cursor = rows_after(rows, order=("-position",), cursor=cursor, size=limit)
+    record_access(caller, "history.read", seen_rows("history", [row.pk for row in found]), now)
+    return [history_document(row) for row in found], next_cursor
 
 
 def history_document(entry: HistoryEntry) -> Document:
@@ -148,16 +147,16 @@ def _changes(caller: Caller) -> QuerySet[HeldChange]:
 
 
 def _document(caller: Caller, name: str) -> MemoryDocument:
-    """Return a document that may be written: one that is there, or one of the known names."""
+    """Return the document of this name; one of the standard names is created if missing. Raises NotFound."""
     known = MemoryDocument.objects.filter(workspace=caller.workspace, name=name).first()
     if known is not None:
         return known
     if name not in NAMES:
-        raise NotFound(f"There is no document {name}: there may be {', '.join(NAMES)}.")
+        raise NotFound(f"There is no document {name}. New documents can be named {', '.join(NAMES)}.")
     return start_document(caller.workspace, name)
 
 
-def _facts(document: MemoryDocument, revision: MemoryRevision) -> Document:
+def _metadata(document: MemoryDocument, revision: MemoryRevision) -> Document:
     return {
         "name": document.name,
         "revision": revision.number,

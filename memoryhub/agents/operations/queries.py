@@ -1,4 +1,4 @@
-"""Searching everything, and work that a worker does: extraction, and how runs stand."""
+"""Search, extraction and runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from memoryhub.agents.api_tokens import Caller, require
-from memoryhub.agents.operations.access_records import note
+from memoryhub.agents.operations.access_records import record_access
 from memoryhub.as_json import run_document
 from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
@@ -22,21 +22,21 @@ Document = dict[str, Any]
 
 
 def search(caller: Caller, text: str, *, kinds: Sequence[str] = (), limit: int = 20, now: datetime) -> Document:
-    """Return results from everything the workspace keeps, best first, as the command ``search`` does."""
+    """Search the workspace, best match first, as the command ``search`` does. Raises Invalid."""
     require(caller, "read")
     if unknown := [kind for kind in kinds if kind not in KINDS]:
-        raise Invalid(f"There is no kind {unknown[0]}: there are {', '.join(KINDS)}.", code="unknown_kind")
+        raise Invalid(f"Unknown kind {unknown[0]}: use {', '.join(KINDS)}.", code="unknown_kind")
     question = Question(text, kinds=tuple(kinds), limit=limit)
     found = answer(Scope((caller.workspace.pk,)), question, now=now)
-    note(caller, "search.read", seen_results(found["results"]), now)
+    record_access(caller, "search.read", seen_results(found["results"]), now)
     return found
 
 
 def extract(caller: Caller, text: str, *, source: str = "", now: datetime) -> Document:
-    """Ask for the observations in an agent's output; a worker asks the model. Raises Invalid."""
+    """Request the extraction of observations from a text; a worker calls the model. Raises Invalid."""
     require(caller, "consolidate")
     if not text.strip():
-        raise Invalid("Send the text to look into.", code="nothing_to_extract")
+        raise Invalid("The text is empty.", code="nothing_to_extract")
     run = request_extraction(caller.workspace, text, source=source, by=By(caller.actor, now))
     return run_document(run)
 
@@ -44,17 +44,17 @@ def extract(caller: Caller, text: str, *, source: str = "", now: datetime) -> Do
 def list_runs(
     caller: Caller, *, kind: str = "", status: str = "", cursor: str = "", limit: int = 50
 ) -> tuple[list[Document], str | None]:
-    """Return runs, the latest first."""
+    """Return runs, latest first, and the next cursor."""
     require(caller, "read")
     rows = Run.objects.filter(workspace=caller.workspace).select_related("workspace", "session")
     rows = rows.filter(kind=kind) if kind else rows
     rows = rows.filter(status=status) if status else rows
-    found, further = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
-    return [run_document(row) for row in found], further
+    found, next_cursor = rows_after(rows, order=("-id",), cursor=cursor, size=limit)
+    return [run_document(row) for row in found], next_cursor
 
 
 def show_run(caller: Caller, pk: int) -> Document:
-    """Return how a run stands. Raises NotFound."""
+    """Return a run. Raises NotFound."""
     require(caller, "read")
     run = Run.objects.filter(workspace=caller.workspace, pk=pk).select_related("workspace", "session").first()
     if run is None:

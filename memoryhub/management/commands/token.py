@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Q
 from django.utils import timezone
 
-from memoryhub.agents.api_tokens import DEFAULT_SCOPES, PER_MINUTE, SCOPES, issue_token, living_tokens, revoke_token
+from memoryhub.agents.api_tokens import DEFAULT_SCOPES, PER_MINUTE, SCOPES, issue_token, revoke_token, valid_tokens
 from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import NotFound
 from memoryhub.management.json_command import JsonCommand
@@ -56,7 +56,7 @@ class Command(JsonCommand):
             revoke_token(token, by=By(COMMAND, now))
             token.refresh_from_db()
             return {"tokens": [_document(token)]}
-        tokens = ApiToken.objects.filter(living_tokens(now), workspace=found).order_by("-id")
+        tokens = ApiToken.objects.filter(valid_tokens(now), workspace=found).order_by("-id")
         return {"tokens": [_document(token) for token in tokens]}
 
     def show(self, result: dict[str, Any]) -> None:

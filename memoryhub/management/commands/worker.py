@@ -22,7 +22,7 @@ from memoryhub.worker import carry_out_jobs, carry_out_runs
 from sessions_app.services.audit import Actor
 
 SYNC = Actor("sync", "the worker")
-PATIENCE_SECONDS = 8.0  # for the steps at hand, once the worker is told to stop
+PATIENCE_SECONDS = 8.0  # for running steps, once the worker is asked to stop
 
 
 class Command(BaseCommand):
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *, until_stdin_closes: bool, **_options: Any) -> None:
-        logging.disable(logging.INFO)  # a line for each job is noise; failures are still told
+        logging.disable(logging.INFO)  # a line for each job is noise; failures are still logged
         stopping = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: _stop(stopping))
@@ -56,7 +56,7 @@ class Command(BaseCommand):
                 loop.join(max(0.0, deadline - time.monotonic()))
         connection.close()
         if any(loop.is_alive() for loop in loops):
-            os._exit(0)  # in the middle of a step: what is left is resumed by the next worker
+            os._exit(0)  # during a step: the next worker resumes it
 
 
 def _follow(stopping: threading.Event) -> None:
@@ -64,13 +64,13 @@ def _follow(stopping: threading.Event) -> None:
 
 
 def _stop(stopping: threading.Event) -> None:
-    """Stop after the steps at hand; told a second time, at once."""
+    """Stop after the running steps; at once on the second signal."""
     if stopping.is_set():
         os._exit(1)
     stopping.set()
 
 
 def _end_with_stdin(stopping: threading.Event) -> None:
-    """Stop at the end of standard input, which closes even where the starter was killed."""
+    """Stop at the end of standard input, which closes even if the starter was killed."""
     sys.stdin.buffer.read()
     stopping.set()
