@@ -52,7 +52,7 @@ LIMIT = 20
 TRIES = 3
 SLOW = 200  # milliseconds; slower queries are run three times, and the median counts
 KEPT = 20_000  # texts from which questions are made
-Asked = tuple[int | None, Query]  # workspace (None: all) and query
+WorkspaceQuery = tuple[int | None, Query]  # workspace (None: all) and query
 
 
 def milliseconds(work: Callable[[], object]) -> float:
@@ -115,7 +115,7 @@ class Filler:
         return [(workspace, parse(text, now=NOW)) for workspace, text in asked if text][:count]
 
 
-def measure_searches(asked: Sequence[Asked]) -> dict[str, Any]:
+def measure_searches(asked: Sequence[WorkspaceQuery]) -> dict[str, Any]:
     """Time raw SQL, the JOIN, the candidate query and the pages for each question."""
     rows = [time_question(workspace, query) for workspace, query in asked]
     found: dict[str, Any] = {name: spread_of([row[name] for row in rows]) for name in rows[0]}

@@ -30,7 +30,7 @@ from memoryhub.lib.append_only import install_sql, remove_sql
 from memoryhub.search import completion, counts, listing, query_embedding, ranking, semantic
 from sessions_app.models import Membership, Workspace
 
-hypothesis_settings.register_profile("no deadline", deadline=None)  # a busy machine is no fault of the code
+hypothesis_settings.register_profile("no deadline", deadline=None)  # a busy machine is not a bug
 hypothesis_settings.load_profile("no deadline")
 
 ASKS_A_DATABASE = {"db", "transactional_db", "live_server"}
@@ -102,13 +102,13 @@ def _empty_cache() -> None:
 
 @pytest.fixture(autouse=True)
 def _sign_ins_go_unnoted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client's first request costs what its later ones do, which tests compare; tests of sign-ins note them."""
+    """Don't record sign-ins, so that a client's first request takes as many queries as later ones."""
     monkeypatch.setattr(middleware, "record_visit", lambda *_args, **_values: None)
 
 
 @pytest.fixture(autouse=True)
 def _searches_take_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is found doesn't depend on how busy this machine is; tests of the limits set them."""
+    """Turn off time limits of searches, which depend on how busy the machine is."""
     for module in (completion, counts, semantic, ranking, listing, query_embedding):
         monkeypatch.setattr(module, "MILLISECONDS", 30_000)
     monkeypatch.setattr(listing, "LISTING_MILLISECONDS", 30_000)
@@ -122,7 +122,7 @@ def _no_lease_is_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def new_database(django_db_setup: None) -> Callable[[Path], None]:
-    """Put a new SQLite database where a process of its own wants one: a copy of the tests' own, with no rows.
+    """Return a function that creates an empty SQLite database for another process, as a copy of the tests'.
 
     Where those have PostgreSQL, the process makes it by itself.
     """
@@ -159,7 +159,7 @@ def viewer_client(viewer: User) -> Client:
 
 @pytest.fixture
 def stranger_client(db: None) -> Client:
-    """Someone with an account and no workspace."""
+    """A person with an account but no workspace."""
     client = Client()
     client.force_login(User.objects.create_user("sam"))
     return client
@@ -167,7 +167,7 @@ def stranger_client(db: None) -> Client:
 
 @pytest.fixture
 def editor(workspace: Workspace) -> Client:
-    """Someone who may curate the workspace."""
+    """A person with the role editor."""
     user = User.objects.create_user("edda")
     Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.EDITOR)
     client = Client()
@@ -177,7 +177,7 @@ def editor(workspace: Workspace) -> Client:
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]:
-    """Run a management command with --json and return its one document."""
+    """Run a management command with --json and return its document."""
 
     def call(*arguments: str, status: int = 0) -> dict[str, Any]:
         if status:
@@ -194,7 +194,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., dict[str, Any]]
 
 @once
 def _addresses_with_admin() -> str:
-    """Load the project's addresses a second time, as MEMORYHUB_ADMIN makes them, and return that module's name.
+    """Load the URL configuration a second time, with MEMORYHUB_ADMIN set, and return the module's name.
 
     Beside the first, not over it: to forget all addresses and to learn them anew costs more than most tests.
     """
@@ -209,7 +209,7 @@ def _addresses_with_admin() -> str:
 
 @pytest.fixture
 def admin_on(settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The admin site as MEMORYHUB_ADMIN switches it on."""
+    """Enable the admin site as MEMORYHUB_ADMIN does."""
     settings.MEMORYHUB_ADMIN = True
     admin.autodiscover()
     monkeypatch.setattr(project_settings, "ROOT_URLCONF", _addresses_with_admin())

@@ -1,4 +1,4 @@
-"""A scripted embedding server: words of one family stand near each other, and it counts what it is asked."""
+"""A scripted embedding server. Words of one family are similar; requests are recorded."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def vector_of(word: str, size: int) -> list[float]:
 
 
 class Embedder:
-    """What the server was asked: ``words`` in order, ``requests`` one by one. ``size``: numbers in an embedding."""
+    """The recorded requests: ``words`` in order, and ``requests``. ``size``: dimensions of an embedding."""
 
     def __init__(self, httpserver: HTTPServer, *, size: int = 64) -> None:
         self.requests: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""Rows as agents and workers make them, in as few words as possible."""
+"""Short functions that create rows and run work as agents and workers do."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def raises_code(code: str, *, match: str | None = None) -> Iterator[pytest.Excep
 
 
 def run_jobs() -> None:
-    """Carry out the jobs that wait, as a worker would."""
+    """Execute the waiting jobs, as a worker would."""
     while do_next_job(clock=timezone.now):
         pass
 
@@ -48,7 +48,7 @@ def add(session: Session, rows: Sequence[dict[str, Any]], *, key: str = "", now:
 
 
 def turn(number: int, *, tools: int = 1, words: int = 30) -> list[dict[str, Any]]:
-    """Return a user's message, calls with their results, and an answer."""
+    """Return a user message, tool calls with results, and an answer."""
     rows: list[dict[str, Any]] = [{"role": "user", "content": f"request {number} " + "please look " * words}]
     for step in range(tools):
         call = {
@@ -70,7 +70,7 @@ def talk(session: Session, turns: int, *, first: int = 0, **values: int) -> None
 
 
 def compress(session: Session, **options: Any) -> Run:
-    """Ask for a compression and carry it out, as a worker would."""
+    """Request a compression and execute it, as a worker would."""
     run, _ = request_run(session, Run.Kind.COMPRESSION, options=options, by=By(PERSON, timezone.now()))
     done = execute(run.pk, now=timezone.now)
     assert done is not None
@@ -78,5 +78,5 @@ def compress(session: Session, **options: Any) -> Run:
 
 
 def figures(run: Run) -> dict[str, Any]:
-    """Return how many rows an edit changed and passed over."""
+    """Return the numbers of rows that an edit changed and skipped."""
     return {name: run.proposal[name] for name in ("changed", "passed_over")}

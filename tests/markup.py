@@ -1,10 +1,10 @@
-"""What of a page would run or fetch: for tests that stored text never does."""
+"""Find active content in pages, for tests that stored text is inert."""
 
 from __future__ import annotations
 
 from html.parser import HTMLParser
 
-HARMLESS_SCRIPTS = ("/static/", "/admin/jsi18n/")  # the words of Django's own admin scripts
+HARMLESS_SCRIPTS = ("/static/", "/admin/jsi18n/")  # translations for Django's admin scripts
 REQUESTS = ("hx-get", "hx-post", "hx-put", "hx-delete", "hx-patch")
 
 
@@ -34,7 +34,7 @@ class _Finder(HTMLParser):
 
 
 def live_markup(html: str) -> list[str]:
-    """Return every script, frame, handler, foreign request or dangerous address of a page; [] is what should be."""
+    """Return the scripts, frames, handlers, foreign requests and dangerous URLs in a page; none are expected."""
     finder = _Finder()
     finder.feed(html)
     return finder.found

@@ -1,4 +1,4 @@
-"""A language of brackets: every text that can be translated comes out as ⟦text⟧, so that what can't shows."""
+"""A pseudo-translation that turns every translatable text into ⟦text⟧, so that others stand out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from django.core.management import call_command
 from django.test import override_settings
 from django.utils.translation import trans_real
 
-CODE = "eo"  # a real code, so that its direction and name are known; no catalogue of it is ever read
+CODE = "eo"  # a real code, so that Django knows its name and direction; its catalogue isn't used
 OPEN, CLOSE = "⟦", "⟧"
 VOID = ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr")
 NOT_WORDS = ("script", "style", "code", "pre", "kbd", "samp", "bdi", "textarea")
@@ -29,7 +29,7 @@ LETTERS = re.compile(r"[^\W\d_]{2,}")
 
 
 class Brackets(gettext.NullTranslations):
-    """Django's catalogue of that language: it finds every text, and puts it into brackets."""
+    """A translation catalogue that puts every text in brackets."""
 
     domain = "django"
 
@@ -54,14 +54,14 @@ class Brackets(gettext.NullTranslations):
 
 @contextmanager
 def pages_in_brackets() -> Iterator[Brackets]:
-    """Let people choose that language, and return its catalogue, which knows what it was asked for."""
-    with override_settings(LANGUAGES=[*settings.LANGUAGES, (CODE, "Brackets")]):  # forgets every catalogue
+    """Enable the pseudo-language and return its catalogue, which records the texts looked up."""
+    with override_settings(LANGUAGES=[*settings.LANGUAGES, (CODE, "Brackets")]):  # clears the cached catalogues
         trans_real._translations[CODE] = brackets = Brackets()
         yield brackets
 
 
 def given_to_translators(work: Path) -> set[str]:
-    """Return every text that ``makemessages`` finds in the code, and those of Django itself; needs GNU gettext."""
+    """Return the texts that ``makemessages`` finds in the code, and Django's own; needs GNU gettext."""
     for folder in ("memoryhub", "sessions_app", "knowledge_app", "templates"):
         shutil.copytree(settings.BASE_DIR / folder, work / folder, ignore=shutil.ignore_patterns("__pycache__"))
     (work / "locale").mkdir()
@@ -81,7 +81,7 @@ def texts_of(compiled: Path) -> Iterator[str]:
 
 
 class Untranslated(HTMLParser):
-    """Collects what a person would read outside brackets, but for stored text, code and what says ``translate="no"``.
+    """Collects readable text outside brackets, except stored text, code and ``translate="no"``.
 
     Stored text is what says its own direction (``dir``), as tests/whole_site/test_text_direction.py demands.
     A title,
@@ -136,7 +136,7 @@ class Untranslated(HTMLParser):
 
 
 def outside(text: str, depth: int = 0) -> tuple[str, int]:
-    """Return what of a text stands outside brackets, ``depth`` of which are open, and how many are open after it."""
+    """Return the part of a text outside brackets and the new depth, given ``depth`` open brackets."""
     kept = []
     for letter in text:
         if letter in (OPEN, CLOSE):

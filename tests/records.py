@@ -1,4 +1,4 @@
-"""Source records for tests, as short as they can be."""
+"""Short functions that create source records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of any model, made from its fields alone: for tests that go over all tables."""
+"""Create rows of any model from its fields, for tests that cover all tables."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _values(field: Any, number: int, with_links: bool) -> list[Any]:
 
 
 def _plain(field: Any, number: int) -> dict[type[models.Field[Any, Any]], Any]:
-    """Return a value for each kind of field, the more special kinds first."""
+    """Return a value for each kind of field, subclasses first."""
     return {
         models.DateTimeField: timezone.now(),
         models.DateField: timezone.now().date(),

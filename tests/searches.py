@@ -1,4 +1,4 @@
-"""Rows to search, and what a search finds of them, in as few words as possible."""
+"""Short functions that create searchable rows and search them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NUMBERS = count(1)
 
 
 def say(workspace: Workspace, *contents: str, key: str = "", **values: Any) -> list[Entry]:
-    """Say something, a session each, so that nobody's neighbours help; in one session where ``key`` names it."""
+    """Add messages, each in its own session so that neighbours don't affect scores, or in the session ``key``."""
     last = Entry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     for content in contents:
         add(open_at(workspace, key or f"cli:{next(_NUMBERS)}"), [{"role": "user", "content": content} | values])
@@ -52,16 +52,16 @@ def asked(text: str, *, match_all: bool = False, prefix: bool = False) -> Query:
 def search(
     text: str, *workspaces: Workspace, kinds: Iterable[str] = (), options: RankOptions | None = None, **parsing: Any
 ) -> SearchResults:
-    """Return what a query finds in some workspaces, in the whole hub where none is named."""
+    """Return the results of a query in some workspaces (default: all)."""
     return find(scope_of(*workspaces), asked(text, **parsing), now=NOW, kinds=kinds, options=options, limit=200)
 
 
 def texts(text: str, *workspaces: Workspace, kinds: Iterable[str] = (), **options: Any) -> list[str]:
-    """Return the texts of what a query finds, best first."""
+    """Return the texts of a query's results, best first."""
     return [text_of(hit.kind, hit.row) for hit in search(text, *workspaces, kinds=kinds, **options).hits]
 
 
 def latest(text: str, *workspaces: Workspace, kinds: Iterable[str] = ()) -> list[str]:
-    """Return the texts of what fits a query, newest first."""
+    """Return the texts of a query's matches, newest first."""
     rows, _ = newest(scope_of(*workspaces), asked(text), kinds=kinds, limit=200)
     return [text_of(one.kind, one.row) for one in rows]

@@ -1,13 +1,13 @@
-"""The hub's settings, made quick and quiet for tests: a fast hasher, a home of its own."""
+"""Settings for tests: a fast password hasher and a temporary home."""
 
 import atexit
 import os
 import shutil
 import tempfile
 
-_memory = "/dev/shm"  # noqa: S108  where files are quick; what is lost with the power was a test's
+_memory = "/dev/shm"  # noqa: S108  in memory, which is faster
 _place = _memory if os.access(_memory, os.W_OK) else None
-if "PYTEST_XDIST_WORKER" in os.environ:  # one of several processes of a run: in the home of the one that started them
+if "PYTEST_XDIST_WORKER" in os.environ:  # a worker process uses the home of its parent
     _place = os.environ["MEMORYHUB_HOME"]
 _home = tempfile.mkdtemp(prefix="memoryhub-tests-", dir=_place)
 atexit.register(shutil.rmtree, _home, ignore_errors=True)
@@ -30,7 +30,7 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 DATABASES["default"]["CONN_MAX_AGE"] = 0  # noqa: F405
-if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405  a file, whose locks are waited for as in a hub
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405  a file, with the same locking as in a hub
     DATABASES["default"]["TEST"] = {"NAME": f"{MEMORYHUB_HOME}/tests.sqlite3"}  # noqa: F405
 else:
     DATABASES["default"]["OPTIONS"]["options"] += " -c synchronous_commit=off"  # noqa: F405

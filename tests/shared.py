@@ -1,4 +1,4 @@
-"""The project's shared samples, where they lie beside the clone; tests that need them skip elsewhere."""
+"""Paths of shared samples next to the clone. Tests that need them are skipped without them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies on their way to Django: whole, of a known length, and in time."""
+"""Request bodies in ASGI: complete, with a length, and within the time limit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def part(body: bytes, *, is_last: bool = False) -> dict[str, Any]:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What came through to Django: headers and body."""
+    """The headers and body that reached Django."""
 
     async def django(scope: Any, receive: Any, send: Any) -> None:
         body, message = b"", {"more_body": True}
@@ -35,7 +35,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def send(headers: Sequence[tuple[bytes, bytes]], messages: Sequence[dict[str, Any]]) -> list[Any]:
-    """Send a request in some messages, after which nothing comes; return what was answered without Django."""
+    """Send a request in parts and then nothing; return the response if Django wasn't reached."""
 
     async def receive() -> dict[str, Any]:
         return waiting.pop(0) if waiting else await asyncio.Future()
@@ -55,13 +55,13 @@ def test_a_body_in_chunks_arrives_with_its_length(asked):
     assert asked == [({b"content-length": b"8"}, b'{"a": 1}')]
 
 
-def test_a_form_that_breaks_off_goes_nowhere(asked):
+def test_an_incomplete_form_is_not_passed_on(asked):
     send([(b"content-length", b"20")], [part(b"content=half of"), {"type": "http.disconnect"}])
 
     assert asked == []
 
 
-def test_a_body_that_is_not_there_in_time_keeps_nobody_waiting(asked, monkeypatch):
+def test_a_slow_body_times_out(asked, monkeypatch):
     monkeypatch.setattr(asgi, "BODY_SECONDS", 0.01)
 
     answered = send([(b"content-length", b"20")], [part(b"content=")])
@@ -70,7 +70,7 @@ def test_a_body_that_is_not_there_in_time_keeps_nobody_waiting(asked, monkeypatc
     assert asked == []
 
 
-def test_a_body_of_no_known_length_has_a_limit(asked, monkeypatch):
+def test_a_body_without_a_length_is_limited(asked, monkeypatch):
     monkeypatch.setattr(settings, "DATA_UPLOAD_MAX_MEMORY_SIZE", 10)
 
     answered = send(CHUNKED, [part(b"12345"), part(b"678901")])
@@ -79,7 +79,7 @@ def test_a_body_of_no_known_length_has_a_limit(asked, monkeypatch):
     assert asked == []
 
 
-def test_an_upload_may_be_larger_and_is_whole_too(asked, monkeypatch):
+def test_uploads_have_a_higher_limit(asked, monkeypatch):
     monkeypatch.setattr(settings, "DATA_UPLOAD_MAX_MEMORY_SIZE", 10)
     monkeypatch.setattr(asgi, "IN_MEMORY", 5)
 
@@ -88,11 +88,11 @@ def test_an_upload_may_be_larger_and_is_whole_too(asked, monkeypatch):
     assert asked == [({b"content-length": b"16"}, b"1234567890123456")]
 
 
-def test_what_is_larger_than_any_upload_is_not_waited_for(asked):
+def test_a_body_over_every_limit_is_refused_at_once(asked):
     assert send([(b"content-length", str(2**30).encode())], [])[0]["status"] == 413
 
 
-def test_a_request_without_a_body_goes_on_as_it_is(asked):
+def test_a_request_without_a_body_is_passed_on_unchanged(asked):
     send([], [part(b"", is_last=True)])
 
     assert asked == [({}, b"")]

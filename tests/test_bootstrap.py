@@ -1,4 +1,4 @@
-"""The first seconds of MemoryHub: manage.py makes its environment, serve starts and ends all its processes."""
+"""manage.py creates its environment; serve starts and stops all its processes."""
 
 import ast
 import http.client
@@ -30,7 +30,7 @@ DEV_LOCK = ROOT / "requirements" / "dev.txt"
 
 @pytest.fixture
 def manage(tmp_path, monkeypatch):
-    """manage.py as a module over an empty clone, with installation steps that are written down instead of run."""
+    """manage.py as a module in an empty clone, with installation steps recorded instead of run."""
     spec = importlib.util.spec_from_file_location("manage_in_clone", ROOT / "manage.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -57,7 +57,7 @@ def kinds(manage):
     return ["venv" if "venv" in step else Path(step[-1]).name for step in manage.steps]
 
 
-def test_a_reader_who_has_enough_ends_a_command_in_silence():
+def test_a_closed_pipe_ends_a_command_silently():
     reader, writer = os.pipe()
     os.close(reader)
     ended = subprocess.run([sys.executable, ROOT / "manage.py", "help"], stdout=writer, stderr=subprocess.PIPE)
@@ -66,14 +66,14 @@ def test_a_reader_who_has_enough_ends_a_command_in_silence():
     assert (ended.returncode, ended.stderr) == (141, b"")
 
 
-def test_an_old_python_is_told_so_in_one_sentence():
+def test_an_old_python_gets_one_sentence():
     program = "import sys; sys.version_info = (3, 8, 2); exec(open('manage.py').read())"
     result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=30)
     assert result.returncode == 1
     assert re.fullmatch(r"MemoryHub needs Python 3\.11 or newer; this is [\d.]+\.\n", result.stderr)
 
 
-def test_what_is_said_of_an_installation_stays_out_of_the_messages_of_mcp(manage, monkeypatch, capsys):
+def test_installation_messages_do_not_mix_with_mcp_messages(manage, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["manage.py", "mcp_server"])
     manage.prepare("serve")
     said = capsys.readouterr()
@@ -81,11 +81,11 @@ def test_what_is_said_of_an_installation_stays_out_of_the_messages_of_mcp(manage
     assert "Installing the packages" in said.err
 
 
-def test_manage_is_written_in_a_syntax_that_an_old_python_can_read():
+def test_manage_py_parses_on_an_old_python():
     ast.parse((ROOT / "manage.py").read_text(), feature_version=(3, 7))
 
 
-def test_first_start_makes_the_environment_and_the_second_does_nothing(manage):
+def test_the_first_start_creates_the_environment_and_the_second_does_nothing(manage):
     manage.prepare("serve")
     manage.prepare("serve")
     assert kinds(manage) == ["venv", "serve.txt"]
@@ -99,13 +99,13 @@ def test_changed_lock_is_installed_into_the_same_environment(manage):
     assert kinds(manage) == ["venv", "serve.txt", "serve.txt"]
 
 
-def test_environment_for_tests_serves_too(manage):
+def test_the_test_environment_can_also_serve(manage):
     manage.prepare("dev")
     manage.prepare("serve")
     assert kinds(manage) == ["venv", "dev.txt"]
 
 
-def test_interrupted_installation_is_made_anew(manage, monkeypatch):
+def test_an_interrupted_installation_is_repeated(manage, monkeypatch):
     write_down = manage.run
 
     def interrupted(command):
@@ -123,7 +123,7 @@ def test_interrupted_installation_is_made_anew(manage, monkeypatch):
     assert not (manage.VENV / "half_a_package.py").exists()
 
 
-def test_two_starts_at_once_install_once(manage, monkeypatch):
+def test_concurrent_starts_install_once(manage, monkeypatch):
     write_down, installing, may_finish = manage.run, threading.Event(), threading.Event()
 
     def slow(command):
@@ -142,7 +142,7 @@ def test_two_starts_at_once_install_once(manage, monkeypatch):
     assert kinds(manage) == ["venv", "serve.txt"]
 
 
-def test_environment_of_somebody_else_is_left_alone(manage):
+def test_a_foreign_environment_is_not_changed(manage):
     (manage.VENV / "bin").mkdir(parents=True)
     with pytest.raises(manage.Stop, match="was not made by MemoryHub"):
         manage.prepare("serve")
@@ -153,7 +153,7 @@ def without(manage, monkeypatch, *modules):
     monkeypatch.setattr(manage.importlib.util, "find_spec", lambda name: None if name in modules else object())
 
 
-def test_without_ensurepip_the_systems_pip_fills_the_environment(manage, monkeypatch):
+def test_without_ensurepip_the_system_pip_is_used(manage, monkeypatch):
     without(manage, monkeypatch, "ensurepip")
     monkeypatch.setattr(manage, "outer_python_has_pip", lambda: True)
     manage.prepare("serve")
@@ -165,13 +165,13 @@ def test_without_ensurepip_the_systems_pip_fills_the_environment(manage, monkeyp
 @pytest.mark.parametrize(
     ("version", "can"), [("22.0.2", False), ("22.3", True), ("24.1b1", True), ("100.0", True), ("", False)]
 )
-def test_only_a_pip_that_knows_other_environments_is_used(manage, monkeypatch, version, can):
+def test_only_a_pip_with_the_python_option_is_used(manage, monkeypatch, version, can):
     done = subprocess.CompletedProcess([], 0, stdout=f"{version}\n")
     monkeypatch.setattr(manage.subprocess, "run", lambda *_, **__: done)
     assert manage.outer_python_has_pip() is can
 
 
-def test_without_a_pip_in_the_system_the_environment_gets_its_own(manage, monkeypatch):
+def test_without_a_system_pip_the_environment_gets_its_own(manage, monkeypatch):
     monkeypatch.setattr(manage, "outer_python_has_pip", lambda: False)
     manage.prepare("serve")
     assert "--without-pip" not in manage.steps[0]
@@ -184,13 +184,13 @@ def test_without_venv_and_pip_the_debian_package_is_named(manage, monkeypatch):
         manage.prepare("serve")
 
 
-def test_folder_that_cannot_be_written_is_one_sentence(manage):
+def test_an_unwritable_folder_is_reported_in_one_sentence(manage):
     (manage.HERE / ".venv").write_text("a file")
     with pytest.raises(manage.Stop, match="cannot prepare"):
         manage.prepare("serve")
 
 
-def test_failed_step_shows_the_installers_last_words(manage, monkeypatch):
+def test_a_failed_step_shows_the_installer_s_last_lines(manage, monkeypatch):
     monkeypatch.undo()
     program = "print('noise\\nERROR: [Errno 28] No space left on device'); raise SystemExit(1)"
     with pytest.raises(manage.Stop) as stopped:
@@ -199,7 +199,7 @@ def test_failed_step_shows_the_installers_last_words(manage, monkeypatch):
     assert "noise" not in str(stopped.value)
 
 
-def test_each_dependency_is_looked_for_before_running_in_this_python(manage):
+def test_dependencies_are_checked_before_using_this_python(manage):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = {plain_name(re.match(r"[\w-]+", text)[0]) for text in project["dependencies"]}
     distributions = packages_distributions()
@@ -245,7 +245,7 @@ def test_hub_in_debug_mode_listens_on_loopback_only(settings):
         serve._listen("0.0.0.0", 0)  # noqa: S104
 
 
-def test_port_in_use_is_said_plainly():
+def test_a_port_in_use_is_reported():
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with pytest.raises(CommandError, match=f"Port {port} is in use"):
@@ -256,7 +256,7 @@ def test_port_in_use_is_said_plainly():
     ("url", "address"),
     [("https://hub.example.org", "https://hub.example.org"), ("http://127.0.0.1:8765", "http://127.0.0.1:{port}")],
 )
-def test_address_is_the_public_one_or_where_it_really_listens(url, address, settings):
+def test_the_printed_address_is_the_public_or_actual_one(url, address, settings):
     settings.MEMORYHUB_URL = url
     with serve._listen("127.0.0.1", 0) as listener:
         assert serve._address(listener) == address.format(port=listener.getsockname()[1])
@@ -280,14 +280,14 @@ def lines(path):
 
 
 def stat_fields(pid):
-    """Return the state of a process and its parent's id, as the kernel tells them."""
+    """Return the state and parent id of a process from /proc."""
     text = Path(f"/proc/{pid}/stat").read_text()
     state, parent = text.rpartition(")")[2].split()[:2]
     return state, int(parent)
 
 
 def is_gone(pid):
-    """Tell whether a process has ended, even if nobody has asked for its status yet."""
+    """Return whether a process has ended, zombies included."""
     try:
         return stat_fields(pid)[0] in "ZX"
     except (FileNotFoundError, ProcessLookupError):
@@ -302,7 +302,7 @@ def test_child_ends_with_the_block(tmp_path):
     assert is_gone(pid)
 
 
-def test_child_that_ends_is_started_again(tmp_path, monkeypatch, caplog):
+def test_a_child_that_ends_is_restarted(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.05)
     started = tmp_path / "started"
     with supervisor.keep_running([sys.executable, "-c", FAILING_CHILD, str(started)], folder=tmp_path):
@@ -310,7 +310,7 @@ def test_child_that_ends_is_started_again(tmp_path, monkeypatch, caplog):
     assert "The worker ended (status 0)" in caplog.text
 
 
-def test_child_that_cannot_start_is_told_and_tried_again(tmp_path, monkeypatch, caplog):
+def test_a_child_that_cannot_start_is_reported_and_retried(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(supervisor, "FIRST_PAUSE", 0.05)
     with supervisor.keep_running([str(tmp_path / "nothing")], folder=tmp_path):
         wait_until(lambda: caplog.text.count("The worker ended") >= 2)
@@ -319,7 +319,7 @@ def test_child_that_cannot_start_is_told_and_tried_again(tmp_path, monkeypatch, 
 
 @pytest.fixture
 def hub_home(request, tmp_path):
-    """A home of its own: empty, so that a hub makes its database there, or with one for a test that says so."""
+    """A home folder, empty or (for a test that asks for it) with a database."""
     home = tmp_path / "home"
     home.mkdir()
     if "new_database" in request.fixturenames:
@@ -329,7 +329,7 @@ def hub_home(request, tmp_path):
 
 @pytest.fixture
 def hub(hub_home):
-    """A real hub on a free port; gives its process and its lines of greeting."""
+    """Start a hub on a free port; yield its process and its first lines of output."""
     left_out = ("DJANGO_SETTINGS_MODULE", "DATABASE_URL", "TEST_DATABASE_URL", "MEMORYHUB_URL")
     environment = {name: value for name, value in os.environ.items() if name not in left_out}
     environment |= {"MEMORYHUB_HOME": str(hub_home), "PYTHONUNBUFFERED": "1"}
@@ -364,7 +364,7 @@ def children_of(process):
 
 @linux_only
 @pytest.mark.slow
-def test_hub_greets_with_address_and_setup_link_answers_and_ends_in_order(hub, hub_home):
+def test_serve_prints_the_setup_link_responds_and_stops_cleanly(hub, hub_home):
     process, greeting = hub
     address, port = re.search(r"MemoryHub is running at (http://127\.0\.0\.1:(\d+))", greeting).groups()
     assert re.search(rf"setup link +{re.escape(address)}/setup/[\w-]{{20,}}/\n", greeting)
@@ -384,7 +384,7 @@ def test_hub_greets_with_address_and_setup_link_answers_and_ends_in_order(hub, h
 @linux_only
 @pytest.mark.slow
 @pytest.mark.usefixtures("new_database")
-def test_worker_ends_when_the_hub_is_killed_without_a_word(hub):
+def test_the_worker_ends_when_the_hub_is_killed(hub):
     process, _ = hub
     (worker,) = wait_until(lambda: children_of(process))
     process.kill()

@@ -30,7 +30,7 @@ def options_for(request, monkeypatch):
 @pytest.mark.parametrize(
     "line", ["", "-x", "tests/lib", "-k merge", "tests/test_asgi.py tests/test_house.py", "--cov"]
 )
-def test_many_tests_are_split(options_for, line):
+def test_many_tests_use_several_processes(options_for, line):
     assert options_for(line) == ["--dist", "worksteal", "-n", "6", *line.split()]
 
 
@@ -53,7 +53,7 @@ def test_many_tests_are_split(options_for, line):
         "--tx 2*popen --dist load",
     ],
 )
-def test_a_choice_of_the_user_stays_as_it_is(options_for, line):
+def test_explicit_options_are_kept(options_for, line):
     assert options_for(line) == line.split()
 
 

@@ -1,4 +1,4 @@
-"""The house rules that a tool can keep."""
+"""Project rules that can be checked automatically."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_append_only_tables_are_protected_after_all_migrations():
     assert wanted <= installed_triggers(connection)
 
 
-def test_one_module_alone_marks_text_as_safe():
+def test_only_one_module_marks_text_as_safe():
     marking = [
         path.relative_to(ROOT).as_posix() for path in CODE if re.search(r"\bmark_safe\(|\|safe\b", path.read_text())
     ]

@@ -1,4 +1,4 @@
-"""Tokens: shown once, kept as an HMAC, good for one workspace, some scopes, a time and so many calls a minute."""
+"""Tokens: storage, scopes, expiry, revocation and rate limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from memoryhub.agents.api_tokens import (
     NotAuthenticated,
     TooManyCalls,
     authenticate,
-    forget_old_calls,
+    delete_old_calls,
     issue_token,
     require,
     revoke_token,
@@ -37,7 +37,7 @@ def issue(workspace, name="atlas", scopes=("read", "append"), **values):
     return issue_token(workspace, name, scopes, by=By(PERSON, NOW), **values)
 
 
-def test_a_token_is_kept_as_its_beginning_and_an_hmac(workspace):
+def test_a_token_is_stored_as_prefix_and_hmac(workspace):
     token, text = issue(workspace)
 
     assert re.fullmatch(r"mh_[0-9a-f]{10}_[A-Za-z0-9_-]{43}", text)
@@ -47,14 +47,14 @@ def test_a_token_is_kept_as_its_beginning_and_an_hmac(workspace):
     assert len(token.token_hash) == 64
 
 
-def test_nothing_that_is_written_down_holds_the_token(workspace):
+def test_no_record_contains_the_token(workspace):
     _, text = issue(workspace)
 
     told = AuditRecord.objects.get(action="token.made")
     assert text[14:] not in f"{told.text} {told.detail} {told.object_id}"
 
 
-def test_a_good_token_says_who_calls_and_where(workspace):
+def test_a_valid_token_identifies_agent_and_workspace(workspace):
     _, text = issue(workspace, "  the   pilot ")
 
     caller = authenticate(text, via="rest", now=NOW)
@@ -66,29 +66,29 @@ def test_a_good_token_says_who_calls_and_where(workspace):
 @pytest.mark.parametrize(
     "change", [lambda text: text[:-1] + "~", lambda text: text[:20], lambda _text: "", str.upper]
 )
-def test_another_text_is_nobody(workspace, change):
+def test_a_malformed_token_is_refused(workspace, change):
     _, text = issue(workspace)
 
-    with pytest.raises(NotAuthenticated, match="Send the token"):
+    with pytest.raises(NotAuthenticated, match="Send a token"):
         authenticate(change(text), via="rest", now=NOW)
 
 
-def test_a_known_beginning_with_another_end_is_nobody(workspace):
+def test_a_known_prefix_with_another_secret_is_refused(workspace):
     token, _ = issue(workspace)
 
-    with pytest.raises(NotAuthenticated, match="Send the token"):
+    with pytest.raises(NotAuthenticated, match="Send a token"):
         authenticate(f"{token.prefix}_{'a' * 43}", via="rest", now=NOW)
 
 
-def test_a_token_ends_with_its_time(workspace):
+def test_an_expired_token_is_refused(workspace):
     _, text = issue(workspace, expires_at=NOW + timedelta(days=1))
 
     assert authenticate(text, via="rest", now=NOW + timedelta(hours=23))
-    with pytest.raises(NotAuthenticated, match="has ended"):
+    with pytest.raises(NotAuthenticated, match="revoked or expired"):
         authenticate(text, via="rest", now=NOW + timedelta(days=1))
 
 
-def test_a_revoked_token_ends_at_once_and_frees_its_name(workspace):
+def test_revoking_takes_effect_at_once_and_frees_the_name(workspace):
     token, text = issue(workspace)
 
     assert revoke_token(token, by=By(PERSON, NOW))
@@ -100,10 +100,10 @@ def test_a_revoked_token_ends_at_once_and_frees_its_name(workspace):
     assert issue(workspace)
 
 
-def test_two_good_tokens_of_a_workspace_have_two_names(workspace):
+def test_valid_tokens_of_a_workspace_have_different_names(workspace):
     issue(workspace)
 
-    with pytest.raises(BadToken, match="in use here"):
+    with pytest.raises(BadToken, match="already has a valid token"):
         issue(workspace)
     assert issue(Workspace.objects.create(slug="other", name="Other"))
     assert AuditRecord.objects.filter(action="token.made").count() == 2
@@ -121,13 +121,13 @@ def test_two_good_tokens_of_a_workspace_have_two_names(workspace):
         {"per_minute": 60_001},
     ],
 )
-def test_what_makes_no_sense_makes_no_token(workspace, wish):
+def test_invalid_options_create_no_token(workspace, wish):
     with pytest.raises(BadToken):
         issue(workspace, **wish)
     assert not ApiToken.objects.exists()
 
 
-def test_a_scope_that_is_missing_is_named(workspace):
+def test_a_missing_scope_is_named(workspace):
     _, text = issue(workspace)
     caller = authenticate(text, via="rest", now=NOW)
 
@@ -137,7 +137,7 @@ def test_a_scope_that_is_missing_is_named(workspace):
     assert refused.value.details == {"scope": "edit"}
 
 
-def test_the_limit_counts_calls_minute_by_minute(workspace):
+def test_the_rate_limit_restarts_each_minute(workspace):
     _, text = issue(workspace, per_minute=2)
     caller = authenticate(text, via="rest", now=NOW)
 
@@ -149,7 +149,7 @@ def test_the_limit_counts_calls_minute_by_minute(workspace):
     spend_call(caller, NOW + timedelta(minutes=1))
 
 
-def test_idempotency_keys_are_forgotten_after_a_day(workspace):
+def test_idempotency_keys_expire_after_a_day(workspace):
     token, _ = issue(workspace)
     for key, hours in (("old", 25), ("new", 23)):
         made_at = NOW - timedelta(hours=hours)
@@ -157,7 +157,7 @@ def test_idempotency_keys_are_forgotten_after_a_day(workspace):
             token=token, idempotency_key=key, request_hash="x", status=201, answer={}, created_at=made_at
         )
 
-    forget_old_calls(NOW)
+    delete_old_calls(NOW)
 
     assert IdempotentCall.objects.get().idempotency_key == "new"
 
@@ -182,12 +182,12 @@ def test_the_command_prints_the_text_once(command, workspace):
     assert command("token", "list", "atlas")["tokens"] == []
 
 
-def test_the_command_says_what_is_wrong(command, workspace):
+def test_the_command_reports_errors(command, workspace):
     assert command("token", "make", "atlas", "x", "--scopes", "all", status=1)["error"]["code"] == "bad_token"
     assert command("token", "revoke", "atlas", "nobody", status=1)["error"]["code"] == "not_found"
 
 
-def test_forgetting_a_person_renames_their_tokens_which_stay_good(workspace):
+def test_forgetting_a_person_renames_their_tokens_which_stay_valid(workspace):
     _, text = issue(workspace, "Zebra's laptop")
     issue(workspace, "Zebra's desk")
     token = authenticate(text, via="rest", now=NOW).token
@@ -207,7 +207,7 @@ def test_forgetting_a_person_renames_their_tokens_which_stay_good(workspace):
     assert AccessRecord.objects.get().actor_name == "[forgotten]"
 
 
-def test_a_database_that_takes_no_writes_keeps_nobody_out(workspace, monkeypatch, caplog):
+def test_authentication_works_while_the_database_is_busy(workspace, monkeypatch, caplog):
     def busy(*_args: object, **_values: object) -> None:
         raise OperationalError("database is locked")
 

@@ -1,4 +1,4 @@
-"""Tokens on pages: made once and shown once, revoked, for operators alone; the guide waits for the first call."""
+"""The pages for tokens, and the Connect page with its wait for the first call."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def issue(workspace, name="pilot", now=None, **values):
     return issue_token(workspace, name, ["read"], by=By(PERSON, now or timezone.now()), **values)
 
 
-def test_a_token_is_shown_in_the_answer_to_its_post_and_nowhere_else(workspace, operator):
+def test_a_new_token_is_shown_only_in_the_response_that_creates_it(workspace, operator):
     response = operator.post(url("new-token"), WISH)
 
     text = response.context["text"]
@@ -59,7 +59,7 @@ def test_a_token_is_shown_in_the_answer_to_its_post_and_nowhere_else(workspace, 
     assert text not in response.request["PATH_INFO"]
 
 
-def test_the_lines_to_copy_hold_the_token_and_the_address(workspace, operator, settings):
+def test_the_snippets_contain_the_token_and_the_address(workspace, operator, settings):
     settings.MEMORYHUB_URL = "https://hub.example"
 
     response = operator.post(url("new-token"), WISH)
@@ -70,7 +70,7 @@ def test_the_lines_to_copy_hold_the_token_and_the_address(workspace, operator, s
     assert live_markup(html) == []
 
 
-def test_a_hub_on_this_machine_is_named_as_it_was_asked(workspace, viewer_client):
+def test_a_local_hub_is_shown_with_the_request_s_address(workspace, viewer_client):
     html = viewer_client.get(url("connect"), headers={"host": "localhost:9000"}).content.decode()
 
     assert "http://localhost:9000/api/v1/context" in html
@@ -80,22 +80,22 @@ def test_a_hub_on_this_machine_is_named_as_it_was_asked(workspace, viewer_client
 @pytest.mark.parametrize(
     "change", [{"name": ""}, {"scopes": []}, {"scopes": ["admin"]}, {"days": "7"}, {"per_minute": "0"}]
 )
-def test_a_wrong_form_makes_no_token(workspace, operator, change):
+def test_an_invalid_form_creates_no_token(workspace, operator, change):
     assert operator.post(url("new-token"), WISH | change).status_code == 422
     assert not ApiToken.objects.exists()
 
 
-def test_a_name_in_use_is_said_on_the_form(workspace, operator):
+def test_the_form_reports_a_name_in_use(workspace, operator):
     issue(workspace)
 
     response = operator.post(url("new-token"), WISH)
 
     assert response.status_code == 422
-    assert "in use here" in response.content.decode()
+    assert "already has a valid token" in response.content.decode()
 
 
 @pytest.mark.parametrize(("days", "ends"), [("30", 30), ("365", 365), ("", None)])
-def test_a_token_ends_when_the_form_says(workspace, operator, days, ends):
+def test_the_form_sets_the_expiry(workspace, operator, days, ends):
     operator.post(url("new-token"), WISH | {"days": days})
 
     token = ApiToken.objects.get()
@@ -104,7 +104,7 @@ def test_a_token_ends_when_the_form_says(workspace, operator, days, ends):
     )
 
 
-def test_only_operators_make_and_revoke(workspace, editor, viewer_client):
+def test_only_operators_create_and_revoke_tokens(workspace, editor, viewer_client):
     token, _ = issue(workspace)
 
     for client in (editor, viewer_client):
@@ -115,18 +115,18 @@ def test_only_operators_make_and_revoke(workspace, editor, viewer_client):
     assert ApiToken.objects.filter(revoked_at=None).count() == 1
 
 
-def test_revoking_asks_first_and_is_told(workspace, operator):
+def test_revoking_asks_for_confirmation_and_is_audited(workspace, operator):
     token, _ = issue(workspace)
 
     assert "Revoke the token of pilot?" in operator.get(url("revoke-token", token.pk)).content.decode()
     assert not AuditRecord.objects.filter(action="token.revoked").exists()
     page = operator.post(url("revoke-token", token.pk), follow=True).content.decode()
 
-    assert "The token of pilot is revoked." in page
+    assert "Token pilot revoked." in page
     assert AuditRecord.objects.get(action="token.revoked").actor_name == "olga"
 
 
-def test_the_list_says_how_each_stands(workspace, operator):
+def test_the_list_shows_each_token_s_state(workspace, operator):
     soon = timezone.now() + timedelta(days=3)
     living, _ = issue(workspace, expires_at=soon)
     revoked, _ = issue(workspace, "gone")
@@ -152,7 +152,7 @@ def test_the_list_says_how_each_stands(workspace, operator):
     assert "soon: " in page.content.decode()
 
 
-def test_a_token_whose_maker_is_deactivated_says_so(workspace, operator):
+def test_a_token_of_a_deactivated_person_is_marked(workspace, operator):
     User.objects.create_user("gone", is_active=False)
     for name, maker in (("left", Actor("person", "gone")), ("made by script", Actor("command", "gone"))):
         issue_token(workspace, name, ["read"], by=By(maker, timezone.now()))
@@ -166,7 +166,7 @@ def test_a_token_whose_maker_is_deactivated_says_so(workspace, operator):
     assert page.content.decode().count(">deactivated<") == 1
 
 
-def test_the_list_asks_the_same_number_of_questions_for_10_tokens_and_20(workspace, operator):
+def test_the_number_of_queries_does_not_depend_on_the_number_of_tokens(workspace, operator):
     counts = []
     for first in (0, 10):
         for number in range(first, first + 10):
@@ -178,19 +178,19 @@ def test_the_list_asks_the_same_number_of_questions_for_10_tokens_and_20(workspa
     assert counts[0] == counts[1]
 
 
-def test_an_empty_list_teaches(workspace, operator):
+def test_an_empty_list_explains_tokens(workspace, operator):
     assert "No agent has a token" in operator.get(url("agents")).content.decode()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_can_be_linked_to(workspace, viewer_client, kind):
+def test_each_protocol_has_an_address(workspace, viewer_client, kind):
     html = viewer_client.get(url("connect"), {"kind": kind}).content.decode()
 
     assert f'id="{kind}" open' in html
     assert html.count(" open>") == 1
 
 
-def test_the_guide_waits_until_the_token_calls(workspace, viewer_client):
+def test_the_connect_page_waits_for_the_token_s_first_call(workspace, viewer_client):
     token, text = issue(workspace)
     asked = {"since": int(timezone.now().timestamp()), "token": token.pk}
 
@@ -211,7 +211,7 @@ def test_the_guide_waits_until_the_token_calls(workspace, viewer_client):
     assert "By pilot" in answer.content.decode()
 
 
-def test_a_guide_without_a_token_waits_for_any_of_the_workspace(workspace, viewer_client):
+def test_without_a_token_any_call_of_the_workspace_counts(workspace, viewer_client):
     _, text = issue(workspace)
     since = int(timezone.now().timestamp())
     authenticate(text, via="rest", now=timezone.now())
@@ -220,14 +220,14 @@ def test_a_guide_without_a_token_waits_for_any_of_the_workspace(workspace, viewe
     assert viewer_client.get(url("first-call"), {"since": since + 60}).status_code == 204
 
 
-def test_the_guide_stops_asking_after_ten_minutes(workspace, viewer_client):
+def test_polling_stops_after_ten_minutes(workspace, viewer_client):
     answer = viewer_client.get(url("first-call"), {"since": int(timezone.now().timestamp()) - 601})
 
     assert answer.status_code == 286
     assert "No call came" in answer.content.decode()
 
 
-def test_a_token_of_another_workspace_tells_nothing(workspace, viewer_client):
+def test_a_token_of_another_workspace_reveals_nothing(workspace, viewer_client):
     other = type(workspace).objects.create(slug="other", name="Other")
     token, text = issue(other)
     authenticate(text, via="rest", now=timezone.now())
@@ -236,6 +236,6 @@ def test_a_token_of_another_workspace_tells_nothing(workspace, viewer_client):
     assert "pilot" not in viewer_client.get(url("first-call"), {"since": 1}).content.decode()
 
 
-def test_an_empty_workspace_leads_to_the_guide(workspace, viewer_client):
+def test_an_empty_workspace_links_to_the_connect_page(workspace, viewer_client):
     for page in ("workspace", "sessions:list", "activity", "access"):
         assert f'href="{url("connect")}"' in viewer_client.get(url(page)).content.decode()

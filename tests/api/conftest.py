@@ -21,7 +21,7 @@ Call = Callable[..., HttpResponse]
 
 
 def token_for(workspace: Workspace, *scopes: str, name: str = "") -> str:
-    """Make a token for some scopes, by default all, and return its text."""
+    """Create a token with some scopes (default: all) and return its text."""
     wanted = scopes or tuple(SCOPES)
     _, text = issue_token(workspace, name or "-".join(wanted), wanted, by=By(OLGA, timezone.now()))
     return text
@@ -42,7 +42,7 @@ def caller(token: str) -> Call:
 
 @contextmanager
 def one_connection() -> Iterator[None]:
-    """As Django's own test client has it: a request's end doesn't close the test's transaction."""
+    """Keep the test's transaction open at the end of a request, as Django's test client does."""
     request_started.disconnect(close_old_connections)
     request_finished.disconnect(close_old_connections)
     try:
@@ -54,5 +54,5 @@ def one_connection() -> Iterator[None]:
 
 @pytest.fixture
 def agent(workspace: Workspace) -> Call:
-    """An agent that may do all that agents may do."""
+    """An agent with all scopes."""
     return caller(token_for(workspace))

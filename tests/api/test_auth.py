@@ -22,7 +22,7 @@ BODY = {"session": "cli:main", "entries": [{"role": "user", "content": "hello"}]
 
 
 @pytest.mark.parametrize("text", ["", "nonsense", "mh_0123456789_" + "a" * 43])
-def test_without_a_good_token_nothing_is_told(workspace, text):
+def test_invalid_tokens_get_401(workspace, text):
     answer = caller(text)("GET", "/sessions")
 
     assert answer.status_code == 401
@@ -31,12 +31,12 @@ def test_without_a_good_token_nothing_is_told(workspace, text):
     assert answer.json()["code"] == "not_authenticated"
 
 
-def test_a_login_cookie_is_no_token(admin_client):
+def test_login_cookies_do_not_authenticate(admin_client):
     assert admin_client.get("/api/v1/sessions").status_code == 401
     assert admin_client.post("/api/v1/entries", BODY, content_type="application/json").status_code == 401
 
 
-def test_revoked_and_expired_tokens_are_over(workspace):
+def test_revoked_and_expired_tokens_are_refused(workspace):
     now = timezone.now()
     revoked, revoked_text = issue_token(workspace, "one", ["read"], by=By(OLGA, now))
     revoke_token(revoked, by=By(OLGA, now))
@@ -49,14 +49,14 @@ def test_revoked_and_expired_tokens_are_over(workspace):
     assert caller(expired_text)("GET", "/me").status_code == 401
 
 
-def test_a_read_token_writes_nothing(workspace):
+def test_a_read_token_cannot_write(workspace):
     answer = caller(token_for(workspace, "read"))("POST", "/entries", BODY)
 
     assert (answer.status_code, answer.json()["code"], answer.json()["scope"]) == (403, "scope_missing", "append")
     assert not Session.objects.exists()
 
 
-def test_another_workspace_s_rows_are_not_there(workspace, agent):
+def test_rows_of_another_workspace_are_not_found(workspace, agent):
     agent("POST", "/entries", BODY)
     pk = Session.objects.get().pk
     stranger = caller(token_for(Workspace.objects.create(slug="other", name="Other")))
@@ -68,7 +68,7 @@ def test_another_workspace_s_rows_are_not_there(workspace, agent):
     assert stranger("GET", "/sessions").json()["items"] == []
 
 
-def test_too_many_calls_are_told_to_wait(workspace):
+def test_the_rate_limit_answers_429_with_retry_after(workspace):
     _, text = issue_token(workspace, "eager", ["read"], by=By(OLGA, timezone.now()), per_minute=2)
     call = caller(text)
 
@@ -93,7 +93,7 @@ def test_too_many_calls_are_told_to_wait(workspace):
         (b'{"key": "a"}', {"Content-Length": str(11 * 2**20)}, 413),
     ],
 )
-def test_bodies_that_are_not_as_they_should_be(agent, body, headers, status):
+def test_malformed_bodies_are_refused(agent, body, headers, status):
     answer = agent("POST", "/sessions", body, **headers)
 
     assert answer.status_code == status
@@ -101,7 +101,7 @@ def test_bodies_that_are_not_as_they_should_be(agent, body, headers, status):
     assert not Session.objects.exists()
 
 
-def test_a_form_is_no_body(workspace):
+def test_form_data_is_refused(workspace):
     token = token_for(workspace)
 
     answer = Client().post("/api/v1/sessions", {"key": "a"}, headers={"Authorization": f"Bearer {token}"})
@@ -109,7 +109,7 @@ def test_a_form_is_no_body(workspace):
     assert (answer.status_code, answer.json()["code"]) == (415, "body_not_json")
 
 
-def test_what_cannot_be_stored_is_kept_as_its_escape(agent):
+def test_unstorable_characters_are_stored_as_escapes(agent):
     answer = agent(
         "POST", "/entries", b'{"session": "a\\u0000", "entries": [{"role": "user", "content": "\\ud800"}]}'
     )
@@ -118,7 +118,7 @@ def test_what_cannot_be_stored_is_kept_as_its_escape(agent):
     assert Session.objects.get().key == "a\\u0000"
 
 
-def test_a_body_is_there_before_the_transaction_begins(workspace):
+def test_the_body_is_read_before_the_transaction_begins(workspace):
     class Arriving(BytesIO):
         def read(self, size: int | None = -1) -> bytes:
             depths.append(len(connection.savepoint_ids))
@@ -141,18 +141,18 @@ def test_a_body_is_there_before_the_transaction_begins(workspace):
     assert set(depths) == {outside}
 
 
-def test_a_busy_database_is_a_problem_that_passes(agent, monkeypatch):
+def test_a_busy_database_answers_503(agent, monkeypatch):
     def busy(*_args: object, **_values: object) -> None:
         raise OperationalError("database is locked")
 
-    monkeypatch.setattr("memoryhub.api.memory.flow.append_history", busy)
+    monkeypatch.setattr("memoryhub.api.memory.operations.append_history", busy)
 
     answer = agent("POST", "/history", {"text": "Moved"})
 
     assert (answer.status_code, answer.json()["code"], answer["Retry-After"]) == (503, "busy", "5")
 
 
-def test_who_comes_second_to_a_row_tries_once_more(agent, monkeypatch):
+def test_a_call_is_retried_when_another_created_the_row_first(agent, monkeypatch):
     def second(*args: Any, **values: Any) -> Any:
         if not tries:
             tries.append(1)
@@ -160,13 +160,13 @@ def test_who_comes_second_to_a_row_tries_once_more(agent, monkeypatch):
         return append_history(*args, **values)
 
     tries: list[int] = []
-    monkeypatch.setattr("memoryhub.api.memory.flow.append_history", second)
+    monkeypatch.setattr("memoryhub.api.memory.operations.append_history", second)
 
     assert agent("POST", "/history", {"text": "Moved"}).status_code == 201
     assert HistoryEntry.objects.count() == 1
 
 
-def test_unknown_addresses_and_methods_are_problems(agent):
+def test_unknown_addresses_and_methods_get_problem_documents(agent):
     strict = Client(enforce_csrf_checks=True)
     unknown = [agent("GET", "/nothing"), strict.post("/api/v1/nothing"), strict.post("/api/v1/sessions/")]
     wrong, description = (
@@ -180,7 +180,7 @@ def test_unknown_addresses_and_methods_are_problems(agent):
     assert "GET" in wrong["Allow"]
 
 
-def test_the_description_is_for_those_inside(workspace, client, admin_client):
+def test_the_openapi_document_requires_a_login_or_token(workspace, client, admin_client):
     token = token_for(workspace, "read")
 
     assert client.get("/api/v1/openapi.json").status_code == 401
@@ -190,7 +190,7 @@ def test_the_description_is_for_those_inside(workspace, client, admin_client):
     assert client.get("/api/v1/docs/").status_code == 302
 
 
-def test_what_nobody_expected_is_a_problem_too(workspace, monkeypatch):
+def test_unexpected_errors_get_a_problem_document(workspace, monkeypatch):
     def fail(*_args, **_options):
         raise RuntimeError("secret inside")
 

@@ -1,4 +1,4 @@
-"""Whatever an agent sends, the answer is one that the API's description names."""
+"""Every response matches the OpenAPI document, whatever an agent sends."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ UNQUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthChec
 
 
 @pytest.mark.parametrize("role", EXAMPLES if connection.vendor == "sqlite" else ["all"])
-def test_every_answer_is_as_described(role, workspace):
+def test_every_response_matches_the_schema(role, workspace):
     agent = caller(token_for(workspace))
     agent("POST", "/entries", {"session": "cli:main", "entries": [{"role": "user", "content": "hello"}]})
     agent("PUT", "/documents/MEMORY.md", {"content": "- a\n"}, If_Match='"0"')
     agent("PUT", "/value?key=0", {"value": "kept"})
     token = token_for(workspace, *(SCOPES if role == "all" else [role]), name="schemathesis")
     config = SchemathesisConfig.from_path(SETTINGS)
-    described = schemathesis.openapi.from_dict(schema(), config=config)
-    described.app = application
+    operations = schemathesis.openapi.from_dict(schema(), config=config)
+    operations.app = application
 
-    for found in described.get_all_operations():
+    for found in operations.get_all_operations():
         operation = found.ok()
 
         @given(case=operation.as_strategy())

@@ -7,7 +7,7 @@ from sessions_app.models import Workspace
 pytestmark = pytest.mark.django_db
 
 
-def test_knowledge_is_added_once_corrected_and_given_for_a_prompt(agent):
+def test_knowledge_is_added_once_edited_and_formatted_for_a_prompt(agent):
     body = {"content": "Prefers tea", "category": "user_preference", "tags": ["drinks"]}
 
     first, again = agent("POST", "/knowledge", body), agent("POST", "/knowledge", body)
@@ -21,7 +21,7 @@ def test_knowledge_is_added_once_corrected_and_given_for_a_prompt(agent):
     assert agent("GET", "/knowledge/prompt").json()["text"] == "[user_preference] Prefers green tea"
 
 
-def test_a_correction_to_what_another_entry_says_is_refused(agent):
+def test_an_edit_that_duplicates_another_entry_is_refused(agent):
     for text in ("Prefers tea", "Prefers milk"):
         agent("POST", "/knowledge", {"content": text})
     pk = KnowledgeEntry.objects.get(content="Prefers milk").pk
@@ -31,7 +31,7 @@ def test_a_correction_to_what_another_entry_says_is_refused(agent):
     assert (answer.status_code, answer.json()["code"]) == (409, "knowledge_exists")
 
 
-def test_a_correction_that_changes_nothing_was_a_reading(agent):
+def test_an_edit_without_changes_is_logged_as_a_read(agent):
     pk = agent("POST", "/knowledge", {"content": "Prefers tea"}).json()["id"]
 
     answer = agent("PATCH", f"/knowledge/{pk}", {"category": "learned_fact"})
@@ -40,7 +40,7 @@ def test_a_correction_that_changes_nothing_was_a_reading(agent):
     assert AccessRecord.objects.get(action="knowledge.read").rows.get().first == pk
 
 
-def test_what_was_corrected_away_can_be_learned_again_and_again(agent):
+def test_replaced_content_can_be_added_again(agent):
     for number in range(3):
         pk = agent("POST", "/knowledge", {"content": "Prefers tea"}).json()["id"]
         assert agent("PATCH", f"/knowledge/{pk}", {"content": f"Prefers tea number {number}"}).status_code == 200
@@ -78,7 +78,7 @@ def test_values_are_exact(agent):
     assert agent("GET", "/value?key=TEAMS").status_code == 404
 
 
-def test_responses_are_kept_while_they_are_fresh(agent):
+def test_cached_responses_expire(agent):
     question = {"message": "How deep is it?", "model": "small"}
 
     missed = agent("POST", "/cache/lookup", question).json()
@@ -92,7 +92,7 @@ def test_responses_are_kept_while_they_are_fresh(agent):
     assert agent("PUT", "/cache", question | {"response": "x"}).json() == {"kept": False}
 
 
-def test_everything_is_searched(agent):
+def test_search_covers_all_kinds(agent):
     agent("POST", "/knowledge", {"content": "The courier prefers tea"})
 
     found = agent("GET", "/search?query=courier").json()
@@ -102,7 +102,7 @@ def test_everything_is_searched(agent):
     assert (unknown.status_code, unknown.json()["code"]) == (422, "invalid")
 
 
-def test_extraction_is_asked_for_and_told_of(agent):
+def test_an_extraction_is_requested_and_listed(agent):
     run = agent("POST", "/extract", {"text": "Today the courier was late.", "source": "desk"})
 
     assert run.status_code == 202

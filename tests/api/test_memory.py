@@ -14,7 +14,7 @@ def written(agent):
     return agent
 
 
-def test_a_document_is_written_on_its_base_and_read_with_its_tag(written):
+def test_a_document_is_written_with_if_match_and_read_with_its_etag(written):
     found = written("GET", "/documents/MEMORY.md")
     answer = written("PUT", "/documents/MEMORY.md", {"content": TEXT + "- one more\n"}, If_Match=found["ETag"])
 
@@ -38,7 +38,7 @@ def test_a_stale_base_changes_nothing(written):
     assert MemoryDocument.objects.get().head.content == TEXT + "- mine\n"
 
 
-def test_a_write_that_takes_much_away_waits_for_a_person(written):
+def test_a_write_that_removes_much_is_held(written):
     answer = written("PUT", "/documents/MEMORY.md", {"content": "# Pool\n"}, If_Match='"1"')
 
     assert (answer.status_code, answer.json()["status"]) == (202, "held")
@@ -46,7 +46,7 @@ def test_a_write_that_takes_much_away_waits_for_a_person(written):
     assert MemoryDocument.objects.get().head.content == TEXT
 
 
-def test_a_pinned_fact_is_out_of_reach(written):
+def test_a_pinned_fact_cannot_be_removed(written):
     Fact.objects.filter(text__contains="number 3").update(pinned=True)
 
     answer = written(
@@ -57,7 +57,7 @@ def test_a_pinned_fact_is_out_of_reach(written):
     assert "pinned" in answer.json()["proposal"]["why"][0]
 
 
-def test_a_proposal_waits_once_and_tells_how_it_stands(written):
+def test_a_repeated_proposal_is_one_proposal_with_a_status(written):
     body = {"content": TEXT + "- proposed\n", "reason": "heard it today"}
 
     first = written("POST", "/documents/MEMORY.md/proposals", body)
@@ -70,7 +70,7 @@ def test_a_proposal_waits_once_and_tells_how_it_stands(written):
     assert MemoryDocument.objects.get().head.content == TEXT
 
 
-def test_a_proposal_of_what_a_run_said_is_the_run_s(written):
+def test_a_proposal_equal_to_a_held_run_returns_it(written):
     body = {"content": TEXT + "- proposed\n"}
     written("POST", "/documents/MEMORY.md/proposals", body)
     HeldChange.objects.update(author_kind="run", author_name="run 1")
@@ -81,7 +81,7 @@ def test_a_proposal_of_what_a_run_said_is_the_run_s(written):
     assert written("GET", "/proposals").json()["items"] == []
 
 
-def test_people_are_not_buried_in_proposals(written, monkeypatch):
+def test_the_number_of_open_proposals_is_limited(written, monkeypatch):
     monkeypatch.setattr(proposals, "MAX_PENDING", 2)
     texts = [TEXT + f"- proposed {number}\n" for number in range(3)]
 
@@ -100,18 +100,18 @@ def test_people_are_not_buried_in_proposals(written, monkeypatch):
         ("GET", "/proposals/99", 404),
     ],
 )
-def test_what_is_not_there(written, method, address, status):
+def test_missing_documents_and_proposals_are_not_found(written, method, address, status):
     assert written(method, address).status_code == status
 
 
-def test_unknown_names_are_not_made(agent):
+def test_documents_with_other_names_cannot_be_created(agent):
     answer = agent("PUT", "/documents/NOTES.md", {"content": "x"}, If_Match='"0"')
 
     assert answer.status_code == 404
     assert not MemoryDocument.objects.exists()
 
 
-def test_history_is_appended_and_found(agent):
+def test_history_entries_are_appended_and_listed(agent):
     agent("POST", "/history", {"text": "Closed the pool", "session": "cli:main"})
     agent("POST", "/history", {"text": "Opened it again"})
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 HELLO = {"role": "user", "content": "The pool is closed on Mondays."}
 
 
-def test_entries_are_appended_and_come_back_as_a_context(agent, workspace):
+def test_appended_entries_are_in_the_context(agent, workspace):
     appended = agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO, {**HELLO, "role": "assistant"}]})
     context = agent("GET", "/context?session=cli:main")
 
@@ -26,7 +26,7 @@ def test_entries_are_appended_and_come_back_as_a_context(agent, workspace):
     assert (seen.table, seen.first, seen.last) == ("entries", 0, 1)
 
 
-def test_a_session_is_opened_once(agent):
+def test_opening_a_session_twice_returns_it(agent):
     first = agent("POST", "/sessions", {"key": "cli:main", "title": "Pool"})
     again = agent("POST", "/sessions", {"key": "cli:main"})
 
@@ -74,7 +74,7 @@ def test_stats_compression_clearing_and_runs(agent):
     assert (cleared["epoch"], cleared["entries"]) == (1, 12)
 
 
-def test_an_exported_session_comes_back_in_another_workspace(agent):
+def test_an_exported_session_can_be_imported_in_another_workspace(agent):
     agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO, {**HELLO, "role": "assistant"}]})
     file = agent("GET", f"/sessions/{Session.objects.get().pk}/export?layout=nanobot")
     other = caller(token_for(Workspace.objects.create(slug="other", name="Other")))
@@ -90,7 +90,7 @@ def test_an_exported_session_comes_back_in_another_workspace(agent):
 
 
 @pytest.mark.parametrize("name", ["𝒜" * 150 + ".jsonl", "../../etc/a.jsonl", "/a\0b.jsonl"])
-def test_a_file_s_name_leads_nowhere_and_may_be_long(agent, name):
+def test_file_names_may_be_paths_or_long(agent, name):
     content = json.dumps({"_type": "metadata", "key": "cli:main"}) + "\n" + json.dumps(HELLO)
 
     assert agent("POST", "/sessions/import", {"name": name, "content": content}).status_code == 200
@@ -98,7 +98,7 @@ def test_a_file_s_name_leads_nowhere_and_may_be_long(agent, name):
 
 
 @pytest.mark.parametrize("layout", ["nanobot", "grip", "agterm"])
-def test_an_exported_session_that_comes_back_adds_nothing(agent, layout):
+def test_importing_an_exported_session_adds_nothing(agent, layout):
     agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO, {"role": "assistant", "content": "Noted."}]})
     file = agent("GET", f"/sessions/{Session.objects.get().pk}/export?layout={layout}")
     name = "main.jsonl" if layout == "nanobot" else "main.json"
@@ -110,7 +110,7 @@ def test_an_exported_session_that_comes_back_adds_nothing(agent, layout):
     assert check_memory().broken == []
 
 
-def test_the_same_key_with_the_same_body_adds_once(agent):
+def test_a_repeated_idempotency_key_adds_once(agent):
     body = {"session": "cli:main", "entries": [HELLO]}
 
     first = agent("POST", "/entries", body, Idempotency_Key="k-1")
@@ -121,7 +121,7 @@ def test_the_same_key_with_the_same_body_adds_once(agent):
     assert Entry.objects.count() == 1
 
 
-def test_the_same_key_with_another_body_is_refused(agent):
+def test_an_idempotency_key_with_another_body_is_refused(agent):
     agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO]}, Idempotency_Key="k-1")
 
     other = agent("POST", "/entries", {"session": "cli:other", "entries": [HELLO]}, Idempotency_Key="k-1")
@@ -130,14 +130,14 @@ def test_the_same_key_with_another_body_is_refused(agent):
     assert Session.objects.count() == 1
 
 
-def test_a_call_that_failed_leaves_its_key_free(agent):
+def test_a_failed_call_does_not_use_up_its_idempotency_key(agent):
     bad = agent("POST", "/entries", {"session": "cli:main", "entries": [{"role": "x"}]}, Idempotency_Key="k-1")
     good = agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO]}, Idempotency_Key="k-1")
 
     assert (bad.status_code, good.status_code) == (422, 201)
 
 
-def test_a_refused_batch_leaves_no_session_behind(agent):
+def test_a_refused_batch_creates_no_session(agent):
     answer = agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO, {"content": "2"}]})
 
     assert answer.status_code == 422
@@ -146,7 +146,7 @@ def test_a_refused_batch_leaves_no_session_behind(agent):
 
 
 @pytest.mark.parametrize("case", badinput_cases("rest_body"), ids=lambda case: case["id"])
-def test_bad_bodies_end_as_they_may(case, agent, workspace):
+def test_bad_bodies_get_their_status(case, agent, workspace):
     asked = case["request"]
     agent("POST", "/entries", {"session": "cli:canary", "entries": [HELLO]})
     agent("PUT", "/documents/MEMORY.md", {"content": "- canary\n"}, If_Match='"0"')
@@ -167,7 +167,7 @@ def test_bad_bodies_end_as_they_may(case, agent, workspace):
 
 
 @pytest.mark.parametrize("case", badinput_cases("session_key"), ids=lambda case: case["id"])
-def test_any_key_is_a_key(case, agent, tmp_path):
+def test_unusual_session_keys_work(case, agent, tmp_path):
     key = case["value"]
 
     opened = agent("POST", "/sessions", {"key": key})
@@ -181,7 +181,7 @@ def test_any_key_is_a_key(case, agent, tmp_path):
     assert name != ".."
 
 
-def test_reading_is_written_down_once_a_minute(agent):
+def test_repeated_reads_are_logged_once_a_minute(agent):
     agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO]})
 
     for _ in range(3):

@@ -17,7 +17,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """For one file of journeys: Playwright's loop runs for as long, and no other could in this thread."""
+    """Module-scoped, because Playwright's event loop occupies the thread while it runs."""
     path = chromium_path()
     if path is None:
         if os.environ.get("MEMORYHUB_REQUIRE_BROWSER"):
@@ -30,13 +30,13 @@ def chromium() -> Iterator[Browser]:
 
 
 def _is_complaint(message: ConsoleMessage) -> bool:
-    """Tell a fault from what Chromium says of every form that comes back with its errors."""
+    """Return whether a console message is an error, other than Chromium's note about a 422 response."""
     return message.type == "error" and "status of 422" not in message.text
 
 
 @pytest.fixture
 def visit(chromium: Browser, live_server, settings, tmp_path: Path) -> Iterator[BrowserContext]:
-    """A browser whose pages are the live server's; whatever they complain of or fetch elsewhere fails the test."""
+    """A browser for the live server. Console errors and requests to other hosts fail the test."""
     settings.MEMORYHUB_ROOTS = [tmp_path]
     settings.ALLOWED_HOSTS = ["*"]
     complaints: list[str] = []
@@ -54,7 +54,7 @@ def visit(chromium: Browser, live_server, settings, tmp_path: Path) -> Iterator[
 
 @pytest.fixture
 def page(visit: BrowserContext, transactional_db: None) -> Page:
-    """A page of a logged-in operator."""
+    """A page with an operator signed in."""
     User.objects.create_superuser("olga", password=PASSWORD)
     page = visit.new_page()
     page.goto("/login/")

@@ -1,4 +1,4 @@
-"""The two ways in which a person does something on a page: with a mouse, and with the keyboard alone."""
+"""Two ways to use a page: with a mouse, and with the keyboard only."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 MOST_TABS = 200
-PICTURES = os.environ.get("JOURNEY_PICTURES", "")  # a folder for pictures of each step; empty: none are taken
+PICTURES = os.environ.get("JOURNEY_PICTURES", "")  # folder for screenshots; empty for none
 SIZES = {"wide": (1440, 900), "narrow": (390, 844)}
 
 
 @dataclass
 class Hand:
-    """What both can do. ``name`` of a journey and its steps, for the pictures."""
+    """What both can do. ``name`` is used for screenshots."""
 
     page: Page
     journey: str = ""
@@ -26,7 +26,7 @@ class Hand:
         self.press(self.page.get_by_role("link", name=name, exact=True).locator("visible=true").first)
 
     def part(self, name: str) -> None:
-        """Go to a part of the workspace, whose link also says how many rows it has."""
+        """Open a section of the workspace; its link may include a count."""
         self.press(self.page.locator(".sidenav a").filter(has_text=re.compile(rf"^\s*{name}\b")).first)
 
     def button(self, name: str) -> None:
@@ -51,7 +51,7 @@ class Hand:
         raise NotImplementedError
 
     def look(self, name: str) -> None:
-        """Take four pictures of the page as it is, where a folder for them is named."""
+        """Take four screenshots of the page if JOURNEY_PICTURES is set."""
         if not PICTURES:
             return
         self.step += 1
@@ -81,7 +81,7 @@ class Mouse(Hand):
 
 
 class Keyboard(Hand):
-    """Everything is reached with Tab, as far as it takes, and has to show that it has the focus."""
+    """Reaches every element with Tab and checks that the focus is visible."""
 
     def press(self, target: Locator) -> None:
         self._reach(target)

@@ -1,4 +1,4 @@
-"""A hub in processes of its own, as somebody starts it."""
+"""A hub running in separate processes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 
 
 class RealHub:
-    """A hub of its own: ``serve`` with its worker, as somebody starts it."""
+    """A hub started with ``serve``, including its worker."""
 
     def __init__(self, home: Path) -> None:
         self.home, self.address, self.setup = home, "", ""
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("MEMORYHUB_", "DATABASE"))}
         own = {"MEMORYHUB_HOME": str(home), "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
         self.environment = kept | own
-        self.port = "0"  # any free one; the same one after a restart
+        self.port = "0"  # any free port; the same after a restart
 
     def start(self) -> None:
         command = [sys.executable, "manage.py", "serve", "--port", self.port]

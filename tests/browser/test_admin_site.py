@@ -1,4 +1,4 @@
-"""The admin site in a real browser: nothing on its pages that the policy forbids."""
+"""The admin site in a real browser, without violations of the content security policy."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_all_rows_of_all_pages_are_recategorised_and_undone(page: Page, rows: li
     assert KnowledgeEntry.objects.filter(category="learned_fact").count() == 120
 
 
-def test_duplicates_are_looked_at_before_they_are_merged(page: Page, rows: list[KnowledgeEntry]):
+def test_duplicates_are_shown_before_they_are_merged(page: Page, rows: list[KnowledgeEntry]):
     choose_all(page, "Merge those that say the same")
     expect(page.locator("#content h2")).to_have_count(50)
     page.click("input[type=submit]")
@@ -79,7 +79,7 @@ def test_a_table_is_exported_changed_and_imported(page: Page, rows: list[Knowled
 
     page.goto(f"{LIST}import/")
     page.set_input_files("[name=import_file]", file)
-    expect(page.locator("select[name=format]")).to_have_value("0")  # found out from the file's name
+    expect(page.locator("select[name=format]")).to_have_value("0")  # detected from the file's name
     page.click("input[type=submit]")
     expect(page.locator("#content")).to_contain_text("Of 120 rows 0 are new, 2 change what the hub has")
     page.click("input[name=confirm]")
@@ -88,7 +88,7 @@ def test_a_table_is_exported_changed_and_imported(page: Page, rows: list[Knowled
     assert KnowledgeEntry.objects.filter(content="=fact 7").count() == 2
 
 
-def test_a_person_is_found_by_typing(page: Page, rows: list[KnowledgeEntry]):
+def test_a_person_is_found_by_autocomplete(page: Page, rows: list[KnowledgeEntry]):
     User.objects.create_user("vera")
     page.goto("/admin/sessions_app/membership/add/")
     for field, text in (("workspace", "Atlas"), ("user", "vera")):
@@ -102,7 +102,7 @@ def test_a_person_is_found_by_typing(page: Page, rows: list[KnowledgeEntry]):
     assert Membership.objects.get().role == "editor"
 
 
-def test_lists_filters_and_rows_open_without_a_complaint(page: Page, rows: list[KnowledgeEntry]):
+def test_lists_filters_and_rows_open_without_errors(page: Page, rows: list[KnowledgeEntry]):
     page.goto("/admin/")
     for model in ("sessions_app/workspace", "sessions_app/run", "knowledge_app/keyvalue", "auth/user"):
         page.goto(f"/admin/{model}/")

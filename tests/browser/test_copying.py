@@ -1,4 +1,4 @@
-"""What leaves a page: copied as Markdown, or on paper."""
+"""Copying pages as Markdown, and printing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SHUT = "Object.defineProperty(navigator, 'clipboard', {value: {writeText: () => Promise.reject(new Error('shut'))}})"
 
 
-def test_a_conversation_is_copied_or_opened_as_text_and_printed_without_controls(page: Page, workspace: Workspace):
+def test_a_conversation_is_copied_as_markdown_and_printed_without_controls(page: Page, workspace: Workspace):
     session = open_at(workspace)
     talk(session, 1)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

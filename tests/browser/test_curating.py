@@ -1,4 +1,4 @@
-"""Thousands of rows changed, merged and put back, as an operator does it."""
+"""Bulk edits of thousands of rows: change, merge, restore."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS, PAIRS = 3_000, 300
 
 @pytest.fixture
 def many(transactional_db: None) -> Workspace:
-    """3,000 entries in one category, of which 300 say what another one says."""
+    """3,000 entries in one category, 300 of them duplicates."""
     workspace = Workspace.objects.create(slug="atlas", name="Atlas")
     dice = random.Random(7)
     syllables = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "or", "il")]
@@ -45,7 +45,7 @@ def many(transactional_db: None) -> Workspace:
 
 
 def work(page: Page) -> None:
-    """Do what the worker would, while the page watches."""
+    """Run the worker's jobs while the page is open."""
     page.wait_for_url("**/runs/*/")
     execute(Run.objects.latest("pk").pk, now=timezone.now)
     expect(page.locator(".status").first).to_have_text("Done")
@@ -99,7 +99,7 @@ def test_thousands_of_entries_are_recategorised_some_merged_and_both_undone(page
     expect(page.locator("tbody tr")).to_have_count(4)
 
 
-def test_a_few_entries_are_chosen_by_keyboard_and_put_back_at_a_click(page: Page, many: Workspace):
+def test_entries_are_selected_by_keyboard_and_restored_with_one_click(page: Page, many: Workspace):
     page.goto("/w/atlas/knowledge/?category=learned_fact")
     page.keyboard.press("j")
     page.keyboard.press("x")
@@ -115,7 +115,7 @@ def test_a_few_entries_are_chosen_by_keyboard_and_put_back_at_a_click(page: Page
     assert "category=learned_fact" in page.url
 
 
-def test_what_is_chosen_goes_along_to_the_next_page_and_is_given_up_with_escape(page: Page, many: Workspace):
+def test_a_selection_is_kept_across_pages_and_cleared_with_escape(page: Page, many: Workspace):
     page.goto("/w/atlas/knowledge/?category=learned_fact")
     boxes, said = page.locator("input[name=row]"), page.locator(".choosing output")
     boxes.nth(1).click()

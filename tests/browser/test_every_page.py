@@ -1,4 +1,4 @@
-"""Every page that the URL configuration knows, in one browser: accessible in both themes, light, and never too wide.
+"""Every page of the URL configuration: accessible in both themes, within the size limit, and never too wide.
 
 A new page is visited as soon as it has an address; one that cannot be filled or answered fails here.
 """
@@ -24,10 +24,14 @@ from tests.whole_site.test_login_required import address, routes
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-SEEN_ANEW = ["color-contrast", "target-size", "scrollable-region-focusable"]  # what a theme or a width can change
-MOST_BYTES = 150_000  # of a page as it is sent, with its sheets, scripts and pictures as the hub sends them: packed
+REPEATED_RULES = [
+    "color-contrast",
+    "target-size",
+    "scrollable-region-focusable",
+]  # depend on theme or width
+MOST_BYTES = 150_000  # compressed page with its style sheets, scripts and images
 EXPECTED = {200, 204, 286, 301, 302, 405}  # 405: what can only be sent
-GONE = {"setup": 302, "invitation": 410, "no-such-api-address": 404}  # with what stands in their place
+GONE = {"setup": 302, "invitation": 410, "no-such-api-address": 404}  # expected status instead
 AUDIT = """async ({ tags, rules }) => {
   const runOnly = rules ? { type: "rule", values: rules } : { type: "tag", values: tags };
   const { violations } = await axe.run(document, { runOnly, resultTypes: ["violations"] });
@@ -40,7 +44,7 @@ PARTS = """() => performance.getEntriesByType("resource").map(({ name }) => new 
 
 @pytest.fixture
 def owner(transactional_db: None) -> Client:
-    """The session of somebody who may see everything."""
+    """The session of a superuser."""
     client = Client()
     client.force_login(User.objects.create_superuser("olga", password="a calm sea 42"))
     return client
@@ -54,7 +58,7 @@ def page(visit: BrowserContext, owner: Client, live_server) -> Page:
 
 
 def is_whole_page(client: Client, name: str, url: str) -> bool:
-    """Tell whether an address has a page to look at: no file, fragment or redirect."""
+    """Return whether a URL is a complete page, not a file, fragment or redirect."""
     response = client.get(url)
     assert response.status_code in EXPECTED or GONE.get(name) == response.status_code, (url, response.status_code)
     if response.status_code != 200 or response.streaming or "attachment" in response.get("Content-Disposition", ""):
@@ -64,13 +68,13 @@ def is_whole_page(client: Client, name: str, url: str) -> bool:
 
 @cache
 def packed_size(path: str) -> int:
-    """Return how many bytes of a static file are sent, 0 for what is none."""
+    """Return the compressed size of a static file in bytes, 0 for other URLs."""
     found = finders.find(path.removeprefix("/static/")) if path.startswith("/static/") else None
     return len(gzip.compress(Path(found).read_bytes())) if found else 0
 
 
 def faults(page: Page, url: str) -> Iterator[str]:
-    """Say what is wrong with a page: wide and light in full, else what a theme or a width can change."""
+    """Return the problems of a page: all rules for the wide, light version, otherwise REPEATED_RULES."""
     yield from faults_in_full(page, url)
     yield from faults_seen_anew(page, url)
 
@@ -88,17 +92,17 @@ def faults_in_full(page: Page, url: str) -> Iterator[str]:
 def faults_seen_anew(page: Page, url: str) -> Iterator[str]:
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(url)  # anew: what is out of sight keeps the colours of the other theme till it is shown
+    page.goto(url)  # reload: hidden elements keep the other theme's colours until shown
     if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
         yield "too wide for a phone"
-    yield from (f"dark, narrow: {fault}" for fault in page.evaluate(AUDIT, {"tags": [], "rules": SEEN_ANEW}))
+    yield from (f"dark, narrow: {fault}" for fault in page.evaluate(AUDIT, {"tags": [], "rules": REPEATED_RULES}))
 
 
 def all_faults(
     page: Page, client: Client, addresses: dict[str, str], looks: Callable[[Page, str], Iterator[str]] = faults
 ) -> dict[str, list[str]]:
     whole = {name: url for name, url in addresses.items() if is_whole_page(client, name, url)}
-    assert len(whole) > len(addresses) / 4  # else it was the sign-in, say, that was looked at
+    assert len(whole) > len(addresses) / 4  # otherwise most were redirected, for example to the sign-in page
     return {url: found for url in whole.values() if (found := list(looks(page, url)))}
 
 

@@ -1,4 +1,4 @@
-"""What people do, in a real browser: no script error, no request elsewhere, nothing that a policy forbids."""
+"""Common tasks in a real browser, without script errors, foreign requests or policy violations."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def agent(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_was_imported_is_read(page: Page, agent: Path):
+def test_imported_sessions_can_be_read(page: Page, agent: Path):
     import_workspace(agent, by=By(Actor("command", "test"), timezone.now()))
     page.goto("/w/atlas/")
     page.click("nav.sidenav >> text=Sessions")
@@ -69,7 +69,7 @@ def test_what_was_imported_is_read(page: Page, agent: Path):
     expect(page.locator("#context")).to_contain_text("Deploys go out on Tuesdays")
 
 
-def test_filtering_keeps_the_address_and_works_without_a_reload(page: Page, agent: Path):
+def test_filtering_updates_the_address_without_a_reload(page: Page, agent: Path):
     import_workspace(agent, by=By(Actor("command", "test"), timezone.now()))
     page.goto("/w/atlas/sessions/")
     page.fill("#id_q", "nothing like it")
@@ -79,7 +79,7 @@ def test_filtering_keeps_the_address_and_works_without_a_reload(page: Page, agen
     expect(page.locator("#session-list")).to_contain_text("cli:main")
 
 
-def test_the_keyboard_leads_everywhere(page: Page, agent: Path):
+def test_every_page_is_reachable_by_keyboard(page: Page, agent: Path):
     import_workspace(agent, by=By(Actor("command", "test"), timezone.now()))
     page.goto("/w/atlas/")
     page.keyboard.press("g")
@@ -110,7 +110,7 @@ def take_fixtures(_tmp_path: Path) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("take", [take_demo, take_fixtures])
-def test_pages_with_much_on_them_fit_every_screen(page: Page, tmp_path: Path, take):
+def test_full_pages_fit_every_screen(page: Page, tmp_path: Path, take):
     slug, key = take(tmp_path)
     session = Session.objects.get(key=key, workspace__slug=slug)
     base = f"/w/{slug}/sessions/{session.pk}/"
@@ -124,8 +124,8 @@ def test_pages_with_much_on_them_fit_every_screen(page: Page, tmp_path: Path, ta
             assert overflow <= 0, f"{address} is too wide at {width}"
 
 
-def test_pages_with_much_on_them_are_accessible(page: Page, tmp_path: Path):
-    """Those whose content is more than one of each, which test_every_page.py has."""
+def test_full_pages_are_accessible(page: Page, tmp_path: Path):
+    """Pages with many rows; test_every_page.py has one row of each kind."""
     slug, key = take_demo(tmp_path)
     page.emulate_media(color_scheme="dark")
     session = Session.objects.get(key=key, workspace__slug=slug)
@@ -148,7 +148,7 @@ def test_hostile_memory_runs_nothing(page: Page, tmp_path: Path, case: dict):
         assert page.evaluate("window.__xss") is None
 
 
-def test_a_conversation_is_compressed_shown_and_put_back(page: Page):
+def test_a_conversation_is_compressed_and_restored(page: Page):
     session = open_at(Workspace.objects.create(slug="nova", name="Nova"))
     talk(session, 10)
     page.goto(f"/w/nova/sessions/{session.pk}/")
@@ -167,7 +167,7 @@ def test_a_conversation_is_compressed_shown_and_put_back(page: Page):
     expect(page.locator("#run")).to_contain_text("in the context again")
 
 
-def test_an_open_session_hears_of_new_entries(page: Page):
+def test_an_open_session_shows_new_entries(page: Page):
     session = open_at(Workspace.objects.create(slug="nova", name="Nova"))
     talk(session, 2)
     page.goto(f"/w/nova/sessions/{session.pk}/")
@@ -187,7 +187,7 @@ def take_memory(workspace: Workspace, *facts: str) -> None:
     import_document(workspace=workspace, record=record, path="MEMORY.md", now=timezone.now(), dry_run=False)
 
 
-def test_memory_is_edited_merged_shown_in_conflict_and_restored(page: Page):
+def test_memory_is_edited_merged_and_restored(page: Page):
     workspace = Workspace.objects.create(slug="nova", name="Nova")
     take_memory(workspace, *FACTS)
     document = MemoryDocument.objects.get()
@@ -197,7 +197,7 @@ def test_memory_is_edited_merged_shown_in_conflict_and_restored(page: Page):
     page.fill("#id_text", text + "- **tea** is at four\n")
     expect(page.locator("#preview strong")).to_have_text("tea")
 
-    page.goto("/w/nova/")  # away without saving, and back: the text is there again
+    page.goto("/w/nova/")  # leave without saving and return: the text is restored
     page.goto(edit)
     expect(page.locator("#id_text")).to_have_value(text + "- **tea** is at four\n")
     page.keyboard.press("Tab")

@@ -1,4 +1,4 @@
-"""Pages that stay open while agents write: what is new appears, and nothing that is being read moves."""
+"""Live updates of open pages, without moving what is being read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def learn(workspace: Workspace, text: str) -> None:
     add_knowledge(workspace, category=category, content=text, by=By(AGENT, timezone.now()))
 
 
-def test_a_conversation_grows_at_its_end_and_moves_nobody_who_reads_elsewhere(page: Page, workspace: Workspace):
+def test_new_entries_appear_without_moving_the_reader(page: Page, workspace: Workspace):
     session = open_at(workspace)
     talk(session, 12)
     page.goto(f"/w/atlas/sessions/{session.pk}/")
@@ -50,7 +50,7 @@ def test_a_conversation_grows_at_its_end_and_moves_nobody_who_reads_elsewhere(pa
     expect(button).to_have_count(0)
 
 
-def test_a_list_changes_at_rest_and_waits_while_something_in_it_is_chosen(page: Page, workspace: Workspace):
+def test_a_list_updates_unless_rows_are_selected(page: Page, workspace: Workspace):
     learn(workspace, "Herons fish at dawn")
     page.goto("/w/atlas/knowledge/")
     learn(workspace, "Herons nest in trees")

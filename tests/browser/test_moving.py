@@ -1,4 +1,4 @@
-"""Moving about without a mouse: the palette, the keys, and where the focus is afterwards."""
+"""Keyboard navigation: the palette, shortcuts and focus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 BOX = "#palette [role=combobox]"
 
 
-def test_the_palette_leads_to_what_is_typed_and_gives_the_focus_back(page: Page, workspace: Workspace):
+def test_the_palette_opens_pages_and_returns_the_focus(page: Page, workspace: Workspace):
     open_at(workspace, "cli:herons")
     page.goto("/w/atlas/")
     page.focus(".palette-opener")
@@ -24,7 +24,7 @@ def test_the_palette_leads_to_what_is_typed_and_gives_the_focus_back(page: Page,
     box, options = page.locator(BOX), page.locator("#palette [role=option]")
     expect(box).to_be_focused()
     page.keyboard.type("heron")
-    expect(options.filter(has_text="Search for “heron”")).to_be_visible()  # all of it was asked for
+    expect(options.filter(has_text="Search for “heron”")).to_be_visible()  # the full text was used
     expect(options.first).to_contain_text("cli:herons")
     page.keyboard.press("ArrowDown")
     chosen = page.locator("#palette [aria-selected=true]")
@@ -46,7 +46,7 @@ def test_the_palette_leads_to_what_is_typed_and_gives_the_focus_back(page: Page,
     assert Preferences.objects.get().theme == "dark"
 
 
-def test_keys_do_nothing_while_typing_and_can_be_switched_off(
+def test_shortcuts_are_ignored_while_typing_and_can_be_turned_off(
     page: Page, visit: BrowserContext, workspace: Workspace
 ):
     learn(workspace, "Herons fish at dawn")
@@ -77,7 +77,7 @@ def test_keys_do_nothing_while_typing_and_can_be_switched_off(
     expect(page.locator(BOX)).to_be_focused()
 
 
-def test_g_and_a_letter_lead_to_a_part_on_a_keyboard_of_any_script(page: Page, workspace: Workspace):
+def test_go_shortcuts_work_with_any_keyboard_layout(page: Page, workspace: Workspace):
     page.goto("/w/atlas/")
     page.keyboard.press("?")
     expect(page.locator("#shortcuts")).to_contain_text("Go to: Observations")
@@ -92,7 +92,7 @@ def test_g_and_a_letter_lead_to_a_part_on_a_keyboard_of_any_script(page: Page, w
     page.wait_for_url("**/w/atlas/runs/")
 
 
-def test_the_focus_stays_with_what_a_swap_renews(page: Page, workspace: Workspace):
+def test_the_focus_survives_a_swap(page: Page, workspace: Workspace):
     for text in ("Herons fish at dawn", "Herons nest in trees", "Herons are patient"):
         learn(workspace, text)
     page.goto("/w/atlas/knowledge/")

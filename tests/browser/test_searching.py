@@ -1,4 +1,4 @@
-"""Finding something, seeing why it is there, and acting on all that fits, as an operator does it."""
+"""Search in a browser: results while typing, explanations, and bulk actions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def demo(transactional_db: None, tmp_path: Path) -> None:
         import_workspace(folder, by=By(Actor("command", "test"), timezone.now()), name=name)
 
 
-def test_words_narrow_down_as_they_are_typed_and_the_address_keeps_them(page: Page, demo: None):
+def test_results_update_while_typing_and_the_address_follows(page: Page, demo: None):
     page.goto("/w/pilot/search/")
     page.keyboard.type("kin")
     expect(page.locator("#search-offers [role=option]", has_text="kind:")).to_be_visible()
@@ -45,7 +45,7 @@ def test_words_narrow_down_as_they_are_typed_and_the_address_keeps_them(page: Pa
     expect(page.locator(".search-rows mark").first).to_have_text("dome")
 
 
-def test_a_result_says_why_it_is_there_and_shows_what_stands_round_it(page: Page, demo: None):
+def test_a_result_explains_itself_and_shows_its_context(page: Page, demo: None):
     page.goto("/w/atlas/search/?q=scheduler+p95&kind=entry")
     row = page.locator(".search-rows [data-row]").first
     row.locator("summary", has_text="Why this result").click()
@@ -57,7 +57,7 @@ def test_a_result_says_why_it_is_there_and_shows_what_stands_round_it(page: Page
     assert Axe().run(page).violations_count == 0
 
 
-def test_all_that_fits_is_withdrawn_and_put_back(page: Page, demo: None):
+def test_all_matches_are_withdrawn_and_restored(page: Page, demo: None):
     page.goto("/w/pilot/search/?q=kind:knowledge+dome")
     fitting = page.locator(".search-rows [data-row]").count()
     page.get_by_label(f"Choose all {fitting}").check()

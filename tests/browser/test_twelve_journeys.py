@@ -1,4 +1,4 @@
-"""What an operator comes to the hub for, from end to end, by mouse and by keyboard alone."""
+"""An operator's main tasks from end to end, by mouse and by keyboard only."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def taken(folder: Path) -> Workspace:
 
 @pytest.fixture
 def model(httpserver: HTTPServer, settings) -> Callable[[str], None]:
-    """Say what the model will have MEMORY.md become."""
+    """Set the MEMORY.md that the model will propose."""
     settings.MEMORYHUB_LLM_BASE_URL = httpserver.url_for("/v1")
     settings.MEMORYHUB_LLM_MODEL = "test-model"
 
@@ -105,7 +105,7 @@ def model(httpserver: HTTPServer, settings) -> Callable[[str], None]:
 
 
 def consolidated(does: Hand, workspace: Workspace) -> Run:
-    """Ask for a consolidation on the session's page, and do what the worker would."""
+    """Request a consolidation on the session's page and execute it."""
     does.page.goto(f"/w/{workspace.slug}/sessions/{workspace.sessions.get().pk}/")
     does.unfold("More")
     does.button("Consolidate…")
@@ -140,7 +140,7 @@ def test_first_start_and_import(visit: BrowserContext, agent: Path, hand):
     does.look("overview")
 
 
-def test_why_a_fact_is_remembered_and_its_correction(page: Page, agent: Path, model, hand):
+def test_a_fact_shows_its_origin_and_is_corrected(page: Page, agent: Path, model, hand):
     workspace = taken(agent)
     does = hand(page)
     model(memory(*FACTS, "Ana Lind leads the harbour project"))
@@ -229,7 +229,7 @@ def test_a_run_is_undone(page: Page, agent: Path, model, hand):
     assert head() == memory(*FACTS)
 
 
-def test_duplicates_are_merged_and_put_back(page: Page, hand):
+def test_duplicates_are_merged_and_restored(page: Page, hand):
     workspace = Workspace.objects.create(slug="atlas", name="Atlas")
     for text in ("The pilot boat leaves at six", "The pilot boat leaves at six.", "Tea is at four"):
         add_knowledge(workspace, text, category="learned_fact", by=By(PERSON, timezone.now()))
@@ -263,7 +263,7 @@ def test_a_person_is_forgotten(page: Page, agent: Path, hand):
     assert not Entry.objects.filter(content__contains="Ana Lind").exists()
 
 
-def test_entries_are_recategorised_in_bulk_and_put_back(page: Page, hand):
+def test_entries_are_recategorised_in_bulk_and_restored(page: Page, hand):
     workspace = Workspace.objects.create(slug="atlas", name="Atlas")
     for number in range(60):
         add_knowledge(workspace, f"Berth {number}", category="learned_fact", by=By(PERSON, timezone.now()))

@@ -18,7 +18,7 @@ TODAY = date(2026, 3, 20)
 LAYOUTS = {"Atlas": "nanobot", "Pilot": "grip", "Forge": "grid", "Desk": "agterm"}
 
 
-def test_the_same_day_gives_the_same_bytes(tmp_path):
+def test_the_demo_is_deterministic_for_a_day(tmp_path):
     def contents(folder):
         return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
 
@@ -29,7 +29,7 @@ def test_the_same_day_gives_the_same_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_each_folder_is_its_programs_and_has_one_thing_to_look_at(name, tmp_path):
+def test_each_folder_has_its_programs_format_and_one_problem(name, tmp_path):
     folder = write_demo(tmp_path, today=TODAY)[name]
 
     with Folder(folder) as opened:
@@ -46,7 +46,7 @@ def test_each_folder_is_its_programs_and_has_one_thing_to_look_at(name, tmp_path
     }[name]
 
 
-def test_every_result_answers_a_call_before_it(tmp_path):
+def test_every_tool_result_follows_its_call(tmp_path):
     for folder in write_demo(tmp_path, today=TODAY).values():
         with Folder(folder) as opened:
             sessions = [
@@ -63,7 +63,7 @@ def test_every_result_answers_a_call_before_it(tmp_path):
 
 
 @pytest.mark.django_db
-def test_the_command_fills_every_page_and_repeats_safely(capsys):
+def test_the_command_fills_every_page_and_is_idempotent(capsys):
     call_command("demo", "--json")
     first = json.loads(capsys.readouterr().out)
     call_command("demo", "--json")
@@ -87,7 +87,7 @@ def test_the_command_fills_every_page_and_repeats_safely(capsys):
 
 
 @pytest.mark.django_db
-def test_every_line_of_the_demos_memory_says_where_it_came_from(capsys):
+def test_every_line_of_the_demo_memory_has_an_origin(capsys):
     call_command("demo", "--json")
     documents = MemoryDocument.objects.select_related("head")
 

@@ -1,4 +1,4 @@
-"""Embedding runs: what is asked and when, what comes of it, and what a failing provider changes: nothing."""
+"""Embedding runs: requests, results, limits, and failures of the provider."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def neighbours(word: str) -> list[str]:
     return list(rows.values_list("related__text", flat=True))
 
 
-def test_words_of_living_texts_are_embedded_and_related(workspace, embedder):
+def test_words_of_current_texts_are_embedded_and_related(workspace, embedder):
     observe(workspace, *TEXTS)
     KnowledgeEntry.objects.create(workspace=workspace, content_id="k", category="learned_fact", content="the courier")
     Observation.objects.create(
@@ -82,7 +82,7 @@ def test_words_of_living_texts_are_embedded_and_related(workspace, embedder):
     assert AuditRecord.objects.filter(action="graph.built").count() == 1
 
 
-def test_only_new_words_are_asked_for(workspace, embedder):
+def test_only_new_words_are_requested(workspace, embedder):
     observe(workspace, *TEXTS)
     run_embedding(workspace)
     embedder.requests.clear()
@@ -95,7 +95,7 @@ def test_only_new_words_are_asked_for(workspace, embedder):
     assert "carrier" in neighbours("courier")
 
 
-def test_where_nothing_is_missing_nobody_is_asked(workspace, embedder):
+def test_no_request_is_made_if_nothing_is_missing(workspace, embedder):
     observe(workspace, *TEXTS)
     run_embedding(workspace)
     built_at = SemanticGraph.objects.get().built_at
@@ -108,7 +108,7 @@ def test_where_nothing_is_missing_nobody_is_asked(workspace, embedder):
     assert SemanticGraph.objects.get().built_at == built_at
 
 
-def test_words_go_in_batches_with_progress(workspace, embedder, monkeypatch):
+def test_words_are_sent_in_batches_with_progress(workspace, embedder, monkeypatch):
     observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(130)))
     told = []
     renew = embedding_run.renew_lease
@@ -122,7 +122,7 @@ def test_words_go_in_batches_with_progress(workspace, embedder, monkeypatch):
     assert [(step.get("steps_done"), step.get("steps_total")) for step in told[1:]] == [(0, 3), (1, 3), (2, 3)]
 
 
-def test_nothing_waits_inside_a_transaction_for_the_provider(workspace, embedder, monkeypatch):
+def test_the_provider_is_never_called_inside_a_transaction(workspace, embedder, monkeypatch):
     from django.db import connection
 
     depths = []
@@ -152,7 +152,7 @@ def test_nothing_waits_inside_a_transaction_for_the_provider(workspace, embedder
     ],
     ids=["outage", "html", "too few", "nan", "short", "error"],
 )
-def test_a_failing_provider_changes_nothing_and_is_asked_again_later(workspace, embedder, spoil):
+def test_a_failing_provider_changes_nothing_and_is_retried_later(workspace, embedder, spoil):
     observe(workspace, TEXTS[0])
     run_embedding(workspace)
     before = graph_document(workspace)
@@ -169,7 +169,7 @@ def test_a_failing_provider_changes_nothing_and_is_asked_again_later(workspace, 
     assert [found.related for found in expand(workspace, ["schema"], {})] != []
 
 
-def test_a_provider_that_stays_away_parks_the_run_with_its_reason(workspace, embedder):
+def test_a_run_is_parked_with_the_reason_if_the_provider_keeps_failing(workspace, embedder):
     observe(workspace, *TEXTS)
     embedder.spoil = lambda body: Response("down for maintenance", status=503)
     run = run_embedding(workspace)
@@ -186,7 +186,7 @@ def test_a_provider_that_stays_away_parks_the_run_with_its_reason(workspace, emb
     assert (again.pk, again.status) == (run.pk, "done")
 
 
-def test_a_parked_run_is_taken_up_when_the_provider_is_another(workspace, embedder):
+def test_a_parked_run_resumes_when_the_provider_changes(workspace, embedder):
     observe(workspace, *TEXTS)
     embedder.spoil = lambda body: Response("no such model", status=404)
     run = run_embedding(workspace)
@@ -200,7 +200,7 @@ def test_a_parked_run_is_taken_up_when_the_provider_is_another(workspace, embedd
     assert Run.objects.get().status == "queued"
 
 
-def test_what_came_before_a_failure_stays_and_is_not_asked_again(workspace, embedder):
+def test_words_embedded_before_a_failure_are_kept(workspace, embedder):
     observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(100)))
 
     def spoil(body):
@@ -223,7 +223,7 @@ def test_what_came_before_a_failure_stays_and_is_not_asked_again(workspace, embe
 
 
 @pytest.mark.parametrize("change", ["model", "provider", "dimensions"])
-def test_another_model_provider_or_length_rebuilds_the_graph(workspace, embedder, settings, change):
+def test_a_new_model_provider_or_dimension_rebuilds_the_graph(workspace, embedder, settings, change):
     observe(workspace, *TEXTS)
     run_embedding(workspace)
     embedder.requests.clear()
@@ -251,7 +251,7 @@ def test_another_model_provider_or_length_rebuilds_the_graph(workspace, embedder
     assert request_if_due(workspace, timezone.now()) is None
 
 
-def test_a_server_that_changes_its_length_within_a_run_is_not_believed(workspace, embedder):
+def test_a_dimension_that_changes_within_a_run_is_refused(workspace, embedder):
     observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(100)))
     embedder.before = lambda: setattr(embedder, "size", 64 - len(embedder.requests))
 
@@ -261,7 +261,7 @@ def test_a_server_that_changes_its_length_within_a_run_is_not_believed(workspace
     assert "instead of 63" in run.error
 
 
-def test_a_rebuild_embeds_every_term_anew(workspace, embedder):
+def test_a_rebuild_embeds_every_term_again(workspace, embedder):
     observe(workspace, *TEXTS)
     run_embedding(workspace)
     terms = Term.objects.count()
@@ -274,7 +274,7 @@ def test_a_rebuild_embeds_every_term_anew(workspace, embedder):
     assert set(TermRelation.objects.values_list("term", "related", "cosine")) == before
 
 
-def test_a_rebuild_that_was_broken_off_goes_on_where_it_was(workspace, embedder):
+def test_an_interrupted_rebuild_resumes(workspace, embedder):
     observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(100)))
     run_embedding(workspace)
     embedder.requests.clear()
@@ -290,7 +290,7 @@ def test_a_rebuild_that_was_broken_off_goes_on_where_it_was(workspace, embedder)
     assert [len(request) for request in embedder.requests] == [36]
 
 
-def test_pinned_and_removed_relations_outlive_a_rebuild(workspace, embedder):
+def test_pinned_and_removed_relations_survive_a_rebuild(workspace, embedder):
     observe(workspace, *TEXTS)
     run_embedding(workspace)
     pks = dict(Term.objects.values_list("text", "pk"))
@@ -305,7 +305,7 @@ def test_pinned_and_removed_relations_outlive_a_rebuild(workspace, embedder):
     assert "database" in neighbours("schema")
 
 
-def test_a_pair_removed_one_way_is_not_found_the_other_way_round(workspace, embedder):
+def test_a_removed_pair_is_removed_in_both_directions(workspace, embedder):
     observe(workspace, "database", "schema")
     run_embedding(workspace)
     pks = dict(Term.objects.values_list("text", "pk"))
@@ -329,7 +329,7 @@ def test_a_term_has_ten_neighbours_at_most(workspace, embedder, monkeypatch):
     assert [cosine for _, cosine in rows] == sorted((cosine for _, cosine in rows), reverse=True)
 
 
-def test_a_file_of_another_model_is_built_anew_and_then_brings_only_words(workspace, embedder):
+def test_a_graph_file_of_another_model_contributes_only_words(workspace, embedder):
     def take(*terms: TermRecord) -> None:
         graph = GraphRecord("test", "hash", "", 2, None, "2026", list(terms))
         has_own = embedding_settings_for(workspace) is not None
@@ -350,7 +350,7 @@ def test_a_file_of_another_model_is_built_anew_and_then_brings_only_words(worksp
     assert set(neighbours("database")) == {"schema", "postgresql"}
 
 
-def test_a_files_own_relations_are_kept_by_a_graph_of_the_same_model(workspace, embedder):
+def test_relations_of_a_graph_file_with_the_same_model_are_kept(workspace, embedder):
     first, second, third = [1.0] + [0.0] * 63, [0.9, 0.1] + [0.0] * 62, [0.0] * 63 + [1.0]
     terms = [TermRecord("aaa", first, ["bbb", "ccc"]), TermRecord("bbb", second, []), TermRecord("ccc", third, [])]
     graph = GraphRecord("ollama", "tiny", "", 64, None, "2026", terms)
@@ -363,7 +363,7 @@ def test_a_files_own_relations_are_kept_by_a_graph_of_the_same_model(workspace, 
     assert neighbours("aaa") == ["bbb", "ccc"]
 
 
-def test_automatic_runs_come_with_changes_only(workspace, embedder):
+def test_automatic_runs_start_only_after_changes(workspace, embedder):
     assert request_if_due(workspace, NOW) is None
     observe(workspace, *TEXTS)
 
@@ -376,7 +376,7 @@ def test_automatic_runs_come_with_changes_only(workspace, embedder):
     assert request_if_due(workspace, timezone.now()) is not None
 
 
-def test_after_a_cancel_automatic_runs_rest_until_something_changes(workspace, embedder):
+def test_after_a_cancel_automatic_runs_wait_for_changes(workspace, embedder):
     observe(workspace, *TEXTS)
     cancel_run(request_if_due(workspace, timezone.now()), by=By(PERSON, timezone.now()))
 
@@ -385,7 +385,7 @@ def test_after_a_cancel_automatic_runs_rest_until_something_changes(workspace, e
     assert request_if_due(workspace, timezone.now()) is not None
 
 
-def test_a_sweep_asks_where_a_provider_is_set(workspace, embedder, settings):
+def test_a_sweep_requests_runs_where_a_provider_is_set(workspace, embedder, settings):
     other = Workspace.objects.create(slug="off", name="Off", embedding_provider="none")
     unkept = Workspace.objects.create(slug="unkept", name="Unkept", persist_memory=False)
     for each in (workspace, other, unkept):
@@ -399,7 +399,7 @@ def test_a_sweep_asks_where_a_provider_is_set(workspace, embedder, settings):
     assert [run.workspace for run in request_where_due(timezone.now())] == [other]
 
 
-def test_a_sweep_costs_the_same_however_many_texts(workspace, embedder, django_assert_num_queries):
+def test_a_sweep_s_cost_does_not_depend_on_the_number_of_texts(workspace, embedder, django_assert_num_queries):
     observe(workspace, *TEXTS)
     execute(request_if_due(workspace, timezone.now()).pk, now=timezone.now)
 
@@ -407,7 +407,7 @@ def test_a_sweep_costs_the_same_however_many_texts(workspace, embedder, django_a
         assert request_where_due(timezone.now()) == []
 
 
-def test_the_days_tokens_end_a_run_and_another_goes_on_tomorrow(workspace, embedder):
+def test_a_run_ends_at_the_daily_token_limit_and_resumes_the_next_day(workspace, embedder):
     Workspace.objects.update(daily_token_budget=400)
     observe(workspace, *(f"word{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(70)))
     embedder.spoil = lambda body: body | {"usage": {"prompt_tokens": 395}}
@@ -427,7 +427,7 @@ def test_the_days_tokens_end_a_run_and_another_goes_on_tomorrow(workspace, embed
     assert not Term.objects.filter(fingerprint="").exists()
 
 
-def test_where_no_tokens_are_left_nothing_is_asked(workspace, embedder):
+def test_no_request_is_made_without_tokens_left(workspace, embedder):
     Workspace.objects.update(daily_token_budget=100)
     workspace.refresh_from_db()
     Run.objects.create(
@@ -442,7 +442,7 @@ def test_where_no_tokens_are_left_nothing_is_asked(workspace, embedder):
     assert embedder.requests == []
 
 
-def test_two_runs_of_one_workspace_take_turns(workspace, embedder):
+def test_runs_of_one_workspace_do_not_overlap(workspace, embedder):
     observe(workspace, *TEXTS)
     Run.objects.create(workspace=workspace, kind="embedding", status="running", lease_owner="x", fencing_number=1)
 
@@ -453,7 +453,7 @@ def test_two_runs_of_one_workspace_take_turns(workspace, embedder):
     assert embedder.requests == []
 
 
-def test_a_run_that_was_cancelled_keeps_nothing_of_the_reply(workspace, embedder):
+def test_a_cancelled_run_discards_the_reply(workspace, embedder):
     observe(workspace, *TEXTS)
     run = request_embedding(workspace, by=By(PERSON, timezone.now()))
     embedder.before = lambda: None
@@ -471,13 +471,13 @@ def test_a_run_that_was_cancelled_keeps_nothing_of_the_reply(workspace, embedder
     assert not SemanticGraph.objects.exists()
 
 
-def test_without_a_provider_a_request_says_what_to_set(workspace):
+def test_without_a_provider_the_error_names_the_setting(workspace):
     with raises_code("model_not_set", match="MEMORYHUB_EMBEDDING_PROVIDER"):
         request_embedding(workspace, by=By(PERSON, NOW))
     assert outlook(workspace).settings is None
 
 
-def test_a_provider_without_embeddings_is_never_asked(workspace, settings):
+def test_a_provider_without_embeddings_is_never_called(workspace, settings):
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "anthropic"
     observe(workspace, *TEXTS)
 
@@ -487,7 +487,7 @@ def test_a_provider_without_embeddings_is_never_asked(workspace, settings):
     assert "Use voyage" in outlook(workspace).refusal
 
 
-def test_a_run_that_waited_while_embeddings_were_switched_off_does_nothing(workspace, embedder):
+def test_a_queued_run_does_nothing_if_embeddings_are_turned_off(workspace, embedder):
     observe(workspace, *TEXTS)
     run = request_embedding(workspace, by=By(PERSON, timezone.now()))
     Workspace.objects.update(embedding_provider="none")
@@ -496,7 +496,7 @@ def test_a_run_that_waited_while_embeddings_were_switched_off_does_nothing(works
     assert not Term.objects.exists()
 
 
-def test_the_outlook_tells_what_waits_and_what_all_would_cost(workspace, embedder, settings):
+def test_the_estimate_shows_waiting_words_and_total_cost(workspace, embedder, settings):
     settings.MEMORYHUB_LLM_PRICES = "tiny=100000/0"
     observe(workspace, *TEXTS)
     run_embedding(workspace)
@@ -510,7 +510,7 @@ def test_the_outlook_tells_what_waits_and_what_all_would_cost(workspace, embedde
 
 
 class TestWhoIsAsked:
-    """The environment's key goes to the environment's address only."""
+    """The environment's key is only sent to the environment's address."""
 
     @pytest.fixture(autouse=True)
     def _hub(self, settings):

@@ -19,7 +19,7 @@ FILE = {"path": "semantic_graph.json", "now": NOW, "dry_run": False}
 
 
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the shared samples are not here")
-def test_grids_own_graph_comes_back_byte_for_byte():
+def test_grids_graph_is_exported_byte_for_byte():
     import_workspace(FIXTURES / "grid", by=By(PERSON, NOW))
     source = (FIXTURES / "grid" / "semantic_graph.json").read_text()
 
@@ -37,7 +37,7 @@ def take(workspace, *terms: TermRecord, **values) -> None:
     import_graph(workspace=workspace, graph=graph, **FILE)
 
 
-def test_unknown_fields_come_back(workspace):
+def test_unknown_fields_are_exported(workspace):
     take(workspace, TermRecord("a", [1.0, 0.5], [], {"count": 3}), extra={"version": 2})
 
     assert graph_document(workspace) == {
@@ -46,7 +46,7 @@ def test_unknown_fields_come_back(workspace):
     }
 
 
-def test_what_is_near_only_for_searches_or_removed_stays_here(workspace):
+def test_search_only_and_removed_relations_are_not_exported(workspace):
     take(workspace, *(TermRecord(name, [1.0, 0.5], []) for name in "abcde"))
     pks = dict(Term.objects.values_list("text", "pk"))
     TermRelation.objects.bulk_create(
@@ -64,7 +64,7 @@ def test_what_is_near_only_for_searches_or_removed_stays_here(workspace):
     assert graph_document(workspace)["terms"]["a"]["related"] == ["c", "d"]
 
 
-def test_an_embedding_of_another_model_is_left_out(workspace):
+def test_embeddings_of_another_model_are_not_exported(workspace):
     take(workspace, TermRecord("a", [1.0, 0.5], ["b"]), TermRecord("b", [0.5, 0.5], []))
     Term.objects.filter(text="a").update(fingerprint="other/model/2")
     Term.objects.filter(text="b").update(fingerprint="other/model/2")
@@ -72,14 +72,14 @@ def test_an_embedding_of_another_model_is_left_out(workspace):
     assert graph_document(workspace)["terms"] == {"a": {"embedding": [], "related": ["b"]}}
 
 
-def test_a_graph_that_the_hub_built_tells_when_in_utc(workspace):
+def test_the_hubs_graph_has_its_build_time_in_utc(workspace):
     SemanticGraph.objects.create(workspace=workspace, provider="openai", model="m", dimensions=3, built_at=NOW)
 
     assert graph_document(workspace)["meta"]["built_at"] == "2026-04-01T12:00:00Z"
     assert "".join(graph_parts(workspace)).endswith('"terms": {}\n}')
 
 
-def test_numbers_and_signs_are_written_as_go_writes_them(workspace):
+def test_numbers_and_characters_are_written_as_in_go(workspace):
     take(workspace, TermRecord("<&>", [2.0, 0.00005], []), TermRecord("b", [1e-7, -0.0], []))
 
     text = "".join(graph_parts(workspace))
@@ -91,7 +91,7 @@ def test_numbers_and_signs_are_written_as_go_writes_them(workspace):
     assert json.loads(text) == graph_document(workspace)
 
 
-def test_an_empty_graph_is_a_graph(workspace):
+def test_an_empty_graph_can_be_exported(workspace):
     document = graph_document(workspace)
 
     assert document == {"meta": {"provider": "", "model": "", "dimensions": 0, "built_at": ""}, "terms": {}}

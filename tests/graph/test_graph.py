@@ -1,4 +1,4 @@
-"""Neighbours: what they are, what a search gets of them, and what people decide about them."""
+"""Neighbours: query expansion, and people's decisions about relations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def take(workspace, *terms: TermRecord) -> None:
 
 
 def relate(workspace, word: str, **cosines: float | None) -> None:
-    """Relate a word to others with stored cosines, none of them with an embedding."""
+    """Relate a word to others by stored cosines, without embeddings."""
     term, _ = Term.objects.get_or_create(workspace=workspace, text=word)
     for rank, (text, cosine) in enumerate(cosines.items()):
         other, _ = Term.objects.get_or_create(workspace=workspace, text=text)
@@ -34,7 +34,7 @@ def expanded(workspace, *words: str, **df: int) -> list[tuple[str, str, float]]:
     return [(item.word, item.related, round(item.weight, 3)) for item in expand(workspace, words, df)]
 
 
-def test_a_rare_word_brings_its_three_nearest_at_half_their_cosine(workspace):
+def test_a_rare_word_is_expanded_with_three_neighbours_at_half_their_cosine(workspace):
     relate(workspace, "fast", slow=0.5, quick=0.9, speed=0.8, rapid=0.7, far=0.49)
 
     assert expanded(workspace, "fast") == [
@@ -45,19 +45,19 @@ def test_a_rare_word_brings_its_three_nearest_at_half_their_cosine(workspace):
 
 
 @pytest.mark.parametrize(("df", "count"), [(0, 1), (2, 1), (3, 0)])
-def test_a_word_that_the_workspace_knows_is_not_expanded(workspace, df, count):
+def test_a_common_word_is_not_expanded(workspace, df, count):
     relate(workspace, "fast", quick=0.9)
 
     assert len(expanded(workspace, "fast", fast=df)) == count
 
 
-def test_a_cosine_below_a_half_brings_nothing(workspace):
+def test_a_cosine_below_one_half_adds_nothing(workspace):
     relate(workspace, "fast", slow=0.49, half=0.5)
 
     assert expanded(workspace, "fast") == [("fast", "half", 0.25)]
 
 
-def test_a_files_relation_counts_by_the_embeddings_where_they_compare(workspace):
+def test_a_file_s_relation_uses_comparable_embeddings(workspace):
     take(
         workspace,
         TermRecord("fast", [1.0, 0.0], ["quick", "unknown", "odd", "across"]),
@@ -69,7 +69,7 @@ def test_a_files_relation_counts_by_the_embeddings_where_they_compare(workspace)
     assert expanded(workspace, "fast") == [("fast", "quick", 0.4), ("fast", "odd", 0.35), ("fast", "unknown", 0.35)]
 
 
-def test_a_pinned_relation_counts_as_related_and_a_removed_one_not_at_all(workspace):
+def test_pinned_relations_count_and_removed_ones_do_not(workspace):
     relate(workspace, "fast", quick=0.9, owl=0.1)
     TermRelation.objects.filter(related__text="owl").update(pinned=True)
     TermRelation.objects.filter(related__text="quick").update(is_removed=True)
@@ -77,7 +77,7 @@ def test_a_pinned_relation_counts_as_related_and_a_removed_one_not_at_all(worksp
     assert expanded(workspace, "fast") == [("fast", "owl", 0.35)]
 
 
-def test_circles_and_the_words_of_the_query_are_harmless(workspace):
+def test_cycles_and_query_words_are_handled(workspace):
     relate(workspace, "fast", quick=0.9, Speed=0.8)
     relate(workspace, "quick", fast=0.9)
 
@@ -85,14 +85,14 @@ def test_circles_and_the_words_of_the_query_are_harmless(workspace):
     assert expanded(workspace, "fast") == [("fast", "quick", 0.45), ("fast", "Speed", 0.4)]
 
 
-def test_another_workspaces_graph_is_not_asked(workspace):
+def test_another_workspace_s_graph_is_not_used(workspace):
     relate(Workspace.objects.create(slug="other", name="Other"), "fast", quick=0.9)
 
     assert expanded(workspace, "fast") == []
     assert related(workspace, "fast") == []
 
 
-def test_a_query_reaches_no_one_and_costs_two_queries(workspace, monkeypatch, settings, django_assert_num_queries):
+def test_expansion_takes_two_queries_and_no_requests(workspace, monkeypatch, settings, django_assert_num_queries):
     def refuse(*_args):
         raise AssertionError("something was asked")
 
@@ -107,7 +107,7 @@ def test_a_query_reaches_no_one_and_costs_two_queries(workspace, monkeypatch, se
         assert expand(workspace, ["known"], {"known": 9}) == []
 
 
-def test_neighbours_come_in_their_stored_order_and_say_who_grid_would_relate(workspace):
+def test_neighbours_keep_their_order_and_mark_grids_relations(workspace):
     relate(workspace, "fast", quick=0.6, speed=0.9, told=None, gone=0.9)
     TermRelation.objects.filter(related__text="gone").update(is_removed=True)
 
@@ -129,7 +129,7 @@ def rows() -> list[tuple[str, str, bool, bool]]:
     return list(found.values_list("term__text", "related__text", "pinned", "is_removed"))
 
 
-def test_a_relation_is_removed_both_ways_and_comes_back_as_it_was(workspace):
+def test_a_relation_is_removed_in_both_directions_and_restored(workspace):
     relate(workspace, "fast", quick=0.9)
     relate(workspace, "quick", fast=0.9)
     TermRelation.objects.filter(term__text="fast").update(pinned=True)
@@ -144,7 +144,7 @@ def test_a_relation_is_removed_both_ways_and_comes_back_as_it_was(workspace):
     assert list(told) == [("relation.removed", "olga"), ("relation.restored", "olga")]
 
 
-def test_a_relation_that_a_file_has_one_way_stays_so(workspace):
+def test_a_one_way_relation_of_a_file_stays_one_way(workspace):
     relate(workspace, "fast", quick=None)
 
     decide(*pair(workspace), "remove", by=By(PERSON, NOW))
@@ -153,7 +153,7 @@ def test_a_relation_that_a_file_has_one_way_stays_so(workspace):
     assert rows() == [("fast", "quick", False, False)]
 
 
-def test_pinning_relates_two_terms_with_the_cosine_that_is_known(workspace):
+def test_pinning_relates_two_terms_with_their_known_cosine(workspace):
     take(workspace, TermRecord("fast", [1.0, 0.0], ["x"]), TermRecord("owl", [0.6, 0.8], []))
 
     decide(*pair(workspace, "fast", "owl"), "pin", by=By(PERSON, NOW))
@@ -166,7 +166,7 @@ def test_pinning_relates_two_terms_with_the_cosine_that_is_known(workspace):
     assert not TermRelation.objects.filter(pinned=True).exists()
 
 
-def test_what_is_no_relation_is_told(workspace):
+def test_a_missing_relation_is_reported(workspace):
     relate(workspace, "fast", quick=0.9)
     relate(workspace, "owl")
     fast = find_term(workspace, "fast")
@@ -181,7 +181,7 @@ def test_what_is_no_relation_is_told(workspace):
     assert not AuditRecord.objects.exists()
 
 
-def test_a_file_that_names_a_removed_relation_the_other_way_does_not_bring_it_back(workspace):
+def test_a_file_with_the_reverse_relation_does_not_restore_it(workspace):
     take(workspace, TermRecord("fast", [1.0, 0.0], ["quick"]), TermRecord("quick", [0.8, 0.6], []))
     decide(*pair(workspace), "remove", by=By(PERSON, NOW))
 

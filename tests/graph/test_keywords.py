@@ -25,14 +25,14 @@ def test_keywords_are_plain_words(text, words):
     assert keywords_of(text) == words
 
 
-def test_a_text_has_so_many_keywords_and_each_once():
+def test_keywords_are_unique_and_limited():
     text = " ".join(f"word{chr(97 + number)}" for number in range(26))
 
     assert keywords_of(f"{text} {text}") == text.split()[:MAX_KEYWORDS]
 
 
 @given(st.text())
-def test_any_text_has_keywords_that_are_its_own(text):
+def test_keywords_occur_in_their_text(text):
     for word in keywords_of(text):
         assert word == word.lower()
         assert 2 <= len(word) <= MAX_CHARS
@@ -50,5 +50,5 @@ def test_any_text_has_keywords_that_are_its_own(text):
         ("", "a", False),
     ],
 )
-def test_a_word_is_found_as_a_word(text, word, has):
+def test_a_keyword_matches_whole_words(text, word, has):
     assert has_word(text, word) is has

@@ -1,4 +1,4 @@
-"""The graph's pages: each action works, needs its role, and finds nothing of another workspace."""
+"""The graph's pages: actions, roles, and isolation between workspaces."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def command(*args: str, **options) -> dict:
     return json.loads(out.getvalue())
 
 
-def test_the_list_finds_terms_by_a_part_of_them(fast, viewer_client):
+def test_the_list_finds_terms_by_substring(fast, viewer_client):
     page = text_of(viewer_client.get(url("terms"), {"q": "UIC"}, headers={"HX-Request": "true"}))
 
     assert "quick" in page
@@ -82,7 +82,7 @@ def test_the_list_finds_terms_by_a_part_of_them(fast, viewer_client):
     assert "No term fits" in text_of(viewer_client.get(url("terms"), {"q": "%"}))
 
 
-def test_the_list_says_who_made_the_embeddings_and_how_many_wait(fast, viewer_client, settings):
+def test_the_list_shows_the_model_and_the_number_of_waiting_terms(fast, viewer_client, settings):
     assert "nobody: no provider is chosen" in text_of(viewer_client.get(url("terms")))
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "mistral"
 
@@ -93,13 +93,13 @@ def test_the_list_says_who_made_the_embeddings_and_how_many_wait(fast, viewer_cl
     assert "4 terms" in page
 
 
-def test_an_empty_list_says_where_terms_come_from(workspace, viewer_client, settings):
+def test_an_empty_list_explains_terms(workspace, viewer_client, settings):
     assert "an embedding provider is chosen" in text_of(viewer_client.get(url("terms")))
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "openai"
     assert "as soon as there are some" in text_of(viewer_client.get(url("terms")))
 
 
-def test_a_provider_without_embeddings_is_told_on_the_page(workspace, editor, settings):
+def test_the_page_reports_a_provider_without_embeddings(workspace, editor, settings):
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "anthropic"
 
     page = editor.get(url("terms"))
@@ -109,7 +109,7 @@ def test_a_provider_without_embeddings_is_told_on_the_page(workspace, editor, se
     assert editor.post(url("rebuild-terms")).status_code == 422
 
 
-def test_an_editor_builds_the_graph_anew_and_sees_what_it_costs(
+def test_an_editor_rebuilds_the_graph_and_sees_the_cost(
     fast, editor, viewer_client, settings, httpserver: HTTPServer
 ):
     embedder = Embedder(httpserver)
@@ -133,7 +133,7 @@ def test_an_editor_builds_the_graph_anew_and_sees_what_it_costs(
     assert embedder.words == ["fast", "quick", "soon", "owl"]
 
 
-def test_missing_embeddings_can_be_asked_for_at_once(fast, editor, settings):
+def test_missing_embeddings_can_be_requested(fast, editor, settings):
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "openai"
 
     editor.post(url("embed-terms"))
@@ -142,7 +142,7 @@ def test_missing_embeddings_can_be_asked_for_at_once(fast, editor, settings):
     assert 'action="/w/atlas/terms/embed/"' not in text_of(editor.get(url("terms")))
 
 
-def test_a_parked_run_can_be_tried_again_or_left(fast, editor, settings):
+def test_a_parked_run_can_be_retried_or_cancelled(fast, editor, settings):
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "openai"
     run = Run.objects.create(workspace=fast.workspace, kind="embedding", status="parked", error="No such model.")
 
@@ -157,7 +157,7 @@ def test_a_parked_run_can_be_tried_again_or_left(fast, editor, settings):
 
 
 @pytest.mark.parametrize("name", ["embed-terms", "rebuild-terms"])
-def test_a_viewer_builds_nothing(name, fast, viewer_client, settings):
+def test_a_viewer_cannot_rebuild(name, fast, viewer_client, settings):
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "openai"
 
     assert viewer_client.post(url(name)).status_code == 404
@@ -165,7 +165,7 @@ def test_a_viewer_builds_nothing(name, fast, viewer_client, settings):
     assert not Run.objects.exists()
 
 
-def test_the_graph_is_downloaded_as_grid_keeps_it(fast, viewer_client):
+def test_the_graph_is_downloaded_in_grids_format(fast, viewer_client):
     response = viewer_client.get(url("export-terms"))
 
     assert response["Content-Type"] == "application/json"
@@ -174,7 +174,7 @@ def test_the_graph_is_downloaded_as_grid_keeps_it(fast, viewer_client):
     assert json.loads(body)["terms"]["fast"] == {"embedding": [1, 0], "related": ["quick", "soon"]}
 
 
-def test_a_term_shows_neighbours_and_where_it_stands(workspace, fast, viewer_client):
+def test_a_term_shows_its_neighbours_and_occurrences(workspace, fast, viewer_client):
     Observation.objects.create(workspace=workspace, uid="o", category="finding", content="The API is fast.")
     Observation.objects.create(workspace=workspace, uid="p", category="finding", content="A breakfast.")
     Observation.objects.create(
@@ -194,7 +194,7 @@ def test_a_term_shows_neighbours_and_where_it_stands(workspace, fast, viewer_cli
     assert "Remove" not in page
 
 
-def test_a_relation_is_removed_and_brought_back(fast, editor):
+def test_a_relation_is_removed_and_restored(fast, editor):
     editor.post(url("remove-relation", fast.pk), {"other": number("quick")})
 
     assert list(TermRelation.objects.filter(is_removed=True).order_by("pk").values_list("term__text", flat=True)) == [
@@ -230,7 +230,7 @@ def test_a_term_is_related_to_another_by_name(fast, editor):
 
 
 @pytest.mark.parametrize(("name", "words"), [("nowhere", "no term"), ("", "required"), ("fast", "other terms only")])
-def test_a_name_that_does_not_fit_is_told(fast, editor, name, words):
+def test_an_unknown_term_is_reported(fast, editor, name, words):
     response = editor.post(url("relate-terms", fast.pk), {"name": name})
 
     assert response.status_code == 422
@@ -252,7 +252,7 @@ def test_decisions_need_an_editor_a_relation_and_ones_own_workspace(name, fast, 
     assert list(TermRelation.objects.order_by("pk").values()) == before
 
 
-def test_stored_text_is_inert_on_the_graphs_pages(workspace, editor):
+def test_stored_text_is_escaped_on_the_graph_pages(workspace, editor):
     terms = [TermRecord(HOSTILE, [1.0, 0.0], ["b"]), TermRecord("b", [1.0, 0.1], [HOSTILE])]
     graph = GraphRecord(HOSTILE[:50], HOSTILE, HOSTILE, 2, None, HOSTILE, terms)
     import_graph(workspace=workspace, graph=graph, path="g", now=NOW, dry_run=False)
@@ -275,7 +275,7 @@ def queries_of(client: Client, address: str) -> int:
     return len(captured)
 
 
-def test_pages_cost_the_same_for_few_and_many_neighbours(workspace, editor, settings):
+def test_the_number_of_queries_does_not_depend_on_the_number_of_neighbours(workspace, editor, settings):
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "openai"
     counts = []
     for size in (10, 40):
@@ -321,7 +321,7 @@ def test_the_command_exports_to_a_file_and_to_its_output(fast, tmp_path):
     assert json.loads(file.read_text()) == command("export")
 
 
-def test_the_command_embeds_and_builds_anew(fast, settings, httpserver: HTTPServer):
+def test_the_command_embeds_and_rebuilds(fast, settings, httpserver: HTTPServer):
     embedder = Embedder(httpserver)
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "ollama"
     settings.MEMORYHUB_EMBEDDING_MODEL = "tiny"
@@ -334,7 +334,7 @@ def test_the_command_embeds_and_builds_anew(fast, settings, httpserver: HTTPServ
     assert len(embedder.requests) == 2
 
 
-def test_the_commands_run_tells_its_failure(fast, settings, httpserver: HTTPServer):
+def test_the_command_reports_a_failed_run(fast, settings, httpserver: HTTPServer):
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "ollama"
     settings.MEMORYHUB_EMBEDDING_BASE_URL = httpserver.url_for("/v1")
     httpserver.expect_request("/v1/embeddings").respond_with_data("down", status=404)

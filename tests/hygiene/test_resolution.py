@@ -28,7 +28,7 @@ def fresh(run):
     return Run.objects.select_related("workspace").get(pk=run.pk)
 
 
-def test_dismissing_is_undone_and_done_again(workspace):
+def test_dismissing_can_be_undone_and_repeated(workspace):
     knowledge(workspace, f"use {TOKEN}")
     scan(workspace)
 
@@ -40,7 +40,7 @@ def test_dismissing_is_undone_and_done_again(workspace):
     assert statuses() == ["open"]
 
 
-def test_a_dismissed_concern_is_opened_again(workspace):
+def test_a_dismissed_concern_can_be_reopened(workspace):
     knowledge(workspace, f"use {TOKEN}")
     scan(workspace)
     chosen = pks()
@@ -51,7 +51,7 @@ def test_a_dismissed_concern_is_opened_again(workspace):
     assert statuses() == ["open"]
 
 
-def test_withdrawing_takes_each_table_s_row_out_and_undoing_brings_it_back(workspace):
+def test_rows_of_each_table_are_withdrawn_and_restored(workspace):
     (fact,) = facts(workspace, f"fact of {TOKEN}")
     entry, finding = knowledge(workspace, f"entry of {TOKEN}"), observation(workspace, f"finding of {TOKEN}")
     value = KeyValue.objects.create(workspace=workspace, key="k", value=TOKEN)
@@ -80,7 +80,7 @@ def test_withdrawing_takes_each_table_s_row_out_and_undoing_brings_it_back(works
     assert set(statuses()) == {"open"}
 
 
-def test_withdrawing_settles_whatever_else_is_about_the_row(workspace):
+def test_withdrawing_resolves_all_concerns_about_the_row(workspace):
     row = knowledge(workspace, f"{SAME} with {TOKEN}", created_at=OLD)
     observation(workspace, f"{SAME} with {TOKEN}")
     scan(workspace)
@@ -94,7 +94,7 @@ def test_withdrawing_settles_whatever_else_is_about_the_row(workspace):
     assert row.withdrawn_reason == "hygiene"
 
 
-def test_messages_are_not_withdrawn(workspace):
+def test_messages_cannot_be_withdrawn(workspace):
     add(open_at(workspace), [{"role": "user", "content": TOKEN}])
     scan(workspace)
 
@@ -104,7 +104,7 @@ def test_messages_are_not_withdrawn(workspace):
     assert statuses() == ["open"]
 
 
-def test_of_duplicates_in_one_table_one_is_merged_into_the_other(workspace):
+def test_duplicates_in_one_table_are_merged(workspace):
     first, second = knowledge(workspace, SAME, access_count=2), knowledge(workspace, f"{SAME}!", access_count=3)
     scan(workspace)
 
@@ -121,7 +121,7 @@ def test_of_duplicates_in_one_table_one_is_merged_into_the_other(workspace):
     assert (first.access_count, second.withdrawn_at) == (2, None)
 
 
-def test_the_other_may_stay_too_and_across_tables_the_first_is_withdrawn(workspace):
+def test_either_duplicate_can_be_kept_and_across_tables_one_is_withdrawn(workspace):
     (fact,) = facts(workspace, SAME)
     entry = knowledge(workspace, SAME)
     scan(workspace)
@@ -134,7 +134,7 @@ def test_the_other_may_stay_too_and_across_tables_the_first_is_withdrawn(workspa
     assert Fact.objects.get().pk == fact.pk
 
 
-def test_three_of_a_kind_become_one(workspace):
+def test_three_duplicates_become_one(workspace):
     rows = [knowledge(workspace, SAME + "!" * number, access_count=1) for number in range(3)]
     scan(workspace)
 
@@ -147,7 +147,7 @@ def test_three_of_a_kind_become_one(workspace):
     assert KnowledgeEntry.objects.filter(withdrawn_at=None, access_count=1).count() == 3
 
 
-def test_of_a_contradiction_the_wrong_one_is_withdrawn_and_not_merged(workspace):
+def test_the_wrong_side_of_a_contradiction_is_withdrawn_not_merged(workspace):
     first = knowledge(workspace, "database pool limit is 40", access_count=2)
     second = knowledge(workspace, "database pool limit is 60", access_count=3)
     scan(workspace)
@@ -159,7 +159,7 @@ def test_of_a_contradiction_the_wrong_one_is_withdrawn_and_not_merged(workspace)
     assert (first.withdrawn_reason, second.access_count, second.withdrawn_at) == ("hygiene", 3, None)
 
 
-def test_a_chain_of_contradictions_never_loses_both_of_a_pair(workspace):
+def test_a_chain_of_contradictions_keeps_one_of_each_pair(workspace):
     for number in (40, 50, 60):
         knowledge(workspace, f"database pool limit is {number}")
     scan(workspace)
@@ -170,7 +170,7 @@ def test_a_chain_of_contradictions_never_loses_both_of_a_pair(workspace):
     assert statuses() == ["settled", "settled"]
 
 
-def test_what_still_holds_is_verified_and_unverified_by_undoing(workspace):
+def test_verifying_can_be_undone(workspace):
     (fact,) = facts(workspace, "Ines likes tea")
     Fact.objects.update(review_by=date(2026, 3, 1))
     entry = knowledge(workspace, "Bo likes coffee", created_at=OLD)
@@ -194,7 +194,7 @@ def test_what_still_holds_is_verified_and_unverified_by_undoing(workspace):
     assert AuditRecord.objects.filter(text="Earlier dates restored on 1 fact").count() == 1
 
 
-def test_another_date_for_review_settles_until_then(workspace):
+def test_a_later_review_date_resolves_until_then(workspace):
     (fact,) = facts(workspace, "Ines likes tea")
     Fact.objects.update(review_by=date(2026, 3, 1))
     entry = knowledge(workspace, "Bo likes coffee", review_by=date(2026, 3, 1))
@@ -212,7 +212,7 @@ def test_another_date_for_review_settles_until_then(workspace):
     assert (fact.review_by, entry.review_by) == (date(2026, 3, 1), date(2026, 3, 1))
 
 
-def test_undoing_leaves_dates_that_were_changed_since(workspace):
+def test_undoing_keeps_dates_changed_since(workspace):
     (fact,) = facts(workspace, "Ines likes tea")
     Fact.objects.update(review_by=date(2026, 3, 1))
     scan(workspace)
@@ -225,7 +225,7 @@ def test_undoing_leaves_dates_that_were_changed_since(workspace):
     assert fact.last_verified_at == NOW + timedelta(days=1)
 
 
-def test_an_action_is_undone_once(workspace):
+def test_an_action_can_be_undone_only_once(workspace):
     facts(workspace, f"fact of {TOKEN}")
     scan(workspace)
     run = withdraw(workspace, pks(), by=BY)
@@ -237,7 +237,7 @@ def test_an_action_is_undone_once(workspace):
     assert Fact.objects.filter(died=None).count() == 1
 
 
-def test_concerns_of_another_workspace_and_settled_ones_are_not_chosen(workspace):
+def test_foreign_and_resolved_concerns_are_ignored(workspace):
     other = Workspace.objects.create(slug="other", name="Other")
     knowledge(other, f"use {TOKEN}")
     scan(other)
@@ -283,11 +283,11 @@ def test_no_audit_record_of_an_action_shows_the_secret(workspace):
         (Row("facts", 1, f"mail ana@example.com, use {TOKEN}"), "personal", "mail ana@example.com, use •••"),
     ],
 )
-def test_rows_are_shown_with_their_secrets_masked(row, kind, shown):
+def test_secrets_are_masked_in_rows(row, kind, shown):
     assert shown_text(row, kind) == shown
 
 
-def test_of_a_long_row_the_part_is_shown_that_matters():
+def test_a_long_row_is_cut_to_the_relevant_part():
     text = f"{'a ' * 5_000}{TOKEN} {'b ' * 5_000} ana@example.com {'c ' * 5_000}"
 
     assert "•••" in shown_text(Row("entries", 1, text), "secret")
@@ -296,7 +296,7 @@ def test_of_a_long_row_the_part_is_shown_that_matters():
     assert len(shown_text(Row("entries", 1, text), "secret")) <= 402
 
 
-def test_a_secret_that_is_cut_where_reading_ends_is_not_shown():
+def test_a_truncated_secret_is_not_shown():
     text = f"{'a ' * 29_990}{TOKEN}"
 
     assert TOKEN[:6] not in shown_text(Row("entries", 1, text), "secret")

@@ -1,4 +1,4 @@
-"""Commands that change conversations: one JSON document each, errors as one, the same doors as the pages."""
+"""Commands for conversations: JSON output, errors, and audit records."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def session(workspace) -> Session:
 
 @pytest.fixture
 def command(capsys, monkeypatch):
-    """Call a command with --json; return its document, after ``status`` tells that it ended as expected."""
+    """Call a command with --json, check its exit status and return its document."""
 
     def call(*arguments: str, stdin: str = "", status: int = 0) -> dict[str, Any]:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
@@ -50,7 +50,7 @@ def command(capsys, monkeypatch):
         '{"role": "user", "content": "a"}\n\n',
     ],
 )
-def test_append_takes_one_entry_a_list_or_lines(workspace, command, stdin):
+def test_append_accepts_an_entry_a_list_or_json_lines(workspace, command, stdin):
     document = command("append", "atlas", "cli:x", stdin=stdin)
 
     assert document == {
@@ -69,12 +69,12 @@ def test_append_twice_with_a_key_adds_once(workspace, command):
 
 
 @pytest.mark.parametrize("stdin", ["", "not json", "[]", '{"role": "user"}', '{"role": "user", "content": NaN}'])
-def test_append_refuses_what_it_can_not_keep(workspace, command, stdin):
+def test_append_refuses_what_cannot_be_stored(workspace, command, stdin):
     assert "error" in command("append", "atlas", "cli:x", stdin=stdin, status=1)
     assert not Entry.objects.exists()
 
 
-def test_compress_answers_in_its_fixed_shape(session, command):
+def test_compress_prints_the_documented_json(session, command):
     [run] = command("compress", "atlas", "cli:main")["runs"]
 
     assert {"id", "session", "status", "from", "to", "error", "tokens"} <= run.keys()
@@ -90,7 +90,7 @@ def test_a_dry_run_shows_the_text_and_changes_nothing(session, command):
     assert not Summary.objects.exists()
 
 
-def test_nothing_due_is_no_failure(workspace, command):
+def test_compress_succeeds_when_nothing_is_due(workspace, command):
     talk(open_at(workspace), 2)
 
     [run] = command("compress", "atlas", "cli:main")["runs"]
@@ -99,7 +99,7 @@ def test_nothing_due_is_no_failure(workspace, command):
     assert "5 are needed" in run["error"]
 
 
-def test_without_a_session_it_folds_those_that_are_due(session, workspace, command):
+def test_without_a_session_compress_handles_all_due_sessions(session, workspace, command):
     Workspace.objects.update(max_entries=20)
     talk(open_at(workspace, "cli:short"), 2)
 
@@ -108,7 +108,7 @@ def test_without_a_session_it_folds_those_that_are_due(session, workspace, comma
     assert [run["session"] for run in runs] == ["cli:main"]
 
 
-def test_a_model_that_is_not_set_is_named(session, command):
+def test_a_missing_model_setting_is_named(session, command):
     [run] = command("compress", "atlas", "cli:main", "--method", "llm")["runs"]
 
     assert (run["status"], run["error_code"]) == ("failed", "model_not_set")
@@ -134,7 +134,7 @@ def test_a_held_run_is_approved(session, command):
     assert done["status"] == "done"
 
 
-def test_a_session_lives_by_command(workspace, command, tmp_path):
+def test_the_session_command_covers_the_life_of_a_session(workspace, command, tmp_path):
     assert command("session", "open", "atlas", "cli:a", "--title", "A")["created"] is True
     command("append", "atlas", "cli:a", stdin='{"role": "user", "content": "a"}')
     assert command("session", "rename", "atlas", "cli:a", "--title", "B")["session"]["title"] == "B"
@@ -152,14 +152,14 @@ def test_a_session_lives_by_command(workspace, command, tmp_path):
     assert not DeletedSession.objects.exists()
 
 
-def test_clear_with_an_archive_folds_first(session, command):
+def test_clear_with_archive_summarises_first(session, command):
     document = command("session", "clear", "atlas", "cli:main", "--archive")
 
     assert document["session"]["epoch"] == 1
     assert Summary.objects.get().entry_count == 40
 
 
-def test_clear_keeps_everything_when_the_archive_fails(session, command, settings):
+def test_clear_changes_nothing_if_archiving_fails(session, command, settings):
     settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = "http://127.0.0.1:9/v1", "nobody"
 
     error = command("session", "clear", "atlas", "cli:main", "--archive", status=1)["error"]
@@ -169,7 +169,7 @@ def test_clear_keeps_everything_when_the_archive_fails(session, command, setting
     assert (session.epoch, session.active_entry_count) == (0, 40)
 
 
-def test_a_short_session_is_archived_though_its_summary_is_no_shorter(workspace, command):
+def test_a_short_session_is_archived_even_if_its_summary_is_longer(workspace, command):
     session = open_at(workspace)
     talk(session, 1, words=1, tools=0)
 
@@ -179,13 +179,13 @@ def test_a_short_session_is_archived_though_its_summary_is_no_shorter(workspace,
     assert (session.epoch, Summary.objects.get().entry_count) == (1, 2)
 
 
-def test_prune_folds_to_the_window(session, command):
+def test_prune_summarises_down_to_the_window(session, command):
     document = command("session", "prune", "atlas", "cli:main", "--window", "8")
 
     assert (document["run"]["status"], document["session"]["active_entries"]) == ("done", 8)
 
 
-def test_settings_are_shown_and_set_together(workspace, command):
+def test_settings_are_shown_and_changed(workspace, command):
     document = command("workspace", "set", "atlas", "max_entries=40", "auto_compress=off")
     assert document["changed"] == {"max_entries": [100, 40], "auto_compress": [True, False]}
 
@@ -196,7 +196,7 @@ def test_settings_are_shown_and_set_together(workspace, command):
     assert command("workspace", "show", "atlas")["settings"]["max_entries"] == 40
 
 
-def test_the_audit_log_is_narrowed_and_taken_out_by_command(workspace, command, tmp_path):
+def test_the_activity_command_filters_and_exports(workspace, command, tmp_path):
     command("append", "atlas", "cli:a", stdin='{"role": "user", "content": "a"}')
     command("key_values", "set", "atlas", "colour", "blue")
 
@@ -209,7 +209,7 @@ def test_the_audit_log_is_narrowed_and_taken_out_by_command(workspace, command, 
     assert command("activity", "atlas", "--limit", "1")["activity"][0]["event"] == "audit.exported"
 
 
-def test_webhooks_and_activity_by_command(workspace, command, settings):
+def test_webhook_and_activity_commands(workspace, command, settings):
     settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({"127.0.0.1:9"})
     [hook] = command("webhook", "add", "atlas", "http://127.0.0.1:9/x", "--event", "entry.added")["webhooks"]
     assert len(hook["secret"]) == 64

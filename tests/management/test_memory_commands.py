@@ -1,4 +1,4 @@
-"""consolidate, review, compact and document: one JSON document each."""
+"""The commands consolidate, review, compact and document."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def head() -> str:
     return MemoryDocument.objects.select_related("head").get().head.content
 
 
-def test_consolidate_answers_in_its_fixed_shape(session, httpserver, command):
+def test_consolidate_prints_the_documented_json(session, httpserver, command):
     answer(httpserver, memory(*FACTS, "tea is at four"))
 
     [run] = command("consolidate", "atlas", "cli:main")["runs"]
@@ -76,7 +76,7 @@ def test_all_due_sessions_are_consolidated_without_a_key(session, httpserver, co
     assert len(command("consolidate", "atlas", "--archive-all")["runs"]) == 2
 
 
-def test_without_a_model_the_run_says_what_to_set(session, command, settings):
+def test_without_a_model_the_error_names_the_setting(session, command, settings):
     settings.MEMORYHUB_LLM_BASE_URL = settings.MEMORYHUB_LLM_MODEL = ""
 
     [run] = command("consolidate", "atlas", "cli:main")["runs"]
@@ -135,7 +135,7 @@ def test_compact_previews_and_applies(session, command):
     assert command("compact", "atlas", "--threshold", "7", status=1)["error"]["code"] == "bad_threshold"
 
 
-def test_document_tells_where_lines_came_from(session, httpserver, command):
+def test_document_shows_the_origin_of_each_line(session, httpserver, command):
     answer(httpserver, memory(*FACTS, "request nine please look"))
     command("consolidate", "atlas", "cli:main")
 

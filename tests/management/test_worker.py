@@ -1,4 +1,4 @@
-"""What a worker looks after in its turns."""
+"""The worker's turns, sweeps and loops."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_sweep_finds_sessions_over_their_limits(session):
     assert Run.objects.get().status == "queued"
 
 
-def test_a_sweep_leaves_workspaces_alone_that_fold_for_themselves(session):
+def test_a_sweep_skips_workspaces_without_auto_compression(session):
     Workspace.objects.update(max_entries=20, auto_compress=False)
 
     sweeps.request_due(timezone.now())
@@ -48,7 +48,7 @@ def test_a_sweep_leaves_workspaces_alone_that_fold_for_themselves(session):
     assert not Run.objects.exists()
 
 
-def test_a_sweep_finds_what_is_due_for_consolidation_where_a_model_is_set(session, settings):
+def test_a_sweep_requests_due_consolidations_if_a_model_is_set(session, settings):
     Workspace.objects.update(memory_window=20)
     sweeps.request_due(timezone.now())
     assert not Run.objects.exists()
@@ -59,7 +59,7 @@ def test_a_sweep_finds_what_is_due_for_consolidation_where_a_model_is_set(sessio
     assert Run.objects.get().kind == "consolidation"
 
 
-def test_a_turn_carries_out_what_waits(session):
+def test_a_turn_executes_waiting_runs(session):
     request_run(session, "compression", options={}, by=By(PERSON, timezone.now()))
 
     assert worker.do_next_run(timezone.now) is True
@@ -67,7 +67,7 @@ def test_a_turn_carries_out_what_waits(session):
     assert worker.do_next_run(timezone.now) is False
 
 
-def test_a_sweep_frees_the_run_of_a_dead_worker_and_the_next_turn_does_it(session):
+def test_the_run_of_a_dead_worker_is_retried(session):
     run, _ = request_run(session, "compression", options={}, by=By(PERSON, NOW))
     claim_run(run.pk, owner=f"{this_process().rsplit(':', 2)[0]}:999999:gone", now=NOW)
 
@@ -77,7 +77,7 @@ def test_a_sweep_frees_the_run_of_a_dead_worker_and_the_next_turn_does_it(sessio
     assert Summary.objects.count() == 1
 
 
-def test_a_turn_sends_what_webhooks_are_due(workspace, settings, httpserver: HTTPServer):
+def test_a_turn_sends_due_webhook_deliveries(workspace, settings, httpserver: HTTPServer):
     settings.MEMORYHUB_PRIVATE_HOSTS = frozenset({f"{httpserver.host}:{httpserver.port}"})
     httpserver.expect_request("/hook").respond_with_data("", status=204)
     add_webhook(
@@ -90,7 +90,7 @@ def test_a_turn_sends_what_webhooks_are_due(workspace, settings, httpserver: HTT
     assert WebhookDelivery.objects.get().status == "sent"
 
 
-def test_a_loop_goes_on_after_an_error_and_ends_when_it_is_told(session, monkeypatch, caplog):
+def test_a_loop_survives_errors_and_stops_on_request(session, monkeypatch, caplog):
     calls = []
 
     def turn(_now):
@@ -111,7 +111,7 @@ def test_a_loop_goes_on_after_an_error_and_ends_when_it_is_told(session, monkeyp
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_long_job_holds_up_no_job_of_another_lane(workspace, monkeypatch):
+def test_a_long_job_does_not_delay_other_lanes(workspace, monkeypatch):
     stopping, sent = Event(), Event()
     monkeypatch.setattr(worker, "IDLE_SECONDS", 0.01)
     monkeypatch.setitem(KINDS, "export", replace(KINDS["export"], carry_out=lambda *_: {"sent": sent.wait(20)}))

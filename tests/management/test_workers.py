@@ -1,4 +1,4 @@
-"""Real processes on a real database: writers at once, and a worker that is killed in the middle."""
+"""Soak tests with real processes: concurrent writers and killed workers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @pytest.fixture
 def soak(tmp_path, new_database) -> Callable[..., str]:
-    """Run a soak in a process of its own: on this test's PostgreSQL database, or on a new SQLite file."""
+    """Run a soak test in another process, on this test's PostgreSQL database or a new SQLite file."""
     if connection.vendor == "sqlite":
         new_database(tmp_path / "soak.sqlite3")
     return lambda *arguments: _soak(tmp_path, *arguments)
@@ -42,20 +42,20 @@ def _soak(tmp_path: Path, *arguments: str) -> str:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_sixteen_writers_leave_no_gap_and_see_no_lock_error(soak):
+def test_sixteen_concurrent_writers_cause_no_gaps_or_lock_errors(soak):
     assert "all checks passed" in soak("writers", "16", "15")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_killed_worker_costs_nothing_and_its_work_is_taken_up(soak):
+def test_the_work_of_a_killed_worker_is_resumed(soak):
     assert "all checks passed" in soak("kills", "6")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_four_workers_on_one_memory_lose_no_fact(soak):
+def test_four_concurrent_workers_lose_no_fact(soak):
     assert "12 of 12 facts present" in soak("consolidators", "12")
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_long_conversation_stays_within_its_budget_while_a_worker_folds_it(soak):
+def test_a_long_conversation_stays_within_budget_while_it_is_compressed(soak):
     assert "all checks passed" in soak("turns", "120")

@@ -24,7 +24,7 @@ ResultT = TypeVar("ResultT")
 
 @pytest.fixture
 def one_connection(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The threads of tools use the test's own connection, and so see what it never commits."""
+    """Let the tools' threads use the test's connection, so that they see uncommitted rows."""
     own = connections["default"]
 
     def on_it(work: Callable[[], ResultT]) -> ResultT:
@@ -35,14 +35,14 @@ def one_connection(db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             del connections["default"]
 
     own.inc_thread_sharing()
-    monkeypatch.setattr(calls, "_with_living_connections", on_it)
+    monkeypatch.setattr(calls, "_with_usable_connections", on_it)
     yield
     own.dec_thread_sharing()
 
 
 @asynccontextmanager
 async def web(**headers: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client of the hub's whole ASGI application, in this process, with its lifespan running."""
+    """An HTTP client of the hub's ASGI application, with its lifespan running."""
     async with door.running() as served:
 
         async def application(scope: Any, receive: Any, send: Any) -> None:
@@ -54,7 +54,7 @@ async def web(**headers: str) -> AsyncIterator[httpx2.AsyncClient]:
 
 
 def with_client(token: str, do: Callable[[Client], Awaitable[ResultT]], mode: str = "auto") -> ResultT:
-    """Let the SDK's own client do something with the hub, and return what that comes to."""
+    """Run a function with the SDK's client over HTTP and return its result."""
 
     async def run() -> ResultT:
         async with (
@@ -66,8 +66,8 @@ def with_client(token: str, do: Callable[[Client], Awaitable[ResultT]], mode: st
     return asyncio.run(run())
 
 
-def inside(do: Callable[[Client], Awaitable[ResultT]]) -> ResultT:
-    """Let a client do something with the server alone, for nobody in particular: no transport, no database."""
+def in_memory(do: Callable[[Client], Awaitable[ResultT]]) -> ResultT:
+    """Run a function with the SDK's client in memory: no transport, no database."""
     caller = Caller(ApiToken(name="nobody", scopes=[]), "mcp")
 
     async def run() -> ResultT:

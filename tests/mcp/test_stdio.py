@@ -26,7 +26,7 @@ def address_of_database() -> str:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_program_talks_to_the_memory_from_anywhere(workspace, tmp_path):
+def test_the_stdio_server_runs_from_any_folder(workspace, tmp_path):
     (tmp_path / "token").write_text(token_for(workspace, "read", "edit"))
     noise = []
     server = StdioServerParameters(
@@ -52,18 +52,18 @@ def test_a_program_talks_to_the_memory_from_anywhere(workspace, tmp_path):
 
     written, refused = asyncio.run(run())
 
-    assert written.content[0].text == "Kept under theme."
+    assert written.content[0].text == "Saved theme."
     assert refused.content[0].text.startswith("scope_missing: ")
     assert KeyValue.objects.get().value == "dark"
-    assert noise == []  # whatever isn't a message on its standard output
+    assert noise == []  # output that isn't a message
 
 
 @pytest.mark.django_db
-def test_the_command_says_what_is_wrong_with_its_token(settings, tmp_path):
+def test_the_command_reports_a_missing_or_invalid_token(settings, tmp_path):
     with pytest.raises(CommandError, match="MEMORYHUB_TOKEN"):
         call_command("mcp_server")
     with pytest.raises(CommandError, match="The token can't be read"):
         call_command("mcp_server", token_file=str(tmp_path / "missing"))
     settings.MEMORYHUB_TOKEN = "mh_nonsense"
-    with pytest.raises(CommandError, match="Send the token of this hub"):
+    with pytest.raises(CommandError, match="Send a token of this hub"):
         call_command("mcp_server")

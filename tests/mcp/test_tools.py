@@ -20,7 +20,7 @@ from sessions_app.models import Workspace
 from sessions_app.services.audit import By
 from tests.api.conftest import token_for
 from tests.hub import NOW, PERSON, add, open_at, turn
-from tests.mcp.conftest import call, inside, with_client
+from tests.mcp.conftest import call, in_memory, with_client
 
 shared = pytest.mark.usefixtures("one_connection")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mcp.md"
@@ -38,20 +38,20 @@ READS = {
     "history_search": {"query": "LABEL"},
     "memory_document_read": {"name": "SOUL.md", "revision": 1},
 }
-MISTAKES = [  # tool, arguments, and how the answer begins
+MISTAKES = [  # tool, arguments, start of the result's text
     ("memory_read", {"key": "nothing\0here"}, "no_such_key: atlas has no key"),
     ("memory_list", {"cursor": "x"}, "bad_cursor: "),
-    ("memory_search", {"query": "a", "kinds": ["dreams"]}, "unknown_kind: There is no kind dreams"),
+    ("memory_search", {"query": "a", "kinds": ["dreams"]}, "unknown_kind: Unknown kind dreams"),
     ("memory_document_read", {"name": "MEMORY.md"}, "not_found: atlas has no MEMORY.md."),
-    ("memory_remember", {"category": "secret-wish", "content": ""}, "invalid: Not as it should be: category: "),
-    ("memory_recall", {}, "invalid: Not as it should be: query: Field required."),
+    ("memory_remember", {"category": "secret-wish", "content": ""}, "invalid: Invalid arguments: category: "),
+    ("memory_recall", {}, "invalid: Invalid arguments: query: Field required."),
     ("memory_forget", {}, "Unknown tool: memory_forget"),
 ]
 TOLD = {
-    "memory_write": "Kept under theme.",
+    "memory_write": "Saved theme.",
     "memory_remember": "Remembered.",
-    "history_append": "Noted at position 0.",
-    "memory_document_propose": "Proposal 1 for MEMORY.md waits for a person.",
+    "history_append": "Added at position 0.",
+    "memory_document_propose": "Proposal 1 for MEMORY.md is waiting for review.",
     "memory_read": "dark",
     "memory_list": "theme",
     "memory_search": "- [history, 2026-04-01] Looked at the label service",
@@ -65,9 +65,9 @@ def with_document(workspace, name="SOUL.md", text="Calm and brief.\n"):
     write_text(start_document(workspace, name), text, base_number=0, by=By(PERSON, NOW), reason="")
 
 
-@pytest.mark.django_db(transaction=True)  # each thread has a connection of its own, as in a hub
+@pytest.mark.django_db(transaction=True)  # each thread has its own connection, as in a hub
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_every_tool_answers_in_words_and_in_values(workspace, mode):
+def test_every_tool_returns_text_and_structured_values(workspace, mode):
     with_document(workspace)
 
     async def call_all(client):
@@ -89,8 +89,8 @@ def test_every_tool_answers_in_words_and_in_values(workspace, mode):
     assert results["memory_list"].structured_content == {"keys": ["theme"], "next_cursor": None}
 
 
-def test_tools_say_what_they_do_and_how_much_they_take():
-    tools = inside(lambda client: client.list_tools()).tools
+def test_tools_have_descriptions_and_limits():
+    tools = in_memory(lambda client: client.list_tools()).tools
 
     fields = [(tool.name, field) for tool in tools for field in tool.input_schema["properties"].values()]
     texts = [(name, field) for name, field in fields if field.get("type") == "string" and "enum" not in field]
@@ -101,7 +101,7 @@ def test_tools_say_what_they_do_and_how_much_they_take():
 
 
 @shared
-def test_a_read_token_is_refused_every_write(workspace):
+def test_a_read_token_cannot_use_writing_tools(workspace):
     async def write(client):
         return {name: await client.call_tool(name, values) for name, values in WRITES.items()}
 
@@ -110,13 +110,13 @@ def test_a_read_token_is_refused_every_write(workspace):
     assert {name: (result.is_error, result.meta[CODE]) for name, result in results.items()} == dict.fromkeys(
         WRITES, (True, "scope_missing")
     )
-    assert "that takes the scope edit" in results["memory_write"].content[0].text
+    assert "lacks the scope edit" in results["memory_write"].content[0].text
     for model in (KeyValue, Observation, HistoryEntry, HeldChange):
         assert not model.objects.exists()
 
 
 @shared
-def test_what_cant_be_done_is_said_in_one_line(workspace):
+def test_errors_are_one_line(workspace):
     async def try_all(client):
         return [(await client.call_tool(tool, arguments), text) for tool, arguments, text in MISTAKES]
 
@@ -129,32 +129,32 @@ def test_what_cant_be_done_is_said_in_one_line(workspace):
     assert not any("\n" in text or "secret-wish" in text for _, text in told)
 
 
-def test_a_crash_tells_the_agent_nothing_of_the_inside(monkeypatch, caplog):
+def test_an_unexpected_error_reveals_no_details(monkeypatch, caplog):
     def broken(*args, **values):
-        raise RuntimeError("the inside")
+        raise RuntimeError("the in_memory")
 
     monkeypatch.setattr(knowledge, "read_value", broken)
 
-    result = inside(lambda client: client.call_tool("memory_read", {"key": "theme"}))
+    result = in_memory(lambda client: client.call_tool("memory_read", {"key": "theme"}))
 
     assert (result.is_error, result.content[0].text) == (True, "Error executing tool memory_read")
-    assert "the inside" in caplog.text
+    assert "the in_memory" in caplog.text
 
 
-def test_a_busy_database_is_told_as_something_that_passes(monkeypatch):
+def test_a_busy_database_is_reported_as_busy(monkeypatch):
     def busy(*args, **values):
         raise OperationalError("database is locked")
 
     monkeypatch.setattr(knowledge, "read_value", busy)
 
-    result = inside(lambda client: client.call_tool("memory_read", {"key": "theme"}))
+    result = in_memory(lambda client: client.call_tool("memory_read", {"key": "theme"}))
 
     assert result.is_error
     assert result.meta[CODE] == "busy"
 
 
 @shared
-def test_what_another_workspace_keeps_is_not_there(workspace):
+def test_another_workspace_s_data_is_not_found(workspace):
     other = Workspace.objects.create(slug="borealis", name="Borealis")
     write_value(other, "theme", "dark", by=By(PERSON, NOW))
     add_note(other, "Looked at the label service", by=By(PERSON, NOW))
@@ -173,14 +173,14 @@ def test_what_another_workspace_keeps_is_not_there(workspace):
         "no_such_key: atlas has no key 'theme'.",
         "No keys.",
         "Nothing found.",
-        "Nothing is known about that.",
+        "Nothing found.",
         "No entries.",
         "not_found: atlas has no SOUL.md.",
     ]
 
 
 @shared
-def test_documents_and_contexts_are_resources_of_those_who_may_read(workspace):
+def test_documents_and_contexts_are_resources_for_read_tokens(workspace):
     with_document(workspace)
     add(open_at(workspace, "cli:main"), turn(1))
 
@@ -192,7 +192,7 @@ def test_documents_and_contexts_are_resources_of_those_who_may_read(workspace):
         return [one.uri for one in listed], {one.uri_template for one in templates}, texts
 
     async def be_refused(client):
-        with pytest.raises(MCPError, match="scope_missing: This token may not see"):
+        with pytest.raises(MCPError, match="scope_missing: This token lacks the scope read"):
             await client.list_resources()
         with pytest.raises(MCPError, match="scope_missing"):
             await client.read_resource("memoryhub://documents/SOUL.md")
@@ -208,7 +208,7 @@ def test_documents_and_contexts_are_resources_of_those_who_may_read(workspace):
 
 
 @shared
-def test_what_an_agent_reads_is_written_down(workspace):
+def test_reads_are_logged(workspace):
     with_document(workspace)
 
     call(token_for(workspace, "read", name="scout"), "memory_document_read", name="SOUL.md")
@@ -218,8 +218,8 @@ def test_what_an_agent_reads_is_written_down(workspace):
     assert access.token == ApiToken.objects.get()
 
 
-def test_the_page_names_every_tool():
-    tools = inside(lambda client: client.list_tools()).tools
+def test_the_docs_list_every_tool():
+    tools = in_memory(lambda client: client.list_tools()).tools
 
     named = re.findall(r"^\| `(\w+)` \|", PAGE.read_text(), re.MULTILINE)
     assert sorted(named) == sorted(tool.name for tool in tools)

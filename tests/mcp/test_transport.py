@@ -24,7 +24,7 @@ UNKNOWN = f"mh_{'0' * 10}_{'x' * 43}"
 
 
 def send(method="POST", path="/mcp", content=LIST, **headers):
-    """Send one request; names of headers are written with underscores."""
+    """Send a request. Header names are written with underscores."""
 
     async def run():
         async with web() as client:
@@ -42,7 +42,7 @@ def problem(response):
 @pytest.mark.parametrize(
     "host", ["evil.example", "127.0.0.1.evil.example:8765", "evil.example:8765", "127.0.0.1@evil.example", "", "a b"]
 )
-def test_a_name_that_was_made_to_lead_here_is_refused(host):
+def test_unknown_host_names_are_refused(host):
     assert problem(send(Host=host)) == (421, "unknown_host")
 
 
@@ -57,16 +57,16 @@ def test_a_name_that_was_made_to_lead_here_is_refused(host):
         "http://127.0.0.1",
     ],
 )
-def test_web_pages_of_other_places_are_refused(origin):
+def test_foreign_origins_are_refused(origin):
     assert problem(send(Origin=origin)) == (403, "foreign_origin")
 
 
 @pytest.mark.parametrize("origin", [HUB, "http://localhost:8765", "http://[::1]:8765"])
-def test_the_hubs_own_pages_come_as_far_as_the_token(origin):
+def test_own_origins_still_need_a_token(origin):
     assert problem(send(Origin=origin)) == (401, "not_authenticated")
 
 
-def test_a_hub_with_a_public_address_goes_by_it_and_by_tls_alone(settings):
+def test_a_public_hub_requires_its_host_name_and_https(settings):
     settings.MEMORYHUB_URL = "https://hub.example.org"
     settings.ALLOWED_HOSTS = ["hub.example.org"]
     settings.SECURE_SSL_REDIRECT = True
@@ -78,7 +78,7 @@ def test_a_hub_with_a_public_address_goes_by_it_and_by_tls_alone(settings):
 
 
 @pytest.mark.parametrize("shown", ["", "Bearer", "Bearer nonsense", f"Basic {UNKNOWN}"])
-def test_without_a_token_nobody_comes_in(shown):
+def test_a_missing_or_unknown_token_gets_401(shown):
     response = send(Authorization=shown)
 
     assert problem(response) == (401, "not_authenticated")
@@ -86,7 +86,7 @@ def test_without_a_token_nobody_comes_in(shown):
 
 
 @shared
-def test_a_token_comes_in_as_long_as_it_is_good(workspace):
+def test_a_revoked_token_is_refused(workspace):
     now = timezone.now()
     token, revoked = issue_token(workspace, "revoked", ["read"], by=By(PERSON, now))
     revoke_token(token, by=By(PERSON, now))
@@ -102,7 +102,7 @@ def test_a_token_comes_in_as_long_as_it_is_good(workspace):
 
 
 @shared
-def test_a_login_counts_for_nothing():
+def test_a_login_session_does_not_authenticate():
     client = Client()
     client.force_login(User.objects.create_superuser("olga"))
 
@@ -112,7 +112,7 @@ def test_a_login_counts_for_nothing():
 
 
 @shared
-def test_requests_of_another_form_are_refused(workspace, settings):
+def test_other_methods_encodings_and_sizes_are_refused(workspace, settings):
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 2**20
     token = {"Authorization": f"Bearer {token_for(workspace)}"}
     too_much = b" " * (2**20 + 1)
@@ -128,7 +128,7 @@ def test_requests_of_another_form_are_refused(workspace, settings):
     assert send(content=b"nonsense", **token).status_code == 400
 
 
-def test_a_header_that_decides_stands_there_once():
+def test_repeated_security_headers_are_refused():
     async def run():
         async with web() as client:
             twice = [*FORM.items(), ("Origin", HUB), ("Origin", "https://evil.example")]
@@ -138,7 +138,7 @@ def test_a_header_that_decides_stands_there_once():
 
 
 @shared
-def test_a_token_is_good_for_so_many_calls_a_minute(workspace):
+def test_calls_are_rate_limited(workspace):
     token = {"Authorization": f"Bearer {token_for(workspace)}"}
     ApiToken.objects.update(per_minute=1)
 
@@ -150,7 +150,7 @@ def test_a_token_is_good_for_so_many_calls_a_minute(workspace):
 
 
 @shared
-def test_a_server_without_a_lifespan_says_what_is_missing(workspace):
+def test_a_server_without_lifespan_support_gets_503(workspace):
     async def run():
         async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app=asgi.application), base_url=HUB) as client:
             return await client.post("/mcp", content=LIST, headers=FORM | {"Authorization": f"Bearer {token}"})
@@ -160,7 +160,7 @@ def test_a_server_without_a_lifespan_says_what_is_missing(workspace):
     assert problem(asyncio.run(run())) == (503, "not_running")
 
 
-def test_the_lifespan_holds_what_answers():
+def test_the_lifespan_provides_the_handler():
     state, sent = {}, []
 
     async def receive():

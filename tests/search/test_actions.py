@@ -22,7 +22,7 @@ def box(kind: str, row) -> str:
 
 
 def act(client: Client, workspace: Workspace, rows=(), *, q: str = "heron", expect: int = 200, **values) -> str:
-    """Do something with results and return the page that says what came of it."""
+    """Send an action on results and return the resulting page."""
     url = f"{reverse('edit-matches', args=[workspace.slug])}?q={q}"
     response = client.post(url, {"row": rows, **values}, follow=True)
     assert response.status_code == expect
@@ -37,7 +37,7 @@ def export(client: Client, workspace: Workspace | None, rows=(), *, wanted: str 
     return response.content.decode()
 
 
-def test_results_are_withdrawn_with_a_reason_and_that_is_undone(workspace, editor):
+def test_results_are_withdrawn_with_a_reason_and_restored(workspace, editor):
     entry, finding = know(workspace, "heron"), observe(workspace, "heron")
 
     html = act(
@@ -60,7 +60,7 @@ def test_results_are_withdrawn_with_a_reason_and_that_is_undone(workspace, edito
         assert row.withdrawn_at is None
 
 
-def test_an_action_says_what_it_does_not_fit(workspace, editor):
+def test_an_action_names_the_kinds_it_does_not_apply_to(workspace, editor):
     entry, message = know(workspace, "heron"), say(workspace, "heron")[0]
 
     html = act(editor, workspace, [box("knowledge", entry), box("entry", message)], action="tag", text="bird, grey")
@@ -71,7 +71,7 @@ def test_an_action_says_what_it_does_not_fit(workspace, editor):
     assert "doesn&#x27;t fit them: 1 message." in html
 
 
-def test_categories_belong_to_their_kinds(workspace, editor):
+def test_a_category_must_belong_to_the_kind(workspace, editor):
     entry, finding = know(workspace, "heron"), observe(workspace, "heron")
     rows = [box("knowledge", entry), box("observation", finding)]
 
@@ -84,7 +84,7 @@ def test_categories_belong_to_their_kinds(workspace, editor):
     assert "be done with" in act(editor, workspace, rows, action="move:nonsense")
 
 
-def test_lines_of_memory_are_pinned_and_verified(workspace, editor):
+def test_memory_facts_are_pinned_and_verified(workspace, editor):
     fill(workspace, count=2)
     rows = [box("memory", fact) for fact in Fact.objects.all()]
 
@@ -96,18 +96,18 @@ def test_lines_of_memory_are_pinned_and_verified(workspace, editor):
     assert Fact.objects.filter(pinned=True).count() == 1
 
 
-def test_all_that_match_are_taken_where_their_number_is_as_shown(workspace, editor):
+def test_all_matches_are_changed_if_their_number_is_as_shown(workspace, editor):
     entries = [know(workspace, f"heron {number}") for number in range(25)]
     know(workspace, "egret")
 
     html = act(editor, workspace, action="verify", all="1", expected="25")
 
     assert "25 knowledge entries marked as verified." in html
-    assert {entry.last_verified_at is None for entry in entries} == {True}  # as they were read
+    assert {entry.last_verified_at is None for entry in entries} == {True}  # unchanged
     assert workspace.knowledge_entries.filter(last_verified_at=None).count() == 1
 
 
-def test_a_selection_that_changed_meanwhile_is_refused(workspace, editor):
+def test_a_selection_that_has_changed_is_refused(workspace, editor):
     know(workspace, "heron")
     know(workspace, "another heron")
 
@@ -117,7 +117,7 @@ def test_a_selection_that_changed_meanwhile_is_refused(workspace, editor):
     assert not workspace.knowledge_entries.filter(withdrawn_at__isnull=False).exists()
 
 
-def test_more_than_can_be_counted_is_never_taken_as_a_whole(workspace, editor, monkeypatch):
+def test_all_matches_cannot_be_selected_beyond_the_counting_limit(workspace, editor, monkeypatch):
     monkeypatch.setattr("memoryhub.search.listing.WINDOW", 1)
     know(workspace, "heron")
     know(workspace, "another heron")
@@ -133,19 +133,19 @@ def test_more_than_can_be_counted_is_never_taken_as_a_whole(workspace, editor, m
         (["nonsense", "knowledge:x", "plant:1"], {"action": "verify"}, "Choose at least one row."),
     ],
 )
-def test_a_form_that_asks_for_nothing_is_told(rows, values, said, workspace, editor):
+def test_a_form_without_a_selection_or_action_is_reported(rows, values, said, workspace, editor):
     know(workspace, "heron")
 
     assert said in act(editor, workspace, rows, **values)
 
 
-def test_tags_have_to_be_named(workspace, editor):
+def test_tagging_requires_a_tag(workspace, editor):
     entry = know(workspace, "heron")
 
     assert "Name at least one tag." in act(editor, workspace, [box("knowledge", entry)], action="tag", text=" , ")
 
 
-def test_rows_of_another_workspace_are_as_good_as_none(workspace, editor):
+def test_rows_of_another_workspace_are_ignored(workspace, editor):
     other = Workspace.objects.create(slug="other", name="Other")
     fill(other)
     entry, fact = other.knowledge_entries.get(), Fact.objects.get()
@@ -167,7 +167,7 @@ def test_rows_of_another_workspace_are_as_good_as_none(workspace, editor):
     )
 
 
-def test_viewers_change_nothing_but_may_take_results_along(workspace, viewer_client):
+def test_viewers_cannot_change_results_but_may_export_them(workspace, viewer_client):
     entry = know(workspace, "heron")
 
     act(viewer_client, workspace, [box("knowledge", entry)], action="withdraw", expect=404)
@@ -178,12 +178,12 @@ def test_viewers_change_nothing_but_may_take_results_along(workspace, viewer_cli
     assert "JSON Lines" in html
 
 
-def test_actions_are_no_links(workspace, editor):
+def test_actions_require_post(workspace, editor):
     for name in ("edit-matches", "export-matches"):
         assert editor.get(reverse(name, args=[workspace.slug])).status_code == 405
 
 
-def test_a_file_has_a_document_for_each_result(workspace, editor):
+def test_the_json_export_has_a_document_for_each_result(workspace, editor):
     fill(workspace)
     count = len(export(editor, workspace, all="1", expected="9").splitlines())
 
@@ -194,7 +194,7 @@ def test_a_file_has_a_document_for_each_result(workspace, editor):
     assert {one["workspace"] for one in found} == {"atlas"}
 
 
-def test_a_table_holds_no_formula(workspace, editor):
+def test_the_csv_export_contains_no_formulas(workspace, editor):
     entry = know(workspace, "=HYPERLINK(1) heron", tags=["@x", "b"], source="+1")
 
     rows = list(csv.DictReader(io.StringIO(export(editor, workspace, [box("knowledge", entry)], wanted="csv"))))
@@ -204,7 +204,7 @@ def test_a_table_holds_no_formula(workspace, editor):
     assert rows[0]["source"] == "'+1"
 
 
-def test_a_masked_value_stays_masked_in_files(workspace, editor):
+def test_a_masked_value_stays_masked_in_exports(workspace, editor):
     import_key_values(workspace, [KeyValueRecord("heron_token", "s3cret-value")], path="file", now=NOW, dry_run=False)
 
     text = export(editor, workspace, [box("key_value", KeyValue.objects.get())])
@@ -213,21 +213,21 @@ def test_a_masked_value_stays_masked_in_files(workspace, editor):
     assert "s3cret" not in text
 
 
-def test_a_file_of_no_known_form_is_not_found(workspace, editor):
+def test_an_unknown_export_format_is_not_found(workspace, editor):
     entry = know(workspace, "heron")
     url = reverse("export-matches", args=[workspace.slug])
 
     assert editor.post(url, {"row": [box("knowledge", entry)], "format": "exe"}).status_code == 404
 
 
-def test_what_can_be_chosen_goes_on_beyond_the_page(workspace, editor):
+def test_the_selection_extends_beyond_the_page(workspace, editor):
     for number in range(25):
         know(workspace, f"heron {number}")
 
     assert len(export(editor, workspace, all="1", expected="25").splitlines()) == 25
 
 
-def test_half_typed_words_are_meant_in_actions_too(workspace, editor):
+def test_actions_match_half_typed_words_too(workspace, editor):
     know(workspace, "heron")
     url = f"{reverse('edit-matches', args=[workspace.slug])}?q=hero&part=1"
 

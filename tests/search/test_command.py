@@ -1,4 +1,4 @@
-"""The command that searches: one document a query, errors as one, nothing that steers a terminal."""
+"""The search command: JSON output, errors, and safe terminal output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 FIELDS = {"kind", "id", "workspace", "session", "position", "score", "snippet", "occurred_at", "text"}
 
 
-def test_a_result_has_the_fields_that_scripts_read(workspace, command):
+def test_a_result_has_the_documented_fields(workspace, command):
     [entry] = say(workspace, "the white orchid", key="cli:main")
     row = know(workspace, "an orchid is a flower")
 
@@ -39,7 +39,7 @@ def test_a_result_has_the_fields_that_scripts_read(workspace, command):
     assert scores == sorted(scores, reverse=True)
 
 
-def test_every_line_of_the_input_is_a_query_with_a_document_of_its_own(workspace, monkeypatch, capsys):
+def test_each_input_line_is_a_query_with_its_own_json_document(workspace, monkeypatch, capsys):
     say(workspace, "tea", "cake")
     monkeypatch.setattr(sys, "stdin", io.StringIO("tea\r\n\ncake\nzebra\n"))
 
@@ -62,13 +62,13 @@ def test_kinds_and_the_limit_narrow_the_results(workspace, command):
         assert len(command("search", "orchid", "--limit", limit)["results"]) == count
 
 
-def test_all_workspaces_are_searched_where_none_is_named(workspace, command):
+def test_all_workspaces_are_searched_by_default(workspace, command):
     say(workspace, "orchid")
 
     assert [one["workspace"] for one in command("search", "orchid")["results"]] == ["atlas"]
 
 
-def test_every_word_is_wanted_with_all(workspace, command):
+def test_match_all_requires_every_word(workspace, command):
     say(workspace, "tea and cake", "tea alone")
 
     found = command("search", "tea cake", "--all")["results"]
@@ -100,7 +100,7 @@ def test_newest_first_has_no_scores(workspace, command):
     assert [(one["text"], one["score"]) for one in found] == [("tea of today", None), ("tea, tea, tea", None)]
 
 
-def test_decay_is_grips_and_none_at_a_rate_of_zero(workspace, command):
+def test_decay_follows_grips_formula(workspace, command):
     say(workspace, "tea and tea and tea", timestamp="2025-01-01T00:00:00+00:00")
     say(workspace, "tea of today")
 
@@ -146,7 +146,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("arguments", "code"), WRONG)
-def test_a_wrong_question_is_one_document(workspace, command, arguments, code):
+def test_an_invalid_query_is_one_json_error(workspace, command, arguments, code):
     error = command("search", "tea", *arguments, status=1)["error"]
 
     assert error["code"] == code
@@ -154,12 +154,12 @@ def test_a_wrong_question_is_one_document(workspace, command, arguments, code):
 
 
 @pytest.mark.parametrize("arguments", [("--recency", "never"), ("--limit", "many"), ("--mode", "x"), ("a", "b")])
-def test_arguments_that_do_not_exist_are_refused(arguments):
+def test_unknown_arguments_are_refused(arguments):
     with pytest.raises(CommandError):
         call_command("search", *arguments)
 
 
-def test_what_is_shown_cannot_steer_a_terminal(workspace, capsys):
+def test_output_contains_no_terminal_control_characters(workspace, capsys):
     say(workspace, "tea \x1b[31mred\x07 \u202egnirts")
 
     call_command("search", "tea", "--explain")
@@ -169,7 +169,7 @@ def test_what_is_shown_cannot_steer_a_terminal(workspace, capsys):
     assert not {"\x1b", "\x07", "\u202e"} & set(shown)
 
 
-def test_notes_are_told_and_so_is_finding_nothing(workspace, capsys):
+def test_notes_and_empty_results_are_shown(workspace, capsys):
     call_command("search", "kind:unicorn")
 
     shown = capsys.readouterr().out
@@ -177,13 +177,13 @@ def test_notes_are_told_and_so_is_finding_nothing(workspace, capsys):
     assert shown.endswith("No results.\n")
 
 
-def test_a_masked_value_is_not_told(workspace, command):
+def test_a_masked_value_is_not_printed(workspace, command):
     KeyValue.objects.create(workspace=workspace, key="token", value="swordfish", is_secret=True)
 
     assert "swordfish" not in json.dumps(command("search", "token")["results"])
     assert command("search", "swordfish")["results"] == []
 
 
-def test_every_kind_may_be_named(workspace, command):
+def test_every_kind_is_accepted(workspace, command):
     for kind in KINDS:
         assert command("search", "tea", "--in", kind)["results"] == []

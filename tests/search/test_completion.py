@@ -13,7 +13,7 @@ NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 
 
 def typing(marked):
-    """Return what is typed at the | of a text: what, field, prefix, other values, and the text to be replaced."""
+    """Return the completion context at the | of a text: kind, field, prefix, other values, replaced text."""
     text = marked.replace("|", "")
     request = completion_at(text, marked.index("|"))
     return request.what, request.field, request.prefix, request.typed, text[request.start : request.end]
@@ -30,7 +30,7 @@ def typing(marked):
         ('5" au|', "au", "au"),
     ],
 )
-def test_the_name_of_a_field_is_begun(marked, prefix, replaced):
+def test_field_names_are_completed(marked, prefix, replaced):
     assert typing(marked) == ("name", "", prefix, (), replaced)
 
 
@@ -50,14 +50,14 @@ def test_the_name_of_a_field_is_begun(marked, prefix, replaced):
         ("kind:history on:t|", "on", "t", (), "t"),
     ],
 )
-def test_a_value_of_a_field_is_begun(marked, field, prefix, typed, replaced):
+def test_field_values_are_completed(marked, field, prefix, typed, replaced):
     assert typing(marked) == ("value", field, prefix, typed, replaced)
 
 
 @pytest.mark.parametrize(
     "marked", ["|", "pool |", "au|rora", '"see kind:hi|" x', "foo:b|", "tag::x|", "12:3|", "x1|"]
 )
-def test_nothing_is_begun(marked):
+def test_other_texts_are_not_completed(marked):
     assert typing(marked)[0] == "nothing"
 
 
@@ -66,21 +66,21 @@ def test_a_cursor_outside_the_text_completes_nothing():
     assert completion_at("x" * 600 + " kind:", 606).what == "nothing"
 
 
-def test_names_are_offered_by_what_they_begin_with():
+def test_names_are_offered_by_prefix():
     assert complete_names("A") == [("author:", "who wrote it"), ("after:", "since a day, month or year")]
     assert complete_names("sinc") == [("after:", "since a day, month or year")]
     assert [name for name, _ in complete_names("")] == [f"{name}:" for name in FIELDS]
     assert complete_names("aurora") == []
 
 
-def test_fixed_values_are_offered_unless_they_are_typed():
+def test_fixed_values_are_offered_unless_already_typed():
     assert [value for value, _ in complete_values("kind", "tool-", now=NOW)] == ["tool_call", "tool_result"]
     assert [value for value, _ in complete_values("kind", "me", now=NOW, typed=["memories"])] == ["message"]
     assert complete_values("has", "pin", now=NOW) == [("pin", "pinned")]
     assert complete_values("author", "a", now=NOW) == []
 
 
-def test_dates_are_hinted_at():
+def test_date_fields_show_a_hint():
     assert complete_values("after", "", now=NOW) == [
         ("today", "2026-11-21"),
         ("yesterday", "2026-11-20"),
@@ -92,14 +92,14 @@ def test_dates_are_hinted_at():
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_what_is_offered_is_understood(field):
+def test_completions_are_valid_queries(field):
     for value, _ in complete_values(field, "", now=NOW):
         [found] = parse(f"{field}:{value}", now=NOW).filters
         assert found.values == (value,)
 
 
 @given(TEXTS, st.integers(-1, 600))
-def test_any_text_can_be_completed(text, cursor):
+def test_completion_accepts_any_text(text, cursor):
     request = completion_at(text, cursor)
 
     assert 0 <= request.start <= request.end <= len(text)

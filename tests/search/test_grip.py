@@ -1,4 +1,4 @@
-"""Grip's searches as the hub answers them, beside the formula written down once more over the files themselves."""
+"""Grip's searches in the hub, compared with an independent implementation of its formula over the files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def words(text):
 
 
 def grip_search(lines, query, *, limit, decay=0.0, now=NOW):
-    """The formula, a line at a time. A query of a word or none finds what contains it."""
+    """Grip's formula, line by line. A query of at most one word is a substring search."""
     if len(words(query)) <= 1:
         return [(line, None) for line in lines if query.lower() in line.lower()][:limit]
     scored = []
@@ -88,7 +88,7 @@ def take(path: Path):
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A Grip home whose log was never rotated."""
+    """A Grip home with an unrotated log."""
     memory = tmp_path / "workspace" / "memory"
     memory.mkdir(parents=True)
     (tmp_path / "config.json").write_text('{"agents": {"defaults": {"memory_window": 6}}}')
@@ -150,20 +150,20 @@ def test_knowledge_is_found_as_grip_finds_it(query, category):
 
 
 @pytest.mark.parametrize("query", ["summary", "summary pool limit", "conversation history", "ok"])
-def test_a_log_that_was_never_rotated_has_its_heading(query, folder):
+def test_an_unrotated_log_includes_its_heading(query, folder):
     workspace = take(folder)
 
     assert answers(search_history(workspace, query, now=NOW)) == history_of_grip(log_of(folder).read_text(), query)
 
 
-def test_a_heading_that_somebody_removed_is_not_searched(folder):
+def test_a_removed_heading_is_not_searched(folder):
     log_of(folder).write_text(log_of(folder).read_text().removeprefix(HEADING))
 
     assert search_history(take(folder), "Conversation", now=NOW) == []
 
 
 @pytest.mark.parametrize("query", ["pool", "limit", "pool limit", "limit user"])
-def test_of_an_entry_that_a_rotation_cut_in_two_the_second_half_is_searched(query, folder):
+def test_only_the_remaining_half_of_a_rotated_entry_is_searched(query, folder):
     log = log_of(folder)
     lines = log.read_text().splitlines(keepends=True)
     log.with_name("HISTORY.archive.20260403000000.md").write_text("".join(lines[:-2]))
@@ -175,7 +175,7 @@ def test_of_an_entry_that_a_rotation_cut_in_two_the_second_half_is_searched(quer
     assert {hit.position for hit in hits if hit.line == "and its limit"} <= {0}
 
 
-def test_each_line_of_an_entry_is_a_line_and_names_its_entry(folder):
+def test_each_line_of_an_entry_is_found_with_its_entry(folder):
     workspace = take(folder)
     entry = HistoryEntry.objects.get(position=0)
 
@@ -185,7 +185,7 @@ def test_each_line_of_an_entry_is_a_line_and_names_its_entry(folder):
     assert (hit.occurred_at, hit.position, hit.session_key) == (datetime(2026, 4, 1, 10, tzinfo=UTC), 0, None)
 
 
-def test_the_heading_is_no_entry(folder):
+def test_the_heading_is_not_an_entry(folder):
     [hit] = search_history(take(folder), "searchable", now=NOW)
 
     assert (hit.id, hit.position, hit.line) == (None, None, "Searchable summary of past conversations.")
@@ -199,7 +199,7 @@ def test_withdrawn_and_archived_entries_are_not_found(folder):
     assert search_history(workspace, "user", now=NOW) == []
 
 
-def test_what_the_hub_wrote_is_found_as_grip_would_have_written_it(workspace):
+def test_the_hubs_own_entries_are_found_in_grips_format(workspace):
     add_note(workspace, "The dome was closed", by=By(PERSON, NOW))
 
     [hit] = search_history(workspace, "dome", now=NOW)
@@ -207,7 +207,7 @@ def test_what_the_hub_wrote_is_found_as_grip_would_have_written_it(workspace):
     assert hit.line == "[2026-05-01 00:00:00 UTC] The dome was closed"
 
 
-def test_a_line_of_the_memory_is_a_fact_or_the_documents(folder):
+def test_a_memory_line_belongs_to_a_fact_or_the_document(folder):
     workspace = take(folder)
 
     [fact] = search_memory(workspace, "pool")
@@ -217,7 +217,7 @@ def test_a_line_of_the_memory_is_a_fact_or_the_documents(folder):
     assert (heading.id, heading.is_fact, heading.position) == (MemoryDocument.objects.get().pk, False, 1)
 
 
-def test_the_memory_as_it_is_now_is_searched(workspace):
+def test_only_the_current_memory_is_searched(workspace):
     document = open_document(workspace, "MEMORY.md")
     first = revise_document(document, "- old\n", base=None, by=By(PERSON, timezone.now()), reason="test")
     revise_document(document, "- new\n", base=first, by=By(PERSON, timezone.now()), reason="test")
@@ -225,13 +225,13 @@ def test_the_memory_as_it_is_now_is_searched(workspace):
     assert [hit.line for hit in search_memory(workspace, "to")] == ["- new"]
 
 
-def test_where_there_is_nothing_nothing_is_found(workspace):
+def test_an_empty_workspace_has_no_results(workspace):
     assert search_memory(workspace, "pool limit") == []
     assert search_history(workspace, "pool limit", now=NOW) == []
     assert search_knowledge(workspace, "") == []
 
 
-def test_knowledge_used_alike_comes_in_the_order_of_adding_and_withdrawn_not_at_all(workspace):
+def test_equally_used_knowledge_is_in_order_of_addition_without_withdrawn_entries(workspace):
     for number, content in enumerate(["first", "second", "gone"]):
         KnowledgeEntry.objects.create(
             workspace=workspace,

@@ -37,7 +37,7 @@ def test_words_are_ascii_and_longer_than_two_characters(text, words):
     assert tokens_of(text) == words
 
 
-def test_a_score_is_share_times_rarity_for_each_word_of_the_query():
+def test_a_score_sums_frequency_times_rarity_of_the_query_words():
     hits = search_lines(LINES, "pool retries", limit=10)
 
     pool, retries = math.log(6 / 4) + 1, math.log(6 / 2) + 1
@@ -47,13 +47,13 @@ def test_a_score_is_share_times_rarity_for_each_word_of_the_query():
     assert [hit.index for hit in hits] == [3, 2, 0, 4]
 
 
-def test_a_word_asked_twice_counts_twice():
+def test_a_repeated_query_word_counts_twice():
     once, twice = (search_lines(LINES, query, limit=1)[0].score for query in ("pool limit", "pool limit pool limit"))
 
     assert twice == pytest.approx(2 * once)
 
 
-def test_one_word_finds_what_contains_the_whole_query_in_order():
+def test_a_single_word_query_is_a_substring_search():
     assert found("POOL") == [0, 2, 4]
     assert found("the pool") == [0]
     assert found("  pool") == []
@@ -61,26 +61,26 @@ def test_one_word_finds_what_contains_the_whole_query_in_order():
     assert [hit.score for hit in search_lines(LINES, "tea", limit=10)] == [None]
 
 
-def test_no_words_find_the_first_lines_of_a_memory_and_in_a_history_what_contains_them():
+def test_a_query_without_words_returns_first_memory_lines_and_matching_history():
     assert found("to", limit=2, first_without_words=True) == [0, 1]
     assert found("of", limit=2) == [3]
     assert found("", limit=2) == [0, 1]
 
 
-def test_a_category_is_searched_as_if_it_were_all_there_is():
+def test_a_category_is_scored_on_its_own():
     assert found("pool limit", category="learned_fact") == [4]
     assert search_lines(LINES, "pool limit", limit=1, category="learned_fact")[0].score == pytest.approx(2 / 3)
     assert found("pool limit", category="nothing") == []
 
 
-def test_equals_stay_in_order_and_a_limit_holds():
+def test_ties_keep_their_order_and_the_limit_applies():
     lines = ["pool limit"] * 5
 
     assert found("limit pool", lines, limit=3) == [0, 1, 2]
     assert found("limit pool", lines, limit=-1) == []
 
 
-def test_age_lowers_the_score_of_lines_that_begin_with_a_time():
+def test_decay_applies_to_lines_that_begin_with_a_time():
     lines = ["[2026-04-01 02:00:00 UTC] pool limit", "[2026-04-01 11:00:00 UTC] pool limit", "pool limit of the pool"]
 
     still = search_lines(lines, "pool limit", limit=10)
@@ -94,7 +94,7 @@ def test_age_lowers_the_score_of_lines_that_begin_with_a_time():
     "stamp",
     ["[2026-13-40 02:00:00 UTC]", "[2026-04-01 02:00 UTC]", "[2026-04-01 02:00:00]", " [2026-04-01 02:00:00 UTC]"],
 )
-def test_a_time_that_grip_does_not_read_lowers_nothing(stamp):
+def test_other_time_formats_do_not_decay(stamp):
     line = f"{stamp} pool limit"
 
     assert search_lines([line], "pool limit", limit=1, decay=0.1, now=NOW) == search_lines(
@@ -102,26 +102,26 @@ def test_a_time_that_grip_does_not_read_lowers_nothing(stamp):
     )
 
 
-def test_lines_of_the_far_future_are_left_out():
+def test_lines_from_the_far_future_are_omitted():
     lines = ["[2026-04-01 22:00:00 UTC] pool limit", "[2026-04-02 12:00:00 UTC] pool limit"]
 
     assert found("pool limit", lines, decay=0.1, now=NOW) == []
 
 
-def test_a_decay_needs_the_time():
+def test_decay_requires_the_current_time():
     with pytest.raises(ValueError, match="now"):
         search_lines(LINES, "pool limit", limit=1, decay=0.1)
 
 
 @given(st.text(), st.lists(st.text(), max_size=6), st.floats(0, 10))
-def test_any_text_can_be_searched_for(query, lines, decay):
+def test_any_text_is_a_valid_query(query, lines, decay):
     hits = search_lines(lines, query, limit=4, decay=decay, now=NOW)
 
     assert len(hits) <= 4
     assert all(hit.line == lines[hit.index] for hit in hits)
 
 
-def test_lines_of_a_memory_are_stripped_and_numbered_as_facts_are():
+def test_memory_lines_are_stripped_and_numbered_like_facts():
     assert memory_lines("# Memory\n\n  - one \u2028- two\r\n\t\n- three") == [
         (1, "# Memory"),
         (3, "- one"),
@@ -131,15 +131,15 @@ def test_lines_of_a_memory_are_stripped_and_numbered_as_facts_are():
 
 
 @given(st.text(st.sampled_from("ab \n\r\u2028\x0b")))
-def test_lines_of_a_memory_are_those_that_python_sees(text):
+def test_memory_lines_follow_splitlines(text):
     assert [line for _, line in memory_lines(text)] == [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def test_lines_of_a_history_stay_as_they_are():
+def test_history_lines_stay_unchanged():
     assert history_lines("[x] one \n\n  two\n") == ["[x] one ", "  two"]
 
 
-def test_an_entry_is_written_as_grip_writes_it():
+def test_an_entry_is_formatted_as_in_grip():
     assert (
         history_text("User: hi\nthere \n", occurred_at=NOW, written="") == "[2026-04-01 12:00:00 UTC] User: hi\nthere"
     )
@@ -149,7 +149,7 @@ def test_an_entry_is_written_as_grip_writes_it():
     assert history_text("hi", occurred_at=None, written="") == "hi"
 
 
-def test_a_log_opens_with_its_heading_or_with_the_end_of_an_entry_that_was_cut():
+def test_a_log_starts_with_its_heading_or_the_rest_of_a_cut_entry():
     archived = "[2026-04-01 12:00:00 UTC] User: 一\n二\n三"
 
     assert log_opening(len(HEADING), "") == HEADING

@@ -1,4 +1,4 @@
-"""The search indexes agree with the rows, whatever happens to those: the database keeps them itself."""
+"""The database keeps the search indexes consistent with the rows, whatever changes them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.django_db
 BY = By(PERSON, NOW)
 ROOT = Path(__file__).resolve().parent.parent.parent
 SAMPLE = ROOT / "tests" / "samples" / "nanobot-0.1"
-WORDS = {  # a column that is searched, of each indexed table
+WORDS = {  # a searched column of each indexed table
     Entry: "content",
     Summary: "content",
     Session: "note",
@@ -71,7 +71,7 @@ def disagreeing() -> dict[str, list[str]]:
 
 
 def holding(model: type[models.Model], word: str) -> list[int]:
-    """Return the keys of the rows that a table's index has for a word."""
+    """Return the ids that a table's index has for a word."""
     with connection.cursor() as cursor:
         cursor.execute(*ids_sql(connection, IndexQuery(model._meta.db_table, (Term((word,)),))))
         return sorted(row[0] for row in cursor.fetchall())
@@ -79,7 +79,7 @@ def holding(model: type[models.Model], word: str) -> list[int]:
 
 @pytest.fixture
 def writable() -> Iterator[None]:
-    """Rows that may otherwise only be added can be changed too, as forgetting does."""
+    """Allow changes to append-only rows, as forgetting does."""
     with open_guard("a test"):
         yield
 
@@ -142,7 +142,7 @@ def test_flags_names_and_times_are_indexed_as_they_change(workspace):
     assert disagreeing() == {}
 
 
-def test_edits_and_their_undoing_are_followed(workspace):
+def test_edits_and_undos_update_the_index(workspace):
     rows = [know(workspace, "an orchid"), know(workspace, "an orchid too")]
 
     run = edit_rows(workspace, "knowledge", "assign", [row.pk for row in rows], values={"source": "tulip"}, by=BY)
@@ -154,7 +154,7 @@ def test_edits_and_their_undoing_are_followed(workspace):
 
 
 @pytest.mark.usefixtures("admin_on")
-def test_the_admins_actions_are_followed(admin_client, workspace):
+def test_admin_actions_update_the_index(admin_client, workspace):
     row = know(workspace, "an orchid")
 
     act(admin_client, KnowledgeEntry, [row], "recategorise", category="error_pattern", add="tulip", remove="")
@@ -163,7 +163,7 @@ def test_the_admins_actions_are_followed(admin_client, workspace):
     assert disagreeing() == {}
 
 
-def test_what_goes_with_a_session_is_gone_from_the_indexes(workspace):
+def test_deleting_a_session_removes_its_rows_from_the_indexes(workspace):
     session = open_at(workspace)
     talk(session, 4)
     add(open_at(workspace, "cli:other"), [{"role": "user", "content": "please stay"}])
@@ -176,7 +176,7 @@ def test_what_goes_with_a_session_is_gone_from_the_indexes(workspace):
 
 
 @pytest.mark.usefixtures("writable")
-def test_what_goes_with_a_workspace_is_gone_from_the_indexes():
+def test_deleting_a_workspace_removes_its_rows_from_the_indexes():
     rows = [make(model) for model in WORDS]
     workspace = rows[0].workspace
     talk(open_at(workspace), 2)
@@ -187,7 +187,7 @@ def test_what_goes_with_a_workspace_is_gone_from_the_indexes():
     assert disagreeing() == {}
 
 
-def test_what_is_forgotten_is_gone_from_the_indexes(workspace):
+def test_forgotten_rows_are_removed_from_the_indexes(workspace):
     plant(workspace, CANARY)
     assert len([model for model in WORDS if holding(model, "quicksilver")]) >= 7
 
@@ -199,7 +199,7 @@ def test_what_is_forgotten_is_gone_from_the_indexes(workspace):
 
 @pytest.mark.skipif(not FIXTURES.exists(), reason="the fixtures aren't beside the clone")
 @pytest.mark.parametrize("name", ["nanobot-0.1", "nanobot-current", "grip", "grid"])
-def test_imports_are_followed(name):
+def test_imports_update_the_index(name):
     for _ in range(2):
         workspace = import_workspace(FIXTURES / name, by=BY).workspace
         assert disagreeing() == {}
@@ -209,7 +209,7 @@ def test_imports_are_followed(name):
 
 
 def holding_scope(model: type[models.Model], workspace: int) -> set[int]:
-    """Return the keys of the rows that a table's index has for a workspace."""
+    """Return the ids that a table's index has for a workspace."""
     table = model._meta.db_table
     where, value = (f"{table}_words WHERE {table}_words MATCH %s", f'scope:"zw{workspace}"')
     if connection.vendor != "sqlite":
@@ -229,7 +229,7 @@ def entries_of(session: Session, *contents: str) -> list[Entry]:
     ]  # fmt: skip
 
 
-def test_many_rows_are_indexed_together(workspace):
+def test_bulk_inserts_are_indexed(workspace):
     with bulk_indexing(connection, Entry._meta.db_table):
         rows = Entry.objects.bulk_create(entries_of(open_at(workspace), "an orchid", "a tulip"))
 
@@ -238,7 +238,7 @@ def test_many_rows_are_indexed_together(workspace):
     assert disagreeing() == {}
 
 
-def test_many_rows_that_are_broken_off_leave_nothing(workspace):
+def test_an_aborted_bulk_insert_leaves_nothing(workspace):
     session = open_at(workspace)
 
     def break_off() -> None:
@@ -276,7 +276,7 @@ with bulk_indexing(connection, Entry._meta.db_table):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_process_that_dies_amid_many_rows_leaves_nothing(workspace):
+def test_a_killed_bulk_insert_leaves_nothing(workspace):
     open_at(workspace)
     values = connection.settings_dict
     where = "{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format(**values)
@@ -296,7 +296,7 @@ def test_a_process_that_dies_amid_many_rows_leaves_nothing(workspace):
 
 
 class Hub:
-    """A hub of its own in a folder: its database is no other test's."""
+    """A separate hub with its own database in a folder."""
 
     def __init__(self, home: Path) -> None:
         self.file = home / "memoryhub.sqlite3"
@@ -339,7 +339,7 @@ def hub(tmp_path, new_database) -> Hub:
 
 
 @only_sqlite
-def test_an_import_that_is_killed_leaves_index_and_rows_in_step(hub, tmp_path):
+def test_a_killed_import_leaves_index_and_rows_consistent(hub, tmp_path):
     folder = tmp_path / "agent" / "sessions"
     folder.mkdir(parents=True)
     for number in range(30):
@@ -371,7 +371,7 @@ for app, name in (("knowledge_app", "0001"), ("sessions_app", "0001")):
 
 
 @only_sqlite
-def test_migrations_go_back_and_forth_over_rows(hub):
+def test_migrations_can_be_reversed_and_reapplied_with_rows(hub):
     named = ("%\\_words", "%\\_index\\_%")
     like = " OR ".join(f"name LIKE '{one}' ESCAPE '\\'" for one in named)
     made = f"SELECT count(*) FROM sqlite_master WHERE {like}"
@@ -412,13 +412,13 @@ def test_altering_an_indexed_table_without_dropping_its_index_is_refused(hub):
 
 
 @only_postgres
-def test_altering_an_indexed_column_without_dropping_its_index_is_refused_here_too():
+def test_altering_an_indexed_column_without_dropping_its_index_is_refused_on_postgresql():
     with pytest.raises(DatabaseError, match="generated column"), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE knowledge_app_knowledgeentry ALTER COLUMN source TYPE varchar(10)")
 
 
 @only_postgres
-def test_migrations_go_back_and_forth_over_rows_here_too(workspace):
+def test_migrations_can_be_reversed_and_reapplied_with_rows_on_postgresql(workspace):
     talk(open_at(workspace), 2)
     row = know(workspace, "an orchid")
     with connection.cursor() as cursor:
@@ -441,7 +441,7 @@ def test_migrations_go_back_and_forth_over_rows_here_too(workspace):
 
 
 @only_sqlite
-def test_an_index_that_lost_a_trigger_is_found_and_mended(workspace, command):
+def test_a_missing_trigger_is_detected_and_repaired(workspace, command):
     row = know(workspace, "an orchid")
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TRIGGER {trigger_names('knowledge_app_knowledgeentry')[3]}")
@@ -461,7 +461,7 @@ def test_an_index_that_lost_a_trigger_is_found_and_mended(workspace, command):
 
 
 @only_sqlite
-def test_an_index_that_disagrees_is_found_and_mended(workspace, command):
+def test_an_inconsistent_index_is_detected_and_repaired(workspace, command):
     table = KnowledgeEntry._meta.db_table
     with connection.cursor() as cursor:
         cursor.execute(f"INSERT INTO {GUARD_TABLE} (indexed_table, last_id) VALUES (%s, 0)", [table])
@@ -476,7 +476,7 @@ def test_an_index_that_disagrees_is_found_and_mended(workspace, command):
     assert texts("orchid", workspace) == ["an orchid"]
 
 
-def test_an_index_that_is_missing_is_found_and_mended(workspace, command):
+def test_a_missing_index_is_detected_and_repaired(workspace, command):
     know(workspace, "an orchid")
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -496,15 +496,15 @@ def broken() -> set[tuple[str, str]]:
     return {(one.invariant, one.where) for one in check_memory().broken if one.invariant == "search.indexes"}
 
 
-def test_a_guard_that_was_left_is_told(workspace):
+def test_a_leftover_guard_is_reported(workspace):
     IndexGuard.objects.create(indexed_table="sessions_app_entry")
 
     assert "append_only.guard" in {one.invariant for one in check_memory().broken}
 
 
-def test_packing_and_rebuilding_lose_nothing(workspace):
+def test_vacuum_and_rebuild_keep_the_index(workspace):
     row = know(workspace, "an orchid")
-    if connection.vendor == "postgresql":  # what a command's own transaction has behind it
+    if connection.vendor == "postgresql":  # the test's transaction defers it
         connection.check_constraints()
 
     for index in indexes(connection):

@@ -30,7 +30,7 @@ PAGES = ["search", "search-count", "search-facets", "complete-search", "saved-se
 
 
 def fill(workspace: Workspace, text: str = "heron", count: int = 1) -> None:
-    """Keep a word in rows of every kind but summaries."""
+    """Create rows of every kind except summaries that contain a word."""
     names = [f"{text} {number}" for number in range(count)]
     say(workspace, *names, key=f"cli:{text[:20]}")
     for name in names:
@@ -48,7 +48,7 @@ def fill(workspace: Workspace, text: str = "heron", count: int = 1) -> None:
 
 
 def page(client: Client, workspace: Workspace | None, name: str = "search", *, htmx: bool = False, **query) -> str:
-    """Return a search page of a workspace, of the whole hub where there is none."""
+    """Return the search page of a workspace, or of the whole hub for None."""
     url = reverse(name, args=[workspace.slug]) if workspace else reverse(f"hub-{name}")
     response = client.get(url, query, headers={"HX-Request": "true"} if htmx else {})
     assert response.status_code == 200
@@ -57,11 +57,11 @@ def page(client: Client, workspace: Workspace | None, name: str = "search", *, h
 
 @pytest.fixture
 def other(db) -> Workspace:
-    """A workspace that the viewer may not see."""
+    """A workspace that the viewer can't see."""
     return Workspace.objects.create(slug="other", name="Secret project")
 
 
-def test_results_of_every_kind_lead_to_their_rows(workspace, viewer_client):
+def test_results_of_every_kind_link_to_their_rows(workspace, viewer_client):
     fill(workspace)
 
     html = page(viewer_client, workspace, q="heron")
@@ -99,7 +99,7 @@ def test_every_link_of_a_result_opens(workspace, viewer_client):
         {"after": encode_cursor([NOW, 3, "x"]), "sort": "newest"},
     ],
 )
-def test_what_an_address_cannot_mean_is_read_as_the_usual(query, workspace, viewer_client):
+def test_invalid_parameters_fall_back_to_defaults(query, workspace, viewer_client):
     fill(workspace)
 
     assert "<mark>heron</mark>" in page(viewer_client, workspace, q="heron", **query)
@@ -108,14 +108,14 @@ def test_what_an_address_cannot_mean_is_read_as_the_usual(query, workspace, view
 @pytest.mark.parametrize(
     "text", ["\x00", '"', "((", "kind:", "-", "OR OR", "'; drop table", "x" * 3000, "נחל 見出し"]
 )
-def test_any_text_is_a_search(text, workspace, viewer_client):
+def test_any_text_is_a_valid_search(text, workspace, viewer_client):
     fill(workspace)
 
     for name in ("search", "search-count", "search-facets"):
         assert page(viewer_client, workspace, name, q=text, facets="1")
 
 
-def test_a_kind_and_filters_narrow(workspace, viewer_client):
+def test_kind_and_filters_narrow_the_results(workspace, viewer_client):
     fill(workspace)
 
     chosen = page(viewer_client, workspace, q="heron", kind="knowledge")
@@ -127,7 +127,7 @@ def test_a_kind_and_filters_narrow(workspace, viewer_client):
     assert 'id="hit-observation-' in typed
 
 
-def test_a_filter_that_is_set_can_be_taken_away(workspace, viewer_client):
+def test_an_active_filter_can_be_removed(workspace, viewer_client):
     fill(workspace)
 
     html = page(viewer_client, workspace, q="heron kind:knowledge -category:lesson", sort="newest")
@@ -136,7 +136,7 @@ def test_a_filter_that_is_set_can_be_taken_away(workspace, viewer_client):
     assert 'href="/w/atlas/search/?q=heron+kind%3Aknowledge&amp;sort=newest"' in html
 
 
-def test_all_words_have_to_be_there_where_that_is_asked_for(workspace, viewer_client):
+def test_match_all_requires_every_word(workspace, viewer_client):
     know(workspace, "heron and egret")
     know(workspace, "heron alone")
 
@@ -159,7 +159,7 @@ def test_pages_follow_each_other_without_gap_or_repeat(workspace, viewer_client)
         assert len(seen) == len(set(seen)) == 45, sort
 
 
-def test_after_the_best_newest_first_goes_on(workspace, viewer_client, monkeypatch):
+def test_pages_continue_newest_first_after_the_best(workspace, viewer_client, monkeypatch):
     monkeypatch.setattr("memoryhub.search.views.search.MOST", 3)
     for number in range(3):
         know(workspace, f"heron {number}")
@@ -167,7 +167,7 @@ def test_after_the_best_newest_first_goes_on(workspace, viewer_client, monkeypat
     assert "Newest first" in page(viewer_client, workspace, q="heron")
 
 
-def test_typing_gets_the_results_alone_and_takes_the_last_word_as_half_typed(workspace, viewer_client):
+def test_typing_returns_the_results_fragment_with_the_last_word_as_prefix(workspace, viewer_client):
     fill(workspace)
     url = reverse("search", args=[workspace.slug])
 
@@ -180,7 +180,7 @@ def test_typing_gets_the_results_alone_and_takes_the_last_word_as_half_typed(wor
     assert sent["HX-Push-Url"] == "/w/atlas/search/?q=heron"
 
 
-def test_what_is_half_typed_stays_so_in_the_links(workspace, viewer_client):
+def test_links_keep_the_prefix_search(workspace, viewer_client):
     for number in range(25):
         know(workspace, f"heron {number}")
 
@@ -190,7 +190,7 @@ def test_what_is_half_typed_stays_so_in_the_links(workspace, viewer_client):
     assert "search/export/?q=hero&amp;part=1" in html
 
 
-def test_nothing_found_says_where_else_to_look(workspace, viewer_client):
+def test_an_empty_result_suggests_where_else_to_look(workspace, viewer_client):
     html = page(viewer_client, workspace, q="absent words", match="all", kind="knowledge")
 
     assert "Nothing was found" in html
@@ -198,14 +198,14 @@ def test_nothing_found_says_where_else_to_look(workspace, viewer_client):
     assert "All kinds" in html
 
 
-def test_an_empty_box_teaches_the_language(workspace, viewer_client):
+def test_an_empty_query_shows_the_syntax(workspace, viewer_client):
     html = page(viewer_client, workspace)
 
     assert "How to ask" in html
     assert 'href="/w/atlas/search/?q=kind%3Amemory%2Cknowledge"' in html
 
 
-def test_every_example_is_read_without_a_complaint(workspace, viewer_client):
+def test_every_example_parses_without_notes(workspace, viewer_client):
     html = page(viewer_client, workspace)
     links = [part.split('"')[0] for part in html.split('<dt><a href="')[1:]]
 
@@ -214,7 +214,7 @@ def test_every_example_is_read_without_a_complaint(workspace, viewer_client):
         assert "search-note" not in viewer_client.get(link.replace("&amp;", "&")).content.decode()
 
 
-def test_how_a_query_was_read_is_said(workspace, viewer_client):
+def test_the_parsed_query_is_shown(workspace, viewer_client):
     fill(workspace)
 
     html = page(viewer_client, workspace, q="heron -egret kind:plant")
@@ -223,7 +223,7 @@ def test_how_a_query_was_read_is_said(workspace, viewer_client):
     assert "kind: &quot;plant&quot; is not one of entry" in html
 
 
-def test_a_result_says_why_it_came_up(workspace, viewer_client):
+def test_a_result_explains_its_score(workspace, viewer_client):
     say(workspace, "heron heron", "nothing", key="cli:one")
 
     html = page(viewer_client, workspace, q="heron", kind="entry")
@@ -233,7 +233,7 @@ def test_a_result_says_why_it_came_up(workspace, viewer_client):
     assert "near a match" in html
 
 
-def test_words_of_the_graph_are_shown_and_can_be_left_out(workspace, viewer_client):
+def test_expansions_are_shown_and_can_be_turned_off(workspace, viewer_client):
     know(workspace, "a small egret")
     terms = [TermRecord("heron", [1.0, 0.0], ["egret"]), TermRecord("egret", [0.9, 0.4], ["heron"])]
     import_graph(workspace=workspace, graph=GraphRecord("p", "m", "", 2, None, "", terms), **FILE)
@@ -247,7 +247,7 @@ def test_words_of_the_graph_are_shown_and_can_be_left_out(workspace, viewer_clie
     assert "Nothing was found" in page(viewer_client, workspace, q="heron", graph="0")
 
 
-def test_a_count_is_exact_and_offers_to_choose_all(workspace, viewer_client, monkeypatch):
+def test_the_count_is_exact_and_offers_select_all(workspace, viewer_client, monkeypatch):
     fill(workspace, count=3)
 
     html = page(viewer_client, workspace, "search-count", q="heron", kind="knowledge")
@@ -281,7 +281,7 @@ def test_without_scripts_count_and_facets_come_with_the_page(workspace, viewer_c
     assert "April 2026" in html
 
 
-def test_entries_round_a_result_unfold(workspace, viewer_client):
+def test_the_context_of_a_result_can_be_expanded(workspace, viewer_client):
     entries = say(workspace, *(f"word {number}" for number in range(20)), key="cli:one")
     url = reverse("search-around", args=[workspace.slug, entries[10].pk])
 
@@ -320,7 +320,7 @@ def test_a_masked_value_is_neither_found_nor_shown(workspace, viewer_client):
         ("after:tod", "today"),
     ],
 )
-def test_what_is_typed_is_completed(typed, offered, workspace, viewer_client):
+def test_typed_text_is_completed(typed, offered, workspace, viewer_client):
     fill(workspace)
 
     html = page(viewer_client, workspace, "complete-search", q=typed, cursor=len(typed))
@@ -328,7 +328,7 @@ def test_what_is_typed_is_completed(typed, offered, workspace, viewer_client):
     assert f'<span class="mono" dir="auto">{offered}</span>' in html
 
 
-def test_what_is_chosen_stands_where_it_was_typed(workspace, viewer_client):
+def test_a_chosen_completion_replaces_the_typed_text(workspace, viewer_client):
     fill(workspace)
 
     html = page(viewer_client, workspace, "complete-search", q="a source:from b", cursor=13)
@@ -357,7 +357,7 @@ def test_grip_modes_show_what_grip_would_return(mode, shown, workspace, viewer_c
     assert {viewer_client.get(link).status_code for link in links} == {200}
 
 
-def test_every_workspace_that_one_may_see_is_searched_at_once(workspace, viewer, viewer_client, other):
+def test_all_visible_workspaces_are_searched_at_once(workspace, viewer, viewer_client, other):
     second = Workspace.objects.create(slug="borea", name="Borea")
     Membership.objects.create(workspace=second, user=viewer, role=Membership.Role.VIEWER)
     for each in (workspace, second, other):
@@ -382,7 +382,7 @@ def test_someone_without_a_workspace_finds_nothing(workspace, stranger_client):
     assert page(stranger_client, None, "search-facets", q="heron").strip() == ""
 
 
-def test_operators_of_the_hub_search_all_of_it(workspace, other, admin_client):
+def test_hub_operators_search_all_workspaces(workspace, other, admin_client):
     know(workspace, "heron of atlas")
     know(other, "heron of other")
 
@@ -392,9 +392,9 @@ def test_operators_of_the_hub_search_all_of_it(workspace, other, admin_client):
     assert "of other" in html
 
 
-def test_nothing_of_another_tenant_shows(workspace, viewer_client, other, monkeypatch):
-    """Both keep the same words; only counts, frequencies and ids could tell them apart."""
-    for name in ("ranking", "listing"):  # a busy machine takes too long now and then, and the page says so
+def test_pages_reveal_nothing_about_other_workspaces(workspace, viewer_client, other, monkeypatch):
+    """Both contain the same words, so only counts, frequencies and ids could differ."""
+    for name in ("ranking", "listing"):  # a busy machine may exceed the time limit, which the page reports
         monkeypatch.setattr(f"memoryhub.search.{name}.time_limit", lambda *_: nullcontext())
     fill(workspace, "heron")
     pages = {
@@ -410,11 +410,11 @@ def test_nothing_of_another_tenant_shows(workspace, viewer_client, other, monkey
 
 
 def plain(html: str) -> str:
-    """Return a page without its token and without the times that pass."""
+    """Return a page without its CSRF token and relative times."""
     return "\n".join(line for line in html.split("\n") if "csrf" not in line.lower() and "ago" not in line)
 
 
-def test_values_of_another_tenant_are_not_offered(workspace, viewer_client, other):
+def test_completions_do_not_include_other_workspaces(workspace, viewer_client, other):
     fill(other, "egret")
 
     for field in ("session:cli", "channel:c", "tag:eg", "source:eg", "author:", "tool:", "role:u", "category:"):
@@ -422,7 +422,7 @@ def test_values_of_another_tenant_are_not_offered(workspace, viewer_client, othe
             assert page(viewer_client, place, "complete-search", q=field, cursor=len(field)).strip() == "", field
 
 
-def test_what_is_round_a_foreign_entry_is_not_found(workspace, viewer_client, other):
+def test_the_context_of_another_workspace_s_entry_is_not_found(workspace, viewer_client, other):
     foreign = say(other, "heron")[0]
 
     for slug in (workspace.slug, other.slug):
@@ -451,7 +451,7 @@ def test_pages_make_the_same_queries_for_few_rows_and_many(name, workspace, view
     assert counts(workspace) == counts(full)
 
 
-def test_stored_markup_is_text_everywhere(workspace, viewer, viewer_client, admin_client):
+def test_stored_markup_is_escaped(workspace, viewer, viewer_client, admin_client):
     fill(workspace, HOSTILE)
     Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
     entry = workspace.entries.first()
@@ -468,7 +468,7 @@ def test_stored_markup_is_text_everywhere(workspace, viewer, viewer_client, admi
     assert live_markup(around.content.decode()) == []
 
 
-def test_the_top_bar_searches_where_one_is(workspace, viewer_client):
+def test_the_top_bar_searches_the_current_workspace(workspace, viewer_client):
     assert (
         'action="/w/atlas/search/"' in viewer_client.get(reverse("workspace", args=[workspace.slug])).content.decode()
     )
@@ -476,7 +476,7 @@ def test_the_top_bar_searches_where_one_is(workspace, viewer_client):
     assert 'href="/w/atlas/search/?kind=history"' in viewer_client.get("/w/atlas/history/").content.decode()
 
 
-def test_dates_are_those_of_the_zone_shown(workspace, viewer_client, settings):
+def test_dates_use_the_displayed_time_zone(workspace, viewer_client, settings):
     know(workspace, "heron late", created_at=datetime(2026, 4, 1, 20, tzinfo=UTC))
     settings.TIME_ZONE = "Pacific/Auckland"
 
@@ -484,6 +484,6 @@ def test_dates_are_those_of_the_zone_shown(workspace, viewer_client, settings):
     assert "Nothing was found" in page(viewer_client, workspace, q="heron on:2026-04-01")
 
 
-def test_people_without_an_account_search_nothing(workspace):
+def test_search_requires_a_login(workspace):
     assert Client().get(reverse("search", args=[workspace.slug])).status_code == 302
     assert User.objects.count() == 0

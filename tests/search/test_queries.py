@@ -1,4 +1,4 @@
-"""Any text at all is a query, and none of them reaches into another workspace."""
+"""Any text is a valid query, and no query finds rows of another workspace."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ STRINGS = st.one_of(
     st.lists(st.one_of(PARTS, st.text(SIGNS, max_size=6)), max_size=8).map("".join),
     st.text(st.sampled_from("ab\"' -:()*,.東京กน"), max_size=60),
 )
-EXAMPLES = 250 if connection.vendor == "sqlite" else 60  # of sixteen strings each
+EXAMPLES = 250 if connection.vendor == "sqlite" else 60  # each with sixteen strings
 BOUNDED = settings(
     max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
@@ -106,7 +106,7 @@ class AnyText(TestCase):
 
 @pytest.fixture
 def two() -> tuple[Workspace, Workspace]:
-    """Two workspaces that hold the same words under the same names, and one word more each."""
+    """Two workspaces with the same words under the same names, and one unique word each."""
     atlas, borea = (Workspace.objects.create(slug=slug, name=slug) for slug in ("atlas", "borea"))
     for workspace, secret in ((atlas, "amber"), (borea, "basalt")):
         fill(workspace, f"orchid {secret}")
@@ -114,7 +114,7 @@ def two() -> tuple[Workspace, Workspace]:
 
 
 def fill(workspace: Workspace, text: str) -> None:
-    """Put a text into every kind of rows."""
+    """Create a row of every kind with a text."""
     said = say(workspace, "which one", text, "the other one", key="cli:main", name="ann")
     Summary.objects.create(
         workspace=workspace, session=said[0].session, content=text, method="llm", token_count=1,
@@ -149,7 +149,7 @@ def test_each_workspace_finds_its_own_rows_alone(two):
         assert latest(other, workspace) == []
 
 
-def test_counts_facets_and_explanations_are_of_the_workspace_alone(two):
+def test_counts_facets_and_explanations_cover_only_the_workspace(two):
     atlas, borea = two
     before = facts(atlas)
 
@@ -166,7 +166,7 @@ def fill_more(workspace: Workspace, number: int) -> None:
 
 
 def facts(workspace: Workspace) -> str:
-    """Return all that a search tells: results with their scores, explanations, counts and facets."""
+    """Return everything a search returns: results with scores, explanations, counts and facets."""
     found = search("orchid amber", workspace)
     told = [explanation(hit, found) | {"score": hit.score, "pk": hit.pk} for hit in found.hits]
     tally = count_matches(scope_of(workspace), asked("orchid"))
@@ -178,7 +178,7 @@ def facts(workspace: Workspace) -> str:
     return json.dumps([told, tally.by_kind, counted, document], sort_keys=True, default=str)
 
 
-def test_a_workspace_without_documents_counts_those_of_no_other(two):
+def test_an_empty_workspace_counts_no_other_workspace_s_documents(two):
     empty = Workspace.objects.create(slug="empty", name="empty")
     know(empty, "orchid")
 
@@ -187,7 +187,7 @@ def test_a_workspace_without_documents_counts_those_of_no_other(two):
     assert count_matches(scope_of(empty), asked("orchid")).by_kind == {"knowledge": 1}
 
 
-def test_the_neighbours_of_a_word_are_the_workspaces_own(two):
+def test_query_expansion_uses_only_the_workspace_s_graph(two):
     atlas, borea = two
     term, near = (Term.objects.create(workspace=borea, text=text) for text in ("flower", "orchid"))
     TermRelation.objects.create(term=term, related=near, cosine=0.9)
@@ -197,7 +197,7 @@ def test_the_neighbours_of_a_word_are_the_workspaces_own(two):
     assert search("flower", atlas, borea).added == {}
 
 
-def test_several_workspaces_and_the_whole_hub_hold_both(two):
+def test_searching_several_or_all_workspaces_finds_both(two):
     for workspaces in (two, ()):
         found = texts("orchid", *workspaces, kinds=["entry"])
         assert {"orchid amber", "orchid basalt"} <= set(found)
@@ -207,7 +207,7 @@ def test_several_workspaces_and_the_whole_hub_hold_both(two):
     "way", ['"{}"', "{}", "scope:{}", "scope : {}", "-x {}", "{} OR tea", "{}*", "{{scope}} : {}"]
 )
 @pytest.mark.parametrize("word", ["zw{}", "#w{}", "zs{}", "zkmessage", "#kmessage", "d{}"])
-def test_a_query_cannot_say_a_scope(two, way, word):
+def test_a_query_cannot_change_its_scope(two, way, word):
     atlas, borea = two
     typed = word.format(borea.pk)
     query = way.format(typed)
@@ -226,7 +226,7 @@ def test_fields_with_the_same_values_stay_in_the_workspace(two, query):
         assert {hit.row.workspace_id for hit in search(query, workspace).hits} <= {workspace.pk}
 
 
-def test_the_command_keeps_to_its_workspace(two, command):
+def test_the_command_searches_only_its_workspace(two, command):
     for workspace, other in ((two[0], "basalt"), (two[1], "amber")):
         told = command("search", "orchid", "--workspace", workspace.slug, "--limit", "200", "--explain")
         assert {one["workspace"] for one in told["results"]} == {workspace.slug}

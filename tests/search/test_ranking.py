@@ -1,4 +1,4 @@
-"""Finding, the same on both databases: words, phrases, fields, and everything that is searched."""
+"""Search results and their order, equal on both databases: words, phrases, fields, all kinds."""
 
 from __future__ import annotations
 
@@ -51,16 +51,20 @@ CASES = [
     (DRINKS, "coffee AND milk", ["coffee with milk"]),
     (DRINKS, "coffee AND milk OR cake", {"coffee with milk", "coffee and cake"}),
     (DRINKS, "coffee AND zebra", []),
-    # words that everybody uses
+    # common words
     (["to be or not to be", "tea"], "to be or not to be", ["to be or not to be"]),
     (["who is it", "tea"], "who", ["who is it"]),
     # numbers
     (["port 8080 is open", "port 80 is open"], "8080", ["port 8080 is open"]),
     (["it costs 3.14 or so", "it costs 3.15"], "3.14", ["it costs 3.14 or so"]),
     (["room ٣٤", "tea"], "٣٤", ["room ٣٤"]),
-    # identifiers, whole and by part
+    # identifiers, complete and in parts
     (["call read_user_file()", "user files are read"], "read_user_file", ["call read_user_file()"]),
-    (["files of a user", "tea"], "read_user_file", ["files of a user"]),  # by its parts where nothing has the whole
+    (
+        ["files of a user", "tea"],
+        "read_user_file",
+        ["files of a user"],
+    ),  # in parts
     (["call read_user_file()", "tea"], "user", ["call read_user_file()"]),
     (["the parseQueryText thing", "tea"], "parseQueryText", ["the parseQueryText thing"]),
     (["the parseQueryText thing", "tea"], "query", ["the parseQueryText thing"]),
@@ -72,14 +76,14 @@ CASES = [
     (["tagged v1.2.3-rc.1", "tagged v1.2.4"], "v1.2.3-rc.1", ["tagged v1.2.3-rc.1"]),
     (["write to ann.lee@example.org", "tea"], "ann.lee@example.org", ["write to ann.lee@example.org"]),
     (["see https://example.org/a/b?c=d", "tea"], "https://example.org/a/b", ["see https://example.org/a/b?c=d"]),
-    # signs that mean nothing
+    # punctuation without meaning
     (["a * b", "tea"], "* ^ :", []),
     (["C++ or Rust", "tea"], "C++", ["C++ or Rust"]),
 ]
 
 
 @pytest.mark.parametrize(("said", "query", "expected"), CASES)
-def test_what_a_query_finds_and_in_which_order(workspace, said, query, expected):
+def test_query_results_and_their_order(workspace, said, query, expected):
     say(workspace, *said)
 
     found = texts(query, workspace, kinds=["entry"])
@@ -87,32 +91,32 @@ def test_what_a_query_finds_and_in_which_order(workspace, said, query, expected)
     assert (set(found) if isinstance(expected, set) else found) == expected
 
 
-def test_half_a_word_is_found_while_it_is_typed(workspace):
+def test_half_typed_words_match_as_prefixes(workspace):
     say(workspace, "the deployment failed", "tea")
 
     assert texts("deplo", workspace) == []
     assert texts("deplo", workspace, prefix=True) == ["the deployment failed"]
 
 
-def test_every_word_is_wanted_where_all_are_asked_for(workspace):
+def test_match_all_requires_every_word(workspace):
     say(workspace, *DRINKS)
 
     assert texts("coffee milk", workspace, match_all=True) == ["coffee with milk"]
 
 
-def test_rarer_words_count_for_more(workspace):
+def test_rarer_words_score_higher(workspace):
     say(workspace, *["tea again"] * 5, "a rare orchid")
 
     assert texts("tea orchid", workspace)[0] == "a rare orchid"
 
 
-def test_the_newer_of_equals_comes_first(workspace):
+def test_the_newer_of_equal_scores_comes_first(workspace):
     first, second = say(workspace, "tea", "tea")
 
     assert [hit.pk for hit in search("tea", workspace).hits] == [second.pk, first.pk]
 
 
-def test_a_day_is_found_by_its_words(workspace):
+def test_a_date_is_found_by_its_words(workspace):
     say(workspace, "we met", timestamp="2025-11-09T10:00:00+00:00")
     say(workspace, "we met later", timestamp="2025-12-10T10:00:00+00:00")
 
@@ -128,7 +132,7 @@ def test_an_author_is_found_by_name(workspace):
     assert search("what did Melanie say when we met", workspace).hits[0].row.name == "Melanie"
 
 
-def test_an_entrys_neighbours_help_it(workspace):
+def test_neighbouring_entries_raise_an_entry_s_score(workspace):
     say(workspace, "which orchid do you like", "the white one", "tea", "cake", "bread", "milk", key="cli:talk")
 
     assert texts("orchid", workspace) == ["which orchid do you like", "the white one", "tea"]
@@ -136,7 +140,7 @@ def test_an_entrys_neighbours_help_it(workspace):
 
 @pytest.fixture
 def everything(workspace) -> None:
-    """One row of each kind that holds the word orchid."""
+    """One row of each kind with the word orchid."""
     [entry] = say(workspace, "orchid said", key="slack:garden")
     call = {"id": "c", "type": "function", "function": {"name": "water", "arguments": '{"what": "orchid"}'}}
     add(open_at(workspace, "slack:garden"), [{"role": "assistant", "content": "", "tool_calls": [call]}])
@@ -155,7 +159,7 @@ def everything(workspace) -> None:
     workspace.cached_responses.create(key="c1", response="orchid answered", model="m", created_at=NOW)
 
 
-def test_everything_is_found_in_one_list_and_each_kind_by_itself(workspace, everything):
+def test_all_kinds_are_found_together_and_separately(workspace, everything):
     found = search("orchid", workspace)
 
     assert {hit.kind for hit in found.hits} == set(KINDS)
@@ -166,7 +170,7 @@ def test_everything_is_found_in_one_list_and_each_kind_by_itself(workspace, ever
         assert {one.kind for one in newest(scope_of(workspace), asked(f"in:{kind}"), limit=9)[0]} == {kind}
 
 
-def test_the_newest_first_and_best_first_lists_hold_the_same(workspace, everything):
+def test_both_orders_contain_the_same_results(workspace, everything):
     found = {(hit.kind, hit.pk) for hit in search("orchid", workspace).hits}
     rows, has_more = newest(scope_of(workspace), asked("orchid"), limit=50)
 
@@ -176,7 +180,7 @@ def test_the_newest_first_and_best_first_lists_hold_the_same(workspace, everythi
     assert count_matches(scope_of(workspace), asked("orchid")).count == len(listed)
 
 
-def test_prose_is_the_documents_and_a_line_is_a_memory_line(workspace, everything):
+def test_bullet_lines_are_facts_and_prose_belongs_to_the_document(workspace, everything):
     assert [hit.kind for hit in search('"orchid in prose"', workspace).hits] == ["document"]
     assert [hit.kind for hit in search('"orchid in a line"', workspace).hits] == ["memory"]
 
@@ -208,7 +212,7 @@ FIELDS = [
 
 
 @pytest.mark.parametrize(("query", "kinds", "expected"), FIELDS)
-def test_fields_narrow_what_is_found(workspace, everything, query, kinds, expected):
+def test_fields_narrow_the_results(workspace, everything, query, kinds, expected):
     rows, _ = newest(scope_of(workspace), asked(query), limit=50)
     hits = search(f"{query} orchid", workspace).hits
 
@@ -217,7 +221,7 @@ def test_fields_narrow_what_is_found(workspace, everything, query, kinds, expect
     assert expected is None or latest(query, workspace) == expected
 
 
-def test_what_was_withdrawn_is_found_only_where_it_is_asked_for(workspace):
+def test_withdrawn_rows_are_found_only_on_request(workspace):
     for make in (know, observe, log):
         make(workspace, "orchid kept")
         make(workspace, "orchid withdrawn", withdrawn_at=NOW)
@@ -230,7 +234,7 @@ def test_what_was_withdrawn_is_found_only_where_it_is_asked_for(workspace):
     assert set(latest("orchid -has:withdrawn", workspace)) == {"orchid kept"}
 
 
-def test_lines_and_revisions_of_before_are_found_only_as_withdrawn(workspace):
+def test_removed_lines_and_old_revisions_count_as_withdrawn(workspace):
     document = open_document(workspace, "MEMORY.md")
     first = revise_document(document, "It was red.\n\n- a red rose by the door\n", base=None, reason="r", by=BY)
     revise_document(document, "It was blue.\n\n- blue is what we want\n", base=first, reason="r", by=BY)
@@ -272,7 +276,7 @@ def test_results_are_paged_without_gaps_or_repeats(workspace, everything):
     assert len(set(seen)) == len(seen) > 15
 
 
-def test_a_page_tells_whether_there_is_more(workspace):
+def test_a_page_knows_whether_more_results_follow(workspace):
     say(workspace, "tea", "tea", "tea")
 
     found = [find(scope_of(workspace), asked("tea"), now=NOW, limit=limit).has_more for limit in (2, 3, 4)]
@@ -306,7 +310,7 @@ def test_matches_are_counted_by_kind(workspace, everything):
     assert tally.by_kind == dict.fromkeys(set(KINDS) - {"session"}, 1) | {"entry": 2}
 
 
-def test_matches_that_came_later_are_counted_by_their_keys(workspace):
+def test_newer_matches_are_counted_by_key(workspace):
     first, _ = say(workspace, "tea", "tea")
 
     assert count_matches(scope_of(workspace), asked("tea"), above={"entry": first.pk}).count == 1
@@ -326,7 +330,7 @@ def test_facets_count_the_matches_by_each_of_their_values(workspace, everything)
     assert {("message", 1), ("tool_call", 1), ("knowledge", 1)} <= found["kind"]
 
 
-def test_a_word_that_is_hardly_known_is_helped_by_its_neighbour(workspace):
+def test_a_rare_word_is_expanded_with_its_neighbour(workspace):
     term, near = (Term.objects.create(workspace=workspace, text=text) for text in ("automobile", "car"))
     TermRelation.objects.create(term=term, related=near, cosine=0.9)
     say(workspace, "the car is red", "tea")
@@ -339,7 +343,7 @@ def test_a_word_that_is_hardly_known_is_helped_by_its_neighbour(workspace):
     assert search('"automobile"', workspace).hits == []
 
 
-def test_a_word_that_is_known_comes_before_its_neighbour(workspace):
+def test_exact_matches_rank_above_neighbours(workspace):
     term, near = (Term.objects.create(workspace=workspace, text=text) for text in ("automobile", "car"))
     TermRelation.objects.create(term=term, related=near, cosine=0.9)
     say(workspace, "the car is red", "the automobile is red")
@@ -347,7 +351,7 @@ def test_a_word_that_is_known_comes_before_its_neighbour(workspace):
     assert texts("automobile", workspace) == ["the automobile is red", "the car is red"]
 
 
-def test_newness_counts_only_where_it_is_asked_for(workspace):
+def test_recency_counts_only_on_request(workspace):
     say(workspace, "tea, tea and tea", timestamp="2025-01-01T00:00:00+00:00")
     say(workspace, "tea of today", timestamp=NOW.isoformat())
 
@@ -361,7 +365,7 @@ def test_newness_counts_only_where_it_is_asked_for(workspace):
     ]
 
 
-def test_a_query_without_words_finds_nothing_by_rank_and_all_by_time(workspace):
+def test_a_query_without_words_matches_only_when_sorted_by_time(workspace):
     say(workspace, "tea")
 
     assert search("kind:entry", workspace).hits == []
@@ -372,14 +376,14 @@ def test_a_query_without_words_finds_nothing_by_rank_and_all_by_time(workspace):
 @pytest.mark.parametrize(
     "query", ["kind:message -kind:message", "tea kind:message -kind:message has:tool", "session:x"]
 )
-def test_what_no_row_can_fit_finds_nothing(workspace, query):
+def test_contradictory_filters_find_nothing(workspace, query):
     say(workspace, "tea")
 
     assert search(query, workspace).hits == []
     assert latest(query, workspace) == []
 
 
-def test_no_workspace_is_nothing_and_none_named_is_the_whole_hub(workspace):
+def test_an_empty_scope_finds_nothing_and_no_scope_is_the_whole_hub(workspace):
     say(workspace, "tea")
 
     assert find(Scope(()), asked("tea"), now=NOW).hits == []

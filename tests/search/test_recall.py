@@ -25,7 +25,7 @@ def said(workspace):
     return store(workspace, SAID, by=By(PERSON, NOW)).added
 
 
-def test_the_answer_has_the_shape_of_the_question_asked_of_grid(workspace, said):
+def test_recall_returns_grids_format(workspace, said):
     assert recall(workspace, "What did we decide about the PostgreSQL database?", now=NOW).texts == {
         "findings": ["Database uses PostgreSQL"],
         "insights": ["Chose PostgreSQL for its JSON support"],
@@ -42,16 +42,16 @@ def test_the_answer_has_the_shape_of_the_question_asked_of_grid(workspace, said)
         ("what was looked at", "Database uses PostgreSQL"),
     ],
 )
-def test_forms_of_a_word_case_and_other_scripts_are_found(workspace, said, query, text):
+def test_inflected_forms_case_and_other_scripts_match(workspace, said, query, text):
     assert text in [one for rows in recall(workspace, query, now=NOW).texts.values() for one in rows]
 
 
 @pytest.mark.parametrize("query", ["", "   ", '"', "AND OR NOT", "zebra", "*:*", "x" * 10_000])
-def test_what_fits_nothing_finds_nothing(workspace, said, query):
+def test_a_query_without_matches_is_empty(workspace, said, query):
     assert recall(workspace, query, now=NOW).texts == {"findings": [], "insights": [], "lessons": []}
 
 
-def test_the_limit_is_of_each_kind(workspace):
+def test_the_limit_applies_to_each_category(workspace):
     many = [
         NewObservation("finding", f"port {number} is open on host {word}") for number, word in enumerate("abcdefg")
     ]
@@ -62,13 +62,13 @@ def test_the_limit_is_of_each_kind(workspace):
     assert recall(workspace, "open port", now=NOW, limit=0).texts["findings"] == []
 
 
-def test_what_is_withdrawn_is_not_recalled(workspace, said):
+def test_withdrawn_observations_are_not_recalled(workspace, said):
     edit_rows(workspace, "observations", "withdraw", [said[0].pk], by=By(PERSON, NOW))
 
     assert recall(workspace, "PostgreSQL", now=NOW).texts["findings"] == []
 
 
-def test_reading_is_counted_and_confirms_nothing(workspace, said):
+def test_recall_counts_as_an_access_but_not_as_a_confirmation(workspace, said):
     log_recall(recall(workspace, "PostgreSQL", now=NOW), NOW)
 
     row = Observation.objects.get(pk=said[0].pk)
@@ -76,7 +76,7 @@ def test_reading_is_counted_and_confirms_nothing(workspace, said):
     assert Observation.objects.get(pk=said[2].pk).access_count == 0
 
 
-def test_the_page_shows_what_an_agent_would_get(workspace, said, viewer_client):
+def test_the_page_shows_what_an_agent_gets(workspace, said, viewer_client):
     url = reverse("recall", args=["atlas"])
 
     assert "Ask a question" in viewer_client.get(url).content.decode()
@@ -86,7 +86,7 @@ def test_the_page_shows_what_an_agent_would_get(workspace, said, viewer_client):
     assert Observation.objects.get(pk=said[0].pk).access_count == 0
 
 
-def test_the_command_answers_as_grid_does(workspace, said, command):
+def test_the_command_returns_grids_format(workspace, said, command):
     document = command("recall", "atlas", "postgresql", "--limit", "1")
 
     assert document == {
@@ -104,7 +104,7 @@ def relate(workspace, one, other, cosine):
     TermRelation.objects.create(term=terms[0], related=terms[1], cosine=cosine)
 
 
-def test_a_word_that_is_hardly_known_is_helped_by_the_graph(workspace, said, viewer_client, command):
+def test_rare_words_are_expanded_by_the_graph(workspace, said, viewer_client, command):
     assert recall(workspace, "thaw", now=NOW).texts["insights"] == []
     relate(workspace, "thaw", "freeze", 0.8)
 
@@ -118,14 +118,14 @@ def test_a_word_that_is_hardly_known_is_helped_by_the_graph(workspace, said, vie
     assert explained["added"] == {"thaw": [{"word": "freeze", "weight": 0.4}]}
 
 
-def test_what_was_asked_for_comes_before_what_the_graph_adds(workspace, said):
+def test_exact_matches_come_before_expansions(workspace, said):
     relate(workspace, "json", "database", 0.9)
 
     assert recall(workspace, "JSON", now=NOW).texts["insights"] == ["Chose PostgreSQL for its JSON support"]
     assert recall(workspace, "json", now=NOW).texts["findings"] == ["Database uses PostgreSQL"]
 
 
-def test_a_word_that_is_known_well_is_not_diluted(workspace, said):
+def test_common_words_are_not_expanded(workspace, said):
     many = [NewObservation("finding", f"postgresql {word} {word}") for word in ("port", "role", "index")]
     store(workspace, many, by=By(PERSON, NOW), even_if_known=True)
     relate(workspace, "postgresql", "freeze", 0.9)
@@ -133,7 +133,7 @@ def test_a_word_that_is_known_well_is_not_diluted(workspace, said):
     assert recall(workspace, "postgresql", now=NOW).added == {}
 
 
-def test_a_provider_out_of_reach_is_not_even_noticed(workspace, said, settings):
+def test_recall_never_calls_the_provider(workspace, said, settings):
     settings.MEMORYHUB_EMBEDDING_PROVIDER = "openai"
     settings.MEMORYHUB_EMBEDDING_BASE_URL = "http://127.0.0.1:9/v1"
     relate(workspace, "thaw", "freeze", 0.8)

@@ -26,7 +26,7 @@ def note(client: Client, workspace: Workspace, q: str) -> None:
 
 @pytest.fixture
 def colleague(workspace) -> Client:
-    """Someone else who may read the workspace."""
+    """Another person with read access."""
     user = User.objects.create_user("cora")
     Membership.objects.create(workspace=workspace, user=user, role=Membership.Role.VIEWER)
     client = Client()
@@ -49,7 +49,7 @@ def test_a_search_without_a_name_is_not_saved(workspace, viewer_client):
     assert not SavedSearch.objects.exists()
 
 
-def test_what_came_since_is_counted_until_the_search_is_opened(workspace, viewer_client):
+def test_new_results_are_counted_until_the_search_is_opened(workspace, viewer_client):
     know(workspace, "heron")
     save(viewer_client, workspace, "Birds")
     assert " new<" not in saved(viewer_client, workspace)
@@ -62,7 +62,7 @@ def test_what_came_since_is_counted_until_the_search_is_opened(workspace, viewer
     assert " new<" not in saved(viewer_client, workspace)
 
 
-def test_what_is_new_is_counted_within_the_kind(workspace, viewer_client):
+def test_new_results_are_counted_within_the_kind(workspace, viewer_client):
     save(viewer_client, workspace, "NewObservation", params="&kind=entry")
 
     know(workspace, "heron")
@@ -70,7 +70,7 @@ def test_what_is_new_is_counted_within_the_kind(workspace, viewer_client):
     assert " new<" not in saved(viewer_client, workspace)
 
 
-def test_a_shared_search_is_told_apart_and_only_its_owner_deletes_it(workspace, viewer_client, colleague):
+def test_a_shared_search_is_marked_and_deleted_only_by_its_owner(workspace, viewer_client, colleague):
     save(viewer_client, workspace, "Mine alone")
     save(viewer_client, workspace, "For all", is_shared="on")
     shared = SavedSearch.objects.get(name="For all")
@@ -88,7 +88,7 @@ def test_a_shared_search_is_told_apart_and_only_its_owner_deletes_it(workspace, 
     assert shared.seen_at == seen
 
 
-def test_ones_own_search_is_deleted(workspace, viewer_client):
+def test_the_owner_deletes_a_search(workspace, viewer_client):
     save(viewer_client, workspace, "Birds")
     url = reverse("delete-search", args=[workspace.slug, SavedSearch.objects.get().pk])
 
@@ -105,7 +105,7 @@ def test_another_persons_search_is_not_found(workspace, viewer_client, colleague
     assert colleague.post(reverse("delete-search", args=[workspace.slug, pk])).status_code == 404
 
 
-def test_a_search_of_another_place_is_not_found(workspace, viewer, viewer_client):
+def test_a_saved_search_belongs_to_one_workspace(workspace, viewer, viewer_client):
     second = Workspace.objects.create(slug="borea", name="Borea")
     Membership.objects.create(workspace=second, user=viewer, role=Membership.Role.VIEWER)
     save(viewer_client, second, "There", is_shared="on")
@@ -116,7 +116,7 @@ def test_a_search_of_another_place_is_not_found(workspace, viewer, viewer_client
     assert "There" not in saved(viewer_client, workspace)
 
 
-def test_a_search_of_all_workspaces_is_ones_own(workspace, viewer_client, colleague):
+def test_a_search_of_all_workspaces_is_private(workspace, viewer_client, colleague):
     save(viewer_client, None, "Everywhere", is_shared="on")
     one = SavedSearch.objects.get()
 
@@ -125,7 +125,7 @@ def test_a_search_of_all_workspaces_is_ones_own(workspace, viewer_client, collea
     assert colleague.get(reverse("hub-open-search", args=[one.pk])).status_code == 404
 
 
-def test_new_rows_of_foreign_workspaces_do_not_count(workspace, viewer_client):
+def test_new_rows_of_other_workspaces_do_not_count(workspace, viewer_client):
     save(viewer_client, None, "Everywhere")
     know(Workspace.objects.create(slug="other", name="Other"), "heron")
 
@@ -134,7 +134,7 @@ def test_new_rows_of_foreign_workspaces_do_not_count(workspace, viewer_client):
     assert "1 new<" in viewer_client.get(reverse("hub-saved-searches")).content.decode()
 
 
-def test_the_start_page_asks_for_the_saved_searches_by_itself(workspace, viewer_client):
+def test_the_home_page_loads_the_saved_searches(workspace, viewer_client):
     save(viewer_client, workspace, "Birds")
     url = reverse("saved-searches", args=[workspace.slug])
 
@@ -144,7 +144,7 @@ def test_the_start_page_asks_for_the_saved_searches_by_itself(workspace, viewer_
     assert "Birds" in fragment
 
 
-def test_the_last_searches_are_ones_own_and_can_be_cleared(workspace, viewer_client, colleague):
+def test_recent_searches_are_private_and_can_be_cleared(workspace, viewer_client, colleague):
     note(viewer_client, workspace, "heron")
     note(viewer_client, workspace, "  ")
     start = reverse("search", args=[workspace.slug])
@@ -155,7 +155,7 @@ def test_the_last_searches_are_ones_own_and_can_be_cleared(workspace, viewer_cli
     assert not RecentSearch.objects.exists()
 
 
-def test_looking_at_results_writes_nothing_by_itself(workspace, viewer_client):
+def test_viewing_results_saves_no_search(workspace, viewer_client):
     html = viewer_client.get(reverse("search", args=[workspace.slug]), {"q": "heron"}).content.decode()
     typed = viewer_client.get(reverse("search", args=[workspace.slug]), {"q": "heron", "part": "1"}).content.decode()
 
@@ -164,7 +164,7 @@ def test_looking_at_results_writes_nothing_by_itself(workspace, viewer_client):
     assert 'hx-trigger="load delay:3s" hx-swap="none"' in typed
 
 
-def test_hostile_names_and_queries_are_text(workspace, viewer_client):
+def test_hostile_names_and_queries_are_escaped(workspace, viewer_client):
     hostile = "<img src=x onerror=alert(1)>"
     save(viewer_client, workspace, hostile, q=hostile)
     note(viewer_client, workspace, hostile)

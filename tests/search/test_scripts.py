@@ -1,4 +1,4 @@
-"""Questions in many scripts, each with its one right answer among all the texts."""
+"""Questions in many scripts, each with one right answer."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SCRIPTS = sorted({one["script"] for one in LABELLED})
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_the_right_answer_is_the_first_in_every_script(workspace, script):
-    """Recall at 1, and so at 5, is 1 on both databases: 61 questions, three to nine of each script."""
+def test_the_right_answer_comes_first_in_every_script(workspace, script):
+    """Recall at 1 is 1 on both databases: 61 questions, three to nine per script."""
     say(workspace, *[one["text"] for one in LABELLED])
     asked = {one["question"]: one["text"] for one in LABELLED if one["script"] == script}
 

@@ -1,4 +1,4 @@
-"""Searching by meaning too: what it finds, what is asked of whom, and what a failing provider changes: nothing."""
+"""Semantic search: results, requests to the provider, and failures of the provider."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.hub import NOW, PERSON
 from tests.searches import know, log, observe, say, search, texts
 
 pytestmark = pytest.mark.django_db
-WITHOUT_GRAPH = RankOptions(graph=False)  # so that only meaning can find what shares no word
+WITHOUT_GRAPH = RankOptions(graph=False)  # so that only embeddings can find a row without shared words
 CARRIER, BAKER = "fast carrier", "sourdough bread"
 
 
@@ -61,7 +61,7 @@ def embed(workspace: Workspace, **wishes: bool) -> Run:
 
 
 def filled(workspace: Workspace, embedder: Embedder) -> None:
-    """Two rows, one of which the question "quick courier" is near to without sharing a word."""
+    """Two rows, one of which is similar to "quick courier" without sharing a word."""
     know(workspace, CARRIER)
     know(workspace, BAKER)
     embed(workspace)
@@ -237,7 +237,7 @@ class TestWhatIsStored:
         assert embedder.requests[-1] == [BAKER, CARRIER]
         assert not before & set(RowVector.objects.values_list("pk", flat=True))
 
-    def test_the_days_tokens_end_a_run_and_another_goes_on_tomorrow(self, dense_workspace, embedder):
+    def test_a_run_ends_at_the_daily_token_limit_and_resumes_the_next_day(self, dense_workspace, embedder):
         Workspace.objects.update(daily_token_budget=700)
         say(dense_workspace, *(f"carrier {number}" for number in range(70)))
         embedder.spoil = lambda body: body | {"usage": {"prompt_tokens": 690}}
@@ -374,13 +374,13 @@ class TestVectorsInMemory:
         assert len(self.read(dense_workspace).keys) == 3
 
 
-def test_every_kind_that_is_embedded_is_one_that_is_searched():
+def test_every_embedded_kind_is_searched():
     assert {name: (source.model, source.column) for name, source in SOURCES.items()} == {
         name: (KINDS[name].model, KINDS[name].texts[0]) for name in SOURCES
     }
 
 
-def test_the_settings_page_says_what_is_sent_and_what_it_costs(workspace, embedder, admin_client, settings):
+def test_the_settings_page_shows_what_is_sent_and_its_cost(workspace, embedder, admin_client, settings):
     settings.MEMORYHUB_LLM_PRICES = "tiny=100/0"
     say(workspace, "x" * 4000)
 
@@ -390,6 +390,6 @@ def test_the_settings_page_says_what_is_sent_and_what_it_costs(workspace, embedd
     assert "now 1 to ollama, ≈ 500 tokens, $0.050000" in page
 
 
-def test_the_command_switches_it_on_and_off(workspace, command):
+def test_the_command_turns_semantic_search_on_and_off(workspace, command):
     assert command("workspace", "set", "atlas", "dense_search=on")["changed"] == {"dense_search": [False, True]}
     assert command("workspace", "set", "atlas", "dense_search=off")["settings"]["dense_search"] is False

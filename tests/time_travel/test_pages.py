@@ -1,4 +1,4 @@
-"""The pages of the past: what a moment shows, how addresses are shared, and what is never shown."""
+"""The time travel pages: snapshots, comparison, permalinks and restoring rows."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LATER = url_time(NOW + timedelta(hours=2))
 
 @pytest.fixture
 def atlas(workspace) -> Workspace:
-    """A workspace whose memory was one thing at noon and another an hour later."""
+    """A workspace whose memory changed between noon and one o'clock."""
     Workspace.objects.update(created_at=NOW)
     for hour, word in enumerate((f"first {HOSTILE}", "second")):
         by = By(PERSON, NOW + timedelta(hours=hour))
@@ -61,7 +61,7 @@ def get(client, name: str = "past", **query: str):
 
 
 @pytest.mark.parametrize("part", ["memory", "knowledge", "observations", "key-values", "history"])
-def test_each_part_shows_what_was_there_then_and_nothing_runs(atlas, viewer_client, part):
+def test_each_part_shows_its_past_state_with_markup_escaped(atlas, viewer_client, part):
     page = get(viewer_client, at=AT, part=part).content.decode()
 
     assert "first" in page
@@ -71,7 +71,7 @@ def test_each_part_shows_what_was_there_then_and_nothing_runs(atlas, viewer_clie
 
 
 @pytest.mark.parametrize("part", ["memory", "knowledge", "observations", "key-values", "history", "sessions"])
-def test_each_part_compares_and_nothing_runs(atlas, viewer_client, part):
+def test_each_part_compares_with_markup_escaped(atlas, viewer_client, part):
     query = {"from": AT, "to": LATER, "part": part}
     page = get(viewer_client, "compare-past", **query).content.decode()
 
@@ -80,14 +80,14 @@ def test_each_part_compares_and_nothing_runs(atlas, viewer_client, part):
     assert live_markup(page) == []
 
 
-def test_sessions_show_their_figures_of_then(atlas, viewer_client):
+def test_sessions_show_their_past_figures(atlas, viewer_client):
     page = get(viewer_client, at=url_time(NOW), part="sessions").context
 
     (session,) = page["sessions"]
     assert (session.key, session.entry_count) == ("cli:main", 4)
 
 
-def test_a_time_without_a_zone_is_the_readers_and_the_address_becomes_exact(atlas, viewer_client):
+def test_a_time_without_a_zone_uses_the_readers_zone(atlas, viewer_client):
     viewer_client.cookies["zone"] = "Europe/Berlin"
 
     response = get(viewer_client, at="2026-04-01T14:30:00", part="history")
@@ -98,28 +98,28 @@ def test_a_time_without_a_zone_is_the_readers_and_the_address_becomes_exact(atla
 
 @pytest.mark.parametrize("text", ["soon", "2999-01-01"])
 @pytest.mark.parametrize(("name", "field"), [("past", "at"), ("compare-past", "from")])
-def test_a_moment_that_cannot_be_shown_says_what_to_do(atlas, viewer_client, name, field, text):
+def test_an_invalid_moment_is_explained(atlas, viewer_client, name, field, text):
     response = get(viewer_client, name, **{field: text})
 
     assert response.status_code == 422
     assert "Choose one in the past" in response.text or "Enter a time such as" in response.text
 
 
-def test_before_the_workspace_there_was_nothing_and_the_page_says_since_when(atlas, viewer_client):
+def test_a_moment_before_the_workspace_is_explained(atlas, viewer_client):
     page = get(viewer_client, at="2020-01-01T00:00:00Z").text
 
     assert "1 Apr 2026" in page
     assert "did not know this workspace yet" in page
 
 
-def test_two_moments_are_put_in_order(atlas, viewer_client):
+def test_two_moments_are_sorted(atlas, viewer_client):
     query = {"from": LATER, "to": AT}
     response = get(viewer_client, "compare-past", **query)
 
     assert f"from={AT}&to={LATER}" in unquote(response["Location"])
 
 
-def test_a_run_leads_to_the_moment_before_it_began(atlas, viewer_client):
+def test_a_run_links_to_the_moment_before_it_started(atlas, viewer_client):
     began = datetime(2026, 4, 1, 12, 30, tzinfo=UTC)
     run = Run.objects.create(workspace=atlas, kind="edit", status="done", created_at=began, finished_at=began)
 
@@ -129,7 +129,7 @@ def test_a_run_leads_to_the_moment_before_it_began(atlas, viewer_client):
     assert get(viewer_client, before_run="999999").status_code == 404
 
 
-def test_an_editor_restores_the_text_of_then_and_a_viewer_is_not_asked(atlas, editor, viewer_client):
+def test_an_editor_restores_a_past_text_and_a_viewer_cannot(atlas, editor, viewer_client):
     document = MemoryDocument.objects.get()
     restore = reverse("documents:restore-revision", args=["atlas", document.pk, 1])
     assert restore in get(editor, at=AT, part="memory").text
@@ -142,7 +142,7 @@ def test_an_editor_restores_the_text_of_then_and_a_viewer_is_not_asked(atlas, ed
 
 
 def form_of(client, row: Row, part: str) -> tuple[str, dict[str, int]]:
-    """Return where the page's form for a row is sent, and what with; the page has to have it."""
+    """Return the action and data of the page's form for a row."""
     response = get(client, at=AT, part=part)
     address = reverse("restore-row", args=["atlas", part, row.pk])
     assert address in response.text
@@ -151,7 +151,7 @@ def form_of(client, row: Row, part: str) -> tuple[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize(("table", "part", "field"), PARTS)
-def test_a_row_comes_back_as_it_was_and_that_can_be_undone(atlas, editor, table, part, field):
+def test_a_row_is_restored_and_that_can_be_undone(atlas, editor, table, part, field):
     row = TABLES[table].model._default_manager.order_by("pk")[0]
     text = row.history.earliest("history_id").__dict__[field]
     by = By(PERSON, NOW + timedelta(hours=1))
@@ -170,7 +170,7 @@ def test_a_row_comes_back_as_it_was_and_that_can_be_undone(atlas, editor, table,
     assert (getattr(row, field), row.withdrawn_reason) == ("third", "old")
 
 
-def test_a_row_that_changed_since_the_page_was_shown_is_left_alone(atlas, editor):
+def test_a_row_that_changed_since_the_page_was_loaded_is_not_restored(atlas, editor):
     entry = atlas.knowledge_entries.get()
     address, fields = form_of(editor, entry, "knowledge")
     save_entry(entry, {"tags": ["new"]}, by=By(PERSON, NOW + timedelta(hours=2)))
@@ -182,7 +182,7 @@ def test_a_row_that_changed_since_the_page_was_shown_is_left_alone(atlas, editor
     assert (entry.content, entry.tags) == ("second entry", ["new"])
 
 
-def test_an_entry_that_another_one_repeats_stays_withdrawn(atlas, editor):
+def test_a_duplicate_entry_stays_withdrawn(atlas, editor):
     entry = atlas.knowledge_entries.get()
     by = By(PERSON, NOW + timedelta(hours=2))
     edit_rows(atlas, "knowledge", "withdraw", [entry.pk], by=by)
@@ -195,7 +195,7 @@ def test_an_entry_that_another_one_repeats_stays_withdrawn(atlas, editor):
     assert entry.withdrawn_at
 
 
-def test_what_is_still_so_or_is_no_editors_has_no_button(atlas, editor, viewer_client):
+def test_unchanged_rows_and_viewers_get_no_restore_button(atlas, editor, viewer_client):
     still, changed = Observation.objects.earliest("pk"), atlas.knowledge_entries.get()
 
     assert f"/{still.pk}/restore/" not in get(editor, at=AT, part="observations").text
@@ -204,7 +204,7 @@ def test_what_is_still_so_or_is_no_editors_has_no_button(atlas, editor, viewer_c
     assert f"/{changed.pk}/restore/" not in viewed
 
 
-def test_a_state_of_another_row_or_part_restores_nothing(atlas, editor):
+def test_another_row_s_state_restores_nothing(atlas, editor):
     one, other = (write_value(atlas, key, "x", by=By(PERSON, NOW)) for key in ("one", "other"))
     sent = {"state": other.history.get().history_id, "known": one.history.get().history_id}
 
@@ -224,7 +224,7 @@ def test_rows_are_paged_by_key(atlas, viewer_client):
     assert [len(response.context["rows"]) for response in (first, second)] == [PAGE_ROWS, 1]
 
 
-def test_without_a_moment_there_are_moments_to_choose(atlas, viewer_client):
+def test_without_a_moment_suggestions_are_shown(atlas, viewer_client):
     Run.objects.create(workspace=atlas, kind="consolidation", status="done", finished_at=timezone.now())
 
     page = get(viewer_client).text

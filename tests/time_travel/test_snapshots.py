@@ -1,4 +1,4 @@
-"""The past asked for again must be what was seen at that moment, or be declared as not known."""
+"""A snapshot equals what was visible at that moment, or declares what is unknown."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ WORDS = ["tea", "milk", "harbour", "deploy", "Friday", "pool", "limit", "courier
 
 @dataclass
 class Hub:
-    """A workspace whose memory is changed at random, a minute of the clock for each step."""
+    """A workspace with random changes, one minute apart."""
 
     workspace: Workspace
     pick: random.Random
@@ -189,7 +189,7 @@ STEPS += [note, say, say, say, fold, fold, consolidate, consolidate, clear]
 
 
 def present(workspace: Workspace) -> dict[str, Any]:
-    """Return the memory as the ordinary queries have it now."""
+    """Return the current memory from ordinary queries."""
     return {
         "documents": {
             row.name: row.head.content
@@ -227,7 +227,7 @@ def present(workspace: Workspace) -> dict[str, Any]:
 
 
 def past(workspace: Workspace, at: datetime) -> dict[str, Any]:
-    """Return the memory of a moment in the same shape. A pin that is declared unknown is left out."""
+    """Return a snapshot in the same shape, without pins declared unknown."""
     then = as_of(workspace, at)
     return {
         "documents": {one.name: one.content for one in then.documents},
@@ -251,7 +251,7 @@ def past(workspace: Workspace, at: datetime) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_each_moment_is_told_as_it_was_seen(workspace, seed):
+def test_snapshots_equal_what_was_seen_at_each_moment(workspace, seed):
     hub = Hub(workspace, random.Random(seed))
     seen = []
     for _ in range(30):
@@ -280,7 +280,7 @@ def write_text(workspace: Workspace, text: str, minutes: int) -> None:
     save_text(document, text, base_number=number, reason="edited", by=at(minutes))
 
 
-def test_what_was_forgotten_is_forgotten_in_the_past_too(workspace):
+def test_forgotten_rows_are_absent_from_snapshots(workspace):
     write_text(workspace, "- Ines likes tea\n", 1)
     add_knowledge(workspace, "Ines is away on Friday", category="learned_fact", by=at(1))
     write_value(workspace, "contact", "Ines", by=at(1))
@@ -296,7 +296,7 @@ def test_what_was_forgotten_is_forgotten_in_the_past_too(workspace):
     assert [gap.part for gap in then.gaps] == [""]
 
 
-def test_a_deleted_session_is_absent_and_said_to_be(workspace):
+def test_a_deleted_session_is_absent_and_declared(workspace):
     session, _ = open_session(workspace, "cli:gone", by=at(1))
     add(session, turn(1), now=moment(1))
     delete_session(session, confirmation="cli:gone", reason="", by=at(2))
@@ -307,7 +307,7 @@ def test_a_deleted_session_is_absent_and_said_to_be(workspace):
     assert [gap.text for gap in then.gaps] == ["1 session was deleted since then and can't be shown."]
 
 
-def test_a_value_that_became_a_secret_is_masked_in_the_past_too(workspace):
+def test_a_value_that_became_secret_is_masked_in_snapshots(workspace):
     write_value(workspace, "note", "plain words", by=at(1))
     write_value(workspace, "note", "sk-abcdefghijklmnop1234", by=at(2))
 
@@ -317,7 +317,7 @@ def test_a_value_that_became_a_secret_is_masked_in_the_past_too(workspace):
     assert "plain words" not in texts
 
 
-def test_a_pin_that_nothing_tells_of_is_not_known(workspace):
+def test_an_unrecorded_pin_is_declared_unknown(workspace):
     write_text(workspace, "- tea\n", 1)
     Fact.objects.update(pinned=True)
 
@@ -326,7 +326,7 @@ def test_a_pin_that_nothing_tells_of_is_not_known(workspace):
     assert (fact.text, fact.pinned) == ("tea", None)
 
 
-def test_two_moments_compared_tell_what_came_changed_and_went(workspace):
+def test_comparing_two_moments_lists_added_changed_and_removed_rows(workspace):
     session, _ = open_session(workspace, "cli:main", by=at(1))
     add(session, turn(1), now=moment(1))
     write_text(workspace, "- tea at four\n- milk\n", 1)
@@ -383,24 +383,24 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(workspace):
         ("36h", NOW - timedelta(hours=36)),
     ],
 )
-def test_a_moment_is_read_in_many_ways(text, expected):
+def test_moments_are_parsed_in_several_formats(text, expected):
     assert parse_moment(text, zone=UTC, now=NOW) == expected
     assert parse_moment(url_time(expected), zone=UTC, now=NOW) == expected
 
 
 @pytest.mark.parametrize("text", ["", "soon", "2026-02-31", "9999999d", "2026-04-01T12:00:01Z"])
-def test_a_moment_that_is_none_or_lies_ahead_is_refused(text):
+def test_invalid_and_future_moments_are_refused(text):
     with pytest.raises(InvalidMoment):
         parse_moment(text, zone=UTC, now=NOW)
 
 
-def test_no_moment_is_offered_of_which_there_is_no_memory():
+def test_suggested_moments_are_within_the_memory():
     offered = suggested_moments([], NOW - timedelta(days=2), NOW)
 
     assert [choice.at for choice in offered] == [NOW - timedelta(days=1)]
 
 
-def test_the_command_tells_a_moment_and_compares_two(workspace, command):
+def test_the_command_shows_a_moment_and_compares_two(workspace, command):
     write_text(workspace, "- tea\n", 1)
     write_text(workspace, "- milk\n", 3)
 
@@ -415,7 +415,7 @@ def test_the_command_tells_a_moment_and_compares_two(workspace, command):
     assert command("past", "atlas", "soon", status=1)["error"]["code"] == "no_such_time"
 
 
-def test_a_key_that_ever_held_a_secret_is_masked_at_every_moment(workspace):
+def test_a_key_that_ever_was_secret_is_masked_at_every_moment(workspace):
     for minutes, value in enumerate(("plain words", "sk-abcdefghijklmnop1234", "open again"), 1):
         write_value(workspace, "note", value, by=at(minutes))
 
