@@ -11,7 +11,7 @@ from sessions_app.models import AuditRecord, Run, Session, Workspace
 
 
 def import_json(workspace: Workspace, found: DetectedLayout, tally: ImportCounts) -> dict[str, Any]:
-    """Return what was taken from an agent's folder as JSON: the shape that imports and syncs share."""
+    """Return an import's outcome as JSON, for imports and syncs."""
     return {
         "workspace": workspace.slug or workspace.name,
         "name": workspace.name,
@@ -80,7 +80,7 @@ def session_document(session: Session) -> dict[str, Any]:
 
 
 def edit_document(run: Run) -> dict[str, Any]:
-    """Return an edit's run as JSON: how many rows it changed, and how many it passed over."""
+    """Return an edit's run as JSON, with the numbers of changed and skipped rows."""
     return {
         "id": run.pk,
         "status": run.status,

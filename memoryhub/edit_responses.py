@@ -1,4 +1,4 @@
-"""What is done with the rows chosen on a list, and telling what became of them."""
+"""Responses to edits of rows: actions of lists, redirects and messages about the outcome."""
 
 from __future__ import annotations
 
@@ -28,82 +28,84 @@ from sessions_app.services.audit import record
 
 VERIFY = Action("verify", gettext_lazy("Mark as verified"))
 WITHDRAW = Action("withdraw", gettext_lazy("Withdraw"), asks="text", label=gettext_lazy("Why (optional)"))
-RETURN = Action("return", gettext_lazy("Take back in"))
+RETURN = Action("return", gettext_lazy("Restore"))
 REVIEW = Action("review", gettext_lazy("Review by"), asks="date", label=gettext_lazy("Day (empty: none)"))
 FILE_FORMATS = [("csv", "CSV"), ("json", "JSON"), ("xlsx", "XLSX")]
 EXPORT = Action("export", gettext_lazy("Export"), choices=FILE_FORMATS, is_file=True)
 
 
-def tell(request: HttpRequest, run: Run, left: str = "") -> None:
-    """Say what an edit came to, and what it left and why, with a way to undo it (includes/messages.html)."""
+def add_edit_message(request: HttpRequest, run: Run, skipped: str = "") -> None:
+    """Add a message about an edit's outcome, with a link to undo it (includes/messages.html)."""
     if run.is_live:
-        messages.info(request, _("A worker is at it; this page shows how far it is."))
+        messages.info(request, _("The background worker is making this change. This page shows its progress."))
         return
     changed = run.proposal["changed"]
-    said = [left, "" if left else _passed_over(run.proposal.get("passed_over", 0))]
+    details = [skipped, "" if skipped else _skipped_text(run.proposal.get("passed_over", 0))]
     if not changed:
-        messages.info(request, " ".join(part for part in (_("Nothing was different."), left) if part))
+        messages.info(request, " ".join(part for part in (_("Nothing changed."), skipped) if part))
         return
     words = str(SENTENCES[run.options["action"]]) % {"rows": TABLES[run.options["table"]].shown(changed)}
     undo = "" if is_final(run) else str(run.pk)
-    messages.success(request, " ".join(part for part in (words, *said) if part), extra_tags=undo)
+    messages.success(request, " ".join(part for part in (words, *details) if part), extra_tags=undo)
 
 
-def _passed_over(count: int) -> str:
+def _skipped_text(count: int) -> str:
     if not count:
         return ""
     words = ngettext(
-        "%(count)s was left alone: it is gone, or was so already.",
-        "%(count)s were left alone: they are gone, or were so already.",
+        "%(count)s was skipped: it no longer exists, or was like that already.",
+        "%(count)s were skipped: they no longer exist, or were like that already.",
         count,
     )
     return words % {"count": f"{count:,}"}
 
 
 def list_address(request: HttpRequest, slug: str, name: str, *more: object) -> str:
-    """Return the address of a list page with the filters at hand."""
+    """Return the address of a list page with the current filters."""
     query = request.GET.urlencode()
     return f"{reverse(name, args=[slug, *more])}{f'?{query}' if query else ''}"
 
 
 def answer_edit(request: HttpRequest, slug: str, address: str, edit: Callable[[], tuple[Run, str]]) -> HttpResponse:
-    """Carry out an edit and go back to where it was asked for; an expected error is told there.
+    """Carry out an edit and redirect to ``address``; an expected error becomes a message.
 
-    ``edit`` returns the run, and in words what it left out.
+    ``edit`` returns the run and a sentence about the rows that it left out.
     """
     try:
-        run, left = edit()
+        run, skipped = edit()
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(address)
-    return after_edit(request, run, slug, address, left)
+    return after_edit(request, run, slug, address, skipped)
 
 
-def after_edit(request: HttpRequest, run: Run, slug: str, address: str, left: str = "") -> HttpResponse:
-    """Go back to where the edit was asked for; to the run's page while a worker is at it."""
-    tell(request, run, left)
+def after_edit(request: HttpRequest, run: Run, slug: str, address: str, skipped: str = "") -> HttpResponse:
+    """Redirect to ``address``, or to the run's page while a worker carries it out."""
+    add_edit_message(request, run, skipped)
     return redirect("run", slug, run.pk) if run.is_live else redirect(address)
 
 
 def export_chosen(
-    request: HttpRequest, workspace: Workspace, table: str, pks: Sequence[int], *, noted_as: str
+    request: HttpRequest, workspace: Workspace, table: str, pks: Sequence[int], *, logged_as: str
 ) -> HttpResponse:
-    """Hand out chosen rows as a table, as the admin site does: values of secrets are left out.
+    """Return selected rows as a file, without the values of secrets.
 
-    ``noted_as``: what the access log calls it. Raises Invalid, TableTooLarge.
+    ``logged_as``: the kind in the access log. Raises Invalid, TableTooLarge.
     """
-    wanted = request.POST.get("action", "").partition(":")[2]
-    if wanted not in FORMATS or table not in EXPORTS:
+    file_format = request.POST.get("action", "").partition(":")[2]
+    if file_format not in FORMATS or table not in EXPORTS:
         raise Http404
     export = EXPORTS[table]
-    made = export_rows(export, export.model._default_manager.filter(workspace=workspace, pk__in=pks))
-    if not len(made):
+    table_data = export_rows(export, export.model._default_manager.filter(workspace=workspace, pk__in=pks))
+    if not len(table_data):
         raise Invalid(_("Choose at least one row."), code="nothing_chosen")
-    count = len(made)
+    count = len(table_data)
     text = f"{count:,} row{'' if count == 1 else 's'} of the table {table} exported"
     record(by_person(request), "rows.exported", "workspace", workspace.pk, text, workspace=workspace)
-    log_page_access(request, workspace, noted_as, seen_rows(table, [row["id"] for row in made.rows]))
-    return download(FORMATS[wanted].write(made), f"{table.replace('_', '-')}-{workspace.slug}.{wanted}")
+    log_page_access(request, workspace, logged_as, seen_rows(table, [row["id"] for row in table_data.rows]))
+    return download(
+        FORMATS[file_format].write(table_data), f"{table.replace('_', '-')}-{workspace.slug}.{file_format}"
+    )
 
 
 def answer_chosen(
@@ -112,15 +114,15 @@ def answer_chosen(
     table: str,
     address: str,
     *,
-    noted_as: str,
+    logged_as: str,
     chosen: Callable[[], list[int]],
     edit: Callable[[list[int]], tuple[Run, str]],
 ) -> HttpResponse:
-    """Do what a list's form asks for with the rows that it chose: export them, or an edit of them."""
+    """Carry out a list form's action on the selected rows: an export or an edit."""
     if not request.POST.get("action", "").startswith("export:"):
         return answer_edit(request, workspace.slug, address, lambda: edit(chosen()))
     try:
-        return export_chosen(request, workspace, table, chosen(), noted_as=noted_as)
+        return export_chosen(request, workspace, table, chosen(), logged_as=logged_as)
     except MemoryHubError as error:
         messages.error(request, error.message)
         return redirect(address)
@@ -129,7 +131,7 @@ def answer_chosen(
 def edit_chosen(
     request: HttpRequest, workspace: Workspace, table: str, pks: list[int], *, allowed: Sequence[str]
 ) -> tuple[Run, str]:
-    """Do what a form asks for, with the reason that it gives, if it is one of the allowed changes."""
+    """Carry out a form's action with its reason, if it is one of ``allowed``."""
     action = request.POST.get("action", "")
     if action not in allowed:
         raise Invalid(_("Choose an action."), code="nothing_chosen")
@@ -137,6 +139,6 @@ def edit_chosen(
     return edit_rows(workspace, table, action, pks, values=values, by=by_person(request)), ""
 
 
-def moves(choices: Sequence[tuple[Any, Any]]) -> Action:
-    """Return the action that moves rows to one of some categories."""
+def move_action(choices: Sequence[tuple[Any, Any]]) -> Action:
+    """Return the action that moves rows to a category."""
     return Action("move", gettext_lazy("Move to"), choices=[(value, label) for value, label in choices])

@@ -1,4 +1,4 @@
-"""Finding rows by the names that commands use, and what runs are about."""
+"""Find rows by the names that commands use, and the sessions of runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sessions_app.models import Run, Session, Workspace
 
 
 def find_workspace(name: str) -> Workspace:
-    """Return a workspace by its slug, else by its name when only one has it. Raises NotFound."""
+    """Return a workspace by its slug, or by its name if that is unique. Raises NotFound."""
     found = list(Workspace.objects.filter(slug=name)[:1]) or list(Workspace.objects.filter(name=name)[:2])
     if len(found) == 1:
         return found[0]
@@ -35,7 +35,7 @@ def find_document(workspace: Workspace, name: str) -> MemoryDocument:
 
 
 def session_of(run: Run) -> Session:
-    """Return the session that a run is about, as it is now. Raises NotFound where it was deleted."""
+    """Return the session of a run. Raises NotFound if it was deleted."""
     found = Session.objects.select_related("workspace").filter(pk=run.session_id or 0).first()
     if found is None:
         raise NotFound(gettext("The session was deleted."), code="session_gone")

@@ -1,4 +1,4 @@
-"""From a request to a row: who may see and do what. A foreign id answers the same 404 as a missing one."""
+"""Access from a request to rows. Rows that the person may not see answer 404, like missing ones."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _RANKS = {Membership.Role.VIEWER: 1, Membership.Role.EDITOR: 2, Membership.Role.
 
 
 def get_workspace(request: HttpRequest, slug: str, *, role: str = Membership.Role.VIEWER) -> Workspace:
-    """Return a workspace in which the person has at least this role; else 404. The navigation reads it again.
+    """Return a workspace in which the person has at least this role, or raise 404. The navigation shows it too.
 
-    The workspace's newest audit record is noted before anything else is read: an open page asks for what came after.
+    The newest audit record is read first, so that the open page polls for everything that comes after.
     """
     newest = AuditRecord.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("id")[:1]
     visible = Workspace.objects.visible_to(request.user).annotate(newest_record=Subquery(newest))
@@ -35,14 +35,14 @@ def get_workspace(request: HttpRequest, slug: str, *, role: str = Membership.Rol
 
 
 def get_session(request: HttpRequest, slug: str, pk: int, *, role: str = Membership.Role.VIEWER) -> Session:
-    """Return a session of a workspace in which the person has at least this role; else 404."""
+    """Return a session of a workspace in which the person has at least this role, or raise 404."""
     workspace = get_workspace(request, slug, role=role)
     session: Session = get_object_or_404(Session.objects.select_related("workspace"), workspace=workspace, pk=pk)
     return session
 
 
 def visible_workspaces(request: HttpRequest) -> WorkspaceQuerySet:
-    """Return the workspaces that the person may see; the newest audit record of them all is noted, as above."""
+    """Return the workspaces that the person may see, and remember their newest audit record, as above."""
     visible = Workspace.objects.visible_to(request.user)
     newest = AuditRecord.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("id")[:1]
     found = visible.annotate(newest_record=Subquery(newest)).aggregate(newest=Max("newest_record"))
@@ -51,17 +51,17 @@ def visible_workspaces(request: HttpRequest) -> WorkspaceQuerySet:
 
 
 def person(request: HttpRequest) -> Actor:
-    """Return who sends a request, as audit records name them."""
+    """Return the person who sends a request, as the actor of audit records."""
     return Actor("person", request.user.get_username())
 
 
 def by_person(request: HttpRequest) -> By:
-    """Return who sends a request, and the current time."""
+    """Return the person who sends a request, and the current time."""
     return By(person(request), timezone.now())
 
 
 def log_page_access(request: HttpRequest, workspace: Workspace, action: str, seen: Sequence[Seen]) -> None:
-    """Write down what a page shows to a person; nothing where an open page only fetches a part of itself again."""
+    """Log what a page shows to a person, unless an open page only refreshes a part of itself."""
     htmx = getattr(request, "htmx", None)
     if htmx and htmx.trigger and htmx.trigger == htmx.target:
         return
@@ -69,18 +69,18 @@ def log_page_access(request: HttpRequest, workspace: Workspace, action: str, see
 
 
 def require_hub_operator(request: HttpRequest) -> None:
-    """Answer 404 to all but operators of the whole hub."""
+    """Raise 404 unless the person is an operator of the hub."""
     if not is_hub_operator(request.user):
         raise Http404
 
 
 def is_hub_operator(user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Tell whether a person is an operator of the whole hub, and with it of every workspace."""
+    """Tell whether a person is an operator of the hub, and so of every workspace."""
     return bool(getattr(user, "is_superuser", False))
 
 
 def has_role(user: AbstractBaseUser | AnonymousUser, workspace: Workspace, role: str) -> bool:
-    """Tell whether a person has a role, or a higher one, in a workspace; superusers are operators of all."""
+    """Tell whether a person has a role, or a higher one, in a workspace. Superusers are operators of all."""
     if is_hub_operator(user):
         return True
     if user.pk is None:

@@ -1,6 +1,7 @@
-"""The admin site's pages: all tables to look at, curating many rows at once, tables as files.
+"""The admin site: all tables read-only, bulk edits, tables as files.
 
-They stand above both apps, not inside them, because some actions are flows (a session's file, a new beginning).
+It is above both apps, because some actions use more than one package (exporting a session's file, starting a new
+epoch).
 """
 
 from memoryhub.admin import knowledge, memory, sessions, workspaces

@@ -1,7 +1,7 @@
-"""The page between choosing rows in a list and doing something with them: how many, in which workspaces, and how.
+"""The page that confirms an admin action on selected rows.
 
-Chosen rows travel as the list itself sends them: the boxes of one page, or "all" together with the filters in the
-address. So 10,000 rows are no 10,000 fields. A digest of what was chosen tells whether it is still the same.
+The selection travels as the list sends it: the boxes of one page, or "all" with the filters in the URL, so that
+10,000 rows don't need 10,000 fields. A digest detects whether the selection changed meanwhile.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Chosen:
 
 
 def chosen_rows(queryset: QuerySet[Any], *, limit: int = MAX_CHOSEN) -> Chosen:
-    """Return what was chosen. Raises LimitExceeded."""
+    """Return the selected rows. Raises LimitExceeded."""
     rows = list(queryset.order_by("workspace_id", "pk").values_list("workspace_id", "pk")[: limit + 1])
     if len(rows) > limit:
         raise LimitExceeded(
-            gettext("Choose at most %(count)s at a time.") % {"count": f"{limit:,}"}, code="too_many_chosen"
+            gettext("Select at most %(count)s at a time.") % {"count": f"{limit:,}"}, code="too_many_chosen"
         )
     workspaces = Workspace.objects.in_bulk({workspace for workspace, _ in rows})
     by_workspace: dict[Workspace, list[int]] = {workspaces[pk]: [] for pk in sorted(workspaces)}
@@ -69,10 +69,9 @@ def confirm(
     help_text: StrOrPromise = "",
     groups: Sequence[Sequence[Model]] = (),
 ) -> forms.Form | HttpResponse:
-    """Return the filled-in form of what a person confirmed, or else the page that asks them to.
+    """Return the confirmed form, or the page that asks for confirmation.
 
-    ``groups``: rows that would become one, for a look at them. A choice that changed since it was shown is shown
-    again instead of being acted on.
+    ``groups``: rows to be merged, for display. If the selection has changed since it was shown, it is shown again.
     """
     review_requested = "digest" in request.POST
     form = form_class(request.POST if review_requested else None)
@@ -86,7 +85,7 @@ def confirm(
         "opts": options.model._meta,
         "form": form,
         "chosen": chosen,
-        "chosen_words": _words(chosen),
+        "chosen_text": _selection_text(chosen),
         "sample": [] if groups else list(queryset.order_by("workspace_id", "pk")[:SAMPLE]),
         "left": 0 if groups else max(0, len(chosen) - SAMPLE),
         "groups": groups,
@@ -99,9 +98,9 @@ def confirm(
     return TemplateResponse(request, "admin/choose.html", context, status=422 if form.errors or has_changed else 200)
 
 
-def _words(chosen: Chosen) -> str:
-    """Say how many rows of which workspaces were chosen."""
+def _selection_text(chosen: Chosen) -> str:
+    """Return the number of selected rows in each workspace as text."""
     words = gettext("%(count)s in %(workspace)s")
     counts = ((workspace.name, len(pks)) for workspace, pks in chosen.by_workspace.items())
     parts = [words % {"count": count, "workspace": name} for name, count in counts]
-    return gettext("Chosen: %(rows)s.") % {"rows": ", ".join(parts) or gettext("nothing")}
+    return gettext("Selected: %(rows)s.") % {"rows": ", ".join(parts) or gettext("nothing")}

@@ -1,4 +1,4 @@
-"""Admin actions that edit rows: each is a run for each workspace, with audit, progress and undo."""
+"""Admin actions that edit rows: one run for each workspace, with audit, progress and undo."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
 Action = Callable[[Any, HttpRequest, QuerySet[Any]], HttpResponse | None]
-UNDO = _("It can be undone on the page of its run.")
-SAME = _("Merge those that say the same")
+UNDO = _("You can undo it on the run's page.")
+SAME = _("Merge duplicates")
 SHOWN_GROUPS = 50
 SHOWN_ROWS = 500
-COMING: dict[str, StrOrPromise] = {  # what a worker does with many rows
+IN_BACKGROUND: dict[str, StrOrPromise] = {
     "assign": _("%(rows)s will be changed in the background."),
     "tag": _("%(rows)s will be tagged in the background."),
     "recategorise": _("%(rows)s will be re-categorised in the background."),
     "withdraw": _("%(rows)s will be withdrawn in the background."),
-    "return": _("%(rows)s will be taken back in in the background."),
+    "return": _("%(rows)s will be restored in the background."),
     "verify": _("%(rows)s will be marked as verified in the background."),
     "remove": _("%(rows)s will be removed in the background."),
     "merge": _("%(rows)s will be merged in the background."),
@@ -52,9 +52,9 @@ def edit_action(
     form: type[EditForm] | None = None,
     help_text: StrOrPromise = "",
 ) -> Action:
-    """Return an admin action that does one of ``knowledge_app.services.rows.row_changes`` to what was chosen.
+    """Return an admin action that makes a change of ``row_changes`` to the selected rows.
 
-    ``form``: what to ask for before; without one the edit is done at once, and can be undone.
+    ``form``: asked for first; without one the edit happens at once.
     """
 
     def act(options: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
@@ -66,7 +66,7 @@ def edit_action(
             answer = confirm(options, request, queryset, chosen, form, title=title, help_text=words)
             if isinstance(answer, HttpResponse):
                 return answer
-            assert isinstance(answer, EditForm)  # noqa: S101  what form is
+            assert isinstance(answer, EditForm)  # noqa: S101  form is one
             values, reason = answer.values, answer.cleaned_data["reason"]
         for workspace, pks in chosen.by_workspace.items():
             _edit(request, workspace, table, change, pks, values, reason)
@@ -85,7 +85,7 @@ def _edit(
     values: dict[str, Any],
     reason: str,
 ) -> None:
-    """Start one workspace's edit and say what became of it; the other workspaces' go on where it fails."""
+    """Start the edit of one workspace and report it. If it fails, the other workspaces' edits continue."""
     try:
         run = edit_rows(workspace, table, change, units, values=values, reason=reason, by=by_person(request))
     except MemoryHubError as error:
@@ -93,27 +93,27 @@ def _edit(
         return
     url = reverse("run", args=[workspace.slug, run.pk])
     if run.status == Run.Status.DONE:
-        said = str(SENTENCES[change]) % {"rows": TABLES[table].shown(run.proposal["changed"])}
-        messages.success(request, _linked(workspace, said, url, gettext("See what was done, or undo it")))
+        text = str(SENTENCES[change]) % {"rows": TABLES[table].shown(run.proposal["changed"])}
+        messages.success(request, _linked(workspace, text, url, gettext("View or undo")))
     else:
-        said = str(COMING[change]) % {"rows": TABLES[table].shown(run.steps_total)}
-        messages.info(request, _linked(workspace, said, url, gettext("Follow its progress")))
+        text = str(IN_BACKGROUND[change]) % {"rows": TABLES[table].shown(run.steps_total)}
+        messages.info(request, _linked(workspace, text, url, gettext("View progress")))
 
 
-def _linked(workspace: Workspace, said: str, url: str, link: str) -> str:
-    return format_html('{}: {} <a href="{}">{}</a>.', workspace.name, said, url, link)
+def _linked(workspace: Workspace, text: str, url: str, link: str) -> str:
+    return format_html('{}: {} <a href="{}">{}</a>.', workspace.name, text, url, link)
 
 
 @admin.action(description=SAME)
 def merge_knowledge(options: Any, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
-    """Make one of the chosen entries in use that have the same category and content; the oldest stays."""
+    """Merge the selected entries in use that have the same category and content into the oldest."""
     chosen = chosen_rows(queryset)
-    groups = {workspace: _alike(pks) for workspace, pks in chosen.by_workspace.items()}
+    groups = {workspace: _duplicate_groups(pks) for workspace, pks in chosen.by_workspace.items()}
     count = sum(map(len, groups.values()))
     if not count:
-        messages.info(request, gettext("None of the chosen entries in use say the same: there is nothing to merge."))
+        messages.info(request, gettext("No duplicates among the selected entries in use."))
         return None
-    words = gettext("The first of each group stays and takes over tags and uses of the others.")
+    words = gettext("The first of each group stays and receives the tags and uses of the others.")
     answer = confirm(
         options,
         request,
@@ -122,7 +122,7 @@ def merge_knowledge(options: Any, request: HttpRequest, queryset: QuerySet[Any])
         EditForm,
         title=SAME,
         help_text=f"{words} {UNDO}",
-        groups=_shown([group for found in groups.values() for group in found]),
+        groups=_first_rows([group for found in groups.values() for group in found]),
     )
     if isinstance(answer, HttpResponse):
         return answer
@@ -132,8 +132,8 @@ def merge_knowledge(options: Any, request: HttpRequest, queryset: QuerySet[Any])
     return None
 
 
-def _alike(pks: list[int]) -> list[list[int]]:
-    """Return groups of at least two entries in use that have one identity, in the order of their first."""
+def _duplicate_groups(pks: list[int]) -> list[list[int]]:
+    """Return groups of two or more entries in use with the same identity, ordered by their first."""
     groups: dict[str, list[int]] = {}
     for start in range(0, len(pks), SHOWN_ROWS):
         some = KnowledgeEntry.objects.filter(pk__in=pks[start : start + SHOWN_ROWS], withdrawn_at=None)
@@ -142,7 +142,7 @@ def _alike(pks: list[int]) -> list[list[int]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _shown(groups: list[list[int]]) -> list[list[KnowledgeEntry]]:
+def _first_rows(groups: list[list[int]]) -> list[list[KnowledgeEntry]]:
     """Return the rows of the first groups, as many as a page can show."""
     pks = [pk for group in groups[:SHOWN_GROUPS] for pk in group][:SHOWN_ROWS]
     rows = KnowledgeEntry.objects.in_bulk(pks)

@@ -1,4 +1,4 @@
-"""What the pages between choosing rows and changing them ask for."""
+"""Forms of the pages that confirm bulk edits."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from django.utils.translation import gettext_lazy as _
 from knowledge_app.models import KnowledgeEntry, Observation
 
 
-def _words(text: str) -> list[str]:
+def _split_tags(text: str) -> list[str]:
     return list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))
 
 
 class EditForm(forms.Form):
-    """``values`` are what the edit's action takes; ``reason`` is what histories say."""
+    """``values``: the parameters of the edit's action; ``reason``: stored in histories."""
 
     reason = forms.CharField(
-        required=False, max_length=500, label=_("Reason"), help_text=_("Kept in each row's history.")
+        required=False, max_length=500, label=_("Reason"), help_text=_("Stored in each row's history.")
     )
     field_order = ["category", "add", "remove", "reason"]
 
@@ -28,9 +28,7 @@ class EditForm(forms.Form):
 
 
 class WithdrawForm(EditForm):
-    reason = forms.CharField(
-        max_length=500, label=_("Reason"), help_text=_("Kept with each row: why nobody should rely on it.")
-    )
+    reason = forms.CharField(max_length=500, label=_("Reason"), help_text=_("Stored with each row."))
 
     @property
     def values(self) -> dict[str, Any]:
@@ -42,17 +40,17 @@ class TagForm(EditForm):
         required=False, max_length=1000, label=_("Tags to add"), help_text=_("Separated by commas.")
     )
     remove = forms.CharField(
-        required=False, max_length=1000, label=_("Tags to take away"), help_text=_("Separated by commas.")
+        required=False, max_length=1000, label=_("Tags to remove"), help_text=_("Separated by commas.")
     )
 
     @property
     def values(self) -> dict[str, Any]:
-        return {"add": _words(self.cleaned_data["add"]), "remove": _words(self.cleaned_data["remove"])}
+        return {"add": _split_tags(self.cleaned_data["add"]), "remove": _split_tags(self.cleaned_data["remove"])}
 
     def clean(self) -> dict[str, Any]:
         found: dict[str, Any] = super().clean() or self.cleaned_data
         if not self.errors and not any(self.values[name] for name in ("add", "remove")):
-            raise forms.ValidationError(_("Name tags to add or to take away."), code="no_tags")
+            raise forms.ValidationError(_("Enter tags to add or remove."), code="no_tags")
         return found
 
 
@@ -76,4 +74,4 @@ class MoveForm(EditForm):
 
 
 class ConfirmForm(forms.Form):
-    """A page that says what will happen, and a button."""
+    """A confirmation without fields."""

@@ -1,4 +1,4 @@
-"""Rows that people curate: found by filter and search, changed many at once, taken as tables there and back."""
+"""Curated rows: filters, search, bulk edits, import and export of tables."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def _usual_actions(table: str) -> list[Any]:
             table=table,
             change="withdraw",
             form=WithdrawForm,
-            help_text=_("Withdrawn rows stay readable, and agents no longer get them."),
+            help_text=_("Withdrawn rows stay readable, but agents no longer get them."),
         ),
-        edit_action("take_back", _("Take back in"), table=table, change="return"),
+        edit_action("take_back", _("Restore"), table=table, change="return"),
     ]
 
 
 @admin.register(KnowledgeEntry)
 class KnowledgeEntryAdmin(TableAdmin):
     table = "knowledge"
-    list_display = ["__str__", "workspace", "category", "source", "tag_words", "access_count", "withdrawn_at"]
+    list_display = ["__str__", "workspace", "category", "source", "tag_list", "access_count", "withdrawn_at"]
     list_filter = ["category", IN_USE, ("last_verified_at", admin.EmptyFieldListFilter), "workspace"]
     list_select_related = ["workspace"]
     search_fields = ["content", "source", "tags", "content_id", "identity"]
@@ -49,16 +49,16 @@ class KnowledgeEntryAdmin(TableAdmin):
             table="knowledge",
             change="recategorise",
             form=RecategoriseForm,
-            help_text=_("Imports leave the new category alone."),
+            help_text=_("Imports don't change the new category."),
         ),
-        edit_action("tag", _("Add or take away tags"), table="knowledge", change="tag", form=TagForm),
+        edit_action("tag", _("Add or remove tags"), table="knowledge", change="tag", form=TagForm),
         merge_knowledge,
         *_usual_actions("knowledge"),
         edit_action("verify", _("Mark as verified"), table="knowledge", change="verify"),
     ]
 
     @admin.display(description=_("Tags"))
-    def tag_words(self, row: KnowledgeEntry) -> str:
+    def tag_list(self, row: KnowledgeEntry) -> str:
         return ", ".join(map(str, row.tags))
 
 
@@ -79,14 +79,14 @@ class ObservationAdmin(TableAdmin):
 
 @admin.register(KeyValue)
 class KeyValueAdmin(TableAdmin):
-    """Secrets are revealed on the hub's own page, which tells the audit trail: neither shown nor searched here."""
+    """Secrets are neither shown nor searched here. The hub's own page reveals them and records who looked."""
 
     table = "key_values"
     list_display = ["key", "workspace", "shown_value", "is_secret", "withdrawn_at", "updated_at"]
     list_filter = ["is_secret", "is_json", IN_USE, "workspace"]
     list_select_related = ["workspace"]
     search_fields = ["key"]
-    search_help_text = _("Looks into keys, and into values that are no secrets.")
+    search_help_text = _("Searches keys, and values that aren't secret.")
     date_hierarchy = "updated_at"
     hidden = ("value", "corrected")
     readonly_fields = ["shown_value"]
@@ -119,7 +119,7 @@ class CachedResponseAdmin(ReadOnlyAdmin):
             table="cached",
             change="remove",
             form=EditForm,
-            help_text=_("The agent asks its model anew."),
+            help_text=_("The agent asks its model again."),
         )
     ]
 

@@ -1,4 +1,4 @@
-"""Memory documents, what waits or was forgotten, the graph: to be looked at."""
+"""Memory documents, held changes, erasures and the graph, read-only."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class RowVectorAdmin(ReadOnlyAdmin):
 
 @admin.register(EditedRow)
 class EditedRowAdmin(ReadOnlyAdmin):
-    """Without what key-values were and became: their history in the hub says so, and who looked."""
+    """Without the states of key-values, which their own history in the hub shows."""
 
     list_display = ["id", "run", "table", "object_id"]
     list_filter = ["table"]
@@ -131,7 +131,7 @@ class HygieneScoreAdmin(ReadOnlyAdmin):
 
 @admin.register(Forgotten)
 class ForgottenAdmin(ReadOnlyAdmin):
-    """Without the digests: they are what imports know the words by, and nothing to read."""
+    """Without the digests."""
 
     list_display = ["id", "workspace", "kind", "forgotten_by", "forgotten_at", "lifted_at"]
     list_filter = ["kind", "workspace"]
@@ -164,7 +164,7 @@ class EarlierStateAdmin(ReadOnlyAdmin):
 
 @admin.register(KeyValue.history.model)
 class EarlierKeyValueAdmin(ReadOnlyAdmin):
-    """Without the values, which may be secrets."""
+    """Without values, which may be secret."""
 
     list_display = ["history_id", "history_date", "id", "workspace", "key", "history_change_reason"]
     list_filter = ["history_type", "workspace"]

@@ -1,4 +1,4 @@
-"""Rows to be looked at: services alone write them."""
+"""Rows that only services write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 
 class ReadOnlyAdmin(admin.ModelAdmin[Model]):
-    """``hidden`` names fields that are neither shown nor to be found out by a filter in the address."""
+    """``hidden`` names fields that are neither shown nor usable as a filter in the URL."""
 
     list_per_page = 50
     show_full_result_count = False

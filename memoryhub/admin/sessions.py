@@ -1,4 +1,4 @@
-"""Sessions, entries and summaries: to be looked at; many sessions folded, consolidated or exported at once."""
+"""Sessions, entries and summaries, read-only, with bulk compression, consolidation and export."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from sessions_app.services.transfer import export_sessions
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-MAX_SESSIONS = 500  # each run is a transaction of its own
+MAX_SESSIONS = 500  # each run is its own transaction
 IN_MEMORY = 10 * 2**20
 
 
@@ -48,7 +48,7 @@ def _consolidate(session: Session, by: By) -> Run:
 def _run_action(
     name: str, title: StrOrPromise, request_one: Callable[[Session, By], Run], help_text: StrOrPromise
 ) -> Any:
-    """Return an admin action that asks for a run of each chosen session."""
+    """Return an admin action that requests a run for each selected session."""
 
     def act(options: Any, request: HttpRequest, queryset: QuerySet[Session]) -> HttpResponse | None:
         chosen = chosen_rows(queryset, limit=MAX_SESSIONS)
@@ -61,9 +61,9 @@ def _run_action(
             url = reverse("runs", args=[workspace.slug])
             if len(runs) == 1:
                 url = reverse("run", args=[workspace.slug, runs[0].pk])
-            words = ngettext("%(count)s run is asked for.", "%(count)s runs are asked for.", len(runs))
+            words = ngettext("%(count)s run requested.", "%(count)s runs requested.", len(runs))
             said = words % {"count": f"{len(runs):,}"}
-            link = gettext("Follow the progress")
+            link = gettext("View progress")
             text = '{}: {} <a href="{}">{}</a>.'
             messages.info(request, format_html(text, workspace.name, said, url, link))
         return None
@@ -100,18 +100,18 @@ class SessionAdmin(TableAdmin):
     date_hierarchy = "updated_at"
     actions = [
         _run_action(
-            "compress", _("Fold old entries into summaries"), _compress,
-            _("What is older than the recent window is folded. The entries stay, and each run can be undone."),
+            "compress", _("Summarise old entries"), _compress,
+            _("Entries older than the recent window are summarised. They are kept, and each run can be undone."),
         ),
         _run_action(
             "consolidate", _("Consolidate into memory"), _consolidate,
-            _("New entries become facts of MEMORY.md and an entry of the history. Each run can be undone."),
+            _("New entries become facts in MEMORY.md and a history entry. Each run can be undone."),
         ),
         _run_action(
-            "archive", _("Fold everything and begin anew"), _archive,
+            "archive", _("Summarise everything and restart"), _archive,
             _(
-                "Each session is folded whole, then begins a new epoch. "
-                "The entries stay readable under the earlier one."
+                "Each session is summarised whole, then starts a new epoch. "
+                "Its entries stay readable in the earlier one."
             ),
         ),
         export_as_zip,

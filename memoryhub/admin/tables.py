@@ -32,17 +32,17 @@ from memoryhub.lib.tables.files import FORMATS
 from memoryhub.permissions import by_person, person
 from memoryhub.spreadsheets.exporting import EXPORTS, export_table
 from memoryhub.spreadsheets.importing import import_rows
-from memoryhub.spreadsheets.rows import TAKING
+from memoryhub.spreadsheets.rows import IMPORTS
 from sessions_app.services.audit import By
 
 SHOWN_ROWS = 200
 KEPT_SECONDS = 24 * 3600
 NAME_CHARS = 200
-_UPLOAD_NAME = re.compile(r"^[0-9a-f]{32}\Z")  # form fields search, so both ends are named
+_UPLOAD_NAME = re.compile(r"^[0-9a-f]{32}\Z")  # form fields use search(), so both ends are anchored
 
 
 class FormatField(forms.TypedChoiceField):
-    """A choice of a file format, by its number; its value is the ``Format``."""
+    """A choice of a file format by number; its value is the ``Format``."""
 
     def __init__(self, **options: Any) -> None:
         choices = [("", "---"), *((str(number), name.upper()) for number, name in enumerate(FORMATS))]
@@ -58,7 +58,7 @@ class ExportForm(forms.Form):
 
 
 class UploadForm(forms.Form):
-    """A file and its format; ``cleaned_data["table"]`` is what it contains."""
+    """A file and its format; ``cleaned_data["table"]`` is its content."""
 
     import_file = forms.FileField(label=_("File to import"))
     format = FormatField()
@@ -84,15 +84,13 @@ class UploadForm(forms.Form):
             self.add_error("import_file", error.message)
         else:
             if not self.cleaned_data["table"]:
-                words = gettext(
-                    "No valid data to import. Ensure your file has the correct headers or data for import."
-                )
+                words = gettext("No valid data to import. Check the file's headers and data.")
                 self.add_error("import_file", words)
         return self.cleaned_data
 
 
 class ConfirmForm(forms.Form):
-    """The hidden fields of a preview, which can be forged."""
+    """The hidden fields of a preview; a client can forge them."""
 
     import_file_name = forms.RegexField(_UPLOAD_NAME, widget=forms.HiddenInput)
     original_file_name = forms.CharField(max_length=NAME_CHARS, widget=forms.HiddenInput)
@@ -100,14 +98,14 @@ class ConfirmForm(forms.Form):
 
 
 class TableAdmin(ReadOnlyAdmin):
-    """Read-only rows with an export of those that match the filters and, for the tables of ``TAKING``, an import."""
+    """Read-only rows with export of the filtered list and, for the tables of ``IMPORTS``, import."""
 
     table = ""
     change_list_template = "admin/table_list.html"
 
     @property
     def can_import(self) -> bool:
-        return self.table in TAKING
+        return self.table in IMPORTS
 
     def get_urls(self) -> list[URLResolver | URLPattern]:  # type: ignore[override]
         views = {"export": self.export_view}
@@ -161,13 +159,13 @@ class TableAdmin(ReadOnlyAdmin):
         try:
             table = form.cleaned_data["format"].read(upload.read_bytes())
         except FileNotFoundError as error:
-            words = gettext("This file was imported already, or it waited too long. Upload it again.")
+            words = gettext("This file was imported already, or the preview expired. Upload it again.")
             raise Gone(words, code="upload_gone") from error
         context = self._import(request, table, form.cleaned_data["original_file_name"], dry_run=False)
         upload.unlink(missing_ok=True)
         if context["is_refused"]:
             return self._page(request, "import", {"title": gettext("Import"), **context}, status=422)
-        counts = context["judged"].counts
+        counts = context["result"].counts
         words = gettext("Imported: %(new)s new, %(changed)s changed, %(unchanged)s unchanged.")
         messages.success(request, words % {name: f"{counts[name]:,}" for name in ("new", "changed", "unchanged")})
         return redirect(self._route("changelist"))
@@ -176,9 +174,9 @@ class TableAdmin(ReadOnlyAdmin):
         return f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
 
     def _import(self, request: HttpRequest, table: Table, source: str, *, dry_run: bool) -> dict[str, Any]:
-        """Import a table, or only judge its rows; return the result as the template's context."""
+        """Import a table, or only check its rows; return the result as template context."""
         try:
-            judged = import_rows(
+            result = import_rows(
                 self.table,
                 table,
                 source=source[:NAME_CHARS],
@@ -189,15 +187,15 @@ class TableAdmin(ReadOnlyAdmin):
         except MemoryHubError as error:
             return {"is_refused": True, "error": error.message}
         return {
-            "is_refused": bool(judged.counts["wrong"]),
-            "judged": judged,
-            "wrong": [row for row in judged.rows if row.outcome == "wrong"][:SHOWN_ROWS],
-            "differing": [row for row in judged.rows if row.outcome in ("new", "changed")][:SHOWN_ROWS],
-            "noted": [row for row in judged.rows if row.notes][:SHOWN_ROWS],
+            "is_refused": bool(result.counts["wrong"]),
+            "result": result,
+            "wrong": [row for row in result.rows if row.outcome == "wrong"][:SHOWN_ROWS],
+            "differing": [row for row in result.rows if row.outcome in ("new", "changed")][:SHOWN_ROWS],
+            "adjusted": [row for row in result.rows if row.notes][:SHOWN_ROWS],
         }
 
     def _page(self, request: HttpRequest, page: str, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
-        columns = TAKING[self.table].columns if self.can_import else list(EXPORTS[self.table].columns)
+        columns = IMPORTS[self.table].columns if self.can_import else list(EXPORTS[self.table].columns)
         shared = {**self.admin_site.each_context(request), "opts": self.opts, "columns": columns}
         request.current_app = self.admin_site.name
         return TemplateResponse(request, f"admin/{page}.html", shared | context, status=status)
@@ -210,7 +208,7 @@ def _upload_path(name: str) -> Path:
 
 
 def _keep_upload(data: bytes) -> str:
-    """Write a file that only the hub can read, delete those older than a day, and return its name."""
+    """Write a file that only the hub can read, delete files older than a day, and return its name."""
     name = uuid.uuid4().hex
     kept = _upload_path(name)
     for old in kept.parent.iterdir():

@@ -1,4 +1,4 @@
-"""Workspaces with their people; who did what; where rows came from; the hub's own rows."""
+"""Workspaces, their people, the audit log and access log, imports, and the hub's own rows."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class MembershipAdmin(admin.ModelAdmin[Membership]):
 
 @admin.register(Run)
 class RunAdmin(ReadOnlyAdmin):
-    """Without what an edit of key-values sets them to."""
+    """Without the values that an edit sets in key-values."""
 
     list_display = ["id", "page", "workspace", "session", "kind", "status", "origin", "requested_by", "created_at"]
     list_filter = ["kind", "status", "origin", "workspace"]
@@ -168,7 +168,7 @@ class RecentSearchAdmin(ReadOnlyAdmin):
 
 @admin.register(Webhook)
 class WebhookAdmin(ReadOnlyAdmin):
-    """Without the salt that its secret is made from."""
+    """Without the salt of its secret."""
 
     list_display = ["url", "workspace", "is_enabled", "created_by", "created_at"]
     list_filter = ["is_enabled", "workspace"]
@@ -206,7 +206,7 @@ class InvitedRoleAdmin(ReadOnlyAdmin):
 
 @admin.register(SignIn)
 class SignInAdmin(ReadOnlyAdmin):
-    """Without the key that would let somebody be signed in."""
+    """Without the session key, which would allow signing in as that person."""
 
     list_display = ["id", "user", "browser", "address", "created_at", "seen_at"]
     list_select_related = ["user"]

@@ -1,6 +1,6 @@
-"""What needs a person, over some workspaces: one list for the home page, a workspace's overview and the command.
+"""Collect what needs attention in some workspaces, for the home page, overviews and the command.
 
-Each finder asks once or twice, grouped by workspace, however many there are; nothing is kept for it.
+Each finder runs one or two queries, grouped by workspace. Nothing is stored.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from django.utils.translation import ngettext
 
 from knowledge_app.models import Concern, HeldChange
 from knowledge_app.services.documents.pending_writes import blocking
-from memoryhub.dashboard.attention_items import MOST, ORDER, RECENT, AttentionItem, Finder, attention_item, grouped
+from memoryhub.dashboard.attention_items import (
+    MAX_ITEMS,
+    ORDER,
+    RECENT,
+    AttentionItem,
+    Finder,
+    attention_item,
+    grouped,
+)
 from memoryhub.dashboard.failures import failed_deliveries, failed_jobs, first_imports, latest_imports
 from memoryhub.dashboard.scope import RoleScope
 from memoryhub.jobs.queue import LIVE
@@ -25,29 +33,29 @@ from memoryhub.models import Job
 from sessions_app.models import AuditRecord, Run, Session, Workspace
 from sessions_app.models.runs import UNSETTLED_STATUSES
 
-LAGS_AFTER = timedelta(minutes=10)  # a followed folder is looked at every half minute
+LAGS_AFTER = timedelta(minutes=10)  # a followed folder is checked every half minute
 WAITS_AFTER = timedelta(minutes=30)
-GROWN_BEFORE = timedelta(hours=1)  # a session that is over its limits since then was passed over
+GROWN_BEFORE = timedelta(hours=1)  # sessions that were over their limits before then were skipped
 SMALLER = (Concern.Kind.CONTRADICTION, Concern.Kind.PERSONAL, Concern.Kind.DUPLICATE, Concern.Kind.STALE)
 STOPPED = (Run.Status.PARKED, Run.Status.HELD, Run.Status.FAILED)
 FOLDER_FACTS = ("failed_at", "error", "succeeded_at", "unwritten")
 
 
-def attention_items(reach: RoleScope, *, now: datetime) -> list[AttentionItem]:
-    """Return what needs somebody with this reach, the most urgent first, then the oldest. 14 queries at most."""
+def attention_items(scope: RoleScope, *, now: datetime) -> list[AttentionItem]:
+    """Return what needs attention in this scope, the most urgent kind first, then the oldest. 14 queries at most."""
     found: list[AttentionItem] = []
     for find in CURATED:
-        found += find(reach.curated, now)
+        found += find(scope.curated, now)
     for find in OPERATED:
-        found += find(reach.operated, now)
-    found += failed_jobs(reach.curated, now, of_hub=reach.is_whole)
-    if reach.is_whole:
+        found += find(scope.operated, now)
+    found += failed_jobs(scope.curated, now, of_hub=scope.is_whole)
+    if scope.is_whole:
         found += first_imports(now)
-    return sorted(found, key=lambda need: (ORDER.index(need.kind), need.since or now, need.name, need.pk))
+    return sorted(found, key=lambda item: (ORDER.index(item.kind), item.since or now, item.name, item.pk))
 
 
 def _held(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem]:
-    """Changes of memory in the inbox: conflicts with the agent's files by themselves, since they block writing."""
+    """Find held changes. Conflicts with the agent's files are separate items, since they block writing."""
     is_conflict = Q(pk__in=blocking().values("pk"))
     pending = HeldChange.objects.filter(workspace__in=workspaces.values("pk"), status=HeldChange.Status.PENDING)
     found = []
@@ -57,40 +65,42 @@ def _held(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem
             count, slug = row["n"], row["workspace__slug"]
             one = reverse("held-change", args=[slug, row["first"]])
             url = one if count == 1 else reverse("review", args=[slug])
-            text = _words_of_held(kind, count, row["document"])
+            text = _held_text(kind, count, row["document"])
             found.append(attention_item(kind, row, text, url, count=count, since=row["since"]))
     return found
 
 
-def _words_of_held(kind: str, count: int, document: str) -> str:
+def _held_text(kind: str, count: int, document: str) -> str:
     if count == 1:
         one = {
-            "conflict": _("The agent's folder has another %(document)s: decide which text counts."),
-            "held": _("A change of %(document)s is held for review."),
+            "conflict": _("%(document)s differs in the agent's folder. Choose which version to keep."),
+            "held": _("A change to %(document)s awaits review."),
         }
         return one[kind] % {"document": document}
     if kind == "conflict":
         words = ngettext(
-            "%(count)d text in the agent's folder differs from the hub's: decide which counts.",
-            "%(count)d texts in the agent's folder differ from the hub's: decide which count.",
+            "%(count)d document differs in the agent's folder. Choose which version to keep.",
+            "%(count)d documents differ in the agent's folder. Choose which versions to keep.",
             count,
         )
     else:
-        words = ngettext("%(count)d change is held for review.", "%(count)d changes are held for review.", count)
+        words = ngettext("%(count)d change awaits review.", "%(count)d changes await review.", count)
     return words % {"count": count}
 
 
 def _runs(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
-    """Runs that stopped and wait for a person, and those of a week that failed with nothing done about it since."""
+    """Find parked runs, runs that wait for approval, and recently failed runs without a later one or a dismissal."""
     later = Run.objects.filter(kind=OuterRef("kind"), pk__gt=OuterRef("pk"))
-    is_followed = Exists(later.filter(session=OuterRef("session")))  # apart from the next: each has its index
+    is_followed = Exists(
+        later.filter(session=OuterRef("session"))
+    )  # separate from the next, so that each uses its index
     is_followed_by_own = Exists(later.filter(session=None, workspace=OuterRef("workspace")))
-    told = AuditRecord.objects.filter(object_kind="run", object_id=Cast(OuterRef("pk"), CharField()))
-    is_let_be = Exists(told.filter(action="run.dismissed"))
+    audited = AuditRecord.objects.filter(object_kind="run", object_id=Cast(OuterRef("pk"), CharField()))
+    is_dismissed = Exists(audited.filter(action="run.dismissed"))
     in_inbox = HeldChange.objects.filter(run=OuterRef("pk"), status=HeldChange.Status.PENDING)
     waits = Q(status=Run.Status.PARKED) | Q(status=Run.Status.HELD) & Q(~Exists(in_inbox))
-    is_settled = Q(is_let_be) | Q(is_followed) | Q(session=None) & Q(is_followed_by_own)
-    failed = Q(status=Run.Status.FAILED, finished_at__gte=now - RECENT) & ~is_settled  # cheap conditions first
+    is_resolved = Q(is_dismissed) | Q(is_followed) | Q(session=None) & Q(is_followed_by_own)
+    failed = Q(status=Run.Status.FAILED, finished_at__gte=now - RECENT) & ~is_resolved  # cheap conditions first
     rows = Run.objects.filter(status__in=STOPPED, workspace__in=workspaces.values("pk")).filter(waits | failed)
     since = Min(Coalesce("finished_at", "created_at"))
     found = []
@@ -101,40 +111,40 @@ def _runs(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]
         url = reverse("run", args=[slug, row["first"]]) if count == 1 else several
         kind = {Run.Status.PARKED: "parked", Run.Status.HELD: "approval"}.get(status, "failed")
         one = {"kind": Run.Kind(row["kind"]).label, "number": row["first"]}
-        words = _words_of_run(kind) % one if count == 1 else _words_of_runs(kind, count) % {"count": count}
+        words = _run_text(kind) % one if count == 1 else _runs_text(kind, count) % {"count": count}
         found.append(attention_item(kind, row, words, url, count=count, since=row["since"]))
     return found
 
 
-def _words_of_run(kind: str) -> str:
+def _run_text(kind: str) -> str:
     words = {
-        "parked": _("%(kind)s %(number)d gave up and waits for your decision."),
-        "approval": _("%(kind)s %(number)d waits for your approval."),
+        "parked": _("%(kind)s %(number)d failed repeatedly. Retry or dismiss it."),
+        "approval": _("%(kind)s %(number)d awaits approval."),
         "failed": _("%(kind)s %(number)d failed."),
     }
     return words[kind]
 
 
-def _words_of_runs(kind: str, count: int) -> str:
+def _runs_text(kind: str, count: int) -> str:
     if kind == "parked":
         return ngettext(
-            "%(count)d run gave up and waits for your decision.",
-            "%(count)d runs gave up and wait for your decision.",
+            "%(count)d run failed repeatedly. Retry or dismiss it.",
+            "%(count)d runs failed repeatedly. Retry or dismiss them.",
             count,
         )
     if kind == "approval":
-        return ngettext("%(count)d run waits for your approval.", "%(count)d runs wait for your approval.", count)
+        return ngettext("%(count)d run awaits approval.", "%(count)d runs await approval.", count)
     return ngettext("%(count)d run failed in the last 7 days.", "%(count)d runs failed in the last 7 days.", count)
 
 
 def _waiting(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
-    """Runs whose time came half an hour ago: as a rule no worker is there to take them."""
+    """Find runs that should have started half an hour ago; usually no worker is running."""
     rows = Run.objects.filter(workspace__in=workspaces.values("pk"), status=Run.Status.QUEUED)
     found = []
     for row in grouped(rows.filter(not_before__lt=now - WAITS_AFTER), since=Min("not_before")):
         text = ngettext(
-            "A run has not begun: is the hub's worker running?",
-            "%(count)d runs have not begun: is the hub's worker running?",
+            "A run hasn't started. Is the worker running?",
+            "%(count)d runs haven't started. Is the worker running?",
             row["n"],
         )
         url = f"{reverse('runs', args=[row['workspace__slug']])}?state=live"
@@ -145,51 +155,51 @@ def _waiting(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionIt
 
 
 def _folders(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
-    """Folders that can't be opened, fail, refuse what the hub would write, or that nobody looks at any more."""
-    asked = Job.objects.filter(workspace=OuterRef("pk"), kind=Job.Kind.SYNC, status__in=LIVE).order_by("id")
+    """Find folders that can't be opened, synced or written, or that haven't been checked recently."""
+    requests = Job.objects.filter(workspace=OuterRef("pk"), kind=Job.Kind.SYNC, status__in=LIVE).order_by("id")
     rows = workspaces.exclude(path="").annotate(
-        looked_at=Coalesce("sync_state__succeeded_at", "updated_at"),
-        requested_at=Subquery(asked.values("created_at")[:1]),
+        checked_at=Coalesce("sync_state__succeeded_at", "updated_at"),
+        requested_at=Subquery(requests.values("created_at")[:1]),
     )
-    fails = Q(unavailable_since__isnull=False) | Q(sync_state__failed_at__isnull=False)
-    refuses = Q(sync_state__isnull=False) & ~Q(sync_state__unwritten={})
+    has_failed = Q(unavailable_since__isnull=False) | Q(sync_state__failed_at__isnull=False)
+    is_unwritten = Q(sync_state__isnull=False) & ~Q(sync_state__unwritten={})
     limit = now - LAGS_AFTER
-    lags = Q(is_followed=True, looked_at__lt=limit) | Q(requested_at__lt=limit)
+    lags = Q(is_followed=True, checked_at__lt=limit) | Q(requested_at__lt=limit)
     fields = (
         "slug",
         "name",
         "unavailable_since",
-        "looked_at",
+        "checked_at",
         "requested_at",
         *(f"sync_state__{name}" for name in FOLDER_FACTS),
     )
-    found = rows.filter(fails | refuses | lags).order_by("name", "slug").values(*fields)
-    return [_folder(row) for row in found[:MOST]]
+    found = rows.filter(has_failed | is_unwritten | lags).order_by("name", "slug").values(*fields)
+    return [_folder(row) for row in found[:MAX_ITEMS]]
 
 
 def _folder(row: dict[str, Any]) -> AttentionItem:
-    """Say the gravest thing about a folder."""
-    refused: dict[str, str] = row["sync_state__unwritten"] or {}
-    since, count = row["looked_at"], 1
+    """Return the most severe problem of a folder."""
+    unwritten: dict[str, str] = row["sync_state__unwritten"] or {}
+    since, count = row["checked_at"], 1
     if row["unavailable_since"]:
         text, since = _("The agent's folder can't be opened."), row["unavailable_since"]
     elif row["sync_state__failed_at"]:
-        text = _("The last sync with the agent's folder failed: %(error)s") % {"error": row["sync_state__error"]}
-    elif refused:
-        count = len(refused)
+        text = _("The last sync failed: %(error)s") % {"error": row["sync_state__error"]}
+    elif unwritten:
+        count = len(unwritten)
         text = ngettext(
-            "A file in the agent's folder can't be written: %(why)s",
-            "%(count)d files in the agent's folder can't be written, the first of them since: %(why)s",
+            "A file in the agent's folder can't be written: %(reason)s",
+            "%(count)d files in the agent's folder can't be written. The first: %(reason)s",
             count,
-        ) % {"count": count, "why": next(iter(refused.values()))}
+        ) % {"count": count, "reason": next(iter(unwritten.values()))}
     else:
-        text = _("Nobody has looked into the agent's folder for a while: is the hub's worker running?")
+        text = _("The agent's folder hasn't been checked recently. Is the worker running?")
         since = row["requested_at"] or since
     return AttentionItem("folder", row["slug"], row["name"], text, reverse("sync", args=[row["slug"]]), count, since)
 
 
-def _concerns(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem]:
-    """What scans of the memory found: secrets and orders by themselves, the rest of a workspace together."""
+def _findings(workspaces: QuerySet[Workspace], _now: datetime) -> list[AttentionItem]:
+    """Find open findings of scans: secrets and instructions as items of their own, the rest together."""
     rows = Concern.objects.filter(workspace__in=workspaces.values("pk"), status=Concern.Status.OPEN)
     groups = grouped(rows, "kind", first=Min("pk"))
     found_at = dict(Concern.objects.filter(pk__in=[row["first"] for row in groups]).values_list("pk", "found_at"))
@@ -201,21 +211,21 @@ def _concerns(workspaces: QuerySet[Workspace], _now: datetime) -> list[Attention
             smaller[slug].append(row | {"since": since})
             continue
         url = f"{reverse('hygiene', args=[slug])}?kind={kind}"
-        words = _words_of_concerns(kind, count) % {"count": count}
+        words = _findings_text(kind, count) % {"count": count}
         found.append(attention_item(kind, row, words, url, count=count, since=since))
     return found + [_smaller(rows_of) for rows_of in smaller.values()]
 
 
-def _words_of_concerns(kind: str, count: int) -> str:
+def _findings_text(kind: str, count: int) -> str:
     if kind == Concern.Kind.SECRET:
         return ngettext(
-            "A secret seems to stand in the memory: withdraw it or forget it.",
-            "%(count)d secrets seem to stand in the memory: withdraw or forget them.",
+            "%(count)d possible secret found in memory.",
+            "%(count)d possible secrets found in memory.",
             count,
         )
     return ngettext(
-        "A row of the memory reads like an order to the agent.",
-        "%(count)d rows of the memory read like orders to the agent.",
+        "%(count)d item in memory reads like an instruction to the agent.",
+        "%(count)d items in memory read like instructions to the agent.",
         count,
     )
 
@@ -223,22 +233,18 @@ def _words_of_concerns(kind: str, count: int) -> str:
 def _smaller(rows: list[dict[str, Any]]) -> AttentionItem:
     count = sum(row["n"] for row in rows)
     by_kind = {row["kind"]: row["n"] for row in rows}
-    parts = ", ".join(f"{kind.label.lower()} {by_kind[kind]:,}" for kind in SMALLER if kind in by_kind)
-    text = ngettext(
-        "The last scan found something smaller: %(parts)s.",
-        "The last scan found %(count)d smaller things: %(parts)s.",
-        count,
-    ) % {"count": count, "parts": parts}
+    parts = ", ".join(f"{kind.label.lower()} ({by_kind[kind]:,})" for kind in SMALLER if kind in by_kind)
+    text = _("Last scan: %(parts)s.") % {"parts": parts}
     since = min((row["since"] for row in rows if row["since"]), default=None)
     url = reverse("hygiene", args=[rows[0]["workspace__slug"]])
     return attention_item("concerns", rows[0], text, url, count=count, since=since)
 
 
 def _over_budget(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
-    """Sessions over their workspace's limits that nothing compresses.
+    """Find sessions over their workspace's limits that won't be compressed.
 
-    Automatic compression is off, or passed them over for an hour. Not those with a run that waits, which is a need
-    of its own, nor those where somebody undid, cancelled or dismissed one within a week: they have decided.
+    Automatic compression is off, or skipped them for an hour. Leaves out sessions with an unfinished run, which is
+    another item, and those where somebody undid, cancelled or dismissed one within a week.
     """
     over_tokens = Q(workspace__max_tokens__lt=F("active_tokens") + F("summary_tokens"))
     over_entries = Q(workspace__max_entries__lt=F("active_entry_count"))
@@ -254,25 +260,25 @@ def _over_budget(workspaces: QuerySet[Workspace], now: datetime) -> list[Attenti
         count, slug = row["n"], row["workspace__slug"]
         one = reverse("compress-session", args=[slug, row["first"]])
         url = one if count == 1 else f"{reverse('sessions:list', args=[slug])}?sort=heaviest"
-        text = _words_of_budget(count, is_automatic=row["workspace__auto_compress"])
+        text = _budget_text(count, is_automatic=row["workspace__auto_compress"])
         values = {"count": count, "tokens": f"{row['tokens']:,}", "entries": f"{row['entries']:,}"}
         found.append(attention_item("budget", row, text % values, url, count=count, since=row["since"]))
     return found
 
 
-def _words_of_budget(count: int, *, is_automatic: bool) -> str:
+def _budget_text(count: int, *, is_automatic: bool) -> str:
     if is_automatic:
         return ngettext(
-            "A session stays over its limit of %(tokens)s tokens or %(entries)s entries: nothing in it was folded.",
-            "%(count)d sessions stay over their limit of %(tokens)s tokens or %(entries)s entries.",
+            "%(count)d session over budget (%(tokens)s tokens or %(entries)s entries) couldn't be compressed.",
+            "%(count)d sessions over budget (%(tokens)s tokens or %(entries)s entries) couldn't be compressed.",
             count,
         )
     return ngettext(
-        "A session is over its limit of %(tokens)s tokens or %(entries)s entries, and nothing compresses it.",
-        "%(count)d sessions are over %(tokens)s tokens or %(entries)s entries, and nothing compresses them.",
+        "%(count)d session is over budget (%(tokens)s tokens or %(entries)s entries) and auto-compress is off.",
+        "%(count)d sessions are over budget (%(tokens)s tokens or %(entries)s entries) and auto-compress is off.",
         count,
     )
 
 
-CURATED: tuple[Finder, ...] = (_held, _runs, _concerns, _over_budget)
+CURATED: tuple[Finder, ...] = (_held, _runs, _findings, _over_budget)
 OPERATED: tuple[Finder, ...] = (_folders, _waiting, latest_imports, failed_deliveries)

@@ -1,4 +1,4 @@
-"""One thing that needs a person, and how finders of such things count rows by workspace."""
+"""One item that needs attention, and how finders count rows by workspace."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 
 from sessions_app.models import Workspace
 
-LABELS = {  # of each kind, the most urgent first
+LABELS = {  # by kind, the most urgent first
     "secret": gettext_lazy("Secret"),
     "folder": gettext_lazy("Folder"),
     "conflict": gettext_lazy("Conflict"),
@@ -30,18 +30,18 @@ LABELS = {  # of each kind, the most urgent first
 }
 ORDER = tuple(LABELS)
 URGENT = ("secret", "folder", "conflict")
-WAITS_FOR_A_DECISION = ("held", "parked", "order", "approval")
-MOST = 200  # workspaces, and reports of imports, that are listed of each kind
-RECENT = timedelta(days=7)  # what failed, was decided or left problems longer ago is let be
+NEEDS_DECISION = ("held", "parked", "order", "approval")
+MAX_ITEMS = 200  # workspaces, or import reports, of each kind
+RECENT = timedelta(days=7)  # older failures and problems are not shown
 Finder = Callable[[QuerySet[Workspace], datetime], "list[AttentionItem]"]
 
 
 @dataclass(frozen=True)
 class AttentionItem:
-    """One thing that needs a person: a sentence, since when, and the address where it is settled.
+    """One item that needs attention: a sentence, since when, and the address of the page that resolves it.
 
-    ``kind``: see LABELS. ``slug`` and ``name``: its workspace; no slug for what is of none. ``count``: how many
-    such things; ``since``: the oldest of them.
+    ``kind``: see LABELS. ``slug`` and ``name``: its workspace; no slug outside workspaces. ``since``: the oldest of
+    ``count``.
     """
 
     kind: str
@@ -51,7 +51,7 @@ class AttentionItem:
     url: str
     count: int = 1
     since: datetime | None = None
-    pk: int = 0  # of what is one of several in a workspace
+    pk: int = 0  # if there can be several items of the kind in a workspace
 
     @property
     def key(self) -> str:
@@ -59,32 +59,31 @@ class AttentionItem:
 
     @property
     def severity(self) -> str:
-        """One of problem, warning and info: something is wrong, a decision is due, or it is worth a look."""
-        return "problem" if self.kind in URGENT else "warning" if self.kind in WAITS_FOR_A_DECISION else "info"
+        """One of problem (something is wrong), warning (a decision is due) and info."""
+        return "problem" if self.kind in URGENT else "warning" if self.kind in NEEDS_DECISION else "info"
 
     @property
     def label(self) -> str:
         return str(LABELS[self.kind])
 
 
-def attention_item_json(need: AttentionItem) -> dict[str, Any]:
-    """Return a need as JSON."""
+def attention_item_json(item: AttentionItem) -> dict[str, Any]:
     return {
-        "kind": need.kind,
-        "severity": need.severity,
-        "gravity": need.severity,  # the former name
-        "workspace": need.slug or None,
-        "text": need.text,
-        "count": need.count,
-        "since": need.since,
-        "url": need.url,
+        "kind": item.kind,
+        "severity": item.severity,
+        "gravity": item.severity,  # the former name
+        "workspace": item.slug or None,
+        "text": item.text,
+        "count": item.count,
+        "since": item.since,
+        "url": item.url,
     }
 
 
 def grouped(rows: QuerySet[Any], *by: str, **figures: Any) -> list[dict[str, Any]]:
-    """Count some rows by workspace and more, with further figures: dictionaries that ``attention_item`` reads."""
+    """Count rows by workspace and other fields, with more aggregates, as dictionaries for ``attention_item``."""
     groups = rows.order_by().values("workspace__slug", "workspace__name", *by).annotate(n=Count("pk"), **figures)
-    return list(groups.order_by("workspace__name", "workspace__slug", *by)[: MOST * (1 + 5 * bool(by))])
+    return list(groups.order_by("workspace__name", "workspace__slug", *by)[: MAX_ITEMS * (1 + 5 * bool(by))])
 
 
 def attention_item(

@@ -1,4 +1,4 @@
-"""The design's tokens as the style sheet has them, and how well its colours can be told apart."""
+"""Read the design's tokens from the style sheet and compute the contrast of its colours."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HEX = re.compile(r"#[0-9a-f]{6}")
 
 @dataclass(frozen=True)
 class Token:
-    """A custom property and its value as written; ``light`` and ``dark`` where it is a colour, else ""."""
+    """A custom property and its value as written; ``light`` and ``dark`` are "" if it isn't a colour."""
 
     name: str
     value: str
@@ -22,7 +22,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two colours that meet, how well they can be told apart in light and in dark, and how well they must be."""
+    """The contrast of two colours in light and dark mode, and the required minimum."""
 
     front: Token
     back: Token

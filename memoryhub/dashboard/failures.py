@@ -1,4 +1,4 @@
-"""What failed, or left problems, and nothing has mended since: imports, jobs, and messages of webhooks."""
+"""Failed imports, jobs and webhook deliveries that nothing has fixed since."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from memoryhub.dashboard.attention_items import MOST, RECENT, AttentionItem
+from memoryhub.dashboard.attention_items import MAX_ITEMS, RECENT, AttentionItem
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import uploads
 from sessions_app.models import ImportProblem, ImportReport, Webhook, WebhookDelivery, Workspace
 
-TO_LOOK_AT = ("rejected", "repaired", "held")  # of what imports tell; the rest is as it should be
+PROBLEM_OUTCOMES = ("rejected", "repaired", "held")
 JOBS: dict[str, Promise | str] = {
     Job.Kind.EXPORT: gettext_lazy("The last export failed: %(error)s"),
-    Job.Kind.COMPRESSION: gettext_lazy("The last compression of all that is due failed: %(error)s"),
-    Job.Kind.REBUILD: gettext_lazy("The last rebuild of the search failed: %(error)s"),
+    Job.Kind.COMPRESSION: gettext_lazy("The last bulk compression failed: %(error)s"),
+    Job.Kind.REBUILD: gettext_lazy("The last rebuild of the search index failed: %(error)s"),
 }
 
 
 def failed_jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool) -> list[AttentionItem]:
-    """The latest job of each kind where it failed within a week; one that was cancelled since mends nothing.
+    """Find jobs that failed within a week, if no later one of their kind exists; cancelled ones don't count.
 
-    ``of_hub``: those of no workspace too.
+    ``of_hub``: also jobs of no workspace.
     """
     mine = Q(workspace__in=workspaces.values("pk")) | (Q(workspace=None) if of_hub else Q(pk__in=[]))
     later = Job.objects.filter(kind=OuterRef("kind"), pk__gt=OuterRef("pk")).exclude(status=Job.Status.CANCELLED)
@@ -35,7 +35,7 @@ def failed_jobs(workspaces: QuerySet[Workspace], now: datetime, *, of_hub: bool)
     is_followed_in_hub = Q(workspace=None) & Exists(later.filter(workspace=None))
     failed = Job.objects.filter(mine, kind__in=JOBS, status=Job.Status.FAILED, finished_at__gte=now - RECENT)
     rows = failed.exclude(is_followed).exclude(is_followed_in_hub).select_related("workspace")
-    return [_job(job) for job in rows.order_by("-id")[:MOST]]
+    return [_job(job) for job in rows.order_by("-id")[:MAX_ITEMS]]
 
 
 def _job(job: Job) -> AttentionItem:
@@ -45,19 +45,19 @@ def _job(job: Job) -> AttentionItem:
 
 
 def failed_deliveries(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
-    """Webhooks in use whose latest message, of those that don't wait any more, was given up within a week."""
+    """Find enabled webhooks whose latest finished delivery failed for good within a week."""
     tried = WebhookDelivery.objects.filter(webhook=OuterRef("pk")).exclude(status="")
     hooks = Webhook.objects.filter(workspace__in=workspaces.values("pk"), is_enabled=True)
     newest = hooks.annotate(latest=Subquery(tried.order_by("-id").values("pk")[:1])).values("latest")
     given_up = Q(status=WebhookDelivery.Status.FAILED, tried_at__gte=now - RECENT)
     rows = WebhookDelivery.objects.filter(given_up, pk__in=newest).select_related("webhook__workspace")
-    return [_delivery(delivery) for delivery in rows.order_by("-id")[:MOST]]
+    return [_delivery(delivery) for delivery in rows.order_by("-id")[:MAX_ITEMS]]
 
 
 def _delivery(delivery: WebhookDelivery) -> AttentionItem:
     workspace = delivery.webhook.workspace
-    words = _("Messages to %(host)s are not taken, and the hub gave up on the last one: %(error)s.")
-    host = urlsplit(delivery.webhook.url).hostname or ""  # the rest of an address may be a secret
+    words = _("The last webhook message to %(host)s couldn't be delivered: %(error)s.")
+    host = urlsplit(delivery.webhook.url).hostname or ""  # the rest of the address may be secret
     text = words % {"host": host, "error": delivery.error.rstrip(".")}
     url = reverse("webhooks", args=[workspace.slug])
     return AttentionItem(
@@ -66,36 +66,42 @@ def _delivery(delivery: WebhookDelivery) -> AttentionItem:
 
 
 def latest_imports(workspaces: QuerySet[Workspace], now: datetime) -> list[AttentionItem]:
-    """The latest import of each workspace where it failed, or a week ago at most left something to look at."""
-    told = ImportReport.objects.filter(workspace=OuterRef("pk")).exclude(status=ImportReport.Status.CANCELLED)
-    newest = workspaces.annotate(latest_report=Subquery(told.order_by("-id").values("pk")[:1]))
-    reports = ImportReport.objects.filter(pk__in=newest.values("latest_report")).filter(_wants_a_look(now))
+    """Find the latest import of each workspace if it failed, or had problems within a week."""
+    finished = ImportReport.objects.filter(workspace=OuterRef("pk")).exclude(status=ImportReport.Status.CANCELLED)
+    newest = workspaces.annotate(latest_report=Subquery(finished.order_by("-id").values("pk")[:1]))
+    reports = ImportReport.objects.filter(pk__in=newest.values("latest_report")).filter(_has_failed_or_problems(now))
     return _reports(reports)
 
 
 def first_imports(now: datetime) -> list[AttentionItem]:
-    """Imports of a week that failed before there was a workspace, but for those that were asked for again since.
+    """Find imports of the last week that failed before a workspace existed and weren't requested again.
 
-    An uploaded file has a path of its own each time: it is known by its name.
+    Each upload has a different path, so uploads are compared by name.
     """
     later = ImportReport.objects.filter(pk__gt=OuterRef("pk")).exclude(status=ImportReport.Status.CANCELLED)
     is_upload = Q(path__startswith=str(uploads()))
     same_upload = is_upload & Exists(later.filter(is_upload, name=OuterRef("name")))
-    reports = ImportReport.objects.filter(_wants_a_look(now), workspace=None, created_at__gte=now - RECENT)
+    reports = ImportReport.objects.filter(_has_failed_or_problems(now), workspace=None, created_at__gte=now - RECENT)
     return _reports(reports.exclude(Exists(later.filter(path=OuterRef("path")))).exclude(same_upload))
 
 
-def _wants_a_look(now: datetime) -> Q:
+def _has_failed_or_problems(now: datetime) -> Q:
     has_problems = Q(status=ImportReport.Status.DONE, problem_count__gt=0, created_at__gte=now - RECENT)
     return Q(status=ImportReport.Status.FAILED) | has_problems
 
 
-def _reports(wanted: QuerySet[ImportReport]) -> list[AttentionItem]:
-    reports = list(wanted.select_related("workspace").order_by("-id")[:MOST])
-    problems = ImportProblem.objects.filter(report__in=[report.pk for report in reports], outcome__in=TO_LOOK_AT)
-    left = dict(problems.order_by().values_list("report").annotate(n=Count("pk")))
+def _reports(selected: QuerySet[ImportReport]) -> list[AttentionItem]:
+    reports = list(selected.select_related("workspace").order_by("-id")[:MAX_ITEMS])
+    problems = ImportProblem.objects.filter(
+        report__in=[report.pk for report in reports], outcome__in=PROBLEM_OUTCOMES
+    )
+    problem_counts = dict(problems.order_by().values_list("report").annotate(n=Count("pk")))
     failed = ImportReport.Status.FAILED
-    return [_report(one, left.get(one.pk, 0)) for one in reports if one.status == failed or one.pk in left]
+    return [
+        _report(one, problem_counts.get(one.pk, 0))
+        for one in reports
+        if one.status == failed or one.pk in problem_counts
+    ]
 
 
 def _report(report: ImportReport, count: int) -> AttentionItem:
@@ -105,8 +111,8 @@ def _report(report: ImportReport, count: int) -> AttentionItem:
         text = _("The last import failed: %(error)s") % {"error": report.error}
     else:
         text = ngettext(
-            "The last import left a problem to look at.",
-            "The last import left %(count)d problems to look at.",
+            "The last import has %(count)d problem to check.",
+            "The last import has %(count)d problems to check.",
             count,
         ) % {"count": count}
         url = f"{url}#problems"

@@ -1,4 +1,4 @@
-"""How workspaces are doing, in figures that a page shows side by side: a few queries for all of them together."""
+"""Figures about workspaces for the home page and the overview."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOTHING = TokenFigures(0, 0, 0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Consolidations:
-    """Consolidations of the last 30 days by what came of them; ``failed`` counts those that gave up too."""
+    """Consolidations of the last 30 days by outcome; ``failed`` includes parked runs."""
 
     done: int = 0
     held: int = 0
@@ -38,7 +38,7 @@ class Consolidations:
 
 @dataclass(frozen=True)
 class Gauge:
-    """A value against its limit. ``fill`` and ``mark`` are percentages of a bar that has room for both of them."""
+    """A value and its limit. ``fill`` and ``mark`` are percentages of a bar that has room for both."""
 
     value: int
     limit: int
@@ -49,12 +49,12 @@ class Gauge:
 
     @property
     def share(self) -> float:
-        """The value as a share of the limit; above 1 where it is over."""
+        """The value as a share of the limit; above 1 if over."""
         return self.value / self.limit if self.limit else 0.0
 
     @property
     def words(self) -> tuple[str, str]:
-        """Both to the last token, as sentences have them."""
+        """Value and limit in full, for sentences."""
         return f"{self.value:,}", f"{self.limit:,}"
 
     @property
@@ -71,10 +71,10 @@ class Gauge:
 
 @dataclass(frozen=True)
 class Health:
-    """How one workspace is doing. Tokens are estimates; ``added`` entries and ``growth`` are of the last 12 weeks.
+    """The figures of one workspace. Tokens are estimates; ``added`` entries and ``growth`` cover the last 12 weeks.
 
-    ``context``: the largest session that the agent sees against the limit of tokens at which one is compressed.
-    ``reads``: by agents in the last 7 days. ``active_at``: when anything last changed.
+    ``context``: the largest session that the agent sees, against the token limit for compression.
+    ``reads``: by agents in the last 7 days. ``active_at``: the time of the last change.
     """
 
     figures: TokenFigures
@@ -94,13 +94,13 @@ class Health:
 
     @property
     def saved(self) -> float | None:
-        """The share of all tokens that the agents' models need not read; None where there are none."""
+        """The share of all tokens that agents' models don't have to read; None if there are none."""
         original = self.figures.original_tokens
         return max(0, self.figures.saved_tokens) / original if original else None
 
 
 def health_of(workspaces: Sequence[Workspace], *, now: datetime) -> dict[int, Health]:
-    """Return how some workspaces are doing, by primary key. Seven queries, however many they are."""
+    """Return figures by workspace primary key. Seven queries, for any number of workspaces."""
     pks = [workspace.pk for workspace in workspaces]
     figures, largest = _token_figures(pks)
     charts = _growth_of(pks, timezone.localdate(now))
@@ -122,10 +122,10 @@ def health_of(workspaces: Sequence[Workspace], *, now: datetime) -> dict[int, He
 
 
 def growth_points(first: date | None, before: int, days: Mapping[date, int], today: date) -> list[tuple[date, int]]:
-    """Return a running total at some 13 evenly spaced days of the last 12 weeks, or of the life since ``first``.
+    """Return running totals at about 13 evenly spaced days of the last 12 weeks, or since ``first``.
 
-    ``before``: what was there before these days; ``days``: what each of them added. The last point is today's total,
-    to which days that are yet to come count, as some agents' clocks have them.
+    ``before``: the total before these days; ``days``: what each day added. The last point is today's total, including
+    entries dated in the future by agents' clocks.
     """
     if first is None:
         return []
@@ -138,8 +138,8 @@ def growth_points(first: date | None, before: int, days: Mapping[date, int], tod
 
 
 def _token_figures(pks: Sequence[int]) -> tuple[dict[int, TokenFigures], dict[int, int]]:
-    """Return the totals of workspaces' sessions, and the context of the largest one that the agent sees."""
-    in_sight = Q(archived_at=None, is_visible_to_agent=True)
+    """Return the totals of each workspace's sessions, and the largest context that the agent sees."""
+    is_visible = Q(archived_at=None, is_visible_to_agent=True)
     rows = (
         Session.objects.filter(workspace__in=pks)
         .order_by()
@@ -151,7 +151,7 @@ def _token_figures(pks: Sequence[int]) -> tuple[dict[int, TokenFigures], dict[in
             original=Sum("total_tokens"),
             active=Sum("active_tokens"),
             in_summaries=Sum("summary_tokens"),
-            largest=Max(F("active_tokens") + F("summary_tokens"), filter=in_sight),
+            largest=Max(F("active_tokens") + F("summary_tokens"), filter=is_visible),
         )
     )
     figures, largest = {}, {}
@@ -191,7 +191,7 @@ def _growth_of(pks: Sequence[int], today: date) -> dict[int, tuple[AreaChart, in
 
 
 def _consolidations(pks: Sequence[int], now: datetime) -> dict[int, Consolidations]:
-    """Count the hub's own. Those that an agent made by itself are dated by the import that found them."""
+    """Count the hub's own consolidations. Those by agents are dated by their import, so they don't count."""
     since = now - timedelta(days=RUN_DAYS)
     runs = Run.objects.filter(
         workspace__in=pks, kind=Run.Kind.CONSOLIDATION, origin=Run.Origin.HUB, created_at__gte=since
@@ -209,8 +209,10 @@ def _consolidations(pks: Sequence[int], now: datetime) -> dict[int, Consolidatio
 
 
 def _reads(pks: Sequence[int], now: datetime) -> dict[int, int]:
-    """Count the readings by tokens. Their keys grow with time, so that the first of these days finds all of them in
-    the index by token alone."""
+    """Count agents' reads by workspace.
+
+    Primary keys grow with time, so filtering by the first one of the period lets the query use the token's index.
+    """
     recent = AccessRecord.objects.filter(at__gte=now - timedelta(days=READ_DAYS))
     first = recent.order_by("at", "id").values_list("pk", flat=True).first()
     if first is None:
@@ -220,6 +222,6 @@ def _reads(pks: Sequence[int], now: datetime) -> dict[int, int]:
 
 
 def _last_changes(pks: Sequence[int]) -> dict[int, datetime | None]:
-    told = AuditRecord.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("at")[:1]
+    latest = AuditRecord.objects.filter(workspace=OuterRef("pk")).order_by("-id").values("at")[:1]
     rows = Workspace.objects.filter(pk__in=pks).order_by()
-    return dict(rows.annotate(told_at=Subquery(told)).values_list("pk", "told_at"))
+    return dict(rows.annotate(changed_at=Subquery(latest)).values_list("pk", "changed_at"))

@@ -1,4 +1,4 @@
-"""Every setting of the hub with its value, where that came from and what it does: for its operators."""
+"""All settings of the hub with value, source and effect, for its operators."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ADDRESSES = frozenset(
     {"MEMORYHUB_URL", "MEMORYHUB_LLM_BASE_URL", "MEMORYHUB_EMBEDDING_BASE_URL", "MEMORYHUB_PRIVATE_HOSTS"}
 )
 _CREDENTIALS = re.compile(r"^([^:/?#]*://)?.*@", re.DOTALL)
-_EITHER = re.compile(r"^([^:/?#]*://)?.*[?#].*@.*$", re.DOTALL)
+_AMBIGUOUS = re.compile(r"^([^:/?#]*://)?.*[?#].*@.*$", re.DOTALL)
 _QUERY = re.compile(r"([?#]).+", re.DOTALL)
 SECRETS = frozenset(
     {
@@ -35,7 +35,7 @@ SECRETS = frozenset(
         "MEMORYHUB_SECRET_KEY",
     }
 )
-EFFECTS: dict[str, str | Promise] = {  # in Markdown; the text of docs/settings.md without its links
+EFFECTS: dict[str, str | Promise] = {  # Markdown: the texts of docs/settings.md without links
     "MEMORYHUB_HOME": _(
         "The folder that holds everything the hub owns: database, secret key, uploads, locks. Default: the "
         "platform's user data folder, for example `~/.local/share/memoryhub`."
@@ -128,9 +128,9 @@ EFFECTS: dict[str, str | Promise] = {  # in Markdown; the text of docs/settings.
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting. ``value`` is for people, "" where there is none; of a secret it only says that there is one.
+    """One setting. ``value`` is for display, "" if not set; for a secret it only says whether one is set.
 
-    ``source``: "environment", "file" (one that the hub made in its folder) or "default".
+    ``source``: "environment", "file" (created by the hub in its folder) or "default".
     """
 
     name: str
@@ -142,7 +142,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Hub:
-    """What runs here, in words and bytes."""
+    """Versions, database and folder of this hub."""
 
     version: str
     python: str
@@ -152,13 +152,13 @@ class Hub:
     home: str
 
 
-def knobs() -> list[Setting]:
+def list_settings() -> list[Setting]:
     """Return all settings in the order of docs/settings.md."""
     return [_setting(name, str(effect)) for name, effect in EFFECTS.items()]
 
 
 def hub() -> Hub:
-    """Return what runs here. One query."""
+    """Return versions, database and folder. One query."""
     return Hub(
         version=hub_version(),
         python=platform.python_version(),
@@ -169,8 +169,8 @@ def hub() -> Hub:
     )
 
 
-def complaints() -> list[CheckMessage]:
-    """Return what the checks for a hub that others reach find wrong with its settings."""
+def deployment_warnings() -> list[CheckMessage]:
+    """Return the warnings of Django's deployment checks about the settings."""
     messages = run_checks(tags=[Tags.security], include_deployment_checks=True)
     return [message for message in messages if not message.is_silenced()]
 
@@ -186,13 +186,14 @@ def _shown(name: str) -> str:
         return database_label(connection)
     value = getattr(settings, ATTRIBUTES.get(name, name))
     if name in SECRETS:
-        return gettext("set, and not shown") if value else ""
-    words = _words(value)
-    return ", ".join(without_secrets(word) if name in ADDRESSES or "://" in word else word for word in words)
+        return gettext("set (hidden)") if value else ""
+    return ", ".join(
+        without_secrets(word) if name in ADDRESSES or "://" in word else word for word in _value_parts(value)
+    )
 
 
-def _words(value: Any) -> Iterator[str]:
-    """Yield a value's parts for people."""
+def _value_parts(value: Any) -> Iterator[str]:
+    """Yield a value's parts for display."""
     if isinstance(value, bool):
         yield gettext("on") if value else gettext("off")
     elif isinstance(value, list | frozenset):
@@ -204,13 +205,13 @@ def _words(value: Any) -> Iterator[str]:
 
 
 def without_secrets(text: str) -> str:
-    """Return an address with "…" for the name and password in it, and for all after its question mark or hash.
+    """Return an address with "…" in place of credentials, query and fragment.
 
-    It may be mistyped, and the password in it have any character: all before its last @ goes, and all there is
-    where a question mark or hash before that leaves open which of both it is.
+    The address may be mistyped, and its password may contain any character: everything before the last @ is removed,
+    and everything if a question mark or hash precedes that @.
     """
-    if _EITHER.match(text):
-        return _EITHER.sub(r"\1…", text)
+    if _AMBIGUOUS.match(text):
+        return _AMBIGUOUS.sub(r"\1…", text)
     return _QUERY.sub(r"\1…", _CREDENTIALS.sub(r"\1…@", text))
 
 

@@ -1,4 +1,4 @@
-"""What every page's frame shows: the workspaces of this person and the parts of the one at hand."""
+"""The navigation that every page shows: the person's workspaces and the parts of the current one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ FOR_OPERATORS = [
     (gettext_noop("People"), "workspace-people", "user", None),
     (gettext_noop("Settings"), "workspace-settings", "settings", None),
 ]
-PART_OF = {  # pages below a part
+PART_OF = {  # subpages
     "sessions:detail": "sessions:list",
     "sessions:session-statistics": "sessions:list",
     "session-context": "sessions:list",
@@ -101,7 +101,7 @@ PART_OF = {  # pages below a part
 }
 
 
-COUNTED: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {  # whose rows, and which of them
+COUNTED: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {  # model, SQL condition and its parameters
     "session_total": (Session, "AND archived_at IS NULL", ()),
     "document_total": (MemoryDocument, "", ()),
     "history_total": (HistoryEntry, "", ()),
@@ -116,7 +116,7 @@ COUNTED: dict[str, tuple[type[Model], str, tuple[str, ...]]] = {  # whose rows, 
 }
 
 
-LETTERS = {  # what leads to a part after g, in every language: a letter of its English name where one was left
+LETTERS = {  # keys after g, the same in every language: a letter of the English name if one was free
     "workspace": "o",
     "review": "r",
     "search": "/",
@@ -144,36 +144,36 @@ LETTERS = {  # what leads to a part after g, in every language: a letter of its 
 
 
 def navigation(request: HttpRequest) -> dict[str, Any]:
-    """Context processor: ``nav`` for base.html, None for someone who isn't logged in. Five queries at most."""
+    """Context processor: ``nav`` for base.html, None for anonymous users. Five queries at most."""
     if not request.user.is_authenticated:
         return {"nav": None}
-    at_hand: Workspace | None = getattr(request, "memory_workspace", None)
+    current: Workspace | None = getattr(request, "memory_workspace", None)
     workspaces = [
         {"name": name, "slug": slug, "url": reverse("workspace", args=[slug])}
         for name, slug in Workspace.objects.visible_to(request.user)
         .order_by("name", "id")
         .values_list("name", "slug")[:100]
     ]
-    items = _items(request, at_hand) if at_hand else []
-    search_url = reverse("search", args=[at_hand.slug]) if at_hand else reverse("hub-search")
-    nav: dict[str, Any] = {"workspace": at_hand, "workspaces": workspaces, "items": items, "search_url": search_url}
+    items = _items(request, current) if current else []
+    search_url = reverse("search", args=[current.slug]) if current else reverse("hub-search")
+    nav: dict[str, Any] = {"workspace": current, "workspaces": workspaces, "items": items, "search_url": search_url}
     is_operator = is_hub_operator(request.user)
     nav["work_count"] = live_count(Workspace.objects.visible_to(request.user), of_hub=is_operator)
-    return {"nav": nav | _live(request, at_hand)}
+    return {"nav": nav | _live(request, current)}
 
 
-def _live(request: HttpRequest, at_hand: Workspace | None) -> dict[str, Any]:
-    """Return where an open page asks for changes, and from which audit record on; "" where nothing on it is live."""
+def _live(request: HttpRequest, current: Workspace | None) -> dict[str, Any]:
+    """Return the URL that an open page polls for changes, and the last audit record it knows; "" on static pages."""
     newest: int | None = getattr(request, "newest_record", None)
     if newest is None:
         return {"changes_url": "", "after": 0}
-    url = reverse("changes", args=[at_hand.slug]) if at_hand else reverse("hub-changes")
+    url = reverse("changes", args=[current.slug]) if current else reverse("hub-changes")
     return {"changes_url": url, "after": newest}
 
 
 def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
     counts = count_parts(Workspace.objects.filter(pk=workspace.pk))[workspace.pk]
-    here = _page_at_hand(request)
+    here = _current_page(request)
     part = PART_OF.get(here, here)
     may_configure = has_role(request.user, workspace, Membership.Role.OPERATOR)
     return [
@@ -190,14 +190,14 @@ def _items(request: HttpRequest, workspace: Workspace) -> list[dict[str, Any]]:
     ]
 
 
-def _page_at_hand(request: HttpRequest) -> str:
-    """Return the URL name of the page; of the one that is open where the navigation alone is asked for."""
+def _current_page(request: HttpRequest) -> str:
+    """Return the URL name of the page, or of the page that requests its navigation again."""
     here = request.resolver_match.view_name if request.resolver_match else ""
-    asking: str | None = request.htmx.current_url_abs_path if here == "live-navigation" else None  # type: ignore[attr-defined]
-    if not asking:
+    requesting_page: str | None = request.htmx.current_url_abs_path if here == "live-navigation" else None  # type: ignore[attr-defined]
+    if not requesting_page:
         return here
     try:
-        return resolve(urlsplit(asking).path).view_name
+        return resolve(urlsplit(requesting_page).path).view_name
     except Resolver404:
         return ""
 
@@ -208,9 +208,9 @@ def _oldest_held(workspace: Workspace) -> datetime | None:
 
 
 def count_parts(workspaces: QuerySet[Workspace]) -> dict[int, dict[str, int]]:
-    """Count the rows of each part of some workspaces, in one query: by primary key, then by part.
+    """Count the rows of each part, in one query: by workspace primary key, then by part.
 
-    In SQL: every page asks this, and Django would take longer to put eleven subqueries together than to run them.
+    Written in SQL, because every page runs it and Django takes longer to build eleven subqueries than to run them.
     """
     rows = workspaces.order_by().values_list("pk", *[_count(*counted) for counted in COUNTED.values()])
     return {pk: dict(zip(COUNTED, counts, strict=True)) for pk, *counts in rows}

@@ -1,4 +1,4 @@
-"""Where a few typed letters may lead: workspaces, sessions and documents by name, memory and knowledge by words."""
+"""Rows of the command palette: workspaces, sessions and documents by name, memory and knowledge by content."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from memoryhub.search.filters import Scope
 from memoryhub.search.ranking import RankOptions, SearchResults, find
 from sessions_app.models import Session, Workspace
 
-MOST = 12  # rows in all
-MOST_OF_A_KIND = 5
-LEAST_CHARS = 2  # of a text by which rows are looked up
-MILLISECONDS = 40  # for each of the look-ups by name
+MAX_ROWS = 12  # in total
+MAX_OF_A_KIND = 5
+MIN_CHARS = 2  # of a text to look up rows
+MILLISECONDS = 40  # for each lookup by name
 Row = TypeVar("Row")
 PLAIN = RankOptions(graph=False, dense=False)
 
 
 @dataclass(frozen=True)
-class Leads:
-    """What was found for a text, each list best first."""
+class PaletteMatches:
+    """Matches for a text, each list best first."""
 
     workspaces: list[Workspace] = field(default_factory=list)
     sessions: list[Session] = field(default_factory=list)
@@ -36,21 +36,25 @@ class Leads:
     found: SearchResults | None = None
 
 
-def leads(visible: QuerySet[Workspace], scope: Scope, text: str, *, now: datetime, zone: tzinfo) -> Leads:
-    """Return what a text may mean, at most five rows of a kind; nothing for less than two letters.
+def palette_matches(
+    visible: QuerySet[Workspace], scope: Scope, text: str, *, now: datetime, zone: tzinfo
+) -> PaletteMatches:
+    """Return the matches for a text, at most five of each kind; none for less than two letters.
 
-    ``visible``: the workspaces that the person may see; ``scope``: those whose rows are looked up. Six queries and
-    those of one search; a look-up that takes too long gives nothing.
+    ``visible``: the workspaces that the person may see; ``scope``: those whose rows are searched. Six queries and
+    those of one search; a lookup that takes too long returns nothing.
     """
-    if len(text.strip()) < LEAST_CHARS:
-        return Leads()
+    if len(text.strip()) < MIN_CHARS:
+        return PaletteMatches()
     named = Q(name__icontains=text.strip()) | Q(slug__istartswith=text.strip())
     query = parse(text, now=now, prefix=True, zone=zone)
-    return Leads(
-        _quickly(visible.filter(named).order_by("name", "pk")),
-        _quickly(_sessions(scope, text.strip())),
-        _quickly(_in(scope, MemoryDocument.objects.filter(name__icontains=text.strip())).order_by("name", "pk")),
-        find(scope, query, now=now, kinds=("memory", "knowledge"), options=PLAIN, limit=MOST_OF_A_KIND),
+    return PaletteMatches(
+        _within_time_limit(visible.filter(named).order_by("name", "pk")),
+        _within_time_limit(_sessions(scope, text.strip())),
+        _within_time_limit(
+            _in(scope, MemoryDocument.objects.filter(name__icontains=text.strip())).order_by("name", "pk")
+        ),
+        find(scope, query, now=now, kinds=("memory", "knowledge"), options=PLAIN, limit=MAX_OF_A_KIND),
     )
 
 
@@ -64,22 +68,22 @@ def _in(scope: Scope, rows: QuerySet[Any]) -> QuerySet[Any]:
     return of_scope.select_related("workspace")
 
 
-def _quickly(rows: QuerySet[Any]) -> list[Any]:
+def _within_time_limit(rows: QuerySet[Any]) -> list[Any]:
     try:
         with time_limit(connection, MILLISECONDS):
-            return list(rows[:MOST_OF_A_KIND])
+            return list(rows[:MAX_OF_A_KIND])
     except SearchTooSlow:
         return []
 
 
-def is_meant(label: str, text: str) -> bool:
+def matches_label(label: str, text: str) -> bool:
     """Tell whether every typed word begins a word of a label."""
     words = fold(label).split()
     return all(any(word.startswith(typed) for word in words) for typed in fold(text).split())
 
 
-def shared_out(groups: Sequence[list[Row]], most: int = MOST) -> list[list[Row]]:
-    """Return the groups, each cut so that all have their share of so many rows: one row of each at a time."""
+def share_rows(groups: Sequence[list[Row]], most: int = MAX_ROWS) -> list[list[Row]]:
+    """Cut the groups to a total of ``most`` rows, taking one row of each in turn."""
     sizes = [0] * len(groups)
     while sum(sizes) < most and any(size < len(group) for size, group in zip(sizes, groups, strict=True)):
         for place, group in enumerate(groups):

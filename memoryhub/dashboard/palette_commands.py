@@ -1,4 +1,4 @@
-"""What the command palette leads to without asking the database: pages and commands, by who may use them."""
+"""Pages and commands that the palette offers without a query, by who may use them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sessions_app.models import Membership, Workspace
 
 VIEWER, EDITOR, OPERATOR = Membership.Role.VIEWER, Membership.Role.EDITOR, Membership.Role.OPERATOR
 SESSION_PAGES = ("sessions:detail", "sessions:session-statistics", "session-context", "compress-session")
-HUB_PAGES = [  # label, url name, icon, whether for superusers alone
+HUB_PAGES = [  # label, url name, icon, superusers only
     (gettext_lazy("All workspaces"), "home", "overview", False),
     (gettext_lazy("Search all workspaces"), "hub-search", "search", False),
     (gettext_lazy("Saved searches"), "hub-saved-searches", "search", False),
@@ -28,13 +28,13 @@ HUB_PAGES = [  # label, url name, icon, whether for superusers alone
     (gettext_lazy("Activity of the hub"), "hub-activity", "clock", True),
     (gettext_lazy("Settings of the hub"), "hub-settings", "settings", True),
 ]
-HUB_COMMANDS = [  # label, url name, icon, whether it is done at once; for superusers alone
+HUB_COMMANDS = [  # label, url name, icon, whether it posts at once; superusers only
     (gettext_lazy("Import a folder or file"), "import", "imports", False),
     (gettext_lazy("Make a workspace"), "new-workspace", "plus", False),
     (gettext_lazy("Make a backup"), "make-backup", "download", True),
     (gettext_lazy("Invite a person"), "invite", "user", False),
 ]
-COMMANDS = [  # label, url name, icon, role, whether it is done at once
+COMMANDS = [  # label, url name, icon, role, whether it posts at once
     (gettext_lazy("New session"), "new-session", "plus", EDITOR, False),
     (gettext_lazy("Add knowledge"), "knowledge:new-knowledge", "plus", EDITOR, False),
     (gettext_lazy("Add an observation"), "knowledge:new-observation", "plus", EDITOR, False),
@@ -64,7 +64,7 @@ THEMES = [
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the palette. ``is_done``: a button that sends ``fields`` to the address, else a link to it."""
+    """One row of the palette. ``is_done``: a button that posts ``fields`` to the address; otherwise a link."""
 
     label: str
     icon: str
@@ -75,7 +75,7 @@ class Row:
 
 
 def pages(request: HttpRequest, workspace: Workspace | None) -> list[Row]:
-    """Return the pages of the workspace at hand and those of the hub."""
+    """Return the pages of the current workspace and of the hub."""
     is_superuser = is_hub_operator(request.user)
     hub = [Row(str(label), icon, reverse(name)) for label, name, icon, only in HUB_PAGES if is_superuser or not only]
     if workspace is None:
@@ -88,7 +88,7 @@ def pages(request: HttpRequest, workspace: Workspace | None) -> list[Row]:
 
 
 def commands(request: HttpRequest, workspace: Workspace | None, here: str) -> list[Row]:
-    """Return what may be done: with the session of the page at ``here``, in the workspace, in the hub."""
+    """Return the available commands: for the session shown at ``here``, the workspace and the hub."""
     rows: list[Row] = []
     if workspace is not None:
         of_session = [(*row, [workspace.slug, pk]) for row in SESSION_COMMANDS for pk in _session_at(here, workspace)]
@@ -112,7 +112,7 @@ def _of_oneself(here: str) -> list[Row]:
 
 
 def _session_at(here: str, workspace: Workspace) -> list[int]:
-    """Return the key of the session that the page shows, if it shows one of this workspace."""
+    """Return the key of the session that the page shows, if it belongs to this workspace."""
     try:
         match = resolve(here)
     except Resolver404:

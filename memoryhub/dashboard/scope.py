@@ -1,4 +1,4 @@
-"""Where a person may act: the workspaces in which something may be theirs to settle."""
+"""The workspaces in which a person may act."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sessions_app.models import Membership, Workspace
 
 @dataclass(frozen=True)
 class RoleScope:
-    """Where a person may act: as an editor, and as an operator; ``is_whole`` for operators of the hub."""
+    """The workspaces where a person is an editor, and where an operator; ``is_whole`` for operators of the hub."""
 
     curated: QuerySet[Workspace]
     operated: QuerySet[Workspace]
@@ -22,15 +22,15 @@ class RoleScope:
         return RoleScope(self.curated.filter(pk=workspace.pk), self.operated.filter(pk=workspace.pk))
 
 
-def whole_reach() -> RoleScope:
-    """Return the reach of an operator of the hub: every workspace."""
+def whole_scope() -> RoleScope:
+    """Return the scope of an operator of the hub: every workspace."""
     return RoleScope(Workspace.objects.all(), Workspace.objects.all(), is_whole=True)
 
 
 def role_scope(user: AbstractBaseUser | AnonymousUser) -> RoleScope:
-    """Return where a person may act; nowhere for one who may only read. No query."""
+    """Return the scope of a user; empty for one who may only read. No query."""
     if getattr(user, "is_superuser", False):
-        return whole_reach()
+        return whole_scope()
     operator, editor = Membership.Role.OPERATOR, Membership.Role.EDITOR
     mine = Membership.objects.filter(user=user.pk or 0)
     curated = Workspace.objects.filter(pk__in=mine.filter(role__in=(operator, editor)).values("workspace"))

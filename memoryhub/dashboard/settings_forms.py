@@ -19,7 +19,7 @@ LEAST = {"max_tokens": 500, "max_entries": 1, "min_entries_to_compress": 1, "mem
 
 
 class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
-    """A workspace's settings, validated together. Each help text says what it means, its unit and its default."""
+    """A workspace's settings, validated together. Help texts state meaning, unit and default."""
 
     SECTIONS = [
         (_("Workspace"), ["name", "persist_memory"]),
@@ -152,7 +152,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         return clean_text(" ".join(self.cleaned_data["name"].split()))
 
     def clean(self) -> dict[str, Any]:
-        """Check the settings against each other, so that none can make another one pointless."""
+        """Check the settings against each other, so that none makes another one ineffective."""
         super().clean()
         values = self.cleaned_data
         for name, least in LEAST.items():
@@ -180,7 +180,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
 
 
 def _checked(address: str) -> str:
-    """Return an address that a model may be asked at, or "". Raises ValidationError."""
+    """Return a model address, or "". Raises ValidationError."""
     if address:
         try:
             check_url(address, settings.MEMORYHUB_PRIVATE_HOSTS)

@@ -1,4 +1,4 @@
-"""What the cells of a table say: text, times, tags, counts, yes and no. Pure; raises BadCell with a reason."""
+"""Convert cells of a table to text, times, tags, counts and flags. Pure. Raises BadCell with a reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ YES, NO = ("true", "yes", "1"), ("false", "no", "0", "")
 
 
 class BadCell(Invalid):
-    """A cell that can't be what its column holds."""
+    """A cell with a value that its column can't hold."""
 
     code = "bad_cell"
 
@@ -27,21 +27,21 @@ Reader = Callable[[Any, tzinfo], Any]
 
 
 def text(cell: Any, _zone: tzinfo) -> str:
-    """Return a cell as text. A spreadsheet's numbers are text again; lists and objects are none."""
+    """Return a cell as text. A spreadsheet's numbers become text; lists and objects are refused."""
     if isinstance(cell, str):
         return clean_text(cell)
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if cell is None or isinstance(cell, int | float | date):
         return "" if cell is None else str(cell)
-    raise BadCell(gettext("%(cell)s is no text") % {"cell": brief(cell)})
+    raise BadCell(gettext("%(cell)s is not text") % {"cell": brief(cell)})
 
 
 def moment(cell: Any, zone: tzinfo) -> datetime | None:
-    """Return a time in UTC, None for an empty cell; one without a zone is read in ``zone``."""
+    """Return a time in UTC, None for an empty cell; one without a zone is in ``zone``."""
     found = read_time(cell.isoformat() if isinstance(cell, date) else cell, zone)
     if found is None and cell not in ("", None):
-        words = gettext("%(cell)s is no time such as 2026-04-01T12:00:00+00:00")
+        words = gettext("%(cell)s is not a time such as 2026-04-01T12:00:00+00:00")
         raise BadCell(words % {"cell": brief(str(cell))})
     return found
 
@@ -54,14 +54,14 @@ def day(cell: Any, _zone: tzinfo) -> date | None:
     try:
         return date.fromisoformat(str(cell).strip())
     except ValueError as error:
-        raise BadCell(gettext("%(cell)s is no date such as 2026-04-01") % {"cell": brief(str(cell))}) from error
+        raise BadCell(gettext("%(cell)s is not a date such as 2026-04-01") % {"cell": brief(str(cell))}) from error
 
 
 def count(cell: Any, _zone: tzinfo) -> int:
     words = str(cell).strip() if cell is not None else ""
     number = int(words) if words.isdecimal() and len(words) <= 10 else 0 if not words else -1
     if not 0 <= number <= MAX_COUNT:
-        raise BadCell(gettext("%(cell)s is no count") % {"cell": brief(words)})
+        raise BadCell(gettext("%(cell)s is not a count") % {"cell": brief(words)})
     return number
 
 
@@ -73,7 +73,7 @@ def flag(cell: Any, _zone: tzinfo) -> bool:
 
 
 def tags(cell: Any, _zone: tzinfo) -> list[str]:
-    """Return tags from a JSON list, or from words between commas."""
+    """Return tags from a JSON list or comma-separated words."""
     if cell is None:
         return []
     words = cell
@@ -85,5 +85,5 @@ def tags(cell: Any, _zone: tzinfo) -> list[str]:
         except BadJSON:
             words = None
     if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-        raise BadCell(gettext("%(cell)s is no list of tags") % {"cell": brief(json.dumps(cell, default=str))})
+        raise BadCell(gettext("%(cell)s is not a list of tags") % {"cell": brief(json.dumps(cell, default=str))})
     return [clean_text(word) for word in words]

@@ -1,4 +1,4 @@
-"""Tables of either app, written as files for a spreadsheet."""
+"""Export the tables of both apps to files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXPORTS: dict[str, Export] = {**spreadsheet_columns.EXPORTS, **tables.EXPORTS}
 
 
 def export_table(table: str, rows: QuerySet[Any] | None = None, *, by: By) -> Table:
-    """Return rows of a table, all by default, and say in the audit trail of each workspace that they were taken out.
+    """Return rows of a table, by default all, and record the export in each workspace's audit log.
 
     Values of secrets are left out. Raises Invalid, and TableTooLarge beyond 50,000 rows or 10 MB of text.
     """

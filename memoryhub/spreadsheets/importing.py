@@ -1,8 +1,8 @@
-"""Taking a table back: every row is judged first, and either all of them are written or none is.
+"""Import a table: all rows are checked first, and either all are written or none.
 
-A row is one that the hub has by its ``id``, else by the agent's own id or key, else (knowledge) by what it says. It
-stays in its workspace, keeps its ids, and a column that the table lacks stays as it is. Every change is in the row's
-history, and one audit record for each workspace says who it was.
+A row is matched by its ``id``, else by the agent's own id or key, else (knowledge) by its content. It stays in its
+workspace and keeps its ids; columns that the table lacks don't change. Each change is in the row's history, with one
+audit record for each workspace.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.tables import Table, check_rows
 from memoryhub.lib.validation import brief
-from memoryhub.spreadsheets.rows import BATCH_ROWS, TAKING, Judged, judge_table
+from memoryhub.spreadsheets.rows import BATCH_ROWS, IMPORTS, CheckedTable, check_table
 from sessions_app.models import Workspace
 from sessions_app.services.audit import By, record
 
@@ -33,26 +33,25 @@ NO_SUCH_COLUMN = {
 }
 
 
-def import_rows(table: str, rows: Table, *, source: str, zone: tzinfo, by: By, dry_run: bool) -> Judged:
-    """Take a table of knowledge entries, observations or key-values, unless a row is wrong; return what each came to.
+def import_rows(table: str, rows: Table, *, source: str, zone: tzinfo, by: By, dry_run: bool) -> CheckedTable:
+    """Import a table of knowledge entries, observations or key-values unless a row is wrong; return each outcome.
 
-    ``source``: the file's name, for histories and the audit trail. ``zone``: of times without one. With ``dry_run``
-    nothing is written. Raises Invalid, for columns that there aren't and for rows that were added meanwhile, and
-    TableTooLarge.
+    ``source``: the file's name, for histories and the audit log. ``zone``: of times without one. ``dry_run``: write
+    nothing. Raises Invalid for unknown columns and for rows added meanwhile, and TableTooLarge.
     """
     check_rows(len(rows))
     _check_columns(table, rows.headers)
     if dry_run:
-        return judge_table(table, rows, zone=zone, now=by.at)
+        return check_table(table, rows, zone=zone, now=by.at)
     try:
-        return _take(table, rows, source, zone, by)
+        return _write(table, rows, source, zone, by)
     except IntegrityError as error:
-        words = gettext("Rows of this table were added meanwhile. Upload it again to see what is left.")
+        words = gettext("Some of these rows were added meanwhile. Upload the file again.")
         raise Invalid(words, code="unfit_table") from error
 
 
 def _check_columns(table: str, headers: list[str]) -> None:
-    known = TAKING[table].columns
+    known = IMPORTS[table].columns
     unknown = next((name for name in headers if name not in known), "")
     if unknown:
         raise Invalid(
@@ -60,49 +59,49 @@ def _check_columns(table: str, headers: list[str]) -> None:
         )
     if "workspace" not in headers:
         raise Invalid(
-            gettext("The column workspace is missing: it names each row's workspace, as its address does."),
+            gettext("The column workspace is missing. It contains each row's workspace, as in its URL."),
             code="unfit_table",
         )
 
 
 @db_retry.retried
 @transaction.atomic
-def _take(table: str, rows: Table, source: str, zone: tzinfo, by: By) -> Judged:
-    judged = judge_table(table, rows, zone=zone, now=by.at, lock=True)
-    if judged.counts["wrong"]:
-        return judged
+def _write(table: str, rows: Table, source: str, zone: tzinfo, by: By) -> CheckedTable:
+    checked = check_table(table, rows, zone=zone, now=by.at, lock=True)
+    if checked.counts["wrong"]:
+        return checked
     model = TABLES[table].model
     options: dict[str, Any] = {
         "batch_size": BATCH_ROWS,
         "default_change_reason": f"{by.actor.name}: {source or 'a table'}",
         "default_date": by.at,
     }
-    if judged.new:
-        for row in judged.new:
+    if checked.new:
+        for row in checked.new:
             if isinstance(row, KnowledgeEntry):
                 row.awaits_file_since = by.at
-        bulk_create_with_history(judged.new, model, **options)
-    if judged.changed:
-        # Each is locked by now, so this updates. bulk_update takes long enough to keep other writers waiting.
+        bulk_create_with_history(checked.new, model, **options)
+    if checked.changed:
+        # All rows are locked by now, so this only updates. bulk_update would keep other writers waiting for too long.
         model._default_manager.bulk_create(
-            judged.changed,
+            checked.changed,
             batch_size=BATCH_ROWS,
             update_conflicts=True,
             unique_fields=["id"],
-            update_fields=sorted(judged.fields),
+            update_fields=sorted(checked.fields),
         )
-        model.history.bulk_history_create(judged.changed, update=True, **options)  # type: ignore[attr-defined]
-    _tell(table, judged, source, by)
-    return judged
+        model.history.bulk_history_create(checked.changed, update=True, **options)  # type: ignore[attr-defined]
+    _audit(table, checked, source, by)
+    return checked
 
 
-def _tell(table: str, judged: Judged, source: str, by: By) -> None:
+def _audit(table: str, checked: CheckedTable, source: str, by: By) -> None:
     counts: dict[Workspace, Counter[str]] = defaultdict(Counter)
-    for word, rows in (("new", judged.new), ("changed", judged.changed)):
+    for word, rows in (("new", checked.new), ("changed", checked.changed)):
         for row in rows:
             counts[row.workspace][word] += 1
     for workspace, count in counts.items():
-        what = f"{TABLES[table].count(count.total())} taken from a table"
-        text = f"{what}: {count['new']:,} new, {count['changed']:,} changed"
+        rows_text = f"{TABLES[table].count(count.total())} imported from a table"
+        text = f"{rows_text}: {count['new']:,} new, {count['changed']:,} changed"
         detail = {"table": table, "file": source, "new": count["new"], "changed": count["changed"]}
         record(by, "rows.imported", "workspace", workspace.pk, text, workspace=workspace, detail=detail)

@@ -1,4 +1,4 @@
-"""Judging the rows of a table that comes back: which row of the hub each is, and what it changes. Writes nothing."""
+"""Check the rows of an imported table: which row of the hub each one is, and what it changes. Writes nothing."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ BATCH_ROWS = 500
 MAX_ID_DIGITS = 18
 MASK = _("(hidden)")
 NO_SUCH_ROW = {
-    "knowledge": _("%(workspace)s has no knowledge entry %(id)s; to add the row as a new one, empty its id"),
-    "observations": _("%(workspace)s has no observation %(id)s; to add the row as a new one, empty its id"),
-    "key_values": _("%(workspace)s has no key-value %(id)s; to add the row as a new one, empty its id"),
+    "knowledge": _("%(workspace)s has no knowledge entry %(id)s; to add it as a new row, clear its id"),
+    "observations": _("%(workspace)s has no observation %(id)s; to add it as a new row, clear its id"),
+    "key_values": _("%(workspace)s has no key-value %(id)s; to add it as a new row, clear its id"),
 }
 ANOTHER_OWN_ID = {
-    "knowledge": _("%(column)s: knowledge entry %(id)s has %(own_id)s, for ever"),
-    "observations": _("%(column)s: observation %(id)s has %(own_id)s, for ever"),
-    "key_values": _("%(column)s: key-value %(id)s has %(own_id)s, for ever"),
+    "knowledge": _("%(column)s: knowledge entry %(id)s has %(own_id)s, which can't change"),
+    "observations": _("%(column)s: observation %(id)s has %(own_id)s, which can't change"),
+    "key_values": _("%(column)s: key-value %(id)s has %(own_id)s, which can't change"),
 }
 Values = dict[str, Any]
 
 
 class WrongRow(Invalid):
-    """A row that can't be taken, with the reason."""
+    """A row that can't be imported, with the reason."""
 
     code = "wrong_row"
 
 
 @dataclass
 class RowPlan:
-    """What becomes of one row, numbered from 1: new, changed, unchanged or wrong.
+    """The plan for one row, numbered from 1: new, changed, unchanged or wrong.
 
-    ``changes``: ``(column, before, after)``, secrets masked. ``notes``: what is taken otherwise than it stands;
-    ``errors``: why the row can't be taken.
+    ``changes``: ``(column, before, after)``, secrets masked. ``notes``: values that are adjusted; ``errors``: why the
+    row can't be imported.
     """
 
     number: int
@@ -65,7 +65,7 @@ class RowPlan:
 
 @dataclass
 class Candidate:
-    """A row between the table and the hub: its cells as values, and the hub's row where it has one."""
+    """A row of the table: its cells as values, and the hub's row if there is one."""
 
     plan: RowPlan
     slug: str = ""
@@ -78,13 +78,13 @@ class Candidate:
 
 
 @dataclass
-class Judged:
-    """All rows of a table with what each would do, and the unsaved instances: new ones, and changed ones."""
+class CheckedTable:
+    """All rows of a table with their plans, and the unsaved instances."""
 
     rows: list[RowPlan] = field(default_factory=list)
     new: list[Any] = field(default_factory=list)
     changed: list[Any] = field(default_factory=list)
-    fields: set[str] = field(default_factory=set)  # that changed ones differ in
+    fields: set[str] = field(default_factory=set)  # changed in any row
 
     @property
     def counts(self) -> Counter[str]:
@@ -92,69 +92,69 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Taking:
-    """How a table is taken back: the agent's own id, and how each column is read.
+class TableImport:
+    """How a table is imported: the agent's own id, and a reader for each column.
 
-    ``first``: columns that count for new rows only, since the hub counts on. ``shown``: columns that are never taken.
+    ``first``: columns that apply to new rows only, since the hub updates them. ``shown``: columns that are ignored.
     """
 
     own_id: str
     readers: Mapping[str, cells.Reader]
     first: Collection[str]
     shown: Collection[str]
-    settle: Callable[[Candidate], None]
+    check: Callable[[Candidate], None]
 
     @property
     def columns(self) -> list[str]:
         return ["id", "workspace", self.own_id, *self.readers, *self.shown]
 
 
-def _settle_knowledge(row: Candidate) -> None:
-    """Take an unknown category as learned_fact, as imports do; an empty one leaves a known row's alone."""
+def _check_knowledge(row: Candidate) -> None:
+    """Replace an unknown category by learned_fact, as imports do; an empty one doesn't change a known row."""
     category = row.values.get("category", "")
     if category not in KnowledgeEntry.Category.values:
         row.values.pop("category", None)
         if row.kept is None or category:
             row.values["category"] = KnowledgeEntry.Category.LEARNED_FACT.value
-            note = gettext("the category %(category)s is unknown; taken as learned_fact")
+            note = gettext("the category %(category)s is unknown; learned_fact is used")
             row.plan.notes.append(note % {"category": brief(category) or gettext("(none)")})
-    _settle_content(row)
+    _check_content(row)
 
 
-def _settle_observation(row: Candidate) -> None:
+def _check_observation(row: Candidate) -> None:
     category = row.values.get("category", "")
     if not category and row.kept is not None:
         row.values.pop("category", None)
     elif category not in Observation.Category.values:
-        words = gettext("the category %(category)s is none of finding, insight, lesson")
+        words = gettext("the category %(category)s isn't one of finding, insight, lesson")
         raise WrongRow(words % {"category": brief(category) or gettext("(none)")})
-    _settle_content(row)
+    _check_content(row)
 
 
-def _settle_content(row: Candidate) -> None:
+def _check_content(row: Candidate) -> None:
     if not row.values.get("content", "" if row.kept is None else "kept").strip():
         raise WrongRow(gettext("it has no content"))
 
 
-def _settle_key_value(row: Candidate) -> None:
-    """A secret's value is left out of tables: where its cell is empty, it stays as it is."""
+def _check_key_value(row: Candidate) -> None:
+    """Keep a secret's value if its cell is empty, since exports leave it out."""
     if not row.values.get("value"):
         if row.kept is not None and row.kept.is_secret:
             row.values.pop("value", None)
             row.values.pop("is_json", None)
             return
         if row.kept is None and row.is_secret:
-            raise WrongRow(gettext("its value is a secret that tables leave out: give it, or take the row out"))
+            raise WrongRow(gettext("its value is a secret, which exports leave out: enter it, or remove the row"))
     kept = row.kept or KeyValue()
     if row.values.get("is_json", kept.is_json):
         try:
             decode_json(row.values.get("value", kept.value))
         except BadJSON as error:
-            raise WrongRow(gettext("its value is no JSON, though is_json says so")) from error
+            raise WrongRow(gettext("its value isn't JSON, but is_json is set")) from error
 
 
-TAKING = {
-    "knowledge": Taking(
+IMPORTS = {
+    "knowledge": TableImport(
         "content_id",
         {
             "category": cells.text,
@@ -171,9 +171,9 @@ TAKING = {
         },
         ("access_count", "accessed_at"),
         ("updated_at",),
-        _settle_knowledge,
+        _check_knowledge,
     ),
-    "observations": Taking(
+    "observations": TableImport(
         "uid",
         {
             "category": cells.text,
@@ -191,43 +191,43 @@ TAKING = {
         },
         ("access_count", "accessed_at", "confirmation_count"),
         ("updated_at",),
-        _settle_observation,
+        _check_observation,
     ),
-    "key_values": Taking(
+    "key_values": TableImport(
         "key",
         {"value": cells.text, "is_json": cells.flag, "withdrawn_at": cells.moment, "withdrawn_reason": cells.text},
         (),
         ("is_secret", "updated_at"),
-        _settle_key_value,
+        _check_key_value,
     ),
 }
 
 
-def judge_table(table: str, rows: Table, *, zone: tzinfo, now: datetime, lock: bool = False) -> Judged:
-    """Judge each row of a table of knowledge entries, observations or key-values.
+def check_table(table: str, rows: Table, *, zone: tzinfo, now: datetime, lock: bool = False) -> CheckedTable:
+    """Check each row of a table of knowledge entries, observations or key-values.
 
-    ``zone``: of times without one. ``lock``: for the transaction that goes on to write.
+    ``zone``: of times without one. ``lock``: lock the rows, in the transaction that writes.
     """
-    taking = TAKING[table]
-    candidates = [_read(taking, Candidate(RowPlan(number)), row, zone) for number, row in enumerate(rows.rows, 1)]
-    _place(candidates)
-    find = _Finder(table, taking, [row for row in candidates if not row.plan.errors], lock=lock)
-    judged = Judged([row.plan for row in candidates])
+    spec = IMPORTS[table]
+    candidates = [_read(spec, Candidate(RowPlan(number)), row, zone) for number, row in enumerate(rows.rows, 1)]
+    _find_workspaces(candidates)
+    find = _Finder(table, spec, [row for row in candidates if not row.plan.errors], lock=lock)
+    checked = CheckedTable([row.plan for row in candidates])
     seen: dict[object, int] = {}
     for row in candidates:
         try:
             if not row.plan.errors:
                 row.kept = find(row)
-                _only_once(seen, table, row)
-                taking.settle(row)
-                _apply(table, taking, row, judged, now)
+                _check_unique(seen, table, row)
+                spec.check(row)
+                _apply(table, spec, row, checked, now)
         except WrongRow as error:
             row.plan.errors.append(error.message)
-    return judged
+    return checked
 
 
-def _place(candidates: Sequence[Candidate]) -> None:
-    """Find each row's workspace, in which nothing of it may have been forgotten."""
+def _find_workspaces(candidates: Sequence[Candidate]) -> None:
+    """Find each row's workspace, and refuse rows with forgotten content."""
     known = {found.slug: found for found in Workspace.objects.filter(slug__in={row.slug for row in candidates})}
     rules = {slug: import_rules(found) for slug, found in known.items()}
     for row in candidates:
@@ -235,14 +235,14 @@ def _place(candidates: Sequence[Candidate]) -> None:
         forgotten = rules.get(row.slug)
         if row.workspace is None:
             missing = gettext("there is no workspace %(name)s") % {"name": brief(row.slug)}
-            row.plan.errors.append(missing if row.slug else gettext("it names no workspace"))
+            row.plan.errors.append(missing if row.slug else gettext("it has no workspace"))
         elif forgotten and forgotten.mentions([row.own_id, *row.values.values()]):
             row.plan.errors.append(
                 gettext("it contains forgotten content; an operator can allow re-import on the Forget page")
             )
 
 
-def _read(taking: Taking, row: Candidate, given: Mapping[str, Any], zone: tzinfo) -> Candidate:
+def _read(spec: TableImport, row: Candidate, given: Mapping[str, Any], zone: tzinfo) -> Candidate:
     def cell(name: str, reader: cells.Reader) -> Any:
         try:
             return reader(given[name], zone)
@@ -255,22 +255,22 @@ def _read(taking: Taking, row: Candidate, given: Mapping[str, Any], zone: tzinfo
     if number.isdecimal() and len(number) <= MAX_ID_DIGITS:
         row.pk = int(number)
     elif number:
-        row.plan.errors.append(gettext("id: %(number)s is no number") % {"number": brief(number)})
-    row.own_id = cell(taking.own_id, cells.text) if taking.own_id in given else None
+        row.plan.errors.append(gettext("id: %(number)s is not a number") % {"number": brief(number)})
+    row.own_id = cell(spec.own_id, cells.text) if spec.own_id in given else None
     if row.own_id and len(row.own_id) > KEY_LENGTH:
         too_long = gettext("%(column)s: longer than %(count)s characters")
-        row.plan.errors.append(too_long % {"column": taking.own_id, "count": KEY_LENGTH})
+        row.plan.errors.append(too_long % {"column": spec.own_id, "count": KEY_LENGTH})
     row.is_secret = bool(cell("is_secret", cells.flag)) if "is_secret" in given else False
-    row.values = {name: cell(name, reader) for name, reader in taking.readers.items() if name in given}
-    row.plan.label = brief(str(row.own_id if taking.own_id == "key" else row.values.get("content", "")))
+    row.values = {name: cell(name, reader) for name, reader in spec.readers.items() if name in given}
+    row.plan.label = brief(str(row.own_id if spec.own_id == "key" else row.values.get("content", "")))
     return row
 
 
 class _Finder:
-    """The hub's rows that a table may mean, read in a few queries: by id, by the agent's id, by what they say."""
+    """Find the hub's rows in a few queries: by id, by the agent's id, by content."""
 
-    def __init__(self, table: str, taking: Taking, rows: Sequence[Candidate], *, lock: bool) -> None:
-        self.table, self.taking = table, taking
+    def __init__(self, table: str, spec: TableImport, rows: Sequence[Candidate], *, lock: bool) -> None:
+        self.table, self.spec = table, spec
         manager = TABLES[table].model._default_manager
         found = manager.select_for_update() if lock else manager.all()
         spaces = {row.workspace.pk: row.workspace for row in rows if row.workspace}
@@ -280,22 +280,22 @@ class _Finder:
         self.by_own_id: dict[tuple[int, str], Any] = {}  # by workspace and id
         self.by_identity: dict[tuple[int, str], Any] = {}
         for pk in spaces:
-            here = [row for row in rows if row.workspace and row.workspace.pk == pk and row.pk is None]
-            says = {_identity(row) for row in here} if table == "knowledge" else set()
-            for some in _batches({row.own_id for row in here if row.own_id is not None} | says):
-                for kept in found.filter(workspace=pk, **{f"{taking.own_id}__in": some}):
-                    self.by_own_id[pk, getattr(kept, taking.own_id)] = self.by_pk.setdefault(kept.pk, kept)
-            for some in _batches(says):
+            in_workspace = [row for row in rows if row.workspace and row.workspace.pk == pk and row.pk is None]
+            identity = {_identity(row) for row in in_workspace} if table == "knowledge" else set()
+            for some in _batches({row.own_id for row in in_workspace if row.own_id is not None} | identity):
+                for kept in found.filter(workspace=pk, **{f"{spec.own_id}__in": some}):
+                    self.by_own_id[pk, getattr(kept, spec.own_id)] = self.by_pk.setdefault(kept.pk, kept)
+            for some in _batches(identity):
                 living: Any = found.filter(workspace=pk, identity__in=some, withdrawn_at=None)
                 for kept in living.order_by("-id"):
                     self.by_identity[pk, kept.identity] = self.by_pk.setdefault(kept.pk, kept)
 
     def __call__(self, row: Candidate) -> Any:
-        """Return the row that the hub has, or None for a new one; its agent's id is settled then. Raises WrongRow."""
+        """Return the hub's row, or None for a new one, whose agent's id is then set. Raises WrongRow."""
         assert row.workspace is not None  # noqa: S101  rows without one are wrong already
         kept = self._known(row, row.workspace)
         if kept is not None:
-            kept.workspace = row.workspace  # at hand for whoever tells of it
+            kept.workspace = row.workspace  # saves a query in the audit
             return kept
         if row.own_id is None and self.table == "key_values":
             raise WrongRow(gettext("it has neither an id nor a key"))
@@ -305,15 +305,15 @@ class _Finder:
 
     def _known(self, row: Candidate, workspace: Workspace) -> Any:
         if row.pk is None:
-            says = (workspace.pk, _identity(row))
+            identity = (workspace.pk, _identity(row))
             named = self.by_own_id.get((workspace.pk, row.own_id)) if row.own_id is not None else None
-            return named or self.by_identity.get(says) or (None if row.own_id else self.by_own_id.get(says))
+            return named or self.by_identity.get(identity) or (None if row.own_id else self.by_own_id.get(identity))
         kept = self.by_pk.get(row.pk)
         if kept is None or kept.workspace_id != workspace.pk:
             raise WrongRow(str(NO_SUCH_ROW[self.table]) % {"workspace": workspace.slug, "id": row.pk})
-        own_id = getattr(kept, self.taking.own_id)
-        if row.own_id not in (None, own_id) and (row.own_id or self.taking.own_id == "key"):
-            named = {"column": self.taking.own_id, "id": row.pk, "own_id": brief(own_id)}
+        own_id = getattr(kept, self.spec.own_id)
+        if row.own_id not in (None, own_id) and (row.own_id or self.spec.own_id == "key"):
+            named = {"column": self.spec.own_id, "id": row.pk, "own_id": brief(own_id)}
             raise WrongRow(str(ANOTHER_OWN_ID[self.table]) % named)
         return kept
 
@@ -325,14 +325,14 @@ def _batches(values: Collection[Any]) -> Iterator[list[Any]]:
 
 
 def _identity(row: Candidate) -> str:
-    """Return what makes two knowledge entries one, of the category that the row is going to have."""
+    """Return the content hash of a knowledge entry, for the category that the row will have."""
     category = row.values.get("category", "")
     known = category if category in KnowledgeEntry.Category.values else KnowledgeEntry.Category.LEARNED_FACT.value
     return content_id(known, row.values.get("content", ""))
 
 
-def _only_once(seen: dict[object, int], table: str, row: Candidate) -> None:
-    """A table has each row once, else it were left to chance which one counts. Raises WrongRow."""
+def _check_unique(seen: dict[object, int], table: str, row: Candidate) -> None:
+    """Refuse a row that occurs twice in the table. Raises WrongRow."""
     places: list[object] = [row.kept.pk] if row.kept is not None else [(row.slug, "id", row.own_id)]
     if row.kept is None and table == "knowledge":
         places.append((row.slug, "says", _identity(row)))
@@ -342,26 +342,26 @@ def _only_once(seen: dict[object, int], table: str, row: Candidate) -> None:
         seen[place] = row.plan.number
 
 
-def _apply(table: str, taking: Taking, row: Candidate, judged: Judged, now: datetime) -> None:
+def _apply(table: str, spec: TableImport, row: Candidate, checked: CheckedTable, now: datetime) -> None:
     was_secret = row.is_secret
     if row.kept is None:
-        made: Any = TABLES[table].model(workspace=row.workspace, updated_at=now, **row.values)
-        derive(made)
-        setattr(made, taking.own_id, row.own_id)
-        judged.new.append(made)
+        instance: Any = TABLES[table].model(workspace=row.workspace, updated_at=now, **row.values)
+        derive(instance)
+        setattr(instance, spec.own_id, row.own_id)
+        checked.new.append(instance)
         row.plan.outcome = "new"
         row.plan.changes = [(name, None, value) for name, value in row.values.items() if value not in ("", None, [])]
     else:
-        made, was_secret = row.kept, was_secret or getattr(row.kept, "is_secret", False)
-        values = {name: value for name, value in row.values.items() if name not in taking.first}
-        before = apply_values(made, values)
+        instance, was_secret = row.kept, was_secret or getattr(row.kept, "is_secret", False)
+        values = {name: value for name, value in row.values.items() if name not in spec.first}
+        before = apply_values(instance, values)
         row.plan.outcome = "changed" if before else "unchanged"
         row.plan.changes = [(name, before[name], values[name]) for name in values if name in before]
         if before:
-            made.updated_at = now
-            judged.changed.append(made)
-            judged.fields |= {*before, "updated_at"}
-    if was_secret or getattr(made, "is_secret", False):
+            instance.updated_at = now
+            checked.changed.append(instance)
+            checked.fields |= {*before, "updated_at"}
+    if was_secret or getattr(instance, "is_secret", False):
         row.plan.changes = [_masked(change) if change[0] == "value" else change for change in row.plan.changes]
 
 

@@ -11,7 +11,7 @@ register = template.Library()
 
 MINUTE, HOUR, DAY = 60, 3600, 86400
 EXACT = "j M Y, H:i:s"
-CHOICES = (  # what `words` makes of stored choices that nothing else names in the singular
+CHOICES = (  # labels for `words` that have no other translatable string
     *(gettext_noop("Assistant"), gettext_noop("System"), gettext_noop("Tool"), gettext_noop("User")),
     *(gettext_noop("Message"), gettext_noop("Tool call"), gettext_noop("Tool result"), gettext_noop("Context")),
     *(gettext_noop("User preference"), gettext_noop("Project decision"), gettext_noop("Error pattern")),
@@ -22,7 +22,7 @@ NOTHING = "—"
 
 @register.filter
 def ago(moment: datetime | None) -> SafeString | str:
-    """A <time> element: how long ago in words, with the exact time as its title."""
+    """Return a <time> element with the elapsed time; its title is the exact time."""
     if moment is None:
         return NOTHING
     local = timezone.localtime(moment) if timezone.is_aware(moment) else moment
@@ -34,7 +34,7 @@ def ago(moment: datetime | None) -> SafeString | str:
 
 @register.filter
 def moment(at: datetime | None) -> SafeString | str:
-    """A <time> element: the reader's local time to the second, with its zone as its title."""
+    """Return a <time> element with the reader's local time to the second; its title is the time zone."""
     if at is None:
         return NOTHING
     local = timezone.localtime(at) if timezone.is_aware(at) else at
@@ -62,7 +62,7 @@ def _distance(moment: datetime, now: datetime) -> str:
 
 @register.filter
 def tokens(count: int | None) -> str:
-    """1,234 up to 9,999, then 12.3k, 4.5M."""
+    """Return a count as 1,234 up to 9,999, then 12.3k, 4.5M."""
     if count is None:
         return NOTHING
     if abs(count) < 10_000:
@@ -75,7 +75,7 @@ def tokens(count: int | None) -> str:
 
 @register.filter
 def filesize(size: int | None) -> str:
-    """Bytes in decimal units: 812 B, 3.4 kB, 1.2 MB."""
+    """Return bytes in decimal units: 812 B, 3.4 kB, 1.2 MB."""
     if size is None:
         return NOTHING
     if size < 1_000:
@@ -89,7 +89,7 @@ def filesize(size: int | None) -> str:
 
 @register.filter
 def ratio(value: float | None) -> str:
-    """3.5×; from 100 on without decimals."""
+    """Return 3.5×; without decimals from 100."""
     if value is None:
         return NOTHING
     return f"{value:,.0f}×" if value >= 99.95 else f"{value:.1f}×"
@@ -97,7 +97,7 @@ def ratio(value: float | None) -> str:
 
 @register.filter
 def percent(share: float | None) -> str:
-    """A share of 1 as a percentage; a small share is never shown as none, nor a large one as all."""
+    """Return a share of 1 as a percentage; never 0 % for a small share, nor 100 % for less than all."""
     if share is None:
         return NOTHING
     if 0 < share < 0.01:
@@ -109,20 +109,20 @@ def percent(share: float | None) -> str:
 
 @register.filter
 def words(choice: str) -> str:
-    """A stored choice as a label in the reader's language: tool_result becomes "Tool result"."""
+    """Return a stored choice as a label: tool_result becomes "Tool result"."""
     return gettext(titled(choice))
 
 
 @register.filter
 def titled(name: str) -> str:
-    """A name that an agent may have given, as a label in nobody's language: late_courier becomes "Late courier"."""
+    """Return a name by an agent as a label, untranslated: late_courier becomes "Late courier"."""
     text = str(name).replace("_", " ").strip()
     return text[:1].upper() + text[1:]
 
 
 @register.simple_block_tag
 def card(content: str, title: str = "", note: str = "", anchor: str = "") -> SafeString:
-    """A titled part of a page: {% card title="Problems" %}...{% endcard %}."""
+    """Render a titled section: {% card title="Problems" %}...{% endcard %}."""
     head = (
         format_html(
             '<header class="section-head"><h2>{}</h2>{}</header>',
@@ -142,7 +142,7 @@ def card(content: str, title: str = "", note: str = "", anchor: str = "") -> Saf
 
 @register.simple_block_tag
 def dialog(content: str, name: str, title: str) -> SafeString:
-    """A modal dialog that a button with data-dialog="name" opens: {% dialog "name" "Title" %}...{% enddialog %}."""
+    """Render a dialog that a button with data-dialog="name" opens: {% dialog "name" "Title" %}...{% enddialog %}."""
     return format_html(
         '<dialog class="dialog" id="{0}" aria-labelledby="{0}-title">'
         '<header class="dialog-head"><h2 id="{0}-title">{1}</h2>'
@@ -158,7 +158,7 @@ def dialog(content: str, name: str, title: str) -> SafeString:
 
 @register.simple_block_tag
 def copyable(content: str, name: str) -> SafeString:
-    """Lines with a button that copies them: {% copyable "name" %}...{% endcopyable %}; the name is their id."""
+    """Render lines with a copy button: {% copyable "name" %}...{% endcopyable %}; the name is their id."""
     return format_html(
         '<div class="copyable"><pre id="{0}" tabindex="0">{1}</pre>'
         '<button class="button compact" type="button" data-copy="{0}">'

@@ -146,7 +146,7 @@ def test_nothing_alike_is_nothing_to_merge(admin_client, workspace):
 
     response = choose(admin_client, KnowledgeEntry, rows, "merge_knowledge", index=0)
 
-    assert "nothing to merge" in response.content.decode()
+    assert "No duplicates among" in response.content.decode()
     assert not Run.objects.exists()
 
 

@@ -132,7 +132,7 @@ def test_a_table_is_previewed_then_confirmed(admin_client, workspace, name):
     html = preview.content.decode()
     assert preview.status_code == 200
     assert "Of 2 rows 1 are new, 1 change" in html
-    assert "taken as learned_fact" in html
+    assert "learned_fact is used" in html
     assert KnowledgeEntry.objects.get().content == "likes tea"
     assert not AuditRecord.objects.exists()
     (kept,) = waiting()
@@ -143,7 +143,7 @@ def test_a_table_is_previewed_then_confirmed(admin_client, workspace, name):
     assert response.status_code == 302
     assert list(KnowledgeEntry.objects.order_by("id").values_list("content", flat=True)) == ["=likes tea", "new"]
     assert KnowledgeEntry.objects.get(pk=row.pk).history.first().history_change_reason == f"admin: rows.{name}"
-    assert AuditRecord.objects.get().text == "2 knowledge entries taken from a table: 1 new, 1 changed"
+    assert AuditRecord.objects.get().text == "2 knowledge entries imported from a table: 1 new, 1 changed"
     assert waiting() == []
 
 
@@ -158,7 +158,7 @@ def test_wrong_rows_are_named_and_nothing_can_be_confirmed(admin_client, workspa
 
     assert "2 of 3 rows" in html
     assert "atlas has no knowledge entry 77" in html
-    assert "created_at: soon is no time" in html
+    assert "created_at: soon is not a time" in html
     assert "process_import" not in html
     assert waiting() == []
     assert not KnowledgeEntry.objects.exists()

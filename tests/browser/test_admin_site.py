@@ -60,7 +60,7 @@ def test_all_rows_of_all_pages_are_recategorised_and_undone(page: Page, rows: li
 
 
 def test_duplicates_are_shown_before_they_are_merged(page: Page, rows: list[KnowledgeEntry]):
-    choose_all(page, "Merge those that say the same")
+    choose_all(page, "Merge duplicates")
     expect(page.locator("#content h2")).to_have_count(50)
     page.click("input[type=submit]")
 

@@ -11,7 +11,7 @@ from knowledge_app.models import Concern, HeldChange, MemoryDocument
 from knowledge_app.services.documents.outside_edits import SYNC
 from memoryhub.dashboard.attention import attention_items
 from memoryhub.dashboard.attention_items import AttentionItem
-from memoryhub.dashboard.scope import role_scope, whole_reach
+from memoryhub.dashboard.scope import role_scope, whole_scope
 from memoryhub.models import Job
 from memoryhub.sync.import_requests import uploads
 from sessions_app.models import (
@@ -90,7 +90,7 @@ def told(hook: Webhook, status: str, gave_up_at: Any = NOW) -> None:
 
 
 def needs() -> list[AttentionItem]:
-    return attention_items(whole_reach(), now=NOW)
+    return attention_items(whole_scope(), now=NOW)
 
 
 def kinds() -> list[str]:
@@ -117,7 +117,7 @@ def test_one_held_change_leads_to_itself_and_several_to_the_inbox(workspace):
     [both] = needs()
 
     assert one.url == f"/w/atlas/review/{old.pk}/"
-    assert one.text == "A change of MEMORY.md is held for review."
+    assert one.text == "A change to MEMORY.md awaits review."
     assert (both.url, both.count, both.since) == ("/w/atlas/review/", 2, old.created_at)
 
 
@@ -165,7 +165,7 @@ def test_a_session_over_its_limit_is_told_of_where_nothing_compresses_it(workspa
     Workspace.objects.update(auto_compress=False)
     [need] = needs()
     assert need.url == f"/w/atlas/sessions/{session.pk}/compress/"
-    assert "nothing compresses it" in need.text
+    assert "auto-compress is off" in need.text
 
 
 @pytest.mark.parametrize("change", [{"archived_at": NOW}, {"is_visible_to_agent": False}, {"active_tokens": 50_000}])
@@ -234,7 +234,7 @@ def test_secrets_and_orders_stand_by_themselves_and_the_rest_together(workspace)
         ("secret", 2, "/w/atlas/hygiene/?kind=secret"),
         ("concerns", 4, "/w/atlas/hygiene/"),
     ]
-    assert needs()[1].text == "The last scan found 4 smaller things: contradictions 1, duplicates 3."
+    assert needs()[1].text == "Last scan: contradictions (1), duplicates (3)."
 
 
 def test_only_the_latest_import_counts_and_only_what_wants_a_look(workspace):
@@ -250,7 +250,7 @@ def test_only_the_latest_import_counts_and_only_what_wants_a_look(workspace):
 
 def test_an_import_that_failed_before_there_was_a_workspace_is_the_hubs(workspace):
     report = imported(None, status="failed", error="There is no such folder.")
-    ours = attention_items(whole_reach().within(workspace), now=NOW)
+    ours = attention_items(whole_scope().within(workspace), now=NOW)
 
     assert [need.url for need in needs()] == [f"/imports/{report.pk}/"]
     assert ours == []
@@ -288,7 +288,7 @@ def test_a_failed_rebuild_of_the_whole_hub_is_its_operators(workspace):
     failed = end_job(None, "failed", kind="rebuild")
 
     assert [need.url for need in needs()] == [f"/work/{failed.pk}/"]
-    assert attention_items(whole_reach().within(workspace), now=NOW) == []
+    assert attention_items(whole_scope().within(workspace), now=NOW) == []
     end_job(None, "done", kind="rebuild")
     assert kinds() == []
 
@@ -301,7 +301,7 @@ def test_a_webhook_that_takes_nothing_is_told_of_until_it_does(workspace):
     [need] = needs()
 
     assert (need.url, need.since) == ("/w/atlas/settings/webhooks/", NOW - timedelta(days=1))
-    assert "hooks.example are not taken" in need.text
+    assert "hooks.example couldn't be delivered" in need.text
     assert "secret-path" not in need.text
     told(hook, "sent")
     assert kinds() == []

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from knowledge_app.models import Concern
-from memoryhub.dashboard.views.home import SHOWN_NEEDS
+from memoryhub.dashboard.views.home import SHOWN_ITEMS
 from memoryhub.models import AccessRecord, ApiToken, Job
 from sessions_app.models import ImportReport, Run, Session, Webhook, WebhookDelivery, Workspace
 from tests.hub import add, open_at, turn
@@ -73,9 +73,9 @@ def test_the_home_page_shows_the_most_urgent_and_leads_to_the_rest(operator):
     page = first.content.decode()
     everything = operator.get("/?needs=all").content.decode()
 
-    assert first.context["need_count"] == 4 * 8
-    assert page.count('id="need-') == SHOWN_NEEDS
-    assert f'<a href="?needs=all">and {4 * 8 - SHOWN_NEEDS} more</a>' in page
+    assert first.context["attention_count"] == 4 * 8
+    assert page.count('id="need-') == SHOWN_ITEMS
+    assert f'<a href="?needs=all">and {4 * 8 - SHOWN_ITEMS} more</a>' in page
     assert everything.count('id="need-') == 4 * 8
     assert "of 5 tokens in the largest session" in page
     assert "over its limit" in page
@@ -84,7 +84,7 @@ def test_the_home_page_shows_the_most_urgent_and_leads_to_the_rest(operator):
 def test_every_need_leads_to_a_page(operator):
     make_needy("agent")
 
-    needs = operator.get("/?needs=all").context["needs"]
+    needs = operator.get("/?needs=all").context["attention_items"]
 
     kinds = {"secret", "folder", "parked", "import", "job", "webhook", "budget", "concerns"}
     assert {need.kind for need in needs} == kinds
@@ -109,7 +109,7 @@ def test_the_overview_has_its_own_needs_only(editor, workspace):
     page = editor.get("/w/atlas/").content.decode()
 
     assert page.count('id="need-') == 1
-    assert "gave up and waits for your decision" in page
+    assert "failed repeatedly. Retry or dismiss it." in page
 
 
 def test_sessions_in_the_archive_are_not_counted_as_the_list_does_not_show_them(operator, workspace):

@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings as hub_settings
 from django.urls import reverse
 
-from memoryhub.dashboard.hub_settings import EFFECTS, SECRETS, knobs, without_secrets
+from memoryhub.dashboard.hub_settings import EFFECTS, SECRETS, list_settings, without_secrets
 
 pytestmark = pytest.mark.django_db
 
@@ -57,10 +57,10 @@ def test_each_says_where_it_is_from(settings):
     settings.GIVEN_SETTINGS = frozenset({"MEMORYHUB_ADMIN"})
     settings.MEMORYHUB_ADMIN = True
 
-    found = {knob.name: (knob.value, knob.source) for knob in knobs()}
+    found = {setting.name: (setting.value, setting.source) for setting in list_settings()}
 
     assert found["MEMORYHUB_ADMIN"] == ("on", "environment")
-    assert found["MEMORYHUB_SECRET_KEY"] == ("set, and not shown", "file")
+    assert found["MEMORYHUB_SECRET_KEY"] == ("set (hidden)", "file")
     assert found["MEMORYHUB_BACKUP_KEEP"] == ("7", "default")
 
 

@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from knowledge_app.services.rows.knowledge import add_knowledge
 from memoryhub.dashboard.navigation import FOR_OPERATORS, LETTERS, PARTS
-from memoryhub.dashboard.palette import shared_out
+from memoryhub.dashboard.palette import share_rows
 from memoryhub.lib.search.matching import SearchTooSlow
 from memoryhub.models import AccessRecord
 from sessions_app.models import Workspace
@@ -140,5 +140,5 @@ def test_every_part_has_a_key_of_its_own_the_same_in_every_language(workspace, a
 
 
 def test_every_group_has_its_share():
-    assert shared_out([[1] * 9, [2] * 9, [3]], 7) == [[1, 1, 1], [2, 2, 2], [3]]
-    assert shared_out([[], [1]], 7) == [[], [1]]
+    assert share_rows([[1] * 9, [2] * 9, [3]], 7) == [[1, 1, 1], [2, 2, 2], [3]]
+    assert share_rows([[], [1]], 7) == [[], [1]]

@@ -107,8 +107,8 @@ def test_a_session_is_archived_on_its_page_and_taken_back(workspace, editor, ses
 
     undo = url("undo-run", Run.objects.order_by("id").first().pk)
     assert all(words in archived for words in ("1 session archived.", undo, page, "Archived <time", "Take back"))
-    assert "Nothing was different." in again
-    assert "1 session taken back from the archive." in back
+    assert "Nothing changed." in again
+    assert "1 session unarchived." in back
     assert not Session.objects.exclude(archived_at=None).exists()
 
 
@@ -131,7 +131,7 @@ def test_runs_are_asked_for_once_a_session_and_undoing_cancels_them(editor, sess
     act(editor, url("edit-sessions"), sessions[:1], action="compress")
     html = act(editor, url("edit-sessions"), sessions, action="compress")
 
-    assert "2 sessions to be compressed. 1 was left alone" in html
+    assert "2 sessions queued for compression. 1 was skipped" in html
     undo(editor)
     states = Run.objects.filter(kind=Run.Kind.COMPRESSION).order_by("pk").values_list("status", flat=True)
     assert list(states) == ["queued", "cancelled", "cancelled"]
@@ -417,5 +417,5 @@ def test_a_deletion_that_was_broken_off_is_not_tried_again(workspace, editor, se
     run.refresh_from_db()
     assert run.status == Run.Status.CANCELLED
     assert (alone.status_code, "Ask an operator to select" in alone.content.decode()) == (422, True)
-    assert "Nothing was different" in among
+    assert "Nothing changed" in among
     assert url("retry-run", run.pk) not in editor.get(url("run", run.pk)).content.decode()

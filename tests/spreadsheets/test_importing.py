@@ -122,7 +122,7 @@ def test_changed_rows_are_written_with_history_author_and_one_audit_record(works
     assert {one.history.order_by("-history_id")[0].history_change_reason for one in (row, new)} == {"olga: rows.csv"}
     assert not same.history.filter(history_change_reason="olga: rows.csv").exists()
     told = AuditRecord.objects.get(action="rows.imported")
-    assert (told.actor_name, told.text) == ("olga", "2 knowledge entries taken from a table: 1 new, 1 changed")
+    assert (told.actor_name, told.text) == ("olga", "2 knowledge entries imported from a table: 1 new, 1 changed")
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(workspace):
@@ -151,32 +151,32 @@ def test_one_wrong_row_keeps_all_from_being_written(workspace):
         ]
     )
 
-    assert errors(judged) == {2: ["created_at: yesterday is no time such as 2026-04-01T12:00:00+00:00"]}
+    assert errors(judged) == {2: ["created_at: yesterday is not a time such as 2026-04-01T12:00:00+00:00"]}
     assert all_rows() == before
 
 
 WRONG = [
-    ("knowledge", {"content": "x", "workspace": ""}, "it names no workspace"),
+    ("knowledge", {"content": "x", "workspace": ""}, "it has no workspace"),
     ("knowledge", {"content": "x", "workspace": "nowhere"}, "there is no workspace nowhere"),
     ("knowledge", {"content": "  "}, "it has no content"),
-    ("knowledge", {"content": "x", "id": "12x"}, "id: 12x is no number"),
+    ("knowledge", {"content": "x", "id": "12x"}, "id: 12x is not a number"),
     ("knowledge", {"content": "x", "id": "999"}, "atlas has no knowledge entry 999"),
-    ("knowledge", {"content": "x", "access_count": "-1"}, "access_count: -1 is no count"),
-    ("knowledge", {"content": "x", "access_count": "9999999999"}, "access_count: 9999999999 is no count"),
-    ("knowledge", {"content": "x", "review_by": "soon"}, "review_by: soon is no date"),
+    ("knowledge", {"content": "x", "access_count": "-1"}, "access_count: -1 is not a count"),
+    ("knowledge", {"content": "x", "access_count": "9999999999"}, "access_count: 9999999999 is not a count"),
+    ("knowledge", {"content": "x", "review_by": "soon"}, "review_by: soon is not a date"),
     ("knowledge", {"content": "x", "tags": "[1]"}, "tags: "),
-    ("knowledge", {"content": ["x"]}, 'content: ["x"] is no text'),
+    ("knowledge", {"content": ["x"]}, 'content: ["x"] is not text'),
     ("knowledge", {"content": "x", "content_id": "i" * 513}, "content_id: longer than 512"),
     (
         "observations",
         {"content": "x", "category": "rumour"},
-        "the category rumour is none of finding, insight, lesson",
+        "the category rumour isn't one of finding, insight, lesson",
     ),
-    ("observations", {"content": "x"}, "the category (none) is none of"),
+    ("observations", {"content": "x"}, "the category (none) isn't one of"),
     ("key_values", {"value": "x"}, "it has neither an id nor a key"),
-    ("key_values", {"key": "a", "value": "{", "is_json": "true"}, "its value is no JSON"),
+    ("key_values", {"key": "a", "value": "{", "is_json": "true"}, "its value isn't JSON"),
     ("key_values", {"key": "a", "value": "1", "is_json": "maybe"}, "is_json: maybe is neither true nor false"),
-    ("key_values", {"key": "a", "value": "", "is_secret": "true"}, "a secret that tables leave out"),
+    ("key_values", {"key": "a", "value": "", "is_secret": "true"}, "a secret, which exports leave out"),
 ]
 
 
@@ -197,7 +197,7 @@ def test_a_row_neither_moves_nor_is_reached_from_another_workspace(workspace, sl
 
     told = [errors(take([{"id": pk, "workspace": slug, "content": "mine"}]))[1][0] for pk in (row.pk, row.pk + 1)]
 
-    assert told[0] == f"{slug} has no knowledge entry {row.pk}; to add the row as a new one, empty its id"
+    assert told[0] == f"{slug} has no knowledge entry {row.pk}; to add it as a new row, clear its id"
     assert told[1] == told[0].replace(str(row.pk), str(row.pk + 1))
     assert all_rows() == before
 
@@ -215,7 +215,7 @@ def test_the_agents_own_id_of_a_row_stays(workspace, table, make_row, own):
     judged = take([{"id": row.pk, "workspace": "atlas", own: "second"}], table)
 
     assert errors(judged)[1] == [
-        f"{own}: {'knowledge entry' if own == 'content_id' else 'key-value'} {row.pk} has first, for ever"
+        f"{own}: {'knowledge entry' if own == 'content_id' else 'key-value'} {row.pk} has first, which can't change"
     ]
 
 
@@ -261,7 +261,7 @@ def test_an_unknown_category_becomes_learned_fact_and_is_said(workspace):
         ]
     )
 
-    assert [row.notes for row in judged.rows] == [[], ["the category mood is unknown; taken as learned_fact"]]
+    assert [row.notes for row in judged.rows] == [[], ["the category mood is unknown; learned_fact is used"]]
     assert list(KnowledgeEntry.objects.order_by("id").values_list("category", flat=True)) == [
         "error_pattern",
         "learned_fact",

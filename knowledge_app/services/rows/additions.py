@@ -9,7 +9,7 @@ from django.db import transaction
 
 from knowledge_app.models import EditedRow
 from knowledge_app.services.rows.edit_tables import TABLES
-from knowledge_app.services.rows.row_changes import WORDS, Values
+from knowledge_app.services.rows.row_changes import PAST_TENSES, Values
 from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
 
@@ -24,7 +24,7 @@ def record_addition(workspace: Workspace, table: str, pks: Sequence[int], *, by:
     """
     before: Values = {"withdrawn_at": by.at.isoformat(), "withdrawn_reason": REASON}
     after: Values = {"withdrawn_at": None, "withdrawn_reason": ""}
-    words = f"{TABLES[table].count(len(pks))} {WORDS['add']}"
+    words = f"{TABLES[table].count(len(pks))} {PAST_TENSES['add']}"
     run = Run.objects.create(
         workspace=workspace,
         kind=Run.Kind.EDIT,

@@ -18,7 +18,7 @@ from sessions_app.services.lifecycle import delete_session
 from sessions_app.services.runs import RunNotFitting, cancel_run, dismiss_run, request_run, retry_run
 
 STEP_ROWS = 25  # per transaction, so that other writers don't wait for long
-FINAL = ("delete", "retry", "dismiss", "cancel")  # cannot be taken back
+FINAL = ("delete", "retry", "dismiss", "cancel")  # can't be undone
 Step = Callable[[Any, Values, By], Values | None]
 
 

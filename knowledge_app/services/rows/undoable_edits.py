@@ -25,7 +25,7 @@ from knowledge_app.models import (
 )
 from knowledge_app.services.rows.derived_columns import derive
 from knowledge_app.services.rows.edit_tables import TABLES, Table
-from knowledge_app.services.rows.row_changes import CHANGES, WORDS, Changes, Values
+from knowledge_app.services.rows.row_changes import CHANGES, PAST_TENSES, Changes, Values
 from knowledge_app.services.rows.session_and_run_edits import FINAL, STEP_ROWS, STEPS, undo_step
 from memoryhub.lib import db_retry
 from memoryhub.lib.errors import Invalid, MemoryHubError
@@ -335,7 +335,7 @@ def _update(run: Run, table: Table, changed: list[Model], names: set[str], now: 
     if not table.has_history:
         table.model._default_manager.bulk_update(changed, fields, batch_size=BATCH_ROWS)
         return
-    reason = f"{run.requested_by}: {run.options.get('reason') or WORDS[run.options['action']]}"
+    reason = f"{run.requested_by}: {run.options.get('reason') or PAST_TENSES[run.options['action']]}"
     bulk_update_with_history(
         changed, table.model, fields, batch_size=BATCH_ROWS, default_change_reason=reason, default_date=now
     )
@@ -365,7 +365,7 @@ def _finish(run: Run, total: int, now: datetime) -> None:
     table, action = TABLES[run.options["table"]], run.options["action"]
     if action == "undo":
         _update_undone_edit(run)
-    text = f"{table.count(changed)} {WORDS[action]}"
+    text = f"{table.count(changed)} {PAST_TENSES[action]}"
     proposal: dict[str, Any] = {"changed": changed, "passed_over": total - changed, "words": text}
     if is_final(run):
         proposal["is_final"] = True

@@ -1,4 +1,4 @@
-"""The design system as a living page: tokens and components, from the real style sheets, includes and tags."""
+"""The design system as a live page: tokens and components from the real style sheets and templates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from memoryhub.lib.htmx import render_page
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.markdown import render_markdown
 
-TEXT, LINE = 4.5, 3.0  # the least contrast of text, and of what is no text (WCAG 2.2, 1.4.3 and 1.4.11)
+TEXT, LINE = 4.5, 3.0  # minimum contrast of text and of anything else (WCAG 2.2, 1.4.3 and 1.4.11)
 MEETINGS = [
     *((front, back, TEXT) for front in ("ink", "ink-2", "ink-3") for back in ("paper", "surface", "sunken", "hover")),
     *((front, back, TEXT) for front in ("accent", "accent-strong") for back in ("paper", "surface", "accent-soft")),
@@ -77,7 +77,7 @@ def design(request: HttpRequest) -> HttpResponse:
 
 
 def sheet() -> str:
-    """Return the style sheet that holds the tokens."""
+    """Return the path of the style sheet with the tokens."""
     found = finders.find("css/tokens.css")
     return Path(found).read_text(encoding="utf-8") if isinstance(found, str) else ""
 
@@ -128,15 +128,15 @@ def _lists() -> dict[str, Any]:
         "actions": [Action("pin", "Pin"), Action("withdraw", "Withdraw", asks="text", label="Why", is_danger=True)],
         "parts": {"session_total": 214, "history_total": 10_000, "knowledge_total": 1},
         "gauge": {"fill": 80, "mark": 60, "is_over": True},
-        "needs": [_need("warning", "One change of memory waits for review"), _need("problem", WORD)],
+        "attention_items": [_attention_item("warning", "1 change awaits review"), _attention_item("problem", WORD)],
         "diff": diff_lines(old, old.replace("Mondays", "Tuesdays") + "\nnow", around=1),
     }
 
 
-def _need(severity: str, text: str) -> dict[str, Any]:
+def _attention_item(severity: str, text: str) -> dict[str, Any]:
     since = timezone.now() - timedelta(hours=5)
-    need = {"key": severity, "severity": severity, "text": text, "label": "Sample", "name": "Atlas", "url": "#lists"}
-    return need | {"since": since, "count": 1}
+    item = {"key": severity, "severity": severity, "text": text, "label": "Sample", "name": "Atlas", "url": "#lists"}
+    return item | {"since": since, "count": 1}
 
 
 def _reading() -> dict[str, Any]:

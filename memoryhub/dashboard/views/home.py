@@ -25,34 +25,34 @@ from memoryhub.sync.import_requests import known_folders, request_import
 from sessions_app.models import Workspace
 
 PAGE_WORKSPACES = 15
-SHOWN_NEEDS = 8
+SHOWN_ITEMS = 8
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """What needs the person, over all workspaces that they may see, and how each of those is doing."""
+    """What needs attention in all workspaces that the person may see, and their figures."""
     now = timezone.now()
     page = keyset_page(visible_workspaces(request), order=("name", "id"), params=request.GET, size=PAGE_WORKSPACES)
     shown = Workspace.objects.filter(pk__in=[workspace.pk for workspace in page.rows])
-    parts, doing = count_parts(shown), health_of(page.rows, now=now)
+    parts, figures = count_parts(shown), health_of(page.rows, now=now)
     context = {
         "page": page,
-        "rows": [(workspace, doing[workspace.pk], parts[workspace.pk]) for workspace in page.rows],
+        "rows": [(workspace, figures[workspace.pk], parts[workspace.pk]) for workspace in page.rows],
         "may_import": is_hub_operator(request.user),
         "known_folders": [] if page.rows else known_folders(),
     }
-    context |= shown_needs(attention_items(role_scope(request.user), now=now), request.GET)
+    context |= attention_context(attention_items(role_scope(request.user), now=now), request.GET)
     return render_page(request, "dashboard/home.html", context, fragment="desk")
 
 
-def shown_needs(needs: Sequence[AttentionItem], params: Mapping[str, str]) -> dict[str, Any]:
-    """Return the needs that a page shows: the first few, or all that are wanted, and how many there are besides."""
-    shown = needs if params.get("needs") == "all" else needs[:SHOWN_NEEDS]
-    return {"needs": shown, "need_count": len(needs), "more_needs": len(needs) - len(shown)}
+def attention_context(items: Sequence[AttentionItem], params: Mapping[str, str]) -> dict[str, Any]:
+    """Return the context of ``includes/attention.html``: the first few items, or all on request."""
+    shown = items if params.get("needs") == "all" else items[:SHOWN_ITEMS]
+    return {"attention_items": shown, "attention_count": len(items), "attention_hidden": len(items) - len(shown)}
 
 
 @login_not_required
 def health(_request: HttpRequest) -> JsonResponse:
-    """Answer whether the hub and its database work; nothing about what they hold."""
+    """Answer whether the hub and its database work, and nothing else: it needs no sign-in."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     return JsonResponse({"status": "ok"})
@@ -63,5 +63,7 @@ def open_demo(request: HttpRequest) -> HttpResponse:
     require_hub_operator(request)
     for name, path in prepare_demo(timezone.localdate()).items():
         request_import(path=str(path), user=request.user, name=name)  # type: ignore[arg-type]
-    messages.success(request, gettext("The demo is on its way: its four workspaces appear here in a few seconds."))
+    messages.success(
+        request, gettext("The demo is being imported. Its four workspaces will appear here in a few seconds.")
+    )
     return redirect("home")

@@ -1,4 +1,4 @@
-"""What open pages ask for while they stay open: whether anything changed, and the navigation with its new counts."""
+"""Requests of open pages: whether anything changed, and the navigation with current counts."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import get_workspace
 from sessions_app.models import AuditRecord, Workspace
 
-MOST_NAMED_SESSIONS = 50
+MAX_NAMED_SESSIONS = 50
 
 
 @login_not_required
 @require_GET
 def changes(request: HttpRequest, slug: str | None = None) -> HttpResponse:
-    """Answer 204 with the events that open pages wait for, if any; 286, which ends the asking, once signed out.
+    """Answer 204 with the events that open pages wait for, if any; 286, which ends polling, once signed out.
 
-    ``after`` and ``seen`` are the last answer's, or the page's. Without a workspace: of all that the person may see.
+    ``after`` and ``seen`` are those of the last answer or of the page. Without a workspace: of all visible ones.
     """
     if not request.user.is_authenticated:
         return HttpResponseStopPolling()
@@ -45,15 +45,15 @@ def changes(request: HttpRequest, slug: str | None = None) -> HttpResponse:
 def _events(news: Changes) -> dict[str, dict[str, Any]]:
     """Return the page's events by name: one for the counter, one for each kind and each session."""
     sessions = sorted(news.sessions)
-    is_of_any = news.is_of_any_session or len(sessions) > MOST_NAMED_SESSIONS
+    is_of_any = news.is_of_any_session or len(sessions) > MAX_NAMED_SESSIONS
     named = ["any-session"] if is_of_any else [f"session-{pk}" for pk in sessions]
     kinds = sorted(news.kinds)
-    counter = {"after": news.newest, "seen": news.seen, "kinds": kinds, "sessions": sessions[:MOST_NAMED_SESSIONS]}
+    counter = {"after": news.newest, "seen": news.seen, "kinds": kinds, "sessions": sessions[:MAX_NAMED_SESSIONS]}
     return {"memory-changed": counter} | {f"changed-{name}": {} for name in [*kinds, *named]}
 
 
 @require_GET
 def live_navigation(request: HttpRequest, slug: str) -> HttpResponse:
-    """The side navigation of the page that asks, with its counts as they are now."""
+    """The side navigation of the requesting page with current counts."""
     get_workspace(request, slug)
     return render(request, "includes/sidenav.html")

@@ -9,7 +9,7 @@ from memoryhub.dashboard.attention import attention_items
 from memoryhub.dashboard.health import health_of
 from memoryhub.dashboard.navigation import count_parts
 from memoryhub.dashboard.scope import role_scope
-from memoryhub.dashboard.views.home import shown_needs
+from memoryhub.dashboard.views.home import attention_context
 from memoryhub.lib.charts import growth
 from memoryhub.lib.htmx import render_page
 from memoryhub.permissions import get_workspace, has_role
@@ -18,7 +18,7 @@ from sessions_app.services.stats import daily_totals, entries_over_time, latest_
 
 
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
-    """What needs the person in a workspace, how it is doing, and what it holds."""
+    """What needs attention in a workspace, its figures and latest changes."""
     workspace = get_workspace(request, slug)
     now = timezone.now()
     sessions = Session.objects.filter(workspace=workspace, archived_at=None)
@@ -37,5 +37,5 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         "may_import": bool(workspace.path) and is_operator,
         "may_end": is_operator,
     }
-    context |= shown_needs(attention_items(role_scope(request.user).within(workspace), now=now), request.GET)
+    context |= attention_context(attention_items(role_scope(request.user).within(workspace), now=now), request.GET)
     return render_page(request, "dashboard/overview.html", context)

@@ -1,4 +1,4 @@
-"""The command palette: wherever a few typed letters may lead, as a fragment of any page or a page of its own."""
+"""The command palette, as a fragment of any page or a page of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from memoryhub.dashboard.palette import MOST, Leads, is_meant, leads, shared_out
+from memoryhub.dashboard.palette import MAX_ROWS, PaletteMatches, matches_label, palette_matches, share_rows
 from memoryhub.dashboard.palette_commands import Row, commands, pages
 from memoryhub.search.ranking import SearchResults
 from memoryhub.search.views.rows import shown_hit
@@ -28,13 +28,13 @@ NOTE_CHARS = 90
 
 @require_GET
 def palette(request: HttpRequest) -> HttpResponse:
-    """The rows for what is typed (``q``), from the workspace and page at hand; all at once without a script."""
+    """The rows for the typed text (``q``), from the current workspace and page; without a script, a page."""
     text = request.GET.get("q", "").replace("\x00", " ")[:MAX_CHARS]
     place = search_place(request, request.GET.get("workspace") or None)
     here = request.GET.get("here", "")[:MAX_CHARS]
     zone = timezone.get_current_timezone()
     visible = Workspace.objects.visible_to(request.user)
-    found = leads(visible, place.scope, text, now=timezone.now(), zone=zone)
+    found = palette_matches(visible, place.scope, text, now=timezone.now(), zone=zone)
     context = {
         "groups": _groups(request, place.workspace, here, text, found),
         "q": text,
@@ -42,7 +42,7 @@ def palette(request: HttpRequest) -> HttpResponse:
         "here": here,
         "csrf_token": get_token(request),
     }
-    if getattr(request, "htmx", False):  # by itself: the frame's navigation would ask the database again
+    if getattr(request, "htmx", False):  # rendered directly: context processors would query the navigation again
         response = HttpResponse(render_to_string("dashboard/palette.html#palette-rows", context | {"is_list": True}))
     else:
         response = render(request, "dashboard/palette.html", context)
@@ -51,13 +51,13 @@ def palette(request: HttpRequest) -> HttpResponse:
 
 
 def _groups(
-    request: HttpRequest, workspace: Workspace | None, here: str, text: str, found: Leads
+    request: HttpRequest, workspace: Workspace | None, here: str, text: str, found: PaletteMatches
 ) -> list[tuple[str, list[Row]]]:
-    """Return the rows by what they are, in an order that never changes, twelve in all."""
+    """Return at most twelve rows by group, in a fixed order."""
     workspaces = [Row(one.name, "folder", reverse("workspace", args=[one.slug])) for one in found.workspaces]
     groups = [
-        (_("Pages"), [row for row in pages(request, workspace) if is_meant(row.label, text)]),
-        (_("Commands"), [row for row in commands(request, workspace, here) if is_meant(row.label, text)]),
+        (_("Pages"), [row for row in pages(request, workspace) if matches_label(row.label, text)]),
+        (_("Commands"), [row for row in commands(request, workspace, here) if matches_label(row.label, text)]),
         (_("Workspaces"), workspaces),
         (_("Sessions"), [_row("sessions:detail", one, one.title or one.key, "sessions") for one in found.sessions]),
         (_("Documents"), [_row("documents:document", one, one.name, "memory") for one in found.documents]),
@@ -65,7 +65,7 @@ def _groups(
         (_("Knowledge"), _hits(found.found, "knowledge")),
     ]
     search = [_search(workspace, text)] if text.strip() else []
-    shared = shared_out([rows for _name, rows in groups], MOST - len(search))
+    shared = share_rows([rows for _name, rows in groups], MAX_ROWS - len(search))
     named = [*zip((name for name, _rows in groups), shared, strict=True), (_("Search"), search)]
     return [(name, rows) for name, rows in named if rows]
 
@@ -84,7 +84,7 @@ def _hits(found: SearchResults | None, kind: str) -> list[Row]:
 
 
 def _search(workspace: Workspace | None, text: str) -> Row:
-    """Return the way to the search page, where the last word counts as half typed, as it does here."""
+    """Return a link to the search page, where the last word is a prefix, as in the palette."""
     url = reverse("search", args=[workspace.slug]) if workspace else reverse("hub-search")
     asked = urlencode({"q": text.strip(), "part": "1"})
     return Row(_("Search for “%(text)s”") % {"text": text.strip()}, "search", f"{url}?{asked}")

@@ -83,7 +83,7 @@ def curate(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     try:
         chosen = _chosen(request, document)
         if action == "export":
-            return export_chosen(request, document.workspace, "facts", chosen, noted_as="facts.exported")
+            return export_chosen(request, document.workspace, "facts", chosen, logged_as="facts.exported")
         _flash_result(request, document, _revise(request, document, action, chosen), action)
     except MemoryHubError as error:
         messages.error(request, error.message)

@@ -80,7 +80,7 @@ def edit_history(request: HttpRequest, slug: str) -> HttpResponse:
         workspace,
         "history",
         list_address(request, slug, "documents:history"),
-        noted_as="history.exported",
+        logged_as="history.exported",
         chosen=lambda: selected_keys(request, entries),
         edit=lambda pks: (_edit(request, workspace, pks), ""),
     )

@@ -19,7 +19,7 @@ from knowledge_app.services.rows import knowledge as service
 from knowledge_app.services.rows.additions import edit_of, record_addition
 from knowledge_app.services.rows.exporting import knowledge_file
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.edit_responses import EXPORT, RETURN, REVIEW, VERIFY, WITHDRAW, answer_edit, edit_chosen, moves
+from memoryhub.edit_responses import EXPORT, RETURN, REVIEW, VERIFY, WITHDRAW, answer_edit, edit_chosen, move_action
 from memoryhub.knowledge.forms import KnowledgeFilterForm, KnowledgeForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.knowledge.views.rows import matching_rows
@@ -40,7 +40,7 @@ THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
 TAG = Action("tag", gettext_lazy("Add tags"), asks="text", label=gettext_lazy("Tags, between commas"))
 UNTAG = Action("untag", gettext_lazy("Take tags away"), asks="text", label=gettext_lazy("Tags, between commas"))
 MERGE = Action("merge", gettext_lazy("Merge those that say the same"))
-MOVE = moves(KnowledgeEntry.Category.choices)
+MOVE = move_action(KnowledgeEntry.Category.choices)
 
 
 def _matching(workspace: Workspace, filters: Filters) -> QuerySet[KnowledgeEntry]:

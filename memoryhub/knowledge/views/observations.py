@@ -15,7 +15,7 @@ from knowledge_app.services.rows.additions import record_addition
 from knowledge_app.services.rows.exporting import observations_file
 from knowledge_app.services.rows.observations import NewObservation, decide, store
 from knowledge_app.services.rows.undoable_edits import edit_rows
-from memoryhub.edit_responses import EXPORT, RETURN, VERIFY, WITHDRAW, edit_chosen, moves
+from memoryhub.edit_responses import EXPORT, RETURN, VERIFY, WITHDRAW, edit_chosen, move_action
 from memoryhub.knowledge.forms import ObservationFilterForm, ObservationForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
 from memoryhub.lib.bulk_selection import Action, action_value
@@ -39,7 +39,7 @@ def _matching(workspace: Workspace, filters: Filters) -> QuerySet[Observation]:
 
 
 def _actions(filters: Filters) -> tuple[Action, ...]:
-    usual = (moves(Observation.Category.choices), VERIFY, WITHDRAW)
+    usual = (move_action(Observation.Category.choices), VERIFY, WITHDRAW)
     return (*usual, RETURN, EXPORT) if filters.get("withdrawn") else (*usual, EXPORT)
 
 

@@ -98,7 +98,7 @@ def edit_many(request: HttpRequest, slug: str, *, kind: Kind) -> HttpResponse:
         workspace,
         kind.table,
         list_address(request, slug, kind.list_url),
-        noted_as=f"{kind.access}.exported",
+        logged_as=f"{kind.access}.exported",
         chosen=lambda: selected_keys(request, matching),
         edit=lambda pks: kind.edit(request, workspace, pks),
     )

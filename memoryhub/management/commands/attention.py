@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from memoryhub.dashboard.attention import attention_items
 from memoryhub.dashboard.attention_items import attention_item_json
-from memoryhub.dashboard.scope import whole_reach
+from memoryhub.dashboard.scope import whole_scope
 from memoryhub.find_by_name import find_workspace
 from memoryhub.management.json_command import JsonCommand
 
@@ -22,10 +22,10 @@ class Command(JsonCommand):
         parser.add_argument("workspace", nargs="?", help="slug or name of the workspace (default: all)")
 
     def run(self, *, workspace: str | None, **_options: Any) -> dict[str, Any]:
-        reach = whole_reach()
+        scope = whole_scope()
         if workspace:
-            reach = reach.within(find_workspace(workspace))
-        return {"needs": [attention_item_json(need) for need in attention_items(reach, now=timezone.now())]}
+            scope = scope.within(find_workspace(workspace))
+        return {"needs": [attention_item_json(need) for need in attention_items(scope, now=timezone.now())]}
 
     def show(self, result: dict[str, Any]) -> None:
         for need in result["needs"]:

@@ -13,7 +13,7 @@ from memoryhub.lib.tables import check_size
 from memoryhub.lib.tables.files import FORMATS
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.spreadsheets.importing import import_rows
-from memoryhub.spreadsheets.rows import TAKING
+from memoryhub.spreadsheets.rows import IMPORTS
 from sessions_app.services.audit import Actor, By
 
 COMMAND = Actor("command", "import")
@@ -24,7 +24,7 @@ class Command(JsonCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("table", choices=list(TAKING), help="the table")
+        parser.add_argument("table", choices=list(IMPORTS), help="the table")
         parser.add_argument("file", help="the file to import")
         parser.add_argument("--format", choices=list(FORMATS), help="file format (default: by the file's suffix)")
         parser.add_argument("--dry-run", action="store_true", help="only show what would change")
@@ -41,7 +41,7 @@ class Command(JsonCommand):
             raw = path.read_bytes()
         except OSError as error:
             raise NotFound(f"{path} can't be read: {error.strerror}.", code="no_such_file") from error
-        judged = import_rows(
+        checked = import_rows(
             table,
             FORMATS[kind].read(raw),
             source=path.name,
@@ -49,14 +49,14 @@ class Command(JsonCommand):
             by=By(COMMAND, timezone.now()),
             dry_run=dry_run,
         )
-        wrong = [{"row": row.number, "errors": row.errors} for row in judged.rows if row.errors]
+        wrong = [{"row": row.number, "errors": row.errors} for row in checked.rows if row.errors]
         self.exit_status = 1 if wrong else 0
         return {
             "table": table,
             "dry_run": dry_run,
-            **{outcome: judged.counts[outcome] for outcome in ("new", "changed", "unchanged")},
+            **{outcome: checked.counts[outcome] for outcome in ("new", "changed", "unchanged")},
             "wrong": wrong,
-            "notes": [{"row": row.number, "notes": row.notes} for row in judged.rows if row.notes],
+            "notes": [{"row": row.number, "notes": row.notes} for row in checked.rows if row.notes],
         }
 
     def show(self, result: dict[str, Any]) -> None:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext, gettext_lazy
 from django.views.decorators.http import require_POST
 
 from knowledge_app.models import KnowledgeEntry, Observation
-from memoryhub.edit_responses import REVIEW, VERIFY, WITHDRAW, moves, tell
+from memoryhub.edit_responses import REVIEW, VERIFY, WITHDRAW, add_edit_message, move_action
 from memoryhub.lib.bulk_selection import Action, action_value, check_count, submitted_rows
 from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.downloads import download
@@ -40,7 +40,7 @@ EDITS = (
     REVIEW,
     Action("tag", gettext_lazy("Add tags"), asks="text", label=gettext_lazy("Tags, between commas")),
     Action("untag", gettext_lazy("Take tags away"), asks="text", label=gettext_lazy("Tags, between commas")),
-    moves([*KnowledgeEntry.Category.choices, *Observation.Category.choices]),
+    move_action([*KnowledgeEntry.Category.choices, *Observation.Category.choices]),
     WITHDRAW,
     Action("archive", gettext_lazy("Archive")),
 )
@@ -85,7 +85,7 @@ def actions_of(place: Place, asked: SearchParams) -> list[Action]:
 def _show_messages(request: HttpRequest, done: ActionResult) -> None:
     """Show a message with Undo for each edit, and what was skipped."""
     for run in done.runs:
-        tell(request, run)
+        add_edit_message(request, run)
     if left := describe_skipped(done):
         messages.info(request, left)
 
