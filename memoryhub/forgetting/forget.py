@@ -42,7 +42,7 @@ def vacuum() -> bool:
     try:
         _vacuum()
     except OperationalError as error:
-        logger.warning("the database's file was not rewritten: %s", error)
+        logger.warning("the database was not vacuumed: %s", error)
         return False
     return True
 
@@ -55,7 +55,7 @@ def _vacuum() -> None:
             cursor.execute("VACUUM")
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             if cursor.fetchone()[0]:  # another connection is reading
-                raise OperationalError("the log is in use")
+                raise OperationalError("the write-ahead log is in use")
             return
         for label in TABLES:
             for model in apps.get_app_config(label).get_models():

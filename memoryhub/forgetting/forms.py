@@ -14,10 +14,10 @@ class ForgetForm(forms.Form):
     """What to erase, and at the second step the confirmation."""
 
     KINDS = [
-        (Forgotten.Kind.PHRASE, _("A phrase: only the words go")),
-        (Forgotten.Kind.PERSON, _("A person: every line that mentions them goes")),
-        (Forgotten.Kind.SOURCE, _("A source: what was learnt there goes")),
-        (Forgotten.Kind.SESSION, _("A session, with what was learnt from it alone")),
+        (Forgotten.Kind.PHRASE, _("A phrase: only these words are removed")),
+        (Forgotten.Kind.PERSON, _("A person: every line that mentions them is removed")),
+        (Forgotten.Kind.SOURCE, _("A source: everything learned from it is removed")),
+        (Forgotten.Kind.SESSION, _("A session, and everything learned only from it")),
     ]
 
     kind = forms.ChoiceField(choices=KINDS, label=_("What"))
@@ -26,8 +26,8 @@ class ForgetForm(forms.Form):
         label=_("Which"),
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text=_(
-            "The phrase; the person's names and other names, one a line; the source; or the session's key. "
-            "Case and punctuation don't matter, words count as a whole."
+            "The phrase; the person's names, one per line; the source; or the session's key. "
+            "Case and punctuation are ignored; only whole words match."
         ),
     )
     expected = forms.IntegerField(required=False, min_value=0)

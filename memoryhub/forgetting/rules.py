@@ -78,11 +78,11 @@ KEYED = frozenset(
 OPTION_TEXTS = frozenset(("text", "source", "note", "values", "reason", "words"))  # free text in a run's options
 ASIDE = frozenset(("corrected", "withdrawn_reason"))  # notes about a row, not its content
 NOTHING = Redaction()
-EXACT_TABLES = ("key_values", "cached", "concerns")  # of edits, whose rows go with what they were of
+EXACT_TABLES = ("key_values", "cached", "concerns")  # of edits, which are deleted with their rows
 PERSON_TABLES = ("knowledge", "observations")
 EXAMPLE_CHARS = 160
 IDS = ("content_id", "uid", "idempotency_key")  # unique beside a foreign key
-NAMES = (  # of the tables, as the filter ``words`` shows them
+NAMES = (  # names of tables, as the filter ``words`` shows them
     gettext_noop("Access records"),
     gettext_noop("Api tokens"),
     gettext_noop("Append receipts"),
@@ -196,7 +196,7 @@ def _rows(model: type[Model], workspace: Workspace, rules: Rules) -> QuerySet[Mo
     unowned = Q(**{f"{path}__isnull": True}) if rules.everywhere else Q(pk__in=[])
     rows = rows.filter(Q(**{path: workspace.pk}) | unowned)
     if rules.session and model in (Entry, Summary):
-        rows = rows.exclude(session=rules.session.pk)  # they go with their session
+        rows = rows.exclude(session=rules.session.pk)  # deleted with their session
     if rules.session and model is Session:
         rows = rows.exclude(pk=rules.session.pk)
     return rows
@@ -263,7 +263,7 @@ def _changed(row: Model, redaction: Redaction) -> dict[str, Any]:
     changed: dict[str, Any] = {}
     for column in texts:
         value = getattr(row, column.name)
-        if value and redaction.mentions(value) and (new := _without(row, column, value, redaction)) != value:
+        if value and redaction.mentions(value) and (new := _redacted(row, column, value, redaction)) != value:
             changed[column.name] = new
     for column in raws:
         value = getattr(row, column.name)
@@ -272,7 +272,7 @@ def _changed(row: Model, redaction: Redaction) -> dict[str, Any]:
     return changed
 
 
-def _without(row: Model, column: Field[Any, Any], value: Any, redaction: Redaction) -> Any:
+def _redacted(row: Model, column: Field[Any, Any], value: Any, redaction: Redaction) -> Any:
     """Return a redacted value that fits its column."""
     if column.name == "options" and isinstance(value, dict):
         return {

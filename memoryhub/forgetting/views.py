@@ -74,5 +74,5 @@ def allow(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     workspace = get_workspace(request, slug, role=OPERATOR)
     receipt = get_object_or_404(Forgotten.objects.select_related("workspace"), workspace=workspace, pk=pk)
     lift(receipt, by=by_person(request))
-    messages.success(request, gettext("The next import can bring it back."))
+    messages.success(request, gettext("Imports can bring it back now."))
     return redirect("forget", slug)

@@ -1,4 +1,4 @@
-"""``check_memory``: whether every promise that the tables can tell of holds, on any database."""
+"""``check_memory``: verify the invariants of all tables, on SQLite and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from memoryhub.integrity import conversations, curation, database, documents, ru
 
 Finding = tuple[str, str]  # what is wrong, where
 Check = Callable[[], tuple[int, Iterable[Finding]]]
-MAX_FINDINGS = 100  # of one invariant; more tell no more
+MAX_FINDINGS = 100  # for each invariant
 
 CHECKS: dict[str, Check] = {
     "database.integrity": database.check_integrity,
@@ -46,7 +46,7 @@ CHECKS: dict[str, Check] = {
 
 @dataclass(frozen=True)
 class Broken:
-    """One place where an invariant does not hold."""
+    """A place where an invariant doesn't hold."""
 
     invariant: str
     what: str
@@ -55,7 +55,7 @@ class Broken:
 
 @dataclass
 class CheckResult:
-    """``checked``: rows looked at by invariant. ``warnings``: what is no fault of the data."""
+    """``checked``: the number of rows by invariant. ``warnings``: about the installation, not the data."""
 
     checked: dict[str, int] = field(default_factory=dict)
     broken: list[Broken] = field(default_factory=list)
@@ -63,7 +63,7 @@ class CheckResult:
 
 
 def check_memory(progress: Callable[[str], None] = lambda _name: None) -> CheckResult:
-    """Verify every invariant of the tables. Reads only; time grows with the rows, memory does not."""
+    """Verify every invariant. Reads only; memory use doesn't grow with the number of rows."""
     result = CheckResult(warnings=database.warnings())
     for name, check in CHECKS.items():
         progress(name)

@@ -1,4 +1,4 @@
-"""What must hold of sessions, entries, summaries and runs. Aggregates only: no loop over entries."""
+"""Invariants of sessions, entries, summaries and totals. Aggregate queries only, no loop over entries."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Finding = tuple[str, str]
 
 
 def check_positions() -> tuple[int, Iterable[Finding]]:
-    """Positions of each epoch are 0 to n - 1."""
+    """The positions of each epoch are 0 to n - 1."""
     epochs = Entry.objects.values("session_id", "epoch").annotate(
         n=Count("id"), first=Min("position"), last=Max("position")
     )
@@ -52,11 +52,11 @@ def _of_current_epoch() -> QuerySet[Entry, Any]:
 
 
 def check_pointers() -> tuple[int, Iterable[Finding]]:
-    """A pointer lies between 0 and the number of entries of its epoch."""
+    """A pointer is between 0 and the number of entries of its epoch."""
     counted = Subquery(_of_current_epoch().annotate(n=Count("id")).values("n"), output_field=IntegerField())
     beyond = Session.objects.annotate(n=Coalesce(counted, 0)).filter(last_consolidated__gt=F("n"))
     found = (
-        (f"the pointer {pointer} lies past {n} entries", f"session {pk}")
+        (f"the pointer is {pointer}, with {n} entries", f"session {pk}")
         for pk, pointer, n in beyond.values_list("pk", "last_consolidated", "n")
     )
     return Session.objects.count(), found
@@ -74,7 +74,7 @@ def check_lengths() -> tuple[int, Iterable[Finding]]:
 
 
 def check_totals() -> tuple[int, Iterable[Finding]]:
-    """A session's totals are the sums of its entries and of what stands for those folded."""
+    """A session's totals are the sums of its entries and summaries."""
     return Session.objects.count(), _wrong_totals()
 
 
@@ -108,19 +108,19 @@ def _wrong_totals() -> Iterator[Finding]:
 
 
 def check_sources() -> tuple[int, Iterable[Finding]]:
-    """The epoch that a file feeds is one of its session's: the current one, or one that has entries."""
+    """The epoch that a file feeds is the session's current one, or has entries."""
     fed = SourceFile.objects.filter(session__isnull=False)
     entries = Entry.objects.filter(session=OuterRef("session"), epoch=OuterRef("epoch"))
     stray = fed.exclude(epoch=F("session__epoch")).exclude(Exists(entries))
     found = [
-        ("it feeds an epoch that isn't there", f"file {pk}, {_epoch(session, epoch)}")
+        ("it feeds an epoch that doesn't exist", f"file {pk}, {_epoch(session, epoch)}")
         for pk, session, epoch in stray.values_list("pk", "session_id", "epoch")
     ]
     return fed.count(), found
 
 
 def check_days() -> tuple[int, Iterable[Finding]]:
-    """A session's days add up to its totals."""
+    """A session's daily totals add up to its totals."""
     days = DailyTotal.objects.filter(session=OuterRef("pk")).order_by().values("session")
 
     def added(name: str) -> Coalesce:
@@ -133,12 +133,14 @@ def check_days() -> tuple[int, Iterable[Finding]]:
     wrong = Session.objects.annotate(
         n=added("entry_count"), tokens=added("token_count"), active=added("active_token_count")
     ).exclude(n=F("entry_count"), tokens=F("total_tokens"), active=F("active_tokens"))
-    found = (("its days do not add up to its totals", f"session {pk}") for pk in wrong.values_list("pk", flat=True))
+    found = (
+        ("its daily totals differ from its totals", f"session {pk}") for pk in wrong.values_list("pk", flat=True)
+    )
     return DailyTotal.objects.filter(session__isnull=False).count(), found
 
 
 def check_workspace_days() -> tuple[int, Iterable[Finding]]:
-    """A workspace's days are the sums of its sessions' days."""
+    """A workspace's daily totals are the sums of its sessions'."""
     names = ("workspace_id", "day", "kind")
     kept = DailyTotal.objects.filter(session__isnull=True).values_list(
         *names, "entry_count", "token_count", "active_token_count"
@@ -151,12 +153,12 @@ def check_workspace_days() -> tuple[int, Iterable[Finding]]:
     differing = set(kept) ^ set(added)
     places = sorted({(workspace, str(day)) for workspace, day, *_ in differing})
     return len(kept), [
-        ("its sum differs from the sessions'", f"workspace {workspace}, {day}") for workspace, day in places
+        ("its total differs from the sessions'", f"workspace {workspace}, {day}") for workspace, day in places
     ]
 
 
 def check_summaries() -> tuple[int, Iterable[Finding]]:
-    """A folded entry lies within its summary, and a summary counts its entries and spans those that it folds."""
+    """Entries lie within their summary, and a summary counts its entries and spans the summaries that it includes."""
     stray = Entry.objects.filter(summary__isnull=False).exclude(
         summary__session=F("session_id"),
         summary__epoch=F("epoch"),
@@ -164,11 +166,11 @@ def check_summaries() -> tuple[int, Iterable[Finding]]:
         summary__last_position__gte=F("position"),
     )
     found: list[Finding] = [
-        ("it names a summary that doesn't span it", f"entry {pk}") for pk in stray.values_list("pk", flat=True)[:100]
+        ("its summary doesn't span it", f"entry {pk}") for pk in stray.values_list("pk", flat=True)[:100]
     ]
     counted = Summary.objects.annotate(n=Count("entries")).exclude(n=F("entry_count"))
     found += [
-        (f"it counts {kept} entries and has {n}", f"summary {pk}")
+        (f"entry_count is {kept}, with {n} entries", f"summary {pk}")
         for pk, kept, n in counted.values_list("pk", "entry_count", "n")[:100]
     ]
     outside = Summary.objects.filter(parent__isnull=False).exclude(
@@ -177,8 +179,5 @@ def check_summaries() -> tuple[int, Iterable[Finding]]:
         parent__first_position__lte=F("first_position"),
         parent__last_position__gte=F("last_position"),
     )
-    found += [
-        ("the summary that folds it doesn't span it", f"summary {pk}")
-        for pk in outside.values_list("pk", flat=True)[:100]
-    ]
+    found += [("its parent doesn't span it", f"summary {pk}") for pk in outside.values_list("pk", flat=True)[:100]]
     return Summary.objects.count(), found

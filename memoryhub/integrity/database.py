@@ -1,4 +1,4 @@
-"""What the database itself must hold: its integrity, the triggers, and one workspace for each row."""
+"""Invariants of the database itself: integrity, triggers, search indexes, tenancy."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ FIXED_SQLITE = (3, 51, 3)
 
 
 def warnings() -> list[str]:
-    """Say what an operator should know of the database's version."""
+    """Return warnings about the database's version."""
     if connection.vendor == "sqlite" and sqlite3.sqlite_version_info < FIXED_SQLITE:
         return [
-            f"SQLite {sqlite3.sqlite_version} has a rare fault that can damage a database which several processes "
-            "write at once (fixed in 3.51.3). Keep backups, or use PostgreSQL."
+            f"SQLite {sqlite3.sqlite_version} has a rare bug that can damage a database when several processes "
+            "write to it at once (fixed in 3.51.3). Keep backups, or use PostgreSQL."
         ]
     return []
 
 
 def check_integrity() -> tuple[int, Iterable[Finding]]:
-    """SQLite's own checks; on PostgreSQL, that no constraint is left unvalidated."""
+    """SQLite's own checks; on PostgreSQL, every constraint is validated."""
     found: list[Finding] = []
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             cursor.execute("PRAGMA integrity_check")
             found += [("the database file is damaged", row[0]) for row in cursor.fetchall() if row[0] != "ok"]
             cursor.execute("PRAGMA foreign_key_check")
-            found += [("a row names one that isn't there", f"{row[0]} row {row[1]}") for row in cursor.fetchall()]
+            found += [("refers to a row that doesn't exist", f"{row[0]} row {row[1]}") for row in cursor.fetchall()]
         else:
             cursor.execute("SELECT conname, conrelid::regclass::text FROM pg_constraint WHERE NOT convalidated")
             found += [("a constraint is not validated", f"{row[1]} {row[0]}") for row in cursor.fetchall()]
@@ -48,7 +48,7 @@ def check_integrity() -> tuple[int, Iterable[Finding]]:
 
 @cache
 def protections() -> tuple[Protection, ...]:
-    """Return the tables that the migrations make append-only; read once, since their files stay as they are."""
+    """Return the tables that migrations protect as append-only. Cached, since migrations don't change."""
     loader = MigrationLoader(None)
     by_table = {
         operation.protection.table: operation.protection
@@ -60,10 +60,10 @@ def protections() -> tuple[Protection, ...]:
 
 
 def check_triggers() -> tuple[int, Iterable[Finding]]:
-    """Every protected table has both triggers."""
+    """Every protected table has its triggers."""
     installed = installed_triggers(connection)
     names = [(name, protection.table) for protection in protections() for name in trigger_names(protection.table)]
-    missing = [("a trigger is missing: rows could be changed", f"{table} {name}") for name, table in names]
+    missing = [("missing trigger: rows could be changed", f"{table} {name}") for name, table in names]
     return len(names), [finding for finding, (name, _) in zip(missing, names, strict=True) if name not in installed]
 
 
@@ -77,9 +77,11 @@ def check_guard() -> tuple[int, Iterable[Finding]]:
 
 
 def check_search() -> tuple[int, Iterable[Finding]]:
-    """Every search index stands and agrees with its rows."""
-    kept = indexes(connection)
-    return len(kept), [(fault, index.table) for index in kept for fault in index_problems(connection, index)]
+    """Every search index exists and agrees with its rows."""
+    all_indexes = indexes(connection)
+    return len(all_indexes), [
+        (fault, index.table) for index in all_indexes for fault in index_problems(connection, index)
+    ]
 
 
 def _parents(model: type[Model]) -> Iterator[ForeignKey[Model, Model]]:
@@ -97,7 +99,7 @@ def _has_workspace(model: object) -> bool:
 
 
 def check_tenancy() -> tuple[int, Iterable[Finding]]:
-    """A row and all that it links to belong to one workspace."""
+    """A row and everything it refers to belong to one workspace."""
     found: list[Finding] = []
     count = Workspace.objects.count()
     for label in ("sessions_app", "knowledge_app"):
@@ -110,6 +112,6 @@ def check_tenancy() -> tuple[int, Iterable[Finding]]:
                     **{f"{parent.name}__workspace": None, "workspace": None}
                 )  # of the whole hub
                 rows = foreign.filter(**{f"{parent.name}__isnull": False}).values_list("pk", flat=True)[:10]
-                words = f"its {parent.name} is of another workspace"
-                found += [(words, f"{model._meta.verbose_name} {pk}") for pk in rows]
+                problem = f"its {parent.name} belongs to another workspace"
+                found += [(problem, f"{model._meta.verbose_name} {pk}") for pk in rows]
     return count, found

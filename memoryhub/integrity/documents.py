@@ -1,4 +1,4 @@
-"""What must hold of memory documents, facts, held changes, history and the audit trail."""
+"""Invariants of memory documents, facts, held changes, history and the audit log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Finding = tuple[str, str]
 
 
 def check_chain() -> tuple[int, Iterable[Finding]]:
-    """A document's revisions are numbered 1 to n, each but the first on an earlier one of the same document."""
+    """A document's revisions are numbered 1 to n, and each but the first is based on an earlier one."""
     numbered = MemoryRevision.objects.values("document_id").annotate(
         n=Count("id"), first=Min("number"), last=Max("number")
     )
@@ -24,17 +24,20 @@ def check_chain() -> tuple[int, Iterable[Finding]]:
         (f"{row['n']} revisions numbered {row['first']} to {row['last']}", f"document {row['document_id']}")
         for row in numbered.exclude(first=1, last=F("n"))
     ]
-    sound = Q(number=1, base=None) | Q(base__document=F("document_id"), base__number__lt=F("number"))
-    torn = MemoryRevision.objects.exclude(pk__in=MemoryRevision.objects.filter(sound).values("pk"))
-    found += [("its base is no earlier revision of it", f"revision {pk}") for pk in torn.values_list("pk", flat=True)]
+    is_valid = Q(number=1, base=None) | Q(base__document=F("document_id"), base__number__lt=F("number"))
+    broken = MemoryRevision.objects.exclude(pk__in=MemoryRevision.objects.filter(is_valid).values("pk"))
+    found += [
+        ("its base is not an earlier revision of its document", f"revision {pk}")
+        for pk in broken.values_list("pk", flat=True)
+    ]
     return MemoryRevision.objects.count(), found
 
 
 def check_hashes() -> tuple[int, Iterable[Finding]]:
-    """A revision's hash is that of its text."""
+    """A revision's hash matches its text."""
     rows = MemoryRevision.objects.values_list("pk", "content", "content_hash").iterator(chunk_size=50)
     found = (
-        ("its text is not the one that was hashed", f"revision {pk}")
+        ("its hash doesn't match its text", f"revision {pk}")
         for pk, content, kept in rows
         if content_hash(content) != kept
     )
@@ -50,11 +53,11 @@ def check_heads() -> tuple[int, Iterable[Finding]]:
 
 
 def check_facts() -> tuple[int, Iterable[Finding]]:
-    """The living facts of a document are the bullets of its text, line by line."""
-    return Fact.objects.filter(died=None).count(), _facts_out_of_step()
+    """The current facts of a document are the bullets of its text, line by line."""
+    return Fact.objects.filter(died=None).count(), _differing_facts()
 
 
-def _facts_out_of_step() -> Iterator[Finding]:
+def _differing_facts() -> Iterator[Finding]:
     for document in MemoryDocument.objects.select_related("head").iterator(chunk_size=50):
         living = Fact.objects.filter(document=document, died=None).order_by("line", "id")
         kept = [FactLine(*row) for row in living.values_list("section", "category", "text", "line")]
@@ -63,21 +66,21 @@ def _facts_out_of_step() -> Iterator[Finding]:
 
 
 def check_held() -> tuple[int, Iterable[Finding]]:
-    """A held change's base and ours are revisions of its document; a decided one says when."""
+    """A held change's base and ours are revisions of its document; a decided one has a date."""
     foreign = HeldChange.objects.filter(
         Q(base__isnull=False) & ~Q(base__document=F("document_id"))
         | Q(ours__isnull=False) & ~Q(ours__document=F("document_id"))
     )
     found: list[Finding] = [
-        ("it compares with another document", f"held change {pk}") for pk in foreign.values_list("pk", flat=True)
+        ("it belongs to another document", f"held change {pk}") for pk in foreign.values_list("pk", flat=True)
     ]
     undated = HeldChange.objects.exclude(status=HeldChange.Status.PENDING).filter(decided_at=None)
-    found += [("it was decided at no time", f"held change {pk}") for pk in undated.values_list("pk", flat=True)]
+    found += [("decided, but without a date", f"held change {pk}") for pk in undated.values_list("pk", flat=True)]
     return HeldChange.objects.count(), found
 
 
 def check_history() -> tuple[int, Iterable[Finding]]:
-    """History positions of a workspace are 0 to n - 1."""
+    """The history positions of a workspace are 0 to n - 1."""
     rows = HistoryEntry.objects.values("workspace_id").annotate(
         n=Count("id"), first=Min("position"), last=Max("position")
     )
@@ -90,9 +93,9 @@ def check_history() -> tuple[int, Iterable[Finding]]:
 
 def check_audit() -> tuple[int, Iterable[Finding]]:
     """Every revision has its audit record."""
-    told = AuditRecord.objects.filter(
+    audited = AuditRecord.objects.filter(
         object_kind="revision", action__startswith="document.", object_id=OuterRef("text_id")
     )
-    untold = MemoryRevision.objects.annotate(text_id=Cast("pk", CharField())).exclude(Exists(told))
-    found = [("no audit record tells of it", f"revision {pk}") for pk in untold.values_list("pk", flat=True)[:100]]
+    unaudited = MemoryRevision.objects.annotate(text_id=Cast("pk", CharField())).exclude(Exists(audited))
+    found = [("no audit record", f"revision {pk}") for pk in unaudited.values_list("pk", flat=True)[:100]]
     return AuditRecord.objects.count(), found

@@ -27,7 +27,7 @@ class KnowledgeFilterForm(forms.Form):
 
 
 class RowForm(forms.Form):
-    """The fields of one row, with their values from when the page was made: see ``changed_values``."""
+    """The fields of one row, with the values that they had when the page was rendered (``changed_values``)."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -36,7 +36,7 @@ class RowForm(forms.Form):
 
 
 def changed_values(form: forms.Form, current: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of a valid form that a person changed; add an error to those that someone else changed too.
+    """Return the changed fields of a valid form, and add an error to those that someone else changed meanwhile.
 
     ``current``: the values that the row has now.
     """
@@ -44,11 +44,11 @@ def changed_values(form: forms.Form, current: dict[str, Any]) -> dict[str, Any]:
     for name in changed:
         bound = form[name]
         if bound.html_initial_name not in form.data:
-            continue  # not sent by the page, so there is no earlier value to compare
+            continue  # not sent by the page: no earlier value to compare with
         sent = bound.field.widget.value_from_datadict(form.data, form.files, bound.html_initial_name)
         seen = bound.field.to_python(sent)
         if bound.field.has_changed(bound.field.prepare_value(current[name]), seen) and current[name] != changed[name]:
-            words = gettext("Someone changed this meanwhile; it says now: %(value)s")
+            words = gettext("Someone changed this meanwhile. Current value: %(value)s")
             form.add_error(name, words % {"value": bound.field.prepare_value(current[name])})
     return changed
 

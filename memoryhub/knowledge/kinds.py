@@ -1,4 +1,4 @@
-"""The description of a kind of rows that the shared views and templates work from."""
+"""Descriptions of kinds of rows for the shared views and templates."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from sessions_app.models import Run, Workspace
 from sessions_app.services.audit import By
 
 Filters = Mapping[str, Any]
-Outcome = tuple[Run, str]  # an edit, and in words what it left out
+Outcome = tuple[Run, str]  # an edit, and a sentence about the rows that it skipped
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Rows that are listed, edited many at once, and downloaded.
+    """A kind of rows with a list, bulk edits and a download.
 
-    ``table``: a key of ``TABLES``. ``access``: the prefix of its actions in the access log. The ``_url`` fields are
-    names of routes. ``actions``: what can be done with rows chosen on a list with some filters; ``edit`` does it.
-    ``categories``: the list shows the first ``shown_each`` rows of each, and pages once a filter of ``paged_by`` is
-    set. ``details``: what the list shows of a row beyond its fields. ``is_read``: whether it shows the row's content.
-    ``list_context``: more for the list's template, by workspace and number of rows. ``counted``: a number in words.
-    ``live``: the changes that an open list follows.
+    ``table``: a key of ``TABLES``. ``access``: the prefix of its actions in the access log. ``*_url``: URL names.
+    ``actions``: the bulk actions for given filters; ``edit`` carries them out. ``categories``: the list shows the
+    first ``shown_each`` rows of each, and pages once a filter of ``paged_by`` is set. ``details``: more for each
+    row of the list. ``is_read``: whether the list shows the row's content. ``list_context``: more template context, by
+    workspace and row count. ``counted``: a count as text. ``live``: the changes that an open list follows.
     """
 
     table: str
@@ -67,11 +66,11 @@ class Kind:
 
 @dataclass(frozen=True, kw_only=True)
 class EditableKind(Kind):
-    """Rows that are also added, shown and edited one by one.
+    """A kind of rows that can also be added, shown and edited one by one.
 
-    ``add``: stores the values of a valid form and answers. ``save``: stores the changed values of a row; without it
-    they are assigned. ``edit_row``: an edit of one row, where that isn't ``edit``. ``row_context``: more for the
-    template of one row.
+    ``add``: stores the values of a valid form and returns a response. ``save``: stores a row's changed values; by
+    default they are assigned. ``edit_row``: an edit of one row, if it differs from ``edit``. ``row_context``: more
+    context for the row's template.
     """
 
     new_title: Promise

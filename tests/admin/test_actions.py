@@ -1,4 +1,4 @@
-"""Many rows changed at once from the admin's lists: each a run that can be undone."""
+"""Bulk edits from the admin's lists, as runs that can be undone."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def observation(workspace, **values):
 
 
 def choose(client, model, rows, action, *, across=False, query="", **values):
-    """Choose rows of a list and an action, as the list sends it."""
+    """Post a list's form with selected rows and an action."""
     url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
     body = {"action": action, "_selected_action": [row.pk for row in rows], "select_across": int(across)}
     return client.post(f"{url}{query}", body | values, follow=bool(values.get("index") == 0))
 
 
 def act(client, model, rows, action, **values):
-    """Choose rows and an action, fill in the page that asks for more, and return the runs."""
+    """Post a list's form, confirm the action, and return the runs."""
     asked = choose(client, model, rows, action, index=0)
     if "chosen" in (asked.context or {}):
         choose(client, model, rows, action, digest=asked.context["chosen"].digest, **values)
@@ -65,7 +65,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("make", "action", "values", "fields"), CASES)
-def test_an_action_changes_what_was_chosen_and_is_undone(admin_client, workspace, make, action, values, fields):
+def test_an_action_changes_the_selected_rows_and_is_undone(admin_client, workspace, make, action, values, fields):
     row, other = make(workspace), make(workspace, **({"content_id": "other"} if make is knowledge else {}))
     if make is knowledge:
         type(row).objects.update(tags=["a", "b"])
@@ -86,7 +86,7 @@ def test_an_action_changes_what_was_chosen_and_is_undone(admin_client, workspace
 
 
 @pytest.mark.parametrize("make", [knowledge, observation])
-def test_withdrawn_rows_are_taken_back_in(admin_client, workspace, make):
+def test_withdrawn_rows_are_restored(admin_client, workspace, make):
     row = make(workspace, withdrawn_at=NOW, withdrawn_reason="wrong")
 
     (run,) = act(admin_client, type(row), [row], "take_back")
@@ -98,7 +98,7 @@ def test_withdrawn_rows_are_taken_back_in(admin_client, workspace, make):
     assert row.withdrawn_at == NOW
 
 
-def test_key_values_are_withdrawn_and_taken_back(admin_client, workspace):
+def test_key_values_are_withdrawn_and_restored(admin_client, workspace):
     row = KeyValue.objects.create(workspace=workspace, key="port", value="7")
 
     act(admin_client, KeyValue, [row], "withdraw", reason="old")
@@ -110,7 +110,7 @@ def test_key_values_are_withdrawn_and_taken_back(admin_client, workspace):
     assert row.withdrawn_at is None
 
 
-def test_cached_responses_are_invalidated_and_come_back(admin_client, workspace):
+def test_cached_responses_are_invalidated_and_restored(admin_client, workspace):
     row = CachedResponse.objects.create(workspace=workspace, key="k", response="yes")
 
     (run,) = act(admin_client, CachedResponse, [row], "invalidate")
@@ -120,7 +120,7 @@ def test_cached_responses_are_invalidated_and_come_back(admin_client, workspace)
     assert CachedResponse.objects.get().response == "yes"
 
 
-def test_what_says_the_same_is_merged_after_a_look_at_the_groups(admin_client, workspace):
+def test_duplicates_are_merged_after_a_preview_of_the_groups(admin_client, workspace):
     keep = knowledge(workspace, tags=["a"])
     other = knowledge(workspace, content_id="second", tags=["b"])
     alone = knowledge(workspace, "likes cats")
@@ -141,7 +141,7 @@ def test_what_says_the_same_is_merged_after_a_look_at_the_groups(admin_client, w
     assert other.withdrawn_at is None
 
 
-def test_nothing_alike_is_nothing_to_merge(admin_client, workspace):
+def test_without_duplicates_nothing_is_merged(admin_client, workspace):
     rows = [knowledge(workspace), knowledge(workspace, "likes cats")]
 
     response = choose(admin_client, KnowledgeEntry, rows, "merge_knowledge", index=0)
@@ -150,7 +150,7 @@ def test_nothing_alike_is_nothing_to_merge(admin_client, workspace):
     assert not Run.objects.exists()
 
 
-def test_the_message_leads_to_the_run(admin_client, workspace):
+def test_the_message_links_to_the_run(admin_client, workspace):
     response = choose(admin_client, KnowledgeEntry, [knowledge(workspace)], "verify", index=0)
 
     run = Run.objects.get()
@@ -167,7 +167,7 @@ def test_rows_of_two_workspaces_are_two_runs(admin_client, workspace):
     assert [(run.workspace.slug, run.proposal["changed"]) for run in runs] == [("atlas", 1), ("borea", 1)]
 
 
-def test_thousands_of_rows_chosen_across_pages_are_changed_by_a_worker_and_undone(admin_client, workspace):
+def test_thousands_of_selected_rows_are_changed_by_a_worker_and_undone(admin_client, workspace):
     KnowledgeEntry.objects.bulk_create(
         [
             KnowledgeEntry(workspace=workspace, content_id=f"c{n}", category="learned_fact", content=f"fact {n}")
@@ -202,7 +202,7 @@ def test_thousands_of_rows_chosen_across_pages_are_changed_by_a_worker_and_undon
     assert not KnowledgeEntry.objects.exclude(withdrawn_at=None).exists()
 
 
-def test_a_choice_that_changed_meanwhile_is_shown_again(admin_client, workspace):
+def test_a_selection_that_changed_meanwhile_is_shown_again(admin_client, workspace):
     row = knowledge(workspace)
     asked = choose(admin_client, KnowledgeEntry, [row], "withdraw", across=True, index=0)
     digest = asked.context["chosen"].digest
@@ -219,7 +219,7 @@ def test_a_choice_that_changed_meanwhile_is_shown_again(admin_client, workspace)
     ("action", "values"),
     [("withdraw", {"reason": ""}), ("recategorise", {"category": "mood"}), ("tag", {"add": " , "})],
 )
-def test_a_form_that_is_not_filled_in_changes_nothing(admin_client, workspace, action, values):
+def test_an_invalid_form_changes_nothing(admin_client, workspace, action, values):
     row = knowledge(workspace)
     digest = choose(admin_client, KnowledgeEntry, [row], action, index=0).context["chosen"].digest
 
@@ -229,7 +229,7 @@ def test_a_form_that_is_not_filled_in_changes_nothing(admin_client, workspace, a
     assert not Run.objects.exists()
 
 
-def test_a_page_that_asks_shows_stored_text_as_text(admin_client, workspace):
+def test_the_confirmation_page_escapes_stored_text(admin_client, workspace):
     rows = [knowledge(workspace, HOSTILE, content_id=name, tags=[HOSTILE]) for name in ("one", "two")]
     Workspace.objects.update(name=HOSTILE)
 
@@ -242,7 +242,7 @@ def test_a_page_that_asks_shows_stored_text_as_text(admin_client, workspace):
 
 
 @pytest.mark.parametrize("model", [KnowledgeEntry, Observation, KeyValue, CachedResponse, Session])
-def test_nobody_but_operators_of_the_hub_acts(viewer, workspace, model):
+def test_only_hub_operators_may_act(viewer, workspace, model):
     row = knowledge(workspace)
     client = Client()
     client.force_login(User.objects.create_user("staff", is_staff=True))
@@ -272,7 +272,7 @@ def test_sessions_get_a_run_each(admin_client, workspace, action, kind, options)
     assert [(run.session, run.kind, run.options) for run in runs] == [(one, kind, options) for one in sessions]
 
 
-def test_chosen_sessions_come_as_a_zip_of_files(admin_client, workspace):
+def test_selected_sessions_are_exported_as_a_zip(admin_client, workspace):
     other = Workspace.objects.create(slug="borea", name="Borea", layout="nanobot")
     sessions = [open_at(workspace, "cli:one"), open_at(workspace, "cli/one"), open_at(other, "cli:one")]
     for session in sessions:
@@ -289,7 +289,7 @@ def test_chosen_sessions_come_as_a_zip_of_files(admin_client, workspace):
     assert AuditRecord.objects.filter(action="sessions.exported").count() == 2
 
 
-def test_more_sessions_than_can_be_taken_at_once_are_refused_in_a_sentence(admin_client, workspace, monkeypatch):
+def test_too_many_sessions_are_refused_with_a_message(admin_client, workspace, monkeypatch):
     monkeypatch.setattr("memoryhub.admin.sessions.MAX_SESSIONS", 1)
     sessions = [open_at(workspace, "cli:one"), open_at(workspace, "cli:two")]
 

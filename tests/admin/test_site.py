@@ -1,4 +1,4 @@
-"""The admin site is off by default; switched on, it is for operators only and breaks no policy."""
+"""The admin site: off by default, for hub operators only, and within the content security policy."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 READ_ONLY = [model for model in MODELS if model not in (Group, Membership, User, Workspace)]
 
 
-def test_it_is_off_unless_asked_for(admin_client):
+def test_the_admin_is_off_by_default(admin_client):
     assert admin_client.get("/admin/").status_code == 404
 
 
-def test_staff_without_all_rights_stays_out(admin_on):
+def test_staff_who_are_not_superusers_are_refused(admin_on):
     client = Client()
     client.force_login(User.objects.create_user("staff", is_staff=True))
 
@@ -41,7 +41,7 @@ def address(model, page="changelist", **values):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
-def test_every_list_row_and_search_opens_with_one_number_of_questions_and_no_script(admin_on, admin_client, model):
+def test_every_list_row_and_search_opens_with_constant_queries_and_no_script(admin_on, admin_client, model):
     for _ in range(10):
         row = make(model)
     change = admin_client.get(address(model, "change", args=[quote(row.pk)]))  # the first page notes who came
@@ -72,7 +72,7 @@ def test_every_table_is_there():
 
 
 @pytest.mark.parametrize("model", READ_ONLY, ids=lambda model: model._meta.label)
-def test_what_services_write_is_read_only_there(admin_on, admin_client, model):
+def test_rows_that_services_write_are_read_only(admin_on, admin_client, model):
     row = make(model)
     url = address(model, "change", args=[quote(row.pk)])
 
@@ -105,7 +105,7 @@ def test_hidden_values_are_on_no_page(admin_on, admin_client, workspace):
             assert "s3cret" not in response.content.decode(), url
 
 
-def test_search_looks_into_values_but_not_into_secret_ones(admin_on, admin_client, workspace):
+def test_search_ignores_secret_values(admin_on, admin_client, workspace):
     KeyValue.objects.create(workspace=workspace, key="token", value="harbour", is_secret=True)
     KeyValue.objects.create(workspace=workspace, key="port", value="harbour 7")
 
@@ -117,7 +117,7 @@ def test_search_looks_into_values_but_not_into_secret_ones(admin_on, admin_clien
 @pytest.mark.parametrize(
     "question", ["value__startswith=h", "corrected__contains=h", "workspace__key_values__value=h"]
 )
-def test_no_filter_in_the_address_finds_out_a_secret(admin_on, admin_client, workspace, question):
+def test_no_filter_in_the_url_reveals_a_secret(admin_on, admin_client, workspace, question):
     KeyValue.objects.create(workspace=workspace, key="token", value="harbour", is_secret=True)
 
     assert admin_client.get(f"{address(KeyValue)}?{question}").status_code == 400
@@ -139,7 +139,7 @@ def test_a_person_gets_a_role_in_a_workspace(admin_on, admin_client, workspace):
     assert Workspace.objects.get().slug == "atlas"
 
 
-def test_stored_markup_is_text_there_too(admin_on, admin_client, workspace):
+def test_stored_markup_is_escaped(admin_on, admin_client, workspace):
     Workspace.objects.update(name="<script>window.__xss=1</script>")
 
     html = admin_client.get(reverse("admin:sessions_app_workspace_changelist")).content.decode()

@@ -1,4 +1,4 @@
-"""Tables out of the admin and back in: format, preview, confirm."""
+"""Export and import of tables in the admin: format, preview, confirmation."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_every_table_is_exported_in_every_format(admin_client, model, name):
     assert (told.actor_name, told.text) == ("admin", f"1 row of the table {TABLES[model]} exported")
 
 
-def test_what_filters_and_search_leave_is_exported(admin_client, workspace):
+def test_exports_contain_the_filtered_rows(admin_client, workspace):
     knowledge(workspace, "likes tea")
     knowledge(workspace, "likes cats", category="error_pattern")
     knowledge(workspace, "hates tea")
@@ -93,13 +93,13 @@ def test_what_filters_and_search_leave_is_exported(admin_client, workspace):
     assert [row["content"] for row in json.loads(response.content)] == ["likes tea"]
 
 
-def test_an_export_of_an_unreadable_filter_leads_back_to_the_list(admin_client, workspace):
+def test_an_export_with_an_invalid_filter_redirects_to_the_list(admin_client, workspace):
     response = admin_client.get(f"{address(KnowledgeEntry, 'export')}?access_count__gt=x")
 
     assert (response.status_code, response["Location"]) == (302, f"{address(KnowledgeEntry, 'changelist')}?e=1")
 
 
-def test_an_export_that_is_too_large_is_a_sentence(admin_client, workspace, monkeypatch):
+def test_an_export_that_is_too_large_is_refused_with_a_message(admin_client, workspace, monkeypatch):
     monkeypatch.setattr("memoryhub.lib.tables.MAX_ROWS", 1)
     knowledge(workspace)
     knowledge(workspace)
@@ -147,7 +147,7 @@ def test_a_table_is_previewed_then_confirmed(admin_client, workspace, name):
     assert waiting() == []
 
 
-def test_wrong_rows_are_named_and_nothing_can_be_confirmed(admin_client, workspace):
+def test_wrong_rows_are_listed_and_nothing_can_be_confirmed(admin_client, workspace):
     rows = [
         {"id": "", "workspace": "atlas", "content": "fine", "created_at": ""},
         {"id": "77", "workspace": "atlas", "content": "x", "created_at": ""},
@@ -164,7 +164,7 @@ def test_wrong_rows_are_named_and_nothing_can_be_confirmed(admin_client, workspa
     assert not KnowledgeEntry.objects.exists()
 
 
-def test_a_row_that_became_wrong_since_the_preview_keeps_all_from_being_written(admin_client, workspace):
+def test_a_row_that_became_wrong_since_the_preview_stops_the_import(admin_client, workspace):
     row = knowledge(workspace)
     rows = [{"id": str(row.pk), "workspace": "atlas", "content": "changed"}]
     rows.append({"id": "", "workspace": "atlas", "content": "new"})
@@ -178,7 +178,7 @@ def test_a_row_that_became_wrong_since_the_preview_keeps_all_from_being_written(
     assert not KnowledgeEntry.objects.exists()
 
 
-def test_a_preview_is_confirmed_once(admin_client, workspace):
+def test_a_preview_can_be_confirmed_once(admin_client, workspace):
     preview = upload(admin_client, [{"workspace": "atlas", "content": "new"}])
     confirm(admin_client, preview)
 
@@ -222,7 +222,7 @@ def test_a_forged_confirmation_reads_no_other_file(admin_client, workspace, home
         ("xlsx", b"workspace,content\n", "not a readable XLSX"),
     ],
 )
-def test_a_file_that_is_no_such_table_is_refused_in_a_sentence(admin_client, workspace, name, raw, what):
+def test_a_file_without_such_a_table_is_refused_with_a_message(admin_client, workspace, name, raw, what):
     html = upload(admin_client, [], name=name, raw=raw).content.decode()
 
     assert what in html
@@ -247,7 +247,7 @@ def test_secrets_are_in_no_preview(admin_client, workspace):
     assert "n3w-one" not in html
 
 
-def test_no_page_of_an_import_or_export_has_script_or_style_inside(admin_client, workspace):
+def test_import_and_export_pages_have_no_inline_script_or_style(admin_client, workspace):
     knowledge(workspace, HOSTILE)
     Workspace.objects.update(name=HOSTILE)
     rows = [{"id": "", "workspace": "atlas", "category": HOSTILE, "content": HOSTILE, "tags": HOSTILE}]
@@ -265,13 +265,13 @@ def test_no_page_of_an_import_or_export_has_script_or_style_inside(admin_client,
 
 
 @pytest.mark.parametrize("model", [model for model in TABLES if model not in TAKEN], ids=TABLES.get)
-def test_append_only_tables_have_no_way_back(admin_client, model):
+def test_append_only_tables_have_no_import(admin_client, model):
     assert admin_client.get(address(model, "changelist") + "import/").status_code == 302  # as any unknown row
     assert "import/" not in admin_client.get(address(model, "changelist")).content.decode()
 
 
 @pytest.mark.parametrize("page", ["import", "export", "process_import"])
-def test_nobody_but_operators_of_the_hub_takes_tables(viewer_client, workspace, page):
+def test_only_hub_operators_import_and_export_tables(viewer_client, workspace, page):
     staff = Client()
     staff.force_login(User.objects.create_user("staff", is_staff=True))
 
@@ -290,7 +290,7 @@ def command(name, *arguments, **options):
     return json.loads(out.getvalue()), 0
 
 
-def test_commands_do_the_same(workspace, tmp_path):
+def test_commands_export_and_import_the_same(workspace, tmp_path):
     row = knowledge(workspace)
     file = tmp_path / "rows.json"
 
@@ -307,7 +307,7 @@ def test_commands_do_the_same(workspace, tmp_path):
     assert row.history.first().history_change_reason == "import: rows.json"
 
 
-def test_the_import_command_names_wrong_rows_and_fails(workspace, tmp_path):
+def test_the_import_command_lists_wrong_rows_and_fails(workspace, tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("workspace,content\natlas,\n")
 
@@ -317,13 +317,13 @@ def test_the_import_command_names_wrong_rows_and_fails(workspace, tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [("knowledge", "/nowhere.csv"), ("knowledge", "/nowhere.doc")])
-def test_the_import_command_says_what_it_can_not_read(arguments):
+def test_the_import_command_reports_unreadable_files(arguments):
     told, status = command("import", *arguments)
 
     assert (told["error"]["code"], status) == ("no_such_file", 1)
 
 
-def test_the_export_command_prints_for_people(workspace):
+def test_the_export_command_prints_a_summary(workspace):
     knowledge(workspace, "=1")
     out = io.StringIO()
 

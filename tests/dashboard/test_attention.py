@@ -89,12 +89,12 @@ def told(hook: Webhook, status: str, gave_up_at: Any = NOW) -> None:
     WebhookDelivery.objects.update_or_create(webhook=hook, record=event, defaults=facts)
 
 
-def needs() -> list[AttentionItem]:
+def items() -> list[AttentionItem]:
     return attention_items(whole_scope(), now=NOW)
 
 
 def kinds() -> list[str]:
-    return [need.kind for need in needs()]
+    return [item.kind for item in items()]
 
 
 def test_the_most_urgent_come_first(workspace):
@@ -110,32 +110,32 @@ def test_the_most_urgent_come_first(workspace):
     assert kinds() == ["secret", "folder", "held", "parked", "budget", "concerns"]
 
 
-def test_one_held_change_leads_to_itself_and_several_to_the_inbox(workspace):
+def test_one_held_change_links_to_itself_and_several_to_the_inbox(workspace):
     old = hold(workspace, created_at=NOW - timedelta(days=2))
-    [one] = needs()
+    [one] = items()
     hold(workspace, "newer")
-    [both] = needs()
+    [both] = items()
 
     assert one.url == f"/w/atlas/review/{old.pk}/"
     assert one.text == "A change to MEMORY.md awaits review."
     assert (both.url, both.count, both.since) == ("/w/atlas/review/", 2, old.created_at)
 
 
-def test_a_conflict_with_the_agents_file_is_told_apart(workspace):
+def test_a_conflict_with_the_agents_file_is_a_separate_item(workspace):
     hold(workspace, author_kind=SYNC.kind, author_name=SYNC.name)
 
     assert kinds() == ["conflict"]
 
 
-def test_a_held_run_is_told_of_once(workspace):
+def test_a_held_run_is_listed_once(workspace):
     hold(workspace, run=stop(workspace, "held"))
     summary = stop(workspace, "held", kind="compression")
 
-    assert [(need.kind, need.url) for need in needs()][1:] == [("approval", f"/w/atlas/runs/{summary.pk}/")]
+    assert [(item.kind, item.url) for item in items()][1:] == [("approval", f"/w/atlas/runs/{summary.pk}/")]
     assert kinds() == ["held", "approval"]
 
 
-def test_a_failed_run_is_let_be_once_somebody_did_something_about_it(workspace):
+def test_a_failed_run_disappears_once_somebody_handled_it(workspace):
     dismissed = stop(workspace, "parked", kind="extraction")
     dismiss_run(dismissed, note="not worth it", by=By(PERSON, NOW))
     stop(workspace, "failed")
@@ -143,10 +143,10 @@ def test_a_failed_run_is_let_be_once_somebody_did_something_about_it(workspace):
     stop(workspace, "failed", kind="scan", finished_at=NOW - timedelta(days=8))
     failed = stop(workspace, "failed", kind="compaction")
 
-    assert [need.url for need in needs()] == [f"/w/atlas/runs/{failed.pk}/"]
+    assert [item.url for item in items()] == [f"/w/atlas/runs/{failed.pk}/"]
 
 
-def test_runs_that_nobody_takes_are_told_of_after_half_an_hour(workspace):
+def test_queued_runs_are_listed_after_half_an_hour(workspace):
     Run.objects.create(workspace=workspace, kind="scan", not_before=NOW - timedelta(minutes=10))
     assert kinds() == []
 
@@ -154,7 +154,7 @@ def test_runs_that_nobody_takes_are_told_of_after_half_an_hour(workspace):
     assert kinds() == ["waiting"]
 
 
-def test_a_session_over_its_limit_is_told_of_where_nothing_compresses_it(workspace):
+def test_a_session_over_budget_is_listed_if_nothing_compresses_it(workspace):
     session = over_limit(workspace)
     assert kinds() == []  # the worker is about to see it
 
@@ -163,13 +163,13 @@ def test_a_session_over_its_limit_is_told_of_where_nothing_compresses_it(workspa
 
     Session.objects.filter(pk=session.pk).update(updated_at=NOW)
     Workspace.objects.update(auto_compress=False)
-    [need] = needs()
-    assert need.url == f"/w/atlas/sessions/{session.pk}/compress/"
-    assert "auto-compress is off" in need.text
+    [item] = items()
+    assert item.url == f"/w/atlas/sessions/{session.pk}/compress/"
+    assert "auto-compress is off" in item.text
 
 
 @pytest.mark.parametrize("change", [{"archived_at": NOW}, {"is_visible_to_agent": False}, {"active_tokens": 50_000}])
-def test_a_session_that_burdens_no_agent_is_passed_over(workspace, change):
+def test_a_session_that_no_agent_reads_is_not_listed(workspace, change):
     Workspace.objects.update(auto_compress=False)
     over_limit(workspace, **change)
 
@@ -177,7 +177,7 @@ def test_a_session_that_burdens_no_agent_is_passed_over(workspace, change):
 
 
 @pytest.mark.parametrize("status", ["queued", "cancelled", "undone"])
-def test_a_session_is_passed_over_while_its_compression_waits_or_was_refused(workspace, status):
+def test_a_session_is_not_listed_while_its_compression_waits_or_was_refused(workspace, status):
     Workspace.objects.update(auto_compress=False)
     fold(over_limit(workspace), status)
 
@@ -193,53 +193,53 @@ def test_a_session_is_passed_over_while_its_compression_waits_or_was_refused(wor
         ({"sync_state__failed_at": NOW, "sync_state__error_code": "x", "sync_state__error": "No."}, "failed: No."),
     ],
 )
-def test_a_folder_that_fails_or_lags_is_told_of(workspace, facts, words):
+def test_a_folder_that_fails_or_lags_is_listed(workspace, facts, words):
     mine = {name: value for name, value in facts.items() if "__" not in name}
     Workspace.objects.filter(pk=workspace.pk).update(path="/agent", **mine)
     states = {name.removeprefix("sync_state__"): value for name, value in facts.items() if "__" in name}
     if states:
         SyncState.objects.create(workspace=workspace, **states)
 
-    [need] = needs()
+    [item] = items()
 
-    assert (need.kind, need.url) == ("folder", "/w/atlas/sync/")
-    assert words in need.text
+    assert (item.kind, item.url) == ("folder", "/w/atlas/sync/")
+    assert words in item.text
 
 
-def test_a_sync_that_waits_for_an_hour_is_told_of(workspace):
+def test_a_sync_that_waits_for_an_hour_is_listed(workspace):
     Workspace.objects.filter(pk=workspace.pk).update(path="/agent")
     Job.objects.create(workspace=workspace, kind="sync", created_at=NOW - timedelta(hours=1))
 
-    [need] = needs()
+    [item] = items()
 
-    assert (need.kind, need.since) == ("folder", NOW - timedelta(hours=1))
-    assert "worker running" in need.text
+    assert (item.kind, item.since) == ("folder", NOW - timedelta(hours=1))
+    assert "worker running" in item.text
 
 
-def test_a_folder_in_step_needs_nobody(workspace):
+def test_a_synced_folder_is_not_listed(workspace):
     Workspace.objects.filter(pk=workspace.pk).update(path="/agent", is_followed=True)
     SyncState.objects.create(workspace=workspace, succeeded_at=NOW - timedelta(seconds=30))
 
     assert kinds() == []
 
 
-def test_secrets_and_orders_stand_by_themselves_and_the_rest_together(workspace):
+def test_secrets_and_instructions_are_separate_items(workspace):
     find_concerns(workspace, "secret", 2)
     find_concerns(workspace, "order")
     find_concerns(workspace, "duplicate", 3)
     find_concerns(workspace, "contradiction")
     Concern.objects.filter(kind="order").update(status="dismissed")
 
-    assert [(need.kind, need.count, need.url) for need in needs()] == [
+    assert [(item.kind, item.count, item.url) for item in items()] == [
         ("secret", 2, "/w/atlas/hygiene/?kind=secret"),
         ("concerns", 4, "/w/atlas/hygiene/"),
     ]
-    assert needs()[1].text == "Last scan: contradictions (1), duplicates (3)."
+    assert items()[1].text == "Last scan: contradictions (1), duplicates (3)."
 
 
-def test_only_the_latest_import_counts_and_only_what_wants_a_look(workspace):
+def test_only_problems_of_the_latest_import_are_listed(workspace):
     imported(workspace, "rejected")
-    assert [need.count for need in needs()] == [1]
+    assert [item.count for item in items()] == [1]
 
     imported(workspace, "noted", "ignored")
     assert kinds() == []
@@ -248,67 +248,67 @@ def test_only_the_latest_import_counts_and_only_what_wants_a_look(workspace):
     assert kinds() == []
 
 
-def test_an_import_that_failed_before_there_was_a_workspace_is_the_hubs(workspace):
+def test_an_import_that_failed_without_a_workspace_belongs_to_the_hub(workspace):
     report = imported(None, status="failed", error="There is no such folder.")
     ours = attention_items(whole_scope().within(workspace), now=NOW)
 
-    assert [need.url for need in needs()] == [f"/imports/{report.pk}/"]
+    assert [item.url for item in items()] == [f"/imports/{report.pk}/"]
     assert ours == []
 
 
-def test_a_failed_import_is_let_be_once_the_same_file_was_uploaded_again(db):
+def test_a_failed_import_disappears_once_its_file_is_uploaded_again(db):
     first = imported(None, path=f"{uploads()}/1/agent.zip", name="agent", status="failed", error="No.")
     imported(None, path="/elsewhere", name="agent")
-    assert [need.url for need in needs()] == [f"/imports/{first.pk}/"]
+    assert [item.url for item in items()] == [f"/imports/{first.pk}/"]
 
     imported(None, path=f"{uploads()}/2/agent.zip", name="agent")
     assert kinds() == []
 
 
-def test_cancelling_the_next_import_mends_nothing(workspace):
+def test_cancelling_the_next_import_keeps_the_failure_listed(workspace):
     failed = imported(workspace, status="failed", error="No.")
     imported(workspace, status="cancelled")
 
-    assert [need.url for need in needs()] == [f"/imports/{failed.pk}/"]
+    assert [item.url for item in items()] == [f"/imports/{failed.pk}/"]
 
 
-def test_a_failed_job_is_told_of_until_a_later_one_of_its_kind_is_done(workspace):
+def test_a_failed_job_is_listed_until_a_later_one_succeeds(workspace):
     end_job(workspace, "failed", finished_at=NOW - timedelta(days=8), kind="compression")
     failed = end_job(workspace, "failed")
     end_job(workspace, "cancelled")
     end_job(Workspace.objects.create(slug="other", name="Other"), "done")
-    [need] = needs()
+    [item] = items()
 
-    assert (need.url, need.text) == (f"/work/{failed.pk}/", "The last export failed: The disk is full.")
+    assert (item.url, item.text) == (f"/work/{failed.pk}/", "The last export failed: The disk is full.")
     end_job(workspace, "done")
     assert kinds() == []
 
 
-def test_a_failed_rebuild_of_the_whole_hub_is_its_operators(workspace):
+def test_a_failed_rebuild_is_listed_for_hub_operators(workspace):
     failed = end_job(None, "failed", kind="rebuild")
 
-    assert [need.url for need in needs()] == [f"/work/{failed.pk}/"]
+    assert [item.url for item in items()] == [f"/work/{failed.pk}/"]
     assert attention_items(whole_scope().within(workspace), now=NOW) == []
     end_job(None, "done", kind="rebuild")
     assert kinds() == []
 
 
-def test_a_webhook_that_takes_nothing_is_told_of_until_it_does(workspace):
+def test_a_failing_webhook_is_listed_until_a_delivery_succeeds(workspace):
     hook = hooked(workspace)
     told(hook, "sent")
     told(hook, "failed", NOW - timedelta(days=1))
     told(hook, "")
-    [need] = needs()
+    [item] = items()
 
-    assert (need.url, need.since) == ("/w/atlas/settings/webhooks/", NOW - timedelta(days=1))
-    assert "hooks.example couldn't be delivered" in need.text
-    assert "secret-path" not in need.text
+    assert (item.url, item.since) == ("/w/atlas/settings/webhooks/", NOW - timedelta(days=1))
+    assert "hooks.example couldn't be delivered" in item.text
+    assert "secret-path" not in item.text
     told(hook, "sent")
     assert kinds() == []
 
 
 @pytest.mark.parametrize(("is_enabled", "days"), [(False, 1), (True, 8)])
-def test_a_webhook_that_is_off_or_failed_long_ago_is_let_be(workspace, is_enabled, days):
+def test_a_disabled_webhook_or_an_old_failure_is_not_listed(workspace, is_enabled, days):
     told(hooked(workspace, is_enabled=is_enabled), "failed", NOW - timedelta(days=days))
 
     assert kinds() == []
@@ -317,14 +317,14 @@ def test_a_webhook_that_is_off_or_failed_long_ago_is_let_be(workspace, is_enable
 @pytest.mark.parametrize(
     ("role", "expected"), [("viewer", []), ("editor", ["held"]), ("operator", ["folder", "held"])]
 )
-def test_people_are_told_of_what_they_may_act_on(workspace, role, expected):
+def test_people_see_only_items_that_they_may_act_on(workspace, role, expected):
     user = User.objects.create_user("ines")
     Membership.objects.create(workspace=workspace, user=user, role=role)
     hold(workspace)
     Workspace.objects.filter(pk=workspace.pk).update(path="/agent", unavailable_since=NOW)
     hold(Workspace.objects.create(slug="other", name="Other"))
 
-    assert [need.kind for need in attention_items(role_scope(user), now=NOW)] == expected
+    assert [item.kind for item in attention_items(role_scope(user), now=NOW)] == expected
 
 
 def test_the_command_lists_the_same(workspace, command, capsys):
@@ -334,6 +334,6 @@ def test_the_command_lists_the_same(workspace, command, capsys):
     everything = command("attention")["needs"]
     of_one = command("attention", "atlas")["needs"]
 
-    assert [need["workspace"] for need in everything] == ["atlas", "other"]
+    assert [item["workspace"] for item in everything] == ["atlas", "other"]
     assert of_one == everything[:1]
     assert command("attention", "nobody", status=1)["error"]["code"] == "not_found"

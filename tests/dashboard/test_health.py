@@ -17,7 +17,7 @@ def days_ago(count: int) -> date:
     return TODAY - timedelta(days=count)
 
 
-def test_growth_of_a_long_life_is_that_of_twelve_weeks():
+def test_growth_of_an_old_workspace_covers_twelve_weeks():
     points = growth_points(days_ago(400), 90, {days_ago(80): 5, days_ago(1): 7}, TODAY)
 
     assert len(points) == 13
@@ -29,7 +29,7 @@ def test_growth_of_a_long_life_is_that_of_twelve_weeks():
     )
 
 
-def test_growth_of_a_short_life_is_all_of_it():
+def test_growth_of_a_new_workspace_covers_all_of_it():
     assert growth_points(days_ago(2), 0, {days_ago(2): 3, TODAY: 1}, TODAY) == [
         (days_ago(2), 3),
         (days_ago(1), 3),
@@ -38,7 +38,7 @@ def test_growth_of_a_short_life_is_all_of_it():
     assert growth_points(None, 0, {}, TODAY) == []
 
 
-def test_days_to_come_count_today():
+def test_future_days_count_as_today():
     assert growth_points(days_ago(-3), 0, {days_ago(-3): 2}, TODAY) == [(TODAY, 2)]
 
 

@@ -53,7 +53,7 @@ def queries(client: Client, url: str) -> int:
     return len(captured)
 
 
-def test_the_home_page_asks_as_often_for_twelve_workspaces_as_for_two(operator):
+def test_the_home_page_makes_the_same_queries_for_two_and_twelve_workspaces(operator):
     for number in range(2):
         make_needy(f"agent-{number}")
     operator.get("/")
@@ -65,7 +65,7 @@ def test_the_home_page_asks_as_often_for_twelve_workspaces_as_for_two(operator):
     assert few[0] <= 30
 
 
-def test_the_home_page_shows_the_most_urgent_and_leads_to_the_rest(operator):
+def test_the_home_page_shows_the_most_urgent_and_links_to_the_rest(operator):
     for number in range(4):
         make_needy(f"agent-{number}")
 
@@ -81,7 +81,7 @@ def test_the_home_page_shows_the_most_urgent_and_leads_to_the_rest(operator):
     assert "over its limit" in page
 
 
-def test_every_need_leads_to_a_page(operator):
+def test_every_attention_item_links_to_a_page(operator):
     make_needy("agent")
 
     needs = operator.get("/?needs=all").context["attention_items"]
@@ -91,7 +91,7 @@ def test_every_need_leads_to_a_page(operator):
     assert [operator.get(need.url).status_code for need in needs] == [200] * 8
 
 
-def test_nothing_needs_a_viewer_and_they_see_how_it_is_doing(viewer_client, workspace):
+def test_a_viewer_sees_figures_but_no_attention_items(viewer_client, workspace):
     Run.objects.create(workspace=workspace, kind="scan", status="parked")
     make_needy("foreign")
 
@@ -102,7 +102,7 @@ def test_nothing_needs_a_viewer_and_they_see_how_it_is_doing(viewer_client, work
         assert "Foreign" not in page
 
 
-def test_the_overview_has_its_own_needs_only(editor, workspace):
+def test_the_overview_shows_only_its_own_attention_items(editor, workspace):
     Run.objects.create(workspace=workspace, kind="scan", status="parked")
     make_needy("foreign")
 
@@ -124,7 +124,7 @@ def test_sessions_in_the_archive_are_not_counted_as_the_list_does_not_show_them(
     assert [item["count"] for item in overview["nav"]["items"] if item["label"] == "Sessions"] == [1]
 
 
-def test_the_home_page_of_an_empty_hub_teaches(operator, monkeypatch):
+def test_the_home_page_of_an_empty_hub_explains_the_first_steps(operator, monkeypatch):
     monkeypatch.setattr("memoryhub.dashboard.views.home.known_folders", lambda: ["~/.nanobot"])
 
     page = operator.get("/").content.decode()
@@ -134,7 +134,7 @@ def test_the_home_page_of_an_empty_hub_teaches(operator, monkeypatch):
     assert "Nothing needs you" not in page
 
 
-def test_an_open_home_page_fetches_itself_again_as_one_part(operator, workspace):
+def test_an_open_home_page_refreshes_itself(operator, workspace):
     whole = operator.get("/").content.decode()
     part = operator.get("/", headers={"HX-Request": "true"}).content.decode()
 

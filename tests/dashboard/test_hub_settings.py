@@ -1,4 +1,4 @@
-"""The page of the hub's settings: all of them, with where they are from, and no secret."""
+"""The settings page: every setting with its source, and no secrets."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def test_every_setting_is_there_and_no_secret(settings, admin_client, command):
         ("https://[::1/v1?key=secret", "https://[::1/v1?…"),
     ],
 )
-def test_an_address_is_shown_without_what_may_be_secret_however_it_is_written(address, shown):
+def test_an_address_is_shown_without_its_secrets(address, shown):
     assert without_secrets(address) == shown
 
 
-def test_each_says_where_it_is_from(settings):
+def test_each_setting_states_its_source(settings):
     settings.GIVEN_SETTINGS = frozenset({"MEMORYHUB_ADMIN"})
     settings.MEMORYHUB_ADMIN = True
 
@@ -64,7 +64,7 @@ def test_each_says_where_it_is_from(settings):
     assert found["MEMORYHUB_BACKUP_KEEP"] == ("7", "default")
 
 
-def test_each_is_said_to_do_what_the_documentation_says():
+def test_each_effect_equals_the_documentation():
     page = (hub_settings.BASE_DIR / "docs" / "settings.md").read_text()
     parts = re.split(r"^## (\w+)\n", re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", page), flags=re.MULTILINE)[1:]
 
@@ -74,7 +74,7 @@ def test_each_is_said_to_do_what_the_documentation_says():
     assert list(EFFECTS) == list(documented)
 
 
-def test_what_is_wrong_with_them_stands_there(settings, admin_client):
+def test_deployment_warnings_are_shown(settings, admin_client):
     settings.SILENCED_SYSTEM_CHECKS = []
 
     assert "SECURE_SSL_REDIRECT" in admin_client.get(reverse("hub-settings")).content.decode()

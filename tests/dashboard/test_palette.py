@@ -47,7 +47,7 @@ def test_the_same_text_of_another_tenant_is_never_offered(workspace, other, view
     assert "Atlas of others" not in rows(viewer_client, q="atlas")
 
 
-def test_a_foreign_workspace_answers_as_one_that_is_not_there(other, viewer_client):
+def test_a_foreign_workspace_answers_like_a_missing_one(other, viewer_client):
     assert viewer_client.get(reverse("palette"), {"workspace": "other"}).status_code == 404
 
 
@@ -62,14 +62,14 @@ def test_commands_are_those_that_the_person_may_use(workspace, request, person, 
     assert [label for label in ("New session", "Make a backup") if label in html] == offered
 
 
-def test_what_is_done_at_once_is_a_form_that_carries_its_token(workspace, editor):
+def test_commands_are_forms_with_a_csrf_token(workspace, editor):
     html = rows(editor, q="consolidate", workspace="atlas")
 
     assert f'method="post" action="{reverse("consolidate-due", args=["atlas"])}"' in html
     assert "csrfmiddlewaretoken" in html
 
 
-def test_the_session_of_the_page_at_hand_has_its_commands(workspace, editor):
+def test_the_current_session_has_its_commands(workspace, editor):
     session = open_at(workspace)
     here = reverse("sessions:detail", args=["atlas", session.pk])
 
@@ -92,7 +92,7 @@ def test_twelve_rows_at_most_in_few_queries(workspace, admin_client, django_asse
     assert html.count('role="option"') == 12
 
 
-def test_a_look_up_that_takes_too_long_leaves_the_rest(workspace, viewer_client, monkeypatch):
+def test_a_slow_lookup_does_not_affect_the_others(workspace, viewer_client, monkeypatch):
     monkeypatch.setattr("memoryhub.dashboard.palette.MILLISECONDS", 0)
     learn(workspace, "Herons fish at dawn")
 
@@ -117,7 +117,7 @@ def test_without_a_script_it_is_a_page_of_links(workspace, viewer_client):
     assert reverse("knowledge:knowledge", args=["atlas"]) in html
 
 
-def test_a_search_for_what_is_typed_takes_the_last_word_as_half_typed(workspace, viewer_client):
+def test_searching_for_the_typed_text_uses_its_last_word_as_a_prefix(workspace, viewer_client):
     learnt = learn(workspace, "Herons fish at dawn")
     address = re.search(r'href="([^"]*/search/[^"]*)"', rows(viewer_client, q="hero", workspace="atlas"))
 
@@ -128,7 +128,7 @@ def test_a_search_for_what_is_typed_takes_the_last_word_as_half_typed(workspace,
     assert AccessRecord.objects.get().action == "search.read"  # sent, though not to its end
 
 
-def test_every_part_has_a_key_of_its_own_the_same_in_every_language(workspace, admin_client):
+def test_every_part_has_a_unique_key_in_every_language(workspace, admin_client):
     with pages_in_brackets():
         html = admin_client.get(reverse("workspace", args=["atlas"]), headers={"accept-language": CODE})
     keys = re.findall(r'data-go="([^"]*)"', html.content.decode())
@@ -139,6 +139,6 @@ def test_every_part_has_a_key_of_its_own_the_same_in_every_language(workspace, a
     assert re.findall(r"<kbd>g</kbd> <kbd>(.+?)</kbd>", html.content.decode()) == keys
 
 
-def test_every_group_has_its_share():
+def test_rows_are_shared_between_groups():
     assert share_rows([[1] * 9, [2] * 9, [3]], 7) == [[1, 1, 1], [2, 2, 2], [3]]
     assert share_rows([[], [1]], 7) == [[], [1]]

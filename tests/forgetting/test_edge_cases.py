@@ -1,4 +1,4 @@
-"""Where forgetting meets everything else: work under way, tombstones, edits, imports of what it left."""
+"""Forgetting together with running work, tombstones, edits and later imports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def forget(workspace, kind, *words, session=None):
     return apply_forget(workspace, wish, expected=plan_forget(workspace, wish).total, reason="", by=BY)
 
 
-def test_a_session_takes_along_what_its_runs_stored_and_told(workspace):
+def test_forgetting_a_session_erases_what_its_runs_stored_and_audited(workspace):
     session = open_at(workspace, "cli:a")
     run = Run.objects.create(workspace=workspace, session=session, kind="extraction", status="done")
     store(workspace, [NewObservation("finding", "tea is hot", "GOAL:step")], run=run, by=BY)
@@ -49,7 +49,7 @@ def test_a_session_takes_along_what_its_runs_stored_and_told(workspace):
     assert check_memory().broken == []
 
 
-def test_a_session_s_key_is_no_word_of_other_texts(workspace):
+def test_a_sessions_key_is_not_erased_from_other_texts(workspace):
     session = open_at(workspace, "main")
     other = open_at(workspace, "cli:b")
     add(other, [{"role": "user", "content": "int main() is the main entry"}])
@@ -70,7 +70,7 @@ def test_rows_of_no_workspace_are_for_operators_of_the_whole_hub(workspace):
     assert plan_forget(workspace, ErasureRequest("phrase", ("zorro",), everywhere=True)).total == 1
 
 
-def test_the_hubs_own_words_stay_what_they_are(workspace):
+def test_the_hubs_own_texts_are_not_redacted(workspace):
     Workspace.objects.update(model="gpt-4o")
     entry = add_knowledge(workspace, "withdraw the gpt knowledge", category="learned_fact", by=BY).entry
     run = edit_rows(workspace, "knowledge", "withdraw", [entry.pk], values={"reason": "gpt"}, by=BY)
@@ -86,7 +86,7 @@ def test_the_hubs_own_words_stay_what_they_are(workspace):
     assert undo_edit(run, by=BY).status == "done"
 
 
-def test_edits_keep_nothing_of_rows_that_went(workspace):
+def test_edits_keep_nothing_of_erased_rows(workspace):
     entry = add_knowledge(workspace, "Olga lives in Rome", category="learned_fact", source="mail", by=BY).entry
     edit_rows(workspace, "knowledge", "assign", [entry.pk], values={"content": "Olga lives in Paris"}, by=BY)
 
@@ -96,7 +96,7 @@ def test_edits_keep_nothing_of_rows_that_went(workspace):
     assert "Paris" not in json.dumps(Run.objects.get().options)
 
 
-def test_an_undone_removal_brings_no_forgotten_answer_back(workspace):
+def test_undoing_a_removal_does_not_restore_a_forgotten_response(workspace):
     row = keep(workspace, "q", "m", "It is Anna, born 1970.", now=NOW)
     run = edit_rows(workspace, "cached", "remove", [row.pk], by=BY)
 
@@ -105,7 +105,7 @@ def test_an_undone_removal_brings_no_forgotten_answer_back(workspace):
     assert undo_edit(run, by=BY).proposal["changed"] == 0
 
 
-def test_a_value_whose_correction_hides_the_words_stays(workspace):
+def test_a_corrected_value_without_the_words_is_kept(workspace):
     write_value(workspace, "owner", "Anna Weber", by=BY)
     write_value(workspace, "owner", "the office", by=BY)
 
@@ -116,7 +116,7 @@ def test_a_value_whose_correction_hides_the_words_stays(workspace):
     assert "Anna" not in json.dumps(row.corrected)
 
 
-def test_a_tombstone_of_the_same_key_is_in_nobodys_way(workspace):
+def test_an_existing_tombstone_of_the_same_key_is_replaced(workspace):
     session = open_at(workspace, "cli:anna weber")
     delete_session(session, confirmation=session.key, reason="", by=BY)
     open_at(workspace, "cli:anna weber")
@@ -127,7 +127,7 @@ def test_a_tombstone_of_the_same_key_is_in_nobodys_way(workspace):
     assert DeletedSession.objects.get().is_forgotten
 
 
-def test_work_under_way_writes_nothing_that_it_has_read_before(workspace):
+def test_running_work_writes_nothing_that_it_read_before(workspace):
     session = open_at(workspace, "cli:a")
     add(session, [{"role": "user", "content": "I am Anna Weber"}])
     run, _ = request_run(session, "extraction", options={"text": "Anna Weber"}, by=BY)
@@ -153,7 +153,7 @@ def nanobot(tmp_path, name="cli_anna weber", said="hello", history="", memory=""
 
 
 @pytest.mark.parametrize("kind", ["phrase", "session"])
-def test_file_names_give_nothing_away(tmp_path, kind, settings):
+def test_file_names_do_not_reveal_forgotten_content(tmp_path, kind, settings):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     folder = nanobot(tmp_path)
     workspace = import_workspace(folder, by=BY).workspace
@@ -166,7 +166,7 @@ def test_file_names_give_nothing_away(tmp_path, kind, settings):
     assert not ImportProblem.objects.filter(file__icontains="anna").exists()
 
 
-def test_what_is_forgotten_twice_over_is_known_again(tmp_path, settings):
+def test_content_forgotten_twice_is_recognised(tmp_path, settings):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     history = "[2026-03-01 10:00] Anna Weber street is long.\n\n[2026-03-02 10:00] Quiet.\n\n"
     folder = nanobot(tmp_path, name="one", history=history)

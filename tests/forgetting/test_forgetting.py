@@ -1,4 +1,4 @@
-"""What is forgotten stands nowhere any more: no table, no page, no export, no byte of the file; and stays away."""
+"""Forgotten content is in no table, page, export or byte of the file, and isn't imported again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def forget(workspace, kind, *words, session=None, **values) -> Forgotten:
 
 
 def holding(text: str) -> set[str]:
-    """Return every column of every table that holds a text, in any case."""
+    """Return every column of every table that contains a text, ignoring case."""
     found = set()
     for model in apps.get_models():
         for row in model._base_manager.all():
@@ -63,7 +63,7 @@ def holding(text: str) -> set[str]:
 
 
 def plant(workspace: Workspace, text: str) -> Session:
-    """Put a text into every column of every table that can hold one, beside what the services make."""
+    """Put a text into every column of every table that can hold one, besides the rows made by services."""
     session = open_at(workspace, "cli:main")
     talk(session, 2)
     add(session, [{"role": "user", "content": f"I said {text} once"}], key="k")
@@ -136,7 +136,7 @@ def smallest(column):
 
 
 @pytest.mark.parametrize("kind", ["phrase", "person"])
-def test_what_stands_in_every_table_is_forgotten_in_every_table(workspace, kind):
+def test_content_is_erased_from_every_table(workspace, kind):
     plant(workspace, CANARY)
     planted_in = {column.split(".")[1] for column in holding("quicksilver")}
     assert len(planted_in) > 25
@@ -149,8 +149,8 @@ def test_what_stands_in_every_table_is_forgotten_in_every_table(workspace, kind)
     assert Entry.objects.filter(content__contains="[forgotten]").exists()
 
 
-def test_every_table_with_text_is_walked():
-    """A new table takes part by itself, or stands here with why it needn't."""
+def test_every_table_with_text_is_searched():
+    """A new table is searched automatically, or excepted here with a reason."""
     without = {
         "sessions_app.MutationGuard",  # lives inside one transaction
         "sessions_app.IndexGuard",  # so does this one
@@ -169,7 +169,7 @@ def test_every_table_with_text_is_walked():
 
 
 @pytest.mark.parametrize("kind", ["phrase", "person"])
-def test_everything_else_stays_and_every_promise_holds(workspace, kind):
+def test_other_content_stays_and_every_invariant_holds(workspace, kind):
     session = open_at(workspace, "cli:main")
     talk(session, 3)
     add(session, [{"role": "user", "content": f"Hello\n{CANARY} and more\nbye"}])
@@ -199,7 +199,7 @@ def test_everything_else_stays_and_every_promise_holds(workspace, kind):
     assert check_memory().broken == []
 
 
-def test_a_person_takes_what_mentions_them_along(workspace):
+def test_forgetting_a_person_erases_lines_that_mention_them(workspace):
     for text in ("Anna Weber likes tea", "The port is 80"):
         add_knowledge(workspace, text, category="learned_fact", by=BY)
         store(workspace, [NewObservation("finding", text)], by=BY)
@@ -210,7 +210,7 @@ def test_a_person_takes_what_mentions_them_along(workspace):
     assert [row.content for row in Observation.objects.all()] == ["The port is 80"]
 
 
-def test_a_phrase_leaves_the_rest_of_a_fact(workspace):
+def test_forgetting_a_phrase_keeps_the_rest_of_a_fact(workspace):
     add_knowledge(workspace, "Anna Weber likes tea", category="learned_fact", by=BY)
 
     forget(workspace, "phrase", "anna weber")
@@ -218,7 +218,7 @@ def test_a_phrase_leaves_the_rest_of_a_fact(workspace):
     assert json.loads(knowledge_file(workspace))["entries"][0]["content"] == "[forgotten] likes tea"
 
 
-def test_a_source_goes_with_what_was_learnt_there(workspace):
+def test_forgetting_a_source_erases_what_was_learned_from_it(workspace):
     add_knowledge(workspace, "likes tea", category="learned_fact", source="mail", by=BY)
     add_knowledge(workspace, "likes mail", category="learned_fact", source="chat", by=BY)
     store(workspace, [NewObservation("finding", "tea is hot", "mail")], by=BY)
@@ -235,7 +235,7 @@ def test_a_source_goes_with_what_was_learnt_there(workspace):
     }
 
 
-def test_a_session_goes_with_its_messages_its_key_and_what_it_alone_taught(workspace):
+def test_forgetting_a_session_erases_messages_key_and_facts_only_from_it(workspace):
     session = open_at(workspace, "telegram:482913377")
     talk(session, 2)
     other = open_at(workspace, "cli:main")
@@ -253,7 +253,7 @@ def test_a_session_goes_with_its_messages_its_key_and_what_it_alone_taught(works
     assert check_memory().broken == []
 
 
-def test_another_workspace_keeps_its_own(workspace):
+def test_another_workspace_is_not_affected(workspace):
     other = Workspace.objects.create(slug="other", name="Other")
     for place in (workspace, other):
         write_value(place, "k", CANARY, by=BY)
@@ -263,7 +263,7 @@ def test_another_workspace_keeps_its_own(workspace):
     assert KeyValue.objects.get().workspace == other
 
 
-def test_what_changed_since_the_preview_is_looked_at_again(workspace):
+def test_a_change_since_the_preview_requires_a_new_one(workspace):
     write_value(workspace, "k", CANARY, by=BY)
 
     with raises_code("forget_changed"):
@@ -297,7 +297,7 @@ def agent(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["phrase", "person"])
-def test_an_import_brings_nothing_back_until_it_is_allowed(tmp_path, settings, kind):
+def test_imports_restore_nothing_until_an_operator_allows_it(tmp_path, settings, kind):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     path = agent(tmp_path / "agent")
     workspace = import_workspace(path, by=BY).workspace
@@ -324,7 +324,7 @@ def test_a_forgotten_session_is_not_imported_again(tmp_path, settings):
     assert not Session.objects.exists()
 
 
-def test_what_a_forgotten_session_alone_taught_is_not_imported_again(tmp_path, settings):
+def test_facts_only_from_a_forgotten_session_are_not_imported_again(tmp_path, settings):
     settings.MEMORYHUB_QUIET_SECONDS = 0
     path = agent(tmp_path / "agent")
     workspace = import_workspace(path, by=BY).workspace
@@ -341,7 +341,7 @@ def test_what_a_forgotten_session_alone_taught_is_not_imported_again(tmp_path, s
     assert CANARY not in content
 
 
-def test_an_operator_sees_what_would_go_and_then_it_is_gone(workspace, admin_client, editor):
+def test_an_operator_previews_and_applies_an_erasure(workspace, admin_client, editor):
     write_value(workspace, "k", f"has {CANARY}", by=BY)
     add_note(workspace, f"It was {CANARY}.", by=BY)
     url = reverse("forget", args=["atlas"])
@@ -373,11 +373,11 @@ def test_an_operator_sees_what_would_go_and_then_it_is_gone(workspace, admin_cli
         ({"kind": "phrase", "words": "xylophone", "expected": 3, "is_sure": "on"}, "Nothing in this workspace"),
     ],
 )
-def test_what_can_not_be_forgotten_is_said(workspace, admin_client, values, words):
+def test_a_request_that_can_not_be_carried_out_is_explained(workspace, admin_client, values, words):
     assert words in admin_client.post(reverse("forget", args=["atlas"]), values).content.decode()
 
 
-def test_the_command_shows_first_and_keeps_a_receipt(workspace, command):
+def test_the_command_previews_first_and_keeps_a_receipt(workspace, command):
     write_value(workspace, "k", f"has {CANARY}", by=BY)
 
     assert command("forget", "phrase", "atlas", *CANARY.split())["total"] == 2
@@ -392,7 +392,7 @@ def test_the_command_shows_first_and_keeps_a_receipt(workspace, command):
     assert key_values_file(workspace) == "{}"
 
 
-def test_a_database_in_use_is_rewritten_another_time(workspace, admin_client, command):
+def test_a_database_in_use_is_not_vacuumed(workspace, admin_client, command):
     write_value(workspace, "k", f"has {CANARY}", by=BY)
     asked = {"kind": "phrase", "words": CANARY, "expected": 2, "is_sure": "on"}
 
@@ -403,12 +403,12 @@ def test_a_database_in_use_is_rewritten_another_time(workspace, admin_client, co
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_database_at_rest_is_rewritten(command):
+def test_an_idle_database_is_vacuumed(command):
     assert command("vacuum") == {"vacuumed": True}
 
 
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="looks into SQLite's file")
-def test_no_byte_of_the_database_holds_what_was_forgotten(tmp_path, new_database):
+def test_no_byte_of_the_database_contains_forgotten_content(tmp_path, new_database):
     home = tmp_path / "home"
     home.mkdir()
     env = os.environ | {"MEMORYHUB_HOME": str(home), "DATABASE_URL": "", "MEMORYHUB_QUIET_SECONDS": "0"}

@@ -41,7 +41,7 @@ KEY = b"k" * 32
         ("Anna", "An\u00adna, An\u200bna", "[forgotten], [forgotten]"),
     ],
 )
-def test_words_are_found_in_any_case_and_as_a_whole(phrase, text, left):
+def test_whole_words_are_matched_in_any_case(phrase, text, left):
     by_words = Redaction(words=find_phrases([phrase_of(phrase)]))
     by_hash = Redaction(words=find_digests([digest_of(phrase_of(phrase), KEY)], KEY))
 
@@ -50,17 +50,17 @@ def test_words_are_found_in_any_case_and_as_a_whole(phrase, text, left):
 
 
 @pytest.mark.parametrize("text", ["", "ab", "-- !", "é"])
-def test_a_phrase_that_is_too_short_is_none(text):
+def test_a_phrase_that_is_too_short_is_ignored(text):
     assert phrase_of(text) == ()
 
 
-def test_a_long_phrase_goes_as_a_whole():
+def test_a_long_phrase_is_removed_as_a_whole():
     text = " ".join(f"word{number}" for number in range(200))
 
     assert Redaction(words=find_phrases([phrase_of(text)])).text(f"so {text} it was") == "so [forgotten] it was"
 
 
-def test_one_text_is_found_to_the_letter():
+def test_an_exact_text_is_found():
     find = find_exactly("cli:a")
 
     assert Redaction(words=find).text("cli:a: opened; cli:ab, xcli:a, CLI:A") == (
@@ -68,7 +68,7 @@ def test_one_text_is_found_to_the_letter():
     )
 
 
-def test_lines_go_as_a_whole_and_keep_their_marks():
+def test_removed_lines_keep_their_bullets():
     redaction = Redaction(lines=find_phrases([("anna",)]))
 
     assert redaction.text("# Anna\n- Anna likes tea\n  * calls Anna\nnot her\n1. anna") == (
@@ -85,7 +85,7 @@ def test_json_is_redacted_in_keys_and_values():
     assert not redaction.mentions({"x": [1, "Annabel"]})
 
 
-def test_several_phrases_are_taken_out_where_they_touch_and_where_they_overlap():
+def test_adjacent_and_overlapping_phrases_are_removed():
     find = find_phrases([phrase_of(text) for text in ("Anna Weber", "Weber AG", "Bo Lind")])
 
     assert find("Anna Weber AG, Bo Lind") == [(0, 13), (15, 22)]
@@ -97,7 +97,7 @@ def test_nothing_to_forget_leaves_everything(find):
     assert Redaction(words=find, lines=find).text("- Anna\n\n") == "- Anna\n\n"
 
 
-def test_records_are_redacted_in_what_they_hold_and_else_stay_the_same():
+def test_records_are_redacted_and_otherwise_unchanged():
     redaction = Redaction(words=find_phrases([("anna",)]))
     entry = EntryRecord(kind="message", role="user", content="ask Anna", source_hash="h", extra={"by": ["Anna", 1]})
     file = FileRead("Anna.jsonl", "session", None, [entry])
@@ -108,13 +108,13 @@ def test_records_are_redacted_in_what_they_hold_and_else_stay_the_same():
     assert redaction.record(redacted) is redacted
 
 
-def test_names_of_fields_stay_where_a_program_needs_them():
+def test_field_names_that_a_program_needs_are_kept():
     redaction = Redaction(words=find_phrases([("anna",)]))
 
     assert redaction.value({"anna": ("Anna", 1)}, keys=False) == {"anna": ("[forgotten]", 1)}
 
 
-def test_what_an_older_hub_forgot_is_known_again():
+def test_digests_of_an_older_hub_are_recognised():
     assert digest_of(("anna", "weber"), KEY) == Digest(2, "fd6da099fdf1d8df87abc7290f30d749")
 
 

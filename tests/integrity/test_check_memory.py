@@ -273,7 +273,7 @@ def test_the_command_tells_good_from_bad_by_its_exit_status(healthy, capsys):
     assert broken[0].keys() == {"invariant", "what", "where"}
 
 
-def test_one_promise_lists_a_bounded_number_of_places(healthy, monkeypatch):
+def test_each_invariant_lists_a_limited_number_of_findings(healthy, monkeypatch):
     monkeypatch.setattr(integrity, "MAX_FINDINGS", 2)
     for number in range(5):
         fill(healthy, f"cli:{number}")
@@ -294,7 +294,7 @@ def test_more_rows_take_no_more_queries(healthy):
     assert len(many) == len(few)
 
 
-def test_an_old_sqlite_is_mentioned(monkeypatch):
+def test_an_old_sqlite_causes_a_warning(monkeypatch):
     monkeypatch.setattr(database.sqlite3, "sqlite_version_info", (3, 40, 1))
 
     assert bool(database.warnings()) == (connection.vendor == "sqlite")

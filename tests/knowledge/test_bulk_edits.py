@@ -1,4 +1,4 @@
-"""Choosing many rows on a list, acting, and taking it back."""
+"""Bulk edits on lists, and undo."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def keys(client: Client, query: str = "") -> set[str]:
     return {session.key for session, _ in client.get(url("sessions:list") + query).context["rows"]}
 
 
-def test_archived_sessions_leave_the_list_and_come_back(workspace, editor, sessions):
+def test_archived_sessions_leave_the_list_and_return(workspace, editor, sessions):
     before = [session.updated_at for session in sessions]
 
     html = act(editor, url("edit-sessions"), sessions[:2], action="archive")
@@ -88,7 +88,7 @@ def test_archived_sessions_leave_the_list_and_come_back(workspace, editor, sessi
     assert len(keys(editor)) == 3
 
 
-def test_all_that_match_are_the_sessions_of_the_filter_and_are_counted_again(editor, sessions):
+def test_selecting_all_means_the_filtered_sessions_counted_again(editor, sessions):
     address = url("edit-sessions") + "?channel=cli"
 
     assert "2 rows match now instead of 3" in act(editor, address, action="archive", all="1", expected="3")
@@ -97,7 +97,7 @@ def test_all_that_match_are_the_sessions_of_the_filter_and_are_counted_again(edi
     assert keys(editor) == {"telegram:three"}
 
 
-def test_a_session_is_archived_on_its_page_and_taken_back(workspace, editor, sessions):
+def test_a_session_is_archived_on_its_page_and_unarchived(workspace, editor, sessions):
     page = url("sessions:detail", sessions[0].pk)
     assert url("archive-session", sessions[0].pk) in editor.get(page).content.decode()
 
@@ -112,7 +112,7 @@ def test_a_session_is_archived_on_its_page_and_taken_back(workspace, editor, ses
     assert not Session.objects.exclude(archived_at=None).exists()
 
 
-def test_upkeep_leaves_archived_sessions_alone(workspace, sessions):
+def test_the_worker_ignores_archived_sessions(workspace, sessions):
     Workspace.objects.update(max_entries=2, recent_window=1, min_entries_to_compress=1)
     for session in sessions[:2]:
         talk(session, 3)
@@ -121,13 +121,13 @@ def test_upkeep_leaves_archived_sessions_alone(workspace, sessions):
     assert [session.key for session in sweeps._sessions_over_limits()] == ["cli:two"]
 
 
-def test_rows_chosen_on_other_pages_go_along(editor, sessions):
+def test_rows_selected_on_other_pages_are_included(editor, sessions):
     act(editor, url("edit-sessions"), sessions[:1], action="archive", kept=f"{sessions[2].pk},x")
 
     assert keys(editor) == {"cli:two"}
 
 
-def test_runs_are_asked_for_once_a_session_and_undoing_cancels_them(editor, sessions):
+def test_runs_are_requested_once_a_session_and_undo_cancels_them(editor, sessions):
     act(editor, url("edit-sessions"), sessions[:1], action="compress")
     html = act(editor, url("edit-sessions"), sessions, action="compress")
 
@@ -137,7 +137,7 @@ def test_runs_are_asked_for_once_a_session_and_undoing_cancels_them(editor, sess
     assert list(states) == ["queued", "cancelled", "cancelled"]
 
 
-def test_many_sessions_are_left_to_the_worker_which_counts_them(editor, sessions, monkeypatch):
+def test_many_sessions_are_changed_by_the_worker(editor, sessions, monkeypatch):
     monkeypatch.setattr(undoable_edits, "STEPS_AT_ONCE", 1)
 
     act(editor, url("edit-sessions"), sessions, action="prune")
@@ -161,7 +161,7 @@ def test_sessions_are_exported_as_an_archive_of_files(editor, sessions):
     assert AccessRecord.objects.get(action="session.exported").rows.get().parent == sessions[1].pk
 
 
-def test_deleting_asks_for_the_number_and_counts_again(operator, sessions):
+def test_deleting_requires_the_current_number_of_sessions(operator, sessions):
     address = url("delete-sessions") + "?channel=cli"
     chosen = {"all": "1", "expected": "2"}
 
@@ -179,7 +179,7 @@ def test_deleting_asks_for_the_number_and_counts_again(operator, sessions):
     assert "can't be undone here" in operator.get(url("run", Run.objects.latest("pk").pk)).content.decode()
 
 
-def test_a_choice_that_shrank_before_it_is_deleted_is_shown_again(operator, sessions):
+def test_a_selection_that_shrank_before_deletion_is_shown_again(operator, sessions):
     gone, *_others = sessions
     shown = {"kept": ",".join(str(session.pk) for session in sessions), "typed": "3", "shown": "3"}
     gone.delete()
@@ -216,7 +216,7 @@ def test_facts_are_pinned_and_dated_and_that_is_undone(editor, document):
     assert "Enter a valid date." in act(editor, address, facts, action="review", **{"review-value": "soon"})
 
 
-def test_facts_get_a_category_in_the_text_and_live_on(workspace, document):
+def test_facts_get_a_category_in_the_text_and_keep_their_identity(workspace, document):
     facts = list(Fact.objects.order_by("line"))
 
     revised = recategorise_facts(document, [fact.pk for fact in facts], "drink", by=BY)
@@ -230,7 +230,7 @@ def test_facts_get_a_category_in_the_text_and_live_on(workspace, document):
     assert "* milk\n" in document.head.content
 
 
-def test_withdrawn_facts_come_back_with_their_pins_beside_what_was_added_since(editor, document):
+def test_restored_facts_keep_their_pins_and_later_additions(editor, document):
     tea = Fact.objects.get(text="tea")
     Fact.objects.filter(pk=tea.pk).update(pinned=True)
 
@@ -245,12 +245,12 @@ def test_withdrawn_facts_come_back_with_their_pins_beside_what_was_added_since(e
     assert Fact.objects.get(text="tea", died=None).pinned
 
 
-def test_the_first_revision_has_nothing_before_it(document):
+def test_the_first_revision_can_not_be_undone(document):
     with pytest.raises(Exception, match="no revision before revision 1"):
         undo_revision(document, 1, by=BY)
 
 
-def test_history_is_archived_and_taken_back(workspace, editor):
+def test_history_is_archived_and_unarchived(workspace, editor):
     entries = [log(workspace, f"happened {number}") for number in range(2)]
 
     assert "2 history entries archived." in act(editor, url("documents:edit-history"), entries, action="archive")
@@ -259,7 +259,7 @@ def test_history_is_archived_and_taken_back(workspace, editor):
     assert not HistoryEntry.objects.filter(is_archived=True).exists()
 
 
-def test_chosen_rows_are_taken_along_without_their_secrets(workspace, editor):
+def test_selected_rows_are_exported_without_secrets(workspace, editor):
     write_value(workspace, "api_key", "sk-live-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c", by=BY)
     write_value(workspace, "colour", "blue", by=BY)
 
@@ -271,14 +271,14 @@ def test_chosen_rows_are_taken_along_without_their_secrets(workspace, editor):
     assert editor.post(url("knowledge:edit-key-values"), {"row": "1", "action": "export:exe"}).status_code == 404
 
 
-def test_those_chosen_that_say_the_same_are_merged(workspace, editor):
+def test_duplicates_among_the_selected_rows_are_merged(workspace, editor):
     said = ["The pool is two metres deep", "The pool is two metres deep!", "The tea is cold"]
     rows = [add_knowledge(workspace, text, category="learned_fact", by=BY).entry for text in said]
 
     html = act(editor, url("knowledge:edit-knowledge"), rows, action="merge")
 
-    assert "1 knowledge entry merged. 1 says something else." in html
-    assert "None of those chosen say the same" in act(
+    assert "1 knowledge entry merged. 1 is not a duplicate." in html
+    assert "No duplicates among the selected" in act(
         editor, url("knowledge:edit-knowledge"), rows[2:], action="merge"
     )
 
@@ -291,7 +291,7 @@ def test_those_chosen_that_say_the_same_are_merged(workspace, editor):
         ("new-key-value", {"key": "colour", "value": "blue"}, KeyValue),
     ],
 )
-def test_what_was_just_added_is_withdrawn_by_undo_and_back_by_another(workspace, editor, page, values, model):
+def test_undoing_an_addition_withdraws_it_and_undoing_that_restores_it(workspace, editor, page, values, model):
     html = editor.post(url(f"knowledge:{page}"), values, follow=True).content.decode()
 
     run = Run.objects.get(kind=Run.Kind.EDIT)
@@ -302,7 +302,7 @@ def test_what_was_just_added_is_withdrawn_by_undo_and_back_by_another(workspace,
     assert model.objects.get().withdrawn_at is None
 
 
-def test_a_value_written_over_another_is_undone(workspace, editor):
+def test_overwriting_a_value_can_be_undone(workspace, editor):
     write_value(workspace, "colour", "blue", by=BY)
 
     editor.post(url("knowledge:new-key-value"), {"key": "colour", "value": "green"})
@@ -311,7 +311,7 @@ def test_a_value_written_over_another_is_undone(workspace, editor):
     assert KeyValue.objects.get().value == "blue"
 
 
-def test_held_changes_are_decided_together_and_what_can_not_be_stays(workspace, editor, document):
+def test_held_changes_are_decided_together_except_unfit_ones(workspace, editor, document):
     names = ("SOUL.md", "USER.md")
     for name in names:
         propose_text(open_document(workspace, name), "- sun\n", base_number=None, reason="r", by=BY)
@@ -326,7 +326,7 @@ def test_held_changes_are_decided_together_and_what_can_not_be_stays(workspace, 
     assert not HeldChange.objects.filter(status="pending").exists()
 
 
-def test_runs_that_can_be_tried_again_are_and_the_others_are_named(workspace, editor):
+def test_failed_runs_are_retried_and_others_reported(workspace, editor):
     runs = [
         Run.objects.create(workspace=workspace, kind=Run.Kind.EXTRACTION, status=status, created_at=NOW)
         for status in ("failed", "done", "parked")
@@ -341,7 +341,7 @@ def test_runs_that_can_be_tried_again_are_and_the_others_are_named(workspace, ed
     )
 
 
-def test_a_cancelled_edit_says_what_it_did_and_is_undone(workspace, editor, sessions, monkeypatch):
+def test_a_cancelled_edit_reports_its_progress_and_can_be_undone(workspace, editor, sessions, monkeypatch):
     monkeypatch.setattr(undoable_edits, "AT_ONCE", 1)
     act(editor, url("edit-sessions"), sessions, action="archive")
     run = Run.objects.get(kind=Run.Kind.EDIT)
@@ -367,7 +367,7 @@ def test_a_cancelled_edit_says_what_it_did_and_is_undone(workspace, editor, sess
 @pytest.mark.parametrize(
     "name", ["edit-sessions", "edit-runs", "decide-changes", "documents:edit-history", "knowledge:edit-knowledge"]
 )
-def test_a_form_that_chose_nothing_or_too_much_is_told(workspace, editor, name, monkeypatch):
+def test_an_empty_or_too_large_selection_is_refused(workspace, editor, name, monkeypatch):
     assert 'data-level="problem"' in act(editor, url(name), action="archive")
     monkeypatch.setattr("memoryhub.lib.bulk_selection.MAX_BOXES", 1)
     action = ACTION_OF.get(name, "archive")
@@ -375,7 +375,7 @@ def test_a_form_that_chose_nothing_or_too_much_is_told(workspace, editor, name, 
     assert not Run.objects.exists()
 
 
-def test_lists_offer_their_actions_to_editors_alone(workspace, editor, viewer_client, sessions):
+def test_lists_offer_actions_only_to_editors(workspace, editor, viewer_client, sessions):
     keep(workspace, "How deep?", "small", "Two metres", now=NOW)
 
     for name in ("sessions:list", "knowledge:cached-responses"):
@@ -401,7 +401,7 @@ def test_commands_archive_several_sessions_and_curate_facts(workspace, sessions,
     assert command("history", "list", "atlas")["entries"][0]["archived"]
 
 
-def test_a_deletion_that_was_broken_off_is_not_tried_again(workspace, editor, sessions):
+def test_an_interrupted_deletion_is_not_retried(workspace, editor, sessions):
     run = Run.objects.create(
         workspace=workspace,
         kind=Run.Kind.EDIT,

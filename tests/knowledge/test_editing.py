@@ -1,4 +1,4 @@
-"""Curating knowledge entries on their pages."""
+"""Edit knowledge entries on their pages."""
 
 import json
 
@@ -37,14 +37,14 @@ def test_an_entry_is_added_on_its_page(workspace, editor):
     assert (entry.category, entry.tags, entry.source) == ("user_preference", ["drinks", "home"], "cli")
 
 
-def test_an_empty_entry_is_asked_for_again(workspace, editor):
+def test_an_empty_entry_is_refused(workspace, editor):
     response = editor.post(url("new-knowledge"), {"content": " ", "category": "learned_fact"})
 
     assert response.status_code == 422
     assert not KnowledgeEntry.objects.exists()
 
 
-def test_what_is_chosen_moves_and_comes_back_at_a_click(workspace, editor):
+def test_selected_rows_move_and_undo_moves_them_back(workspace, editor):
     chosen, other = add(workspace), add(workspace, "likes cats")
 
     response = editor.post(
@@ -66,7 +66,7 @@ def test_what_is_chosen_moves_and_comes_back_at_a_click(workspace, editor):
     assert set(KnowledgeEntry.objects.values_list("category", flat=True)) == {"learned_fact"}
 
 
-def test_undoing_goes_to_no_other_site(workspace, editor):
+def test_undo_never_redirects_to_another_site(workspace, editor):
     add(workspace)
     editor.post(url("edit-knowledge"), {"all": 1, "expected": 1, "action": "verify"})
     run = Run.objects.get()
@@ -76,7 +76,7 @@ def test_undoing_goes_to_no_other_site(workspace, editor):
     assert response["Location"] == reverse("run", args=["atlas", run.pk])
 
 
-def test_all_that_fit_are_taken_if_there_are_as_many_as_was_said(workspace, editor):
+def test_all_matching_rows_are_changed_if_their_number_is_unchanged(workspace, editor):
     for number in range(3):
         add(workspace, f"likes tea {number}")
     add(workspace, "hates rain")
@@ -109,7 +109,7 @@ def test_a_large_edit_shows_its_progress(workspace, editor, monkeypatch):
     "values",
     [{"action": "verify"}, {"row": ["x"], "action": "verify"}, {"row": [1], "action": "explode"}, {"row": [1]}],
 )
-def test_a_choice_that_makes_no_sense_changes_nothing(workspace, editor, values):
+def test_an_invalid_selection_changes_nothing(workspace, editor, values):
     add(workspace)
 
     response = editor.post(url("edit-knowledge"), values, follow=True)
@@ -145,7 +145,7 @@ def as_page_sends(form, **changes):
     return before | values | changes
 
 
-def test_a_form_saves_what_was_changed_in_it_and_nothing_else(workspace, editor):
+def test_a_form_saves_only_changed_fields(workspace, editor):
     entry = add(workspace, "likes tea\nand cake", tags=["a,b"])
     sent = as_page_sends(editor.get(url("knowledge-entry", entry.pk)).context["form"])
     save_entry(entry, {"category": "error_pattern"}, by=By(PERSON, NOW))
@@ -166,12 +166,12 @@ def test_a_field_that_someone_changed_meanwhile_is_shown_as_it_is_now(workspace,
     response = editor.post(url("knowledge-entry", entry.pk), sent)
 
     assert response.status_code == 422
-    assert "it says now: likes water" in response.content.decode()
+    assert "Current value: likes water" in response.content.decode()
     entry.refresh_from_db()
     assert entry.content == "likes water"
 
 
-def test_a_twin_is_pointed_out(workspace, editor):
+def test_a_duplicate_is_reported(workspace, editor):
     twin, entry = add(workspace), add(workspace, "likes cats")
 
     response = editor.post(
@@ -209,14 +209,14 @@ def test_a_viewer_reads_and_changes_nothing(workspace, viewer_client):
         assert viewer_client.post(url(name, *args), {"row": [entry.pk], "action": "verify"}).status_code == 404
 
 
-def test_an_entry_of_another_workspace_is_not_there(workspace, editor):
+def test_an_entry_of_another_workspace_is_not_found(workspace, editor):
     foreign = add(Workspace.objects.create(slug="other", name="Other"))
 
     assert editor.get(url("knowledge-entry", foreign.pk)).status_code == 404
     assert editor.post(url("edit-knowledge-entry", foreign.pk), {"action": "verify"}).status_code == 404
 
 
-def test_the_prompt_and_the_file_can_be_taken_away(workspace, viewer_client):
+def test_the_prompt_and_the_file_can_be_downloaded(workspace, viewer_client):
     add(workspace, "<b>tea</b>")
 
     assert "[learned_fact] &lt;b&gt;tea" in viewer_client.get(url("knowledge-context")).content.decode()
@@ -277,7 +277,7 @@ def test_the_page_of_an_edit_shows_its_rows_and_masks_exact_values(workspace, vi
     assert "farmer" not in values
 
 
-def test_the_page_of_a_removal_says_what_went(workspace, editor):
+def test_the_page_of_a_removal_lists_the_removed_rows(workspace, editor):
     row = keep(workspace, "Who owns it?", "m", "Jonas", now=NOW)
     editor.post(url("invalidate"), {"row": row.pk})
 
@@ -298,7 +298,7 @@ def test_edits_are_listed_with_what_they_did_and_undone_there(workspace, editor)
     assert entry.content == "likes tea"
 
 
-def test_an_undo_that_puts_nothing_back_says_so(workspace, editor):
+def test_an_undo_without_effect_says_so(workspace, editor):
     entry = add(workspace)
     for content in ("likes green tea", "likes black tea"):
         save_entry(entry, {"content": content}, by=By(PERSON, NOW))
@@ -311,7 +311,7 @@ def test_an_undo_that_puts_nothing_back_says_so(workspace, editor):
     assert entry.content == "likes black tea"
 
 
-def test_a_list_whose_entries_are_all_withdrawn_says_where_they_are(workspace, editor):
+def test_a_list_with_only_withdrawn_entries_links_to_them(workspace, editor):
     entry = add(workspace)
     editor.post(url("edit-knowledge"), {"row": entry.pk, "action": "withdraw"})
 

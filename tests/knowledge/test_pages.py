@@ -99,7 +99,7 @@ def text(client: Client, name: str, *args, **query) -> str:
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_a_list_without_rows_teaches(name, workspace, viewer_client):
+def test_an_empty_list_explains_what_it_is_for(name, workspace, viewer_client):
     assert 'class="empty"' in text(viewer_client, name, workspace.slug)
 
 

@@ -201,5 +201,5 @@ def test_saving_a_masked_value_without_a_new_one_changes_nothing(workspace, edit
 
     response = editor.post(url("edit-key-value", row.pk), {"value": ""}, follow=True)
 
-    assert "the masked one stays" in response.content.decode()
+    assert "The current one is masked" in response.content.decode()
     assert find_key(workspace, "db_password").value == "acme-hunter"

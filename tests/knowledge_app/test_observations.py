@@ -137,7 +137,7 @@ def test_pages_offer_what_was_said_again(workspace, editor):
 
     response = editor.post(url("decide-offered", offered.pk), {"is_same": "1"}, follow=True)
 
-    assert "counts as a confirmation" in response.content.decode()
+    assert "Counted as a confirmation" in response.content.decode()
     assert "Nothing waits" in response.content.decode()
 
 

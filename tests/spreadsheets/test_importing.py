@@ -51,7 +51,7 @@ def all_rows():
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_table_that_comes_back_as_it_went_changes_nothing(workspace, name):
+def test_importing_an_export_changes_nothing(workspace, name):
     for number, text in enumerate(TEXTS):
         knowledge(workspace, text, source=text, tags=[text, "b,c"], created_at=NOW, review_by=date(2026, 5, 1))
         Observation.objects.create(
@@ -72,7 +72,7 @@ def test_a_table_that_comes_back_as_it_went_changes_nothing(workspace, name):
 
 
 @pytest.mark.parametrize("table", EXPORTS)
-def test_every_table_is_exported_with_a_constant_number_of_questions(table):
+def test_every_table_is_exported_with_a_constant_number_of_queries(table):
     counts = []
     for _ in range(2):
         for _ in range(10):
@@ -86,7 +86,7 @@ def test_every_table_is_exported_with_a_constant_number_of_questions(table):
     assert made.headers[:2] == ["id", "workspace"]
 
 
-def test_entries_are_exported_as_they_were_said(workspace):
+def test_entries_are_exported_unchanged(workspace):
     talk(open_at(workspace), 1)
 
     rows = export_table("entries", by=By(PERSON, NOW)).rows
@@ -140,7 +140,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing(workspace):
     assert not AuditRecord.objects.exists()
 
 
-def test_one_wrong_row_keeps_all_from_being_written(workspace):
+def test_one_wrong_row_stops_the_import(workspace):
     row = knowledge(workspace)
     before = all_rows()
 
@@ -189,7 +189,7 @@ def test_a_wrong_row_says_why(workspace, table, row, what):
 
 
 @pytest.mark.parametrize("slug", ["atlas", "borea"])
-def test_a_row_neither_moves_nor_is_reached_from_another_workspace(workspace, slug):
+def test_a_row_can_not_be_moved_or_changed_from_another_workspace(workspace, slug):
     """The answer is the same for a row of another workspace and for one that isn't there."""
     borea = Workspace.objects.create(slug="borea", name="Borea")
     row = knowledge(borea if slug == "atlas" else workspace, "theirs")
@@ -209,7 +209,7 @@ def test_a_row_neither_moves_nor_is_reached_from_another_workspace(workspace, sl
         ("key_values", {"value": "1"}, "key"),
     ],
 )
-def test_the_agents_own_id_of_a_row_stays(workspace, table, make_row, own):
+def test_the_agents_own_id_of_a_row_can_not_change(workspace, table, make_row, own):
     row = EXPORTS[table].model.objects.create(workspace=workspace, **make_row, **{own: "first"})
 
     judged = take([{"id": row.pk, "workspace": "atlas", own: "second"}], table)
@@ -219,7 +219,7 @@ def test_the_agents_own_id_of_a_row_stays(workspace, table, make_row, own):
     ]
 
 
-def test_rows_without_an_id_are_known_by_the_agents_id_and_by_what_they_say(workspace):
+def test_rows_without_an_id_are_matched_by_the_agents_id_and_content(workspace):
     named, says = knowledge(workspace, content_id="a1"), knowledge(workspace, "likes cats")
 
     judged = take(
@@ -251,7 +251,7 @@ def test_the_same_row_twice_is_wrong(workspace):
     assert errors(judged) == {2: ["it is the same as row 1"], 4: ["it is the same as row 3"]}
 
 
-def test_an_unknown_category_becomes_learned_fact_and_is_said(workspace):
+def test_an_unknown_category_becomes_learned_fact_with_a_note(workspace):
     row = knowledge(workspace, category="error_pattern")
 
     judged = take(
@@ -268,7 +268,7 @@ def test_an_unknown_category_becomes_learned_fact_and_is_said(workspace):
     ]
 
 
-def test_columns_that_a_table_lacks_stay_and_counters_go_on_counting(workspace):
+def test_missing_columns_and_counters_do_not_change(workspace):
     row = knowledge(workspace, source="chat", tags=["a"], access_count=7)
 
     take([{"id": row.pk, "workspace": "atlas", "content": "likes coffee", "access_count": "3"}])
@@ -277,7 +277,7 @@ def test_columns_that_a_table_lacks_stay_and_counters_go_on_counting(workspace):
     assert (row.content, row.source, row.tags, row.access_count) == ("likes coffee", "chat", ["a"], 7)
 
 
-def test_a_secret_stays_unless_its_cell_is_filled_and_is_in_no_preview(workspace):
+def test_an_empty_cell_keeps_a_secret_which_no_preview_shows(workspace):
     row = KeyValue.objects.create(workspace=workspace, key="password", value="s3cret", is_secret=True)
 
     assert take([{"workspace": "atlas", "key": "password", "value": ""}], "key_values").counts == {"unchanged": 1}
@@ -298,7 +298,7 @@ def test_a_value_that_looks_secret_by_now_is_masked_in_its_preview(workspace):
 @pytest.mark.parametrize(
     ("headers", "what"), [(["workspace", "colour"], "no column colour"), (["content"], "column workspace is missing")]
 )
-def test_columns_that_there_are_not_are_refused(workspace, headers, what):
+def test_unknown_columns_are_refused(workspace, headers, what):
     with raises_code("unfit_table", match=what):
         take([dict.fromkeys(headers, "x")])
 
@@ -322,12 +322,12 @@ def test_more_text_than_a_table_may_have_is_refused(workspace, monkeypatch):
 
 
 @pytest.mark.parametrize("table", ["history", "facts", "sessions", "entries"])
-def test_what_is_append_only_has_no_way_back(table):
+def test_append_only_tables_can_not_be_imported(table):
     with pytest.raises(KeyError):
         take([{"workspace": "atlas"}], table)
 
 
-def test_what_was_forgotten_is_not_taken_back(workspace):
+def test_forgotten_content_is_not_imported(workspace):
     knowledge(workspace, "Anna Weber likes tea")
     wish = ErasureRequest("phrase", ("Anna Weber",))
     expected = plan_forget(workspace, wish).total

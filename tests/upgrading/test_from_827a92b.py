@@ -89,7 +89,7 @@ def upgraded(django_db_setup, django_db_blocker, tmp_path_factory) -> Iterator[U
 
 
 def _load(home: Path) -> dict[str, Any]:
-    """Load the sample into a database of its own; return the settings that lead there."""
+    """Load the sample into a new database; return its settings."""
     text = gzip.decompress((SAMPLE / f"{connection.vendor}.sql.gz").read_bytes()).decode()
     if connection.vendor == "sqlite":
         file = home / "memoryhub.sqlite3"
@@ -161,7 +161,7 @@ def rows_of(upgraded: Upgraded, query: str) -> list[tuple[Any, ...]]:
         return list(cursor.fetchall())
 
 
-def test_all_pending_work_waits_as_jobs(upgraded):
+def test_all_pending_work_becomes_jobs(upgraded):
     jobs = rows_of(
         upgraded, "SELECT kind, status, requested_by, options, attempt_count FROM memoryhub_job ORDER BY id"
     )
@@ -182,7 +182,7 @@ def test_all_pending_work_waits_as_jobs(upgraded):
     assert [len(found[kind]) for kind in ("export", "compression", "rebuild")] == [2, 1, 1]
 
 
-def test_nothing_is_left_of_the_old_queue(upgraded):
+def test_the_old_queue_is_removed(upgraded):
     with upgraded.database.cursor() as cursor:
         tables = upgraded.database.introspection.table_names(cursor)
 
@@ -190,7 +190,7 @@ def test_nothing_is_left_of_the_old_queue(upgraded):
     assert rows_of(upgraded, "SELECT count(*) FROM django_migrations WHERE app = 'django_tasks_database'") == [(0,)]
 
 
-def test_work_moved_from_the_old_queue_is_carried_out(upgraded):
+def test_jobs_moved_from_the_old_queue_run(upgraded):
     listed = upgraded.ask("work")["work"]
 
     assert {one["kind"] for one in listed if one["status"] == "queued"} >= {"import", "sync", "backup", "rebuild"}
@@ -237,7 +237,7 @@ def test_a_backup_of_827a92b_needs_no_migration_of_those_squashed():
         (applied_at_827a92b() | {"sessions_app.0002_search"}, False),
     ],
 )
-def test_a_database_that_stopped_before_827a92b_is_too_old(applied, expected):
+def test_a_database_older_than_827a92b_is_refused(applied, expected):
     assert is_too_old(applied) is expected
 
 
@@ -247,7 +247,7 @@ def older_database(db) -> None:
 
 
 @pytest.mark.usefixtures("older_database")
-def test_migrate_and_serve_say_how_to_upgrade_an_older_database():
+def test_migrate_and_serve_explain_how_to_upgrade_an_older_database():
     with pytest.raises(SystemCheckError, match="Check out 827a92b, run"):
         call_command("migrate", skip_checks=False)
     with pytest.raises(CommandError, match="Check out 827a92b, run"):

@@ -1,4 +1,4 @@
-"""The reviewed table: the least that one must be for each page, call and tool.
+"""The reviewed table: the minimum role or scope for each page, API call and tool.
 
 Pages: (to see it with GET, to send it with POST). "-": the address doesn't know that method. A role can do what those
 before it can: anonymous, stranger (signed in, of another workspace), viewer, editor, operator of the workspace,

@@ -1,4 +1,4 @@
-"""Every page, call and tool there is, tried by everybody, against the reviewed table."""
+"""Every page, API call and tool, tried with every role and scope, compared with the reviewed table."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_every_page_has_a_row():
 @pytest.mark.skipif(connection.vendor != "sqlite", reason="who may do what is no matter of the database")
 @pytest.mark.parametrize("method", ["get", "post"])
 @pytest.mark.parametrize("half", [0, 1])
-def test_every_page_asks_for_the_role_of_the_table(atlas, people, method, half):
+def test_every_page_requires_the_role_of_the_table(atlas, people, method, half):
     for workspace in (atlas, None):
         owner = User.objects.get(username=OWNER)
         SignIn.objects.get_or_create(user=owner, session_key="a" * 32)
@@ -202,7 +202,7 @@ def filled(name: str, pattern: URLPattern, workspace: Workspace) -> str:
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_every_call_asks_for_the_scope_of_the_table(scope, atlas):
+def test_every_call_requires_the_scope_of_the_table(scope, atlas):
     call = caller(token_for(atlas, scope))
     pk = str(Session.objects.get().pk)
 
@@ -235,7 +235,7 @@ def test_every_call_is_closed_to_others(atlas):
 
 @pytest.mark.usefixtures("one_connection_for_threads")
 @pytest.mark.parametrize("scope", SCOPES)
-def test_every_tool_asks_for_the_scope_of_the_table(scope, workspace):
+def test_every_tool_requires_the_scope_of_the_table(scope, workspace):
     async def try_all(client):
         names = [tool.name for tool in (await client.list_tools()).tools]
         return {name: await client.call_tool(name, (WRITES | READS)[name]) for name in names}

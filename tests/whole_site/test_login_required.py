@@ -46,7 +46,7 @@ def test_every_answer_carries_the_headers(client):
     assert response["Referrer-Policy"] == "same-origin"
 
 
-def test_pages_are_sent_packed_and_files_as_they_are(admin_client, workspace):
+def test_pages_are_compressed_and_files_are_not(admin_client, workspace):
     packed = {"Accept-Encoding": "gzip"}
 
     assert admin_client.get(reverse("design"), headers=packed)["Content-Encoding"] == "gzip"
@@ -78,14 +78,14 @@ def test_the_setup_link_makes_the_first_operator_once(client):
     assert User.objects.count() == 1
 
 
-def test_an_old_setup_link_makes_nobody(client):
+def test_an_expired_setup_link_creates_no_account(client):
     url = reverse("setup", args=[issue_setup_token(timezone.now() - timedelta(minutes=31))])
 
     assert client.post(url, {"username": "a", "password1": PASSWORD, "password2": PASSWORD}).status_code == 410
     assert not User.objects.exists()
 
 
-def test_the_login_of_a_hub_without_an_account_tells_of_the_setup_link(client, django_user_model):
+def test_the_login_page_of_a_new_hub_mentions_the_setup_link(client, django_user_model):
     before = client.get(reverse("login")).content.decode()
     django_user_model.objects.create_superuser("olga", password=PASSWORD)
 
@@ -93,7 +93,7 @@ def test_the_login_of_a_hub_without_an_account_tells_of_the_setup_link(client, d
     assert "There is no account yet" not in client.get(reverse("login")).content.decode()
 
 
-def test_a_newer_link_ends_the_older_one(client):
+def test_a_newer_link_invalidates_the_older_one(client):
     old = issue_setup_token(timezone.now())
     issue_setup_token(timezone.now())
 
@@ -106,7 +106,7 @@ def test_a_weak_password_is_refused(client):
     assert client.post(url, {"username": "a", "password1": "1234", "password2": "1234"}).status_code == 422
 
 
-def test_health_says_nothing_of_the_contents(client):
+def test_health_reveals_nothing_of_the_contents(client):
     assert client.get(reverse("health")).json() == {"status": "ok"}
 
 
@@ -126,7 +126,7 @@ def test_the_first_page_offers_an_import_and_the_demo(admin_client):
     assert "Open the demo" in html
 
 
-def test_viewers_import_nothing(workspace, viewer_client, settings, tmp_path):
+def test_viewers_may_not_import(workspace, viewer_client, settings, tmp_path):
     Workspace.objects.update(path=str(tmp_path))
 
     assert viewer_client.get(reverse("import")).status_code == 404
@@ -154,7 +154,7 @@ def test_the_demo_opens_from_the_first_page(admin_client, settings, tmp_path):
 
 
 @pytest.mark.parametrize("is_htmx", [True, False])
-def test_an_expected_error_is_said_in_words(is_htmx, admin_client, monkeypatch):
+def test_an_expected_error_becomes_a_message(is_htmx, admin_client, monkeypatch):
     def refuse(*_args, **_options):
         raise Gone("Not now.", code="setup_link_invalid")
 
@@ -167,7 +167,7 @@ def test_an_expected_error_is_said_in_words(is_htmx, admin_client, monkeypatch):
     assert response.headers.get("HX-Retarget", "") == ("#messages" if is_htmx else "")
 
 
-def test_wrong_passwords_are_slowed_and_then_forgiven(client):
+def test_wrong_passwords_are_rate_limited_for_a_while(client):
     User.objects.create_user("vera", password=PASSWORD)
     wrong = [client.post("/login/", {"username": "vera", "password": "guess"}) for _ in range(10)]
 
@@ -180,7 +180,7 @@ def test_wrong_passwords_are_slowed_and_then_forgiven(client):
     assert forgiven.status_code == 302
 
 
-def test_an_unknown_name_hears_the_same_as_a_known_one(client):
+def test_an_unknown_name_gets_the_same_answer_as_a_known_one(client):
     User.objects.create_user("vera", password=PASSWORD)
 
     def heard(name: str) -> list[str]:

@@ -38,7 +38,7 @@ def _clock():
         (timedelta(hours=-2), "in 2 h"),
     ],
 )
-def test_ago_says_how_long(before, words):
+def test_ago_shows_the_elapsed_time(before, words):
     assert f">{words}</time>" in render("{{ at|ago }}", at=NOW - before)
 
 
@@ -48,7 +48,7 @@ def test_ago_carries_the_exact_time():
     assert 'title="4 Nov 2025, 11:00:00 UTC"' in html
 
 
-def test_ago_takes_a_time_without_a_zone():
+def test_ago_accepts_a_time_without_a_zone():
     assert ">1 h ago</time>" in render("{{ at|ago }}", at=(NOW - timedelta(hours=1)).replace(tzinfo=None))
 
 
@@ -76,12 +76,12 @@ def test_ago_takes_a_time_without_a_zone():
         ("{{ x|words }}", "", ""),
     ],
 )
-def test_figures_read_well(source, value, shown):
+def test_figures_are_formatted_for_people(source, value, shown):
     assert render(source, x=value) == shown
 
 
 @pytest.mark.parametrize("name", ["ago", "tokens", "filesize", "ratio", "percent"])
-def test_what_is_unknown_is_a_dash(name):
+def test_an_unknown_value_is_a_dash(name):
     assert render(f"{{{{ x|{name} }}}}", x=None) == "—"
 
 
@@ -149,7 +149,7 @@ def test_an_error_message_is_shown_as_a_problem():
     assert 'data-level="problem"' in render_to_string("includes/messages.html", {"messages": [message]})
 
 
-def test_stored_text_in_a_turn_is_escaped_and_shut_off_from_htmx():
+def test_stored_text_in_a_turn_is_escaped_and_htmx_is_disabled():
     hostile = '<img src=x onerror=alert(1)><div hx-get="/x" hx-trigger="load">'
     entry = {"pk": 7, "position": 3, "kind": "message", "role": "user", "content": hostile}
     entry |= {"token_count": 9, "occurred_at": None}
@@ -174,7 +174,7 @@ CHARTS = {
 
 
 @pytest.mark.parametrize("name", CHARTS)
-def test_a_chart_is_named_has_no_inline_style_and_plain_numbers(name, settings):
+def test_a_chart_has_a_name_and_plain_numbers_and_no_inline_style(name, settings):
     settings.USE_THOUSAND_SEPARATOR = True
     html = render_to_string(f"includes/{name}.html", {"chart": CHARTS[name], "id": "one", "label": "What it shows"})
     assert "aria-label=" in html

@@ -1,4 +1,4 @@
-"""Stored text of any script takes its direction from its own letters: nothing of it stands where a page's would."""
+"""Stored text of any script has its own direction (``dir``)."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def pages(workspace: Workspace) -> list[str]:
     return found
 
 
-def test_stored_text_says_its_own_direction(spoken):
+def test_stored_text_has_its_own_direction(spoken):
     client = Client()
     client.force_login(User.objects.create_superuser("olga"))
 

@@ -1,4 +1,4 @@
-"""Every word of every page can be translated: in a language of brackets none stands outside them."""
+"""Every text of every page is translatable: a pseudo-language puts each one in brackets."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_agents_are_answered_in_english_whoever_is_signed_in(reader, path, langu
     assert follow_the_reader(lambda request: request.reading.language)(request) == language
 
 
-def test_the_check_finds_words_outside_brackets():
+def test_the_check_finds_untranslatable_text():
     assert untranslated("<p>⟦Sessions⟧ 12</p><p>Sessions</p>") == ["p.: Sessions"]
     assert untranslated("<title>ada · Pool</title><b dir='auto'>ada</b>") == ["title: Pool"]
     assert untranslated('<p>⟦Of <a title="a" href="/">atlas</a> and⟧</p><b dir="auto">ada</b>') == []

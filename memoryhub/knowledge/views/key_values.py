@@ -18,7 +18,7 @@ from knowledge_app.services.rows.exporting import key_values_file
 from memoryhub.edit_responses import EXPORT, RETURN, WITHDRAW, edit_chosen
 from memoryhub.knowledge.forms import KeyValueFilterForm, KeyValueForm
 from memoryhub.knowledge.kinds import EditableKind, Filters, Outcome
-from memoryhub.knowledge.views.rows import hand_out, row_context
+from memoryhub.knowledge.views.rows import row_context, send_rows
 from memoryhub.lib.errors import Invalid
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.secrets import looks_secret
@@ -29,7 +29,7 @@ from sessions_app.services.access_log import seen_rows
 from sessions_app.services.audit import record
 
 BRIEF_CHARS = 200
-INDENTED_CHARS = 20_000  # JSON beyond it is shown as it is
+INDENTED_CHARS = 20_000  # longer JSON is not indented
 
 
 def _matching(workspace: Workspace, filters: Filters) -> QuerySet[KeyValue]:
@@ -48,21 +48,21 @@ def _edit_row(request: HttpRequest, row: KeyValue) -> Outcome:
     if value is None:
         return _edit(request, row.workspace, [row.pk])
     if row.is_secret and not value:
-        raise Invalid(_("Give the new value: the masked one stays as it is."), code="bad_key_value")
+        raise Invalid(_("Enter the new value. The current one is masked."), code="bad_key_value")
     _key, checked = service.checked(row.key or "-", value.replace("\r\n", "\n"))
     return service.change_value(row, checked, by=by_person(request)), ""
 
 
 def _add(request: HttpRequest, workspace: Workspace, values: dict[str, Any]) -> HttpResponse:
-    """Set the value of a key, new or not."""
+    """Set the value of a key."""
     by = by_person(request)
     row = service.write_value(workspace, **values, by=by)
     if row.history.count() == 1 and row.updated_at == by.at:
         run: Run | None = record_addition(workspace, "key_values", [row.pk], by=by)
-        words = _("Written.")
+        words = _("Saved.")
     else:
         run = edit_of(workspace, "key_values", row.pk, at=by.at)
-        words = _("Written. What it was before stays below.") if run else _("It says that already.")
+        words = _("Saved. Earlier values are below.") if run else _("Nothing changed.")
     messages.success(request, words, extra_tags=str(run.pk) if run else "")
     return redirect("knowledge:key-value", workspace.slug, row.pk)
 
@@ -93,29 +93,29 @@ KEY_VALUES = EditableKind(
     is_read=lambda row: not row.is_secret,
     counted=lambda n: ngettext("%(count)s key", "%(count)s keys", n) % {"count": f"{n:,}"},
     live="key-values",
-    new_title=gettext_lazy("Write a key-value"),
+    new_title=gettext_lazy("New key-value"),
     new_text=gettext_lazy(
-        "The agent gets the value back exactly. A key that is there already gets the new value; "
-        "the earlier one stays with it."
+        "The agent reads the value exactly as saved. Saving an existing key replaces its value; "
+        "earlier values are kept."
     ),
-    new_button=gettext_lazy("Write"),
+    new_button=gettext_lazy("Save"),
     form=KeyValueForm,
     add=_add,
     row_template="knowledge/key_value.html",
     edit_row_url="knowledge:edit-key-value",
-    withdrawn_text=gettext_lazy("An agent doesn't find it; when one writes it again, it is back."),
+    withdrawn_text=gettext_lazy("Agents can't read it. It returns if an agent writes it again."),
     edit_row=_edit_row,
 )
 
 
 @require_GET
 def download_key_values(request: HttpRequest, slug: str) -> HttpResponse:
-    """Send kv.json, secrets included, to editors; the audit trail says so."""
+    """Send kv.json with secrets to editors, and record it in the audit log."""
     workspace = get_workspace(request, slug, role=EDITOR)
     by = by_person(request)
     text = f"{by.actor.name} exported the key-values"
     record(by, "key_value.revealed", "workspace", workspace.pk, text, workspace=workspace)
-    return hand_out(request, workspace, KEY_VALUES)
+    return send_rows(request, workspace, KEY_VALUES)
 
 
 def key_value(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
@@ -125,7 +125,7 @@ def key_value(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def reveal_key_value(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Show a masked value once; the audit trail says who looked. Loading the address again leads to the row."""
+    """Show a masked value once, and record it in the audit log. Reloading redirects to the row."""
     is_get = request.method == "GET"
     workspace = get_workspace(request, slug) if is_get else get_workspace(request, slug, role=EDITOR)
     row = get_object_or_404(KeyValue, workspace=workspace, pk=pk)
@@ -152,7 +152,7 @@ def _page(request: HttpRequest, workspace: Workspace, row: KeyValue, *, is_revea
 
 
 def _indented(text: str) -> str:
-    """Indent short JSON; return "" where that would change a number, a repeated key or anything else in it."""
+    """Indent short JSON; return "" if that would change numbers, repeated keys or anything else."""
     if len(text) > INDENTED_CHARS:
         return ""
     try:

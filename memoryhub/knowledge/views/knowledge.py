@@ -37,9 +37,9 @@ from sessions_app.services.access_log import seen_rows
 
 SHOWN_GROUPS = 200
 THRESHOLDS = ("0.5", "0.6", "0.7", "0.8", "0.9", "1")
-TAG = Action("tag", gettext_lazy("Add tags"), asks="text", label=gettext_lazy("Tags, between commas"))
-UNTAG = Action("untag", gettext_lazy("Take tags away"), asks="text", label=gettext_lazy("Tags, between commas"))
-MERGE = Action("merge", gettext_lazy("Merge those that say the same"))
+TAG = Action("tag", gettext_lazy("Add tags"), asks="text", label=gettext_lazy("Tags, separated by commas"))
+UNTAG = Action("untag", gettext_lazy("Remove tags"), asks="text", label=gettext_lazy("Tags, separated by commas"))
+MERGE = Action("merge", gettext_lazy("Merge duplicates"))
 MOVE = move_action(KnowledgeEntry.Category.choices)
 
 
@@ -69,18 +69,18 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Outcome
     text = action_value(request, action)
     by = by_person(request)
     if action == "move" and category in KnowledgeEntry.Category.values:
-        run, behind = service.recategorise(workspace, pks, category, by=by)
+        run, skipped = service.recategorise(workspace, pks, category, by=by)
         words = ngettext(
-            "%(count)s stays: the category says that already. Merge duplicates joins them.",
-            "%(count)s stay: the category says that already. Merge duplicates joins them.",
-            behind,
+            "%(count)s was skipped: the category already contains it. Use Merge duplicates to merge them.",
+            "%(count)s were skipped: the category already contains them. Use Merge duplicates to merge them.",
+            skipped,
         )
-        return run, words % {"count": f"{behind:,}"} if behind else ""
+        return run, words % {"count": f"{skipped:,}"} if skipped else ""
     if action == "merge":
-        return _merge_chosen(request, workspace, pks)
+        return _merge_selected(request, workspace, pks)
     if action in ("tag", "untag"):
         if not (tags := service.clean_tags(text.split(","))):
-            raise Invalid(_("Name at least one tag."), code="bad_knowledge")
+            raise Invalid(_("Enter at least one tag."), code="bad_knowledge")
         values = {"add" if action == "tag" else "remove": tags}
         return edit_rows(workspace, "knowledge", "tag", pks, values=values, by=by), ""
     if action == "review":
@@ -89,15 +89,15 @@ def _edit(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Outcome
     return edit_chosen(request, workspace, "knowledge", pks, allowed=("withdraw", "return", "verify"))
 
 
-def _merge_chosen(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Outcome:
-    """Merge those of some entries that say the same; the others are named as left."""
+def _merge_selected(request: HttpRequest, workspace: Workspace, pks: list[int]) -> Outcome:
+    """Merge the duplicates among the selected entries, and count the others."""
     units = _units(service.plan_merges(workspace, among=pks))
     if not units:
-        raise Invalid(_("None of those chosen say the same: nothing was merged."), code="nothing_to_move")
-    left = len(pks) - sum(map(len, units))
-    words = ngettext("%(count)s says something else.", "%(count)s say something else.", left)
+        raise Invalid(_("No duplicates among the selected entries."), code="nothing_to_move")
+    others = len(pks) - sum(map(len, units))
+    words = ngettext("%(count)s is not a duplicate.", "%(count)s are not duplicates.", others)
     run = service.merge_groups(workspace, units, by=by_person(request))
-    return run, words % {"count": f"{left:,}"} if left else ""
+    return run, words % {"count": f"{others:,}"} if others else ""
 
 
 def _units(groups: list[service.Group]) -> list[list[int]]:
@@ -113,7 +113,7 @@ def _day(text: str) -> str:
 
 
 def _add(request: HttpRequest, workspace: Workspace, values: dict[str, Any]) -> HttpResponse:
-    """Add an entry; adding one that is there already counts as a use of it."""
+    """Add an entry; adding an existing one counts as a use of it."""
     by = by_person(request)
     added = service.add_knowledge(workspace, by=by, **values)
     pk = added.entry.pk
@@ -122,7 +122,7 @@ def _add(request: HttpRequest, workspace: Workspace, values: dict[str, Any]) -> 
         words = _("Added.")
     else:
         run = edit_of(workspace, "knowledge", pk, at=by.at)
-        words = _("It was there already: this counts as one more use.")
+        words = _("It already exists. This counts as one more use.")
     messages.success(request, words, extra_tags=str(run.pk) if run else "")
     return redirect("knowledge:knowledge-entry", workspace.slug, pk)
 
@@ -151,31 +151,31 @@ KNOWLEDGE = EditableKind(
     markdown_url="knowledge:knowledge-markdown",
     live="knowledge",
     new_title=gettext_lazy("New knowledge entry"),
-    new_text=gettext_lazy("One fact. What a category says already isn't added twice: it counts as one more use."),
+    new_text=gettext_lazy("One fact. Adding one that its category already contains counts as a use."),
     new_button=gettext_lazy("Add"),
     form=KnowledgeForm,
     add=_add,
     row_template="knowledge/entry.html",
     edit_row_url="knowledge:edit-knowledge-entry",
-    withdrawn_text=gettext_lazy("It is in no prompt, search or export."),
+    withdrawn_text=gettext_lazy("It isn't in prompts, searches or exports."),
     save=lambda row, values, by: service.save_entry(row, values, by=by),
 )
 
 
 def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
-    """Entries that say the same, group by group; a person chooses which are merged."""
+    """Groups of duplicate entries, from which a person selects those to merge."""
     workspace = get_workspace(request, slug, role=EDITOR)
-    asked = request.GET.get("threshold", "")
-    threshold = float(asked) if asked in THRESHOLDS else DEFAULT_THRESHOLD
+    given = request.GET.get("threshold", "")
+    threshold = float(given) if given in THRESHOLDS else DEFAULT_THRESHOLD
     groups = service.plan_merges(workspace, threshold=threshold)
     if request.method == "POST":
         chosen = set(parse_ints(request.POST.getlist("group")))
-        wanted = _units([group for group in groups if request.POST.get("all") or group.keep.pk in chosen])
+        selected = _units([group for group in groups if request.POST.get("all") or group.keep.pk in chosen])
         return answer_edit(
             request,
             slug,
             reverse("knowledge:knowledge", args=[slug]),
-            lambda: (service.merge_groups(workspace, wanted, by=by_person(request)), ""),
+            lambda: (service.merge_groups(workspace, selected, by=by_person(request)), ""),
         )
     shown = [entry.pk for group in groups[:SHOWN_GROUPS] for entry in (group.keep, *group.others)]
     log_page_access(request, workspace, "knowledge.read", seen_rows("knowledge", shown))
@@ -191,7 +191,7 @@ def merge_knowledge(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def knowledge_context(request: HttpRequest, slug: str) -> HttpResponse:
-    """What of the knowledge would go into a prompt, within a budget of characters and tokens."""
+    """The knowledge that a prompt would contain, within a budget of characters and tokens."""
     workspace = get_workspace(request, slug)
     max_chars = parse_int(request.GET.get("max_chars"), digits=8)
     max_chars = service.CONTEXT_CHARS if max_chars is None else max_chars

@@ -58,11 +58,11 @@ def _offered(workspace: Workspace) -> QuerySet[Confirmation]:
 
 
 def _add(request: HttpRequest, workspace: Workspace, values: dict[str, Any]) -> HttpResponse:
-    """Add an observation; one that is much like a known one is shown beside it first."""
+    """Add an observation, unless it is similar to a known one: a person decides about that first."""
     by = by_person(request)
     stored = store(workspace, [NewObservation(**values)], by=by)
     if not stored.added:
-        messages.info(request, _("Something much like it is known already: say whether it is the same."))
+        messages.info(request, _("A similar observation exists. Is it the same?"))
         return redirect("knowledge:offered", workspace.slug)
     pk = stored.added[0].pk
     run = record_addition(workspace, "observations", [pk], by=by)
@@ -97,20 +97,20 @@ OBSERVATIONS = EditableKind(
     live="observations",
     new_title=gettext_lazy("New observation"),
     new_text=gettext_lazy(
-        "One sentence that makes sense on its own. What is much like a known one is shown beside it first."
+        "One self-contained sentence. If a similar one exists, you'll be asked whether they are the same."
     ),
     new_button=gettext_lazy("Add"),
     form=ObservationForm,
     add=_add,
     row_template="knowledge/observation.html",
     edit_row_url="knowledge:edit-observation",
-    withdrawn_text=gettext_lazy("It is never recalled or exported."),
+    withdrawn_text=gettext_lazy("It isn't recalled or exported."),
     row_context=_row_context,
 )
 
 
 def offered(request: HttpRequest, slug: str) -> HttpResponse:
-    """What was extracted and is much like a known observation: the same, or another thing?"""
+    """Observations that are similar to a known one: a person decides whether they are the same."""
     workspace = get_workspace(request, slug)
     rows = _offered(workspace)
     context = {
@@ -129,7 +129,7 @@ def decide_offered(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     found = get_object_or_404(rows, workspace=workspace, pk=pk)
     done = decide(found, is_same=request.POST.get("is_same") == "1", by=by_person(request))
     if isinstance(done, Run):
-        messages.success(request, _("It counts as a confirmation."), extra_tags=str(done.pk))
+        messages.success(request, _("Counted as a confirmation."), extra_tags=str(done.pk))
         return redirect("knowledge:offered", slug)
-    messages.success(request, _("It is an observation of its own now."))
+    messages.success(request, _("Added as a new observation."))
     return redirect("knowledge:observation", slug, done.pk)

@@ -1,4 +1,4 @@
-"""Views that all kinds of rows share: list, new, one row, edits of one and of many, download."""
+"""Views shared by all kinds of rows: list, new, one row, edits of one and many, download."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHOWN_STATES = 50
 
 
 def list_rows(request: HttpRequest, slug: str, *, kind: Kind) -> HttpResponse:
-    """List the rows that match the filters: page by page, or the first of each category."""
+    """List the matching rows: in pages, or the first of each category."""
     workspace = get_workspace(request, slug)
     form, filters, matching = matching_rows(request, workspace, kind)
     is_paged = not kind.categories or any(filters.get(name) for name in kind.paged_by)
@@ -70,14 +70,14 @@ def list_rows(request: HttpRequest, slug: str, *, kind: Kind) -> HttpResponse:
 def matching_rows(
     request: HttpRequest, workspace: Workspace, kind: Kind
 ) -> tuple[forms.Form, Filters, QuerySet[Any]]:
-    """Return a list's filter form, its values, and the rows that match them."""
+    """Return a list's filter form, its values, and the matching rows."""
     form = kind.filter_form(request.GET, workspace)
     filters = form.cleaned_data if form.is_valid() else {}
     return form, filters, kind.matching(workspace, filters)
 
 
 def _by_category(kind: Kind, matching: QuerySet[Any]) -> dict[Any, list[Any]]:
-    """Return the first rows of each category, with one query for each."""
+    """Return the first rows of each category. One query for each."""
     return {
         category: list(matching.filter(category=category).order_by(*kind.order)[: kind.shown_each])
         for category in kind.categories or ()
@@ -90,7 +90,7 @@ def _with_details(kind: Kind, workspace: Workspace, rows: list[Any]) -> list[tup
 
 @require_POST
 def edit_many(request: HttpRequest, slug: str, *, kind: Kind) -> HttpResponse:
-    """Edit or export the rows chosen on the list, or all that match its filters."""
+    """Edit or export the selected rows, or all that match the filters."""
     workspace = get_workspace(request, slug, role=EDITOR)
     _form, _filters, matching = matching_rows(request, workspace, kind)
     return answer_chosen(
@@ -117,7 +117,7 @@ def new_row(request: HttpRequest, slug: str, *, kind: EditableKind) -> HttpRespo
 
 
 def show_row(request: HttpRequest, slug: str, pk: int, *, kind: EditableKind) -> HttpResponse:
-    """Show a row with its earlier states; an editor changes it in place."""
+    """Show a row with its earlier states, and save changes by an editor."""
     is_change = request.method == "POST"
     workspace = get_workspace(request, slug, role=EDITOR if is_change else Membership.Role.VIEWER)
     row: Any = get_object_or_404(kind.model._default_manager.select_related("workspace"), workspace=workspace, pk=pk)
@@ -149,7 +149,7 @@ def show_row(request: HttpRequest, slug: str, pk: int, *, kind: EditableKind) ->
 
 
 def row_context(request: HttpRequest, workspace: Workspace, kind: EditableKind, row: Any) -> dict[str, Any]:
-    """Return what ``knowledge/row.html`` needs."""
+    """Return the context of ``knowledge/row.html``."""
     return {
         "kind": kind,
         "workspace": workspace,
@@ -177,10 +177,10 @@ def edit_row(request: HttpRequest, slug: str, pk: int, *, kind: EditableKind) ->
 
 @require_GET
 def download_rows(request: HttpRequest, slug: str, *, kind: Kind) -> HttpResponse:
-    return hand_out(request, get_workspace(request, slug), kind)
+    return send_rows(request, get_workspace(request, slug), kind)
 
 
-def hand_out(request: HttpRequest, workspace: Workspace, kind: Kind) -> HttpResponse:
+def send_rows(request: HttpRequest, workspace: Workspace, kind: Kind) -> HttpResponse:
     """Send the agent's file of all rows in use, and log the access."""
     pks = kind.matching(workspace, {}).values_list("pk", flat=True)
     log_page_access(request, workspace, f"{kind.access}.exported", seen_rows(kind.table, pks))

@@ -12,7 +12,7 @@ from knowledge_app.services.rows.scratchpads import end_run
 from memoryhub.permissions import by_person, get_workspace
 from sessions_app.models import Membership
 
-COUNTED: dict[str, Callable[[int], str]] = {  # by what end_run calls them
+COUNTED: dict[str, Callable[[int], str]] = {  # by the names that end_run uses
     "confirmations": lambda n: ngettext("%(count)s confirmation", "%(count)s confirmations", n),
     "observations": lambda n: ngettext("%(count)s observation", "%(count)s observations", n),
     "knowledge entries": lambda n: ngettext("%(count)s knowledge entry", "%(count)s knowledge entries", n),
@@ -28,12 +28,12 @@ COUNTED: dict[str, Callable[[int], str]] = {  # by what end_run calls them
 
 @require_POST
 def end(request: HttpRequest, slug: str) -> HttpResponse:
-    """Empty a scratchpad for good."""
+    """Empty a scratchpad permanently."""
     workspace = get_workspace(request, slug, role=Membership.Role.OPERATOR)
     gone = end_run(workspace, by=by_person(request))
     if gone:
         listed = ", ".join(COUNTED[name](count) % {"count": f"{count:,}"} for name, count in gone.items())
-        messages.success(request, gettext("The run has ended: %(rows)s are gone.") % {"rows": listed})
+        messages.success(request, gettext("The scratchpad was emptied: %(rows)s deleted.") % {"rows": listed})
     else:
-        messages.success(request, gettext("It was empty already."))
+        messages.success(request, gettext("It was already empty."))
     return redirect("workspace", slug)
