@@ -28,7 +28,7 @@ class Kind:
     ``table``: a key of ``TABLES``. ``access``: the prefix of its actions in the access log. ``*_url``: URL names.
     ``actions``: the bulk actions for given filters; ``edit`` carries them out. ``categories``: the list shows the
     first ``shown_each`` rows of each, and pages once a filter of ``paged_by`` is set. ``details``: more for each
-    row of the list. ``is_read``: whether the list shows the row's content. ``list_context``: more template context, by
+    row of the list. ``is_read``: whether it shows the row's content. ``list_context``: more template context, by
     workspace and row count. ``counted``: a count as text. ``live``: the changes that an open list follows.
     """
 
