@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from memoryhub.lib.errors import Busy, Invalid, LimitExceeded, MemoryHubError, Refused
 from memoryhub.lib.safe_http import AddressRefused, BodyTooLarge, DeadlinePassed, open_client, split_url
+from memoryhub.lib.secrets import is_real_key
 from memoryhub.lib.validation import BadJSON, clean_text, decode_json
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def ask(settings: ModelSettings, messages: list[dict[str, str]], *, max_tokens: 
     text = message.get("content")
     if not isinstance(text, str) or not text.strip():
         raise Invalid("The reply contains no text.", code="bad_reply")
-    if settings.api_key and settings.api_key in text:
+    if is_real_key(settings.api_key) and settings.api_key in text:
         raise Invalid("The reply contains the API key.", code="bad_reply")
     return Reply(
         text.strip(), settings.model, usage_count(usage, "prompt_tokens"), usage_count(usage, "completion_tokens")
@@ -122,7 +123,7 @@ def ask_tool(
     if not isinstance(function, dict) or function.get("name") != name:
         raise Invalid(f"The model called a tool other than {name}.", code="bad_reply")
     arguments = function.get("arguments")
-    if settings.api_key and settings.api_key in str(arguments):
+    if is_real_key(settings.api_key) and settings.api_key in str(arguments):
         raise Invalid("The reply contains the API key.", code="bad_reply")
     return ToolReply(
         arguments, settings.model, usage_count(usage, "prompt_tokens"), usage_count(usage, "completion_tokens")

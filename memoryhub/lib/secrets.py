@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 _SECRET_WORDS = {
@@ -28,6 +30,13 @@ _METADATA_WORDS = {  # as the last word: about a secret, not the secret itself
     "expiry",
     "rotation",
 }
+_DUMMY_KEY = re.compile(  # for servers that don't check keys, such as "sk-no-key-required"
+    r"(any|api|dev|development|dummy|empty|example|fake|here|key|lm|local|localhost|needed|no|none|not|null|ollama"
+    r"|placeholder|required|sk|studio|test|testing|token|unused|your|[\W_])+",
+    re.IGNORECASE,
+)
+MIN_KEY_CHARS = 12
+MIN_KEY_ENTROPY = 2.8  # bits per character
 _NUMBER = re.compile(r"\s*(?:\d{1,9}|true|false|null)\s*", re.IGNORECASE)
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ASSIGNMENT = re.compile(r"""["']([\w.-]{1,64})["']\s*:\s*["']([^"']+)|(?:^|\s)([A-Za-z_]\w{1,63})=(\S+)""")
@@ -39,6 +48,14 @@ _KNOWN_FORMATS = re.compile(
     r"|\b[0-9a-fA-F]{64,}\b"
     r"|(?<![\w/.+-])(?=[A-Za-z0-9+]*[A-Z])(?=[A-Za-z0-9+]*[a-z])(?=[A-Za-z0-9+]*[0-9])[A-Za-z0-9+]{32,}={0,2}(?![\w/.-])"
 )
+
+
+def is_real_key(key: str) -> bool:
+    """Return whether an API key is long and varied enough to be a secret, not a dummy such as "ollama"."""
+    if len(key) < MIN_KEY_CHARS or _DUMMY_KEY.fullmatch(key):
+        return False
+    shares = [count / len(key) for count in Counter(key).values()]
+    return -sum(share * math.log2(share) for share in shares) >= MIN_KEY_ENTROPY
 
 
 def looks_secret(key: str, value: str) -> bool:
