@@ -18,7 +18,7 @@ from knowledge_app.services.documents.consolidation import (
     is_due,
     plan_consolidation,
 )
-from knowledge_app.services.documents.model_replies import read_facts, read_save_memory
+from knowledge_app.services.documents.model_replies import EMPTY_MEMORY, read_facts, read_save_memory
 from knowledge_app.services.prompts import FACTS_RULES, REWRITE_REQUEST, REWRITE_RULES, SAVE_MEMORY
 from memoryhub.find_by_name import session_of
 from memoryhub.lib.errors import Conflict
@@ -105,7 +105,7 @@ def messages_for(plan: Plan) -> tuple[list[dict[str, str]], str]:
     is_grip = plan.session.workspace.consolidation_style == "grip"
     rules = (FACTS_RULES if is_grip else REWRITE_RULES).format(mark=mark)
     text = "\n\n".join(_timed(entry) for entry in plan.entries)
-    request = REWRITE_REQUEST.format(memory=plan.memory.strip() or "(empty)", text=text, mark=mark)
+    request = REWRITE_REQUEST.format(memory=plan.memory.strip() or EMPTY_MEMORY, text=text, mark=mark)
     return [{"role": "system", "content": rules}, {"role": "user", "content": request}], mark
 
 
@@ -129,7 +129,9 @@ def _proposal(
         return facts_proposal(plan, read_facts(reply.text, mark=mark), now())
     called = ask_tool(model, messages, SAVE_MEMORY, max_tokens=limit)
     record_cost(run, messages, called, str(called.arguments))
-    saved = read_save_memory(called.arguments, mark=mark)
+    saved = read_save_memory(called.arguments, memory=plan.memory, mark=mark)
+    if saved.memory_update == plan.memory:
+        return Proposal(plan.memory, saved.history_entry)
     return Proposal(_with_line_end(plan.memory, saved.memory_update), saved.history_entry)
 
 

@@ -202,6 +202,61 @@ def test_invalid_reply_changes_nothing(session, httpserver, body, words):
     assert digest() == before
 
 
+@pytest.mark.parametrize(
+    ("before", "update"),
+    [
+        ("# Memory\n", "# Memory"),
+        ("# Memory", "# Memory\n"),
+        ("", ""),
+        ("", "(empty)"),
+        ("\n", "\n\n"),
+        ("# Memory\n\n- none\n", "```markdown\n# Memory  \n\n- none\n```"),
+        ("Error: the backup failed on Monday.\n", "Error: the backup failed on Monday."),
+    ],
+)
+def test_unchanged_memory_moves_the_pointer_and_adds_history(session, httpserver, workspace, before, update):
+    document = MemoryDocument.objects.select_related("head").get()
+    revise_document(document, before, base=document.head, by=By(PERSON, NOW), reason="test")
+    answer(httpserver, saved(update))
+    revisions = MemoryRevision.objects.count()
+
+    run = consolidate(session)
+
+    session.refresh_from_db()
+    assert (run.status, run.proposal["revision"], session.last_consolidated) == ("done", None, 29), run.error
+    assert (head(), MemoryRevision.objects.count(), HistoryEntry.objects.count()) == (before, revisions, 1)
+    assert not HeldChange.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["ollama", "fact", "lm-studio", "sk-no-key-required", "xxxxxxxxxxxxxxxx"])
+def test_dummy_api_key_may_occur_in_a_reply(session, httpserver, settings, key):
+    settings.MEMORYHUB_LLM_API_KEY = key
+    answer(httpserver, saved(memory(*FACTS, f"models are served by {key}")))
+
+    assert consolidate(session).error == ""
+    assert f"models are served by {key}" in head()
+
+
+def test_real_api_key_in_a_reply_is_refused(session, httpserver, settings):
+    settings.MEMORYHUB_LLM_API_KEY = key = "sk-7Qm2hVx9LrT4bYw8"
+    answer(httpserver, saved(memory(*FACTS, f"models are served with {key}")))
+
+    assert "contains the API key" in consolidate(session).error
+
+
+def test_new_workspace_without_facts_consolidates_without_a_revision(workspace, settings, httpserver):
+    settings.MEMORYHUB_LLM_BASE_URL, settings.MEMORYHUB_LLM_MODEL = httpserver.url_for("/v1"), "test-model"
+    session = open_at(workspace)
+    talk(session, 60)
+    answer(httpserver, saved(""))
+
+    run = consolidate(session)
+
+    assert (run.status, run.proposal["revision"], HistoryEntry.objects.count()) == ("done", None, 1), run.error
+    assert not MemoryRevision.objects.exists()
+    assert not check_memory().broken
+
+
 def test_call_of_another_tool_is_refused(session, httpserver):
     body = saved(BASE)
     body["choices"][0]["message"]["tool_calls"][0]["function"]["name"] = "delete_memory"

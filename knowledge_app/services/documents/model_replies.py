@@ -11,6 +11,7 @@ from memoryhub.lib.validation import BadJSON, clean_text, decode_json, json_text
 
 MAX_ENTRY = 8_000  # characters
 MAX_MEMORY = 400_000
+EMPTY_MEMORY = "(empty)"  # how a request shows an empty memory
 MAX_OBSERVATIONS = 20  # of each kind, per reply
 KINDS = {"findings": "finding", "insights": "insight", "lessons": "lesson"}
 _FENCE = re.compile(r"^\s*```[\w-]*\n(?P<inside>.*?)\n?```\s*$", re.DOTALL)
@@ -36,20 +37,28 @@ class SavedMemory:
     memory_update: str
 
 
-def read_save_memory(arguments: Any, *, mark: str) -> SavedMemory:
-    """Return the arguments of a save_memory call (formats.md section 1).
+def read_save_memory(arguments: Any, *, memory: str, mark: str) -> SavedMemory:
+    """Return the arguments of a save_memory call (formats.md section 1). ``memory``: the current MEMORY.md.
 
     They may be an object, JSON text of one, text encoded twice, text in a code fence, or a list that begins with one.
     A history entry that is an object is kept as its JSON text; a memory that is none is refused, since MEMORY.md
-    must not become one. Raises Invalid with what is wrong.
+    must not become one. A memory that repeats the current one is valid whatever it says, even if it is empty.
+    Raises Invalid with what is wrong.
     """
     fields = _object(arguments)
-    entry, memory = fields.get("history_entry"), fields.get("memory_update")
+    entry, update = fields.get("history_entry"), fields.get("memory_update")
     if isinstance(entry, dict | list) and entry:
         entry = json_text(entry)
-    return SavedMemory(
-        _field("history_entry", entry, MAX_ENTRY, mark), _unfenced(_field("memory_update", memory, MAX_MEMORY, mark))
-    )
+    history = _field("history_entry", entry, MAX_ENTRY, mark)
+    if isinstance(update, str) and _is_unchanged(memory, update):
+        return SavedMemory(history, memory)
+    return SavedMemory(history, _unfenced(_field("memory_update", update, MAX_MEMORY, mark)))
+
+
+def _is_unchanged(memory: str, update: str) -> bool:
+    """Tell whether an update is the current memory, apart from white space at the ends of lines."""
+    before, after = ([line.rstrip() for line in text.strip().splitlines()] for text in (memory, _unfenced(update)))
+    return after == before or (not before and after == [EMPTY_MEMORY])
 
 
 def read_observations(text: str, *, mark: str) -> list[tuple[str, str]]:
