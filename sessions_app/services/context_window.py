@@ -19,6 +19,8 @@ class WindowEntry(Protocol):
     @property
     def role(self) -> str: ...
     @property
+    def content(self) -> str: ...
+    @property
     def tool_call_id(self) -> str: ...
     @property
     def tool_calls(self) -> list[ToolCall]: ...
@@ -49,8 +51,9 @@ def safe_window(
     """Return the latest unconsolidated entries in a form that providers accept (nanobot's rule).
 
     ``entries``: those from the pointer on, in order. Keeps the last ``max_messages`` (0 or less: all), drops what
-    precedes the first user message, and then tool results without a call and calls without all their results, until
-    nothing changes. ``dropped`` is ordered by position. ``from_user=False`` keeps the beginning (after a summary).
+    precedes the first user message, and then empty assistant messages, tool results without a call and calls without
+    all their results, until nothing changes. ``dropped`` is ordered by position. ``from_user=False`` keeps the
+    beginning (after a summary).
     """
     kept, dropped = list(entries), []
     if 0 < max_messages < len(kept):
@@ -110,6 +113,8 @@ def _unsafe(entries: Sequence[WindowEntry]) -> dict[int, str]:
         declared |= {call["id"] for call in entry.tool_calls}
         if entry.role == "tool" and entry.tool_call_id not in declared:
             orphans[i] = gettext("a tool result without its call")
+        elif entry.role == "assistant" and not entry.tool_calls and not entry.content.strip():
+            orphans[i] = gettext("an assistant message without text or tool calls")
     incomplete: dict[int, str] = {}
     for i in range(len(entries) - 1, -1, -1):
         entry = entries[i]

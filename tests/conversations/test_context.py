@@ -135,3 +135,19 @@ def test_text_has_the_format_of_agterm(workspace):
 
 def test_empty_session_has_an_empty_context(workspace):
     assert build_context(open_at(workspace)).messages == []
+
+
+def test_numeric_tool_call_ids_keep_the_pair(workspace):
+    session = open_at(workspace)
+    call = {"id": 7, "type": "function", "function": {"name": "shell", "arguments": "{}"}}
+    rows = [
+        {"role": "user", "content": "list the files"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": 7, "content": "a.txt"},
+    ]
+    add(session, rows)
+
+    built = build_context(session)
+
+    assert not built.dropped
+    assert built.messages[1]["tool_calls"][0]["id"] == built.messages[2]["tool_call_id"] == "7"

@@ -183,6 +183,23 @@ def test_both_formats_of_grips_tool_calls_are_read(tmp_path):
     assert [source_record(entry) for entry in found.entries] == messages
 
 
+def test_numeric_tool_call_ids_become_text(tmp_path):
+    call = {"id": 1, "type": "function", "function": {"name": "run", "arguments": "{}"}}
+    messages = [
+        {"role": "assistant", "content": None, "tool_calls": [call, call | {"id": 2.5}]},
+        {"role": "tool", "tool_call_id": 1, "content": "one"},
+        {"role": "tool", "tool_call_id": 2.5, "content": "two"},
+        {"role": "tool", "tool_call_id": True, "content": "three"},
+    ]
+    value = {"key": "cli:x", "messages": messages, "summary": None, "created_at": 1.0, "updated_at": 2.0}
+
+    found = session(read(write(tmp_path, sessions__cli_x_json=value)), "sessions/cli_x.json")
+
+    assert [call["id"] for call in found.entries[0].tool_calls] == ["1", "2.5"]
+    assert [entry.tool_call_id for entry in found.entries] == ["", "1", "2.5", ""]
+    assert [source_record(entry) for entry in found.entries] == messages
+
+
 def test_an_entry_split_by_a_rotation_is_joined(tmp_path):
     memory = tmp_path / "memory"
     memory.mkdir()

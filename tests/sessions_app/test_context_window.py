@@ -7,25 +7,28 @@ from sessions_app.services.context_window import safe_window
 
 
 @dataclass
-class NewObservation:
+class FakeEntry:
     position: int
     role: str
+    content: str = "text"
     tool_call_id: str = ""
     tool_calls: list = field(default_factory=list)
 
 
-def conversation(text: str) -> list[NewObservation]:
-    """u: user, a: assistant, C1 / C12: calls 1 (and 2), r1: result of call 1."""
+def conversation(text: str) -> list[FakeEntry]:
+    """u: user, a: assistant, e: assistant without text, C1 / C12: calls 1 (and 2), r1: result of call 1."""
     entries = []
     for position, word in enumerate(text.split()):
         if word == "u":
-            entries.append(NewObservation(position, "user"))
+            entries.append(FakeEntry(position, "user"))
         elif word == "a":
-            entries.append(NewObservation(position, "assistant"))
+            entries.append(FakeEntry(position, "assistant"))
+        elif word == "e":
+            entries.append(FakeEntry(position, "assistant", content=" "))
         elif word[0] == "C":
-            entries.append(NewObservation(position, "assistant", tool_calls=[{"id": number} for number in word[1:]]))
+            entries.append(FakeEntry(position, "assistant", tool_calls=[{"id": number} for number in word[1:]]))
         else:
-            entries.append(NewObservation(position, "tool", tool_call_id=word[1:]))
+            entries.append(FakeEntry(position, "tool", tool_call_id=word[1:]))
     return entries
 
 
@@ -43,6 +46,13 @@ def test_what_stands_before_the_first_user_message_goes():
 
 def test_without_a_user_message_nothing_is_cut_from_the_front():
     assert kept("a a") == [0, 1]
+
+
+def test_empty_assistant_messages_are_dropped():
+    window = safe_window(conversation("u C1 r1 e u e"))
+
+    assert [entry.position for entry in window.kept] == [0, 1, 2, 4]
+    assert window.dropped[0].why == "an assistant message without text or tool calls"
 
 
 def test_a_result_before_its_call_is_no_answer():

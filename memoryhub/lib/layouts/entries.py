@@ -44,7 +44,7 @@ def read_message(raw: Any, zone: tzinfo) -> tuple[EntryRecord, list[str]]:
         content=content,
         source_hash=hashlib.sha256(canonical_json(raw).encode()).hexdigest(),
         name=_text(raw, "name", extra, repairs),
-        tool_call_id=_text(raw, "tool_call_id", extra, repairs),
+        tool_call_id=_call_id(raw, extra, repairs),
         tool_calls=calls,
         occurred_at=occurred_at,
         occurred_at_text=time_text,
@@ -97,7 +97,8 @@ def _tool_calls(raw: Mapping[str, Any], extra: dict[str, Any], repairs: list[str
 
 def _tool_call(call: Any) -> ToolCall | None:
     """Parse a tool call in OpenAI's or Grip's format; arguments become JSON text."""
-    if not isinstance(call, dict) or not isinstance(call.get("id"), str) or len(call["id"]) > MAX_ID_LENGTH:
+    call_id = _id_text(call.get("id")) if isinstance(call, dict) else None
+    if not isinstance(call, dict) or call_id is None:
         return None
     function = call.get("function")
     name, arguments = (
@@ -108,7 +109,22 @@ def _tool_call(call: Any) -> ToolCall | None:
     if not isinstance(name, str):
         return None
     text = arguments if isinstance(arguments, str) else json_text({} if arguments is None else arguments)
-    return {"id": call["id"], "type": "function", "function": {"name": name, "arguments": text}}
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": text}}
+
+
+def _id_text(value: Any) -> str | None:
+    """Return an id as text; some servers number their tool calls. None for other types and overlong ids."""
+    text = json_text(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+    return text if isinstance(text, str) and len(text) <= MAX_ID_LENGTH else None
+
+
+def _call_id(raw: Mapping[str, Any], extra: dict[str, Any], repairs: list[str]) -> str:
+    value = raw.get("tool_call_id", "")
+    text = _id_text(value)
+    if text is None or text == value:
+        return _text(raw, "tool_call_id", extra, repairs)
+    extra["tool_call_id"] = value
+    return text
 
 
 def _text(raw: Mapping[str, Any], name: str, extra: dict[str, Any], repairs: list[str]) -> str:
