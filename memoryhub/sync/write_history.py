@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 
+from memoryhub.lib.layouts.documents import one_entry
 from memoryhub.lib.layouts.records import HistoryRecord
 
 _NANOBOT_PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?\]")
@@ -21,7 +22,7 @@ def nanobot_log(entries: Iterable[HistoryRecord], zone: tzinfo) -> Iterator[str]
         prefix = entry.occurred_at_text
         if not _NANOBOT_PREFIX.fullmatch(prefix):
             prefix = f"[{_minute(entry.occurred_at, zone)}]" if entry.occurred_at else prefix
-        yield f"{prefix} {entry.content}".strip(" ").rstrip() + "\n\n"
+        yield one_entry(f"{prefix} {entry.content}".strip(" ").rstrip()) + "\n\n"
 
 
 def nanobot_journal(entries: Iterable[HistoryRecord], zone: tzinfo, last: list[int]) -> Iterator[str]:

@@ -89,6 +89,20 @@ def test_history_is_split_at_dates_and_blank_lines():
     assert split_history(text) == ["[2026-01-01] one\nmore of it", "[2026-01-02] two", "undated"]
 
 
+def test_raw_history_entry_is_kept_whole():
+    hub = "[2026-01-02 10:00] [RAW] 2 messages of cli:main\n [2026-01-01 09:00] [user] hi\n\nand\n\n  [2026-01-01] x"
+    nanobot = "[2026-01-03 10:00] [RAW] 2 messages\n[2026-01-03T09:00] USER: hi\n\n[2026-01-03T09:01] ASSISTANT: yes"
+    text = f"[2026-01-01] one\n\n{hub}\n\n{nanobot}\n\n[2026-01-04 10:00] USER: four\n\nundated\n"
+
+    assert split_history(text) == [
+        "[2026-01-01] one",
+        "[2026-01-02 10:00] [RAW] 2 messages of cli:main\n[2026-01-01 09:00] [user] hi\n\nand\n\n [2026-01-01] x",
+        nanobot,
+        "[2026-01-04 10:00] USER: four",
+        "undated",
+    ]
+
+
 @pytest.mark.parametrize(("like", "end"), [(b"a\r\nb\n", b"\n"), (b"a\r\nb\r\nc\n", b"\r\n"), (b"a", b"\n")])
 def test_line_endings_follow_the_majority_of_the_file(like, end):
     assert document_bytes("x\ny\n", like) == b"x" + end + b"y" + end

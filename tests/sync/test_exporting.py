@@ -11,6 +11,7 @@ import pytest
 from django.db import connection
 
 from knowledge_app.models import HistoryEntry, KeyValue, KnowledgeEntry, MemoryDocument
+from knowledge_app.services.documents.history import add_note
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.snapshot import LAYOUTS
 from memoryhub.sync import exporting as flow
@@ -61,6 +62,21 @@ def sources() -> list[Path]:
     """Return the folders to test with: on PostgreSQL only the small one."""
     found = [FIXTURES / name for name, _ in OWN if (FIXTURES / name).exists()]
     return [SAMPLE, *(found if connection.vendor == "sqlite" else [])]
+
+
+@pytest.mark.parametrize("dates", ["[2026-04-01 12:30] [user] ", "[2026-04-01T12:30] USER: ", ""])
+def test_raw_history_entry_survives_nanobot(workspace, tmp_path, dates):
+    text = "[RAW] 71 messages of cli:main\n" + "\n\n".join(
+        f"{dates}request {number}\n\nplease" for number in range(71)
+    )
+    for content in (text, "They talked."):
+        add_note(workspace, content, by=By(PERSON, NOW))
+
+    give(workspace, tmp_path / "out", "nanobot")
+    copy = take(tmp_path / "out").workspace
+
+    entries = HistoryEntry.objects.filter(workspace=copy).order_by("position")
+    assert list(entries.values_list("content", flat=True)) == [text, "They talked."]
 
 
 @pytest.mark.parametrize("source", sources(), ids=lambda path: f"{path.parent.name}-{path.name}")

@@ -11,6 +11,10 @@ from memoryhub.lib.safe_folder import FileInfo, Folder, UnchangedFile, Unreadabl
 from memoryhub.lib.validation import decode_utf8
 
 _DATED = re.compile(r"\[\d{4}-\d\d-\d\d")
+_RAW = re.compile(r"(?:\[\d{4}-\d\d-\d\d[^\]]*\] )?\[RAW\] (\d{1,6}) messages\b")
+_RAW_MESSAGE = re.compile(r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d\] [A-Z]+(?: \[tools: [^\]]*\])?: ")  # as nanobot writes it
+_INDENTED_DATE = re.compile(r"^ (?= *\[\d{4}-\d\d-\d\d)", re.MULTILINE)
+_CONTINUED_DATE = re.compile(r"\n(?= *\[\d{4}-\d\d-\d\d)")
 EXCERPT_BYTES = 2000
 
 
@@ -46,14 +50,30 @@ def parse_document(path: str, raw: bytes, info: FileInfo | None) -> FileRead:
 
 
 def split_history(text: str) -> list[str]:
-    """Split HISTORY.md like nanobot's own upgrade: at blank lines, and before lines that start with a date."""
+    """Split HISTORY.md as nanobot's own upgrade does: at blank lines, and at lines that begin with a date.
+
+    A ``[RAW]`` entry, which quotes messages, runs to the next line that begins with ``[YYYY-MM-DD``. The lines of
+    nanobot's own quoted messages begin so as well, as many as its heading says, and belong to it.
+    """
     chunks: list[list[str]] = [[]]
+    is_raw, quoted = False, 0
     for line in text.replace("\r\n", "\n").split("\n"):
-        if not line.strip() or _DATED.match(line):
+        if quoted and _RAW_MESSAGE.match(line):
+            quoted -= 1
+        elif _DATED.match(line) or (not is_raw and (_RAW.match(line) or not line.strip())):
+            heading = _RAW.match(line)
+            is_raw, quoted = bool(heading), int(heading[1]) if heading else 0
             chunks.append([])
-        if line.strip():
+        if is_raw or line.strip():
             chunks[-1].append(line)
-    return ["\n".join(chunk) for chunk in chunks if chunk]
+    entries = ("\n".join(chunk).rstrip() for chunk in chunks if chunk)
+    return [_INDENTED_DATE.sub("", entry) if _RAW.match(entry) else entry for entry in entries]
+
+
+def one_entry(text: str) -> str:
+    """Return an entry in a form that ``split_history`` keeps whole: dates at line starts of ``[RAW]`` get a space."""
+    is_split = _RAW.match(text) and split_history(text) != [text]
+    return _CONTINUED_DATE.sub("\n ", text) if is_split else text
 
 
 def history_record(text: str, path: str, zone: tzinfo, *, is_archived: bool = False) -> HistoryRecord:
