@@ -1,4 +1,4 @@
-"""What the consolidating model is told. Conversations are quoted as data behind a mark that nobody can guess."""
+"""Prompts for consolidation. Conversations are quoted as data between unguessable delimiters."""
 
 from __future__ import annotations
 

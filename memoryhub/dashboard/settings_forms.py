@@ -88,9 +88,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
                 "Find findings, insights and lessons in what the agent says, with a model. Default off."
             ),
             "extraction_model": _("A small one does. Empty: the model for summaries."),
-            "stale_days": _(
-                "Days without use or a look at it, after which something is to be looked at. Default 180."
-            ),
+            "stale_days": _("Days without use or review after which an item is listed as stale. Default 180."),
             "auto_compress": _(
                 "Fold old entries when a session passes a limit below. Default on; off after an import, "
                 "since its agent folds for itself."
@@ -101,7 +99,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             ),
             "max_entries": _("Entries of a session in the context, beyond which it is folded. Default 100."),
             "recent_window": _("The latest entries, which are never folded. Default 10."),
-            "min_entries_to_compress": _("Fewer than so many older entries are left alone. Default 5."),
+            "min_entries_to_compress": _("The least number of older entries that are compressed. Default 5."),
             "compression_ratio": _("Share of the folded tokens, above 0 and below 1. Default 0.3."),
             "auto_consolidate": _("Move what was said into MEMORY.md and the history on its own. Default on."),
             "memory_window": _("Entries without consolidation, beyond which it is due. nanobot 100, Grip 50."),

@@ -93,9 +93,9 @@ def outlook(workspace: Workspace) -> Outlook:
 
 
 def request_embedding(workspace: Workspace, *, rebuild: bool = False, once: bool = False, by: By) -> Run:
-    """Ask for the embeddings that are missing, or for all of them anew; a parked run is taken up again.
+    """Request the missing embeddings, or all of them again; a parked run is resumed.
 
-    ``once``: asked for at a prompt, which sees the error itself. Raises ModelRefused.
+    ``once``: started by a command, which shows the error itself. Raises ModelRefused.
     """
     settings = embedding_settings_for(workspace)
     if settings is None:

@@ -28,7 +28,7 @@ _STAMP = re.compile(r"\[(\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}) UTC\]")
 
 @dataclass(frozen=True)
 class Hit:
-    """A line found: its place among those searched, its text, and its score, None where it only holds the query."""
+    """A matching line: its index among those searched, its text, and its score (None: it just contains the query)."""
 
     index: int
     line: str
@@ -59,7 +59,7 @@ def memory_lines(text: str) -> list[tuple[int, str]]:
 
 
 def history_lines(text: str) -> list[str]:
-    """Return what Grip searches of HISTORY.md: each line with anything on it, as it stands."""
+    """Return the lines of HISTORY.md that Grip searches: all that aren't blank, unchanged."""
     return [line for line in text.splitlines() if line.strip()]
 
 
@@ -79,7 +79,7 @@ def history_text(content: str, *, occurred_at: datetime | None, written: str) ->
 
 
 def log_opening(byte_count: int, archived: str) -> str:
-    """Return what a HISTORY.md holds before its first entry, told from how many bytes that is.
+    """Return the text of a HISTORY.md before its first entry, recognised by its size in bytes.
 
     That is Grip's heading, or, once older lines went into an archive, the end of the entry that this cut in two.
     ``archived``: the last archived entry as ``history_text``, "" where there is none. "" where the bytes fit neither.

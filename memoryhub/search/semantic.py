@@ -1,4 +1,4 @@
-"""Semantic search: rows whose embedding is close to the query's, where a workspace enables it.
+"""Semantic search: rows whose embedding is close to the query's, if the workspace enables it.
 
 Used only for plain-word queries. If anything is missing or slow, the search falls back to word matches and adds a
 note. Filters apply as they do to words; a vector counts only while its row still has the embedded text.

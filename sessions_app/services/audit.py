@@ -79,7 +79,7 @@ def record(
 
 
 def _queue_deliveries(written: AuditRecord, workspace: Workspace) -> None:
-    """Queue a job for each webhook that is told of a record."""
+    """Queue a job for each webhook that subscribes to a record."""
     for hook in Webhook.objects.filter(workspace=workspace, is_enabled=True):
         if hook.actions and written.action not in hook.actions:
             continue

@@ -1,4 +1,4 @@
-"""Webhooks: signed messages about activity, tried again with growing pauses, never to a link-local address."""
+"""Webhooks: signed messages about activity, retried with growing pauses, never sent to a link-local address."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ SECRET_PREFIX = "whsec_"  # noqa: S105  no secret
 def add_webhook(
     workspace: Workspace, url: str, actions: Sequence[str], *, allowed: Collection[str], by: By
 ) -> Webhook:
-    """Keep an address that is told of some events, all of them where none is named.
+    """Add a webhook for some events, or for all if none is named.
 
-    Raises AddressRefused for an address that the hub wouldn't connect to, Invalid for one that is kept already or
-    for an unknown event.
+    Raises AddressRefused for an address that the hub wouldn't connect to, Invalid for a duplicate or an unknown
+    event.
     """
     unknown = [action for action in actions if action not in EVENTS]
     if unknown:
@@ -53,7 +53,7 @@ def add_webhook(
             },
         )
         if not is_new:
-            raise Invalid(gettext("This address is told already."), code="bad_webhook")
+            raise Invalid(gettext("This webhook exists already."), code="bad_webhook")
         record(by, "webhook.added", "webhook", hook.pk, "Webhook added", workspace=workspace)
     return hook
 
@@ -65,12 +65,12 @@ def remove_webhook(hook: Webhook, *, by: By) -> None:
 
 
 def secret_of(hook: Webhook) -> str:
-    """Return the key that signs a webhook's messages: derived from the hub's key, stored nowhere."""
+    """Return the key that signs a webhook's messages. It is derived from the hub's key and never stored."""
     return salted_hmac(f"memoryhub.webhook.{hook.salt}", str(hook.pk), algorithm="sha256").hexdigest()
 
 
 def standard_secret_of(hook: Webhook) -> str:
-    """Return the same key as libraries of the Standard Webhooks specification take it: ``whsec_`` and its base64."""
+    """Return the same key in the form of the Standard Webhooks specification: ``whsec_`` and its base64."""
     return SECRET_PREFIX + base64.b64encode(bytes.fromhex(secret_of(hook))).decode()
 
 
@@ -91,27 +91,27 @@ def standard_signature(secret: str, message_id: str, timestamp: str, body: bytes
 
 
 def deliver(delivery: WebhookDelivery, *, allowed: Collection[str], now: datetime) -> bool:
-    """Send one message; tell whether it was taken (2xx). A message may arrive twice: its id stays the same."""
+    """Send one message; return whether it was accepted (2xx). A message may arrive twice, with the same id."""
     delivery.attempt_count += 1
     delivery.response_status, delivery.error = _send(delivery, allowed, now)
     delivery.tried_at = now
-    is_taken = delivery.response_status is not None and 200 <= delivery.response_status < 300
-    if is_taken:
+    is_accepted = delivery.response_status is not None and 200 <= delivery.response_status < 300
+    if is_accepted:
         delivery.status, delivery.sent_at = WebhookDelivery.Status.SENT, now
     delivery.save(update_fields=["status", "attempt_count", "tried_at", "sent_at", "response_status", "error"])
-    return is_taken
+    return is_accepted
 
 
 def give_up(job: Job) -> None:
-    """Write that a message isn't tried again, where its job ended without sending it."""
+    """Mark a message as failed if its job ended without sending it."""
     rows = WebhookDelivery.objects.filter(job=job, status="")
     rows.update(status=WebhookDelivery.Status.FAILED)
 
 
 def _send(delivery: WebhookDelivery, allowed: Collection[str], now: datetime) -> tuple[int | None, str]:
-    told = AuditRecord.objects.select_related("workspace").get(pk=delivery.record_id)
-    body = json.dumps(message(told), ensure_ascii=False).encode()
-    headers = {"Content-Type": "application/json", "User-Agent": "MemoryHub", "X-MemoryHub-Event": told.action}
+    audited = AuditRecord.objects.select_related("workspace").get(pk=delivery.record_id)
+    body = json.dumps(message(audited), ensure_ascii=False).encode()
+    headers = {"Content-Type": "application/json", "User-Agent": "MemoryHub", "X-MemoryHub-Event": audited.action}
     headers |= _signed(delivery, str(int(now.timestamp())), body)
     try:
         with open_client(allowed=allowed, deadline_seconds=TIMEOUT_SECONDS) as http:
@@ -134,15 +134,15 @@ def _signed(delivery: WebhookDelivery, timestamp: str, body: bytes) -> dict[str,
     }
 
 
-def message(told: AuditRecord) -> dict[str, object]:
-    """Return what a webhook is told: what happened and where, never memory content."""
+def message(audited: AuditRecord) -> dict[str, object]:
+    """Return the body of a message: what happened and where, never memory content."""
     return {
-        "id": told.pk,
-        "event": told.action,
-        "workspace": told.workspace.slug if told.workspace else None,
-        "session": told.session_id,
-        "text": told.text,
-        "detail": told.detail,
-        "actor": {"kind": told.actor_kind, "name": told.actor_name},
-        "at": told.at.isoformat(),
+        "id": audited.pk,
+        "event": audited.action,
+        "workspace": audited.workspace.slug if audited.workspace else None,
+        "session": audited.session_id,
+        "text": audited.text,
+        "detail": audited.detail,
+        "actor": {"kind": audited.actor_kind, "name": audited.actor_name},
+        "at": audited.at.isoformat(),
     }

@@ -104,7 +104,7 @@ def remove_facts(document: MemoryDocument, facts: Collection[int], *, by: By) ->
 def edit_fact(fact: Fact, *, text: str, category: str, section: str, by: By) -> Fact:
     """Reword a fact, give it another category, or move it to the end of another section; its pin and dates stay.
 
-    Returns the fact as it lives on. Raises NotFound where it is gone, or the section is.
+    Returns the fact with its new number. Raises NotFound if the fact or the section no longer exists.
     """
     document = MemoryDocument.objects.select_for_update(of=("self",)).select_related("head").get(pk=fact.document_id)
     living = Fact.objects.filter(pk=fact.pk, died=None).first()

@@ -31,7 +31,7 @@ class Revised:
 
 
 def checked_category(text: str) -> str:
-    """Return a category as it stands before a fact, "" for none. Raises Invalid."""
+    """Return a category as it is written before a fact, "" for none. Raises Invalid."""
     category = "_".join(clean_text(text).lower().split())
     if not _CATEGORY.fullmatch(category):
         raise Invalid(gettext("A category is one word of up to 64 letters, digits, - and _."), code="bad_category")

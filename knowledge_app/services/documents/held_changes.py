@@ -42,7 +42,7 @@ def hunks_of(change: HeldChange) -> list[Hunk]:
 
 
 def text_with(change: HeldChange, chosen: Collection[int]) -> str:
-    """Return the hub's text of that time with some of the hunks taken. Raises Conflict for an unknown number."""
+    """Return the hub's text of that time with some of the hunks applied. Raises Conflict for an unknown number."""
     hunks = hunks_of(change)
     unknown = set(chosen) - {hunk.number for hunk in hunks}
     if unknown:

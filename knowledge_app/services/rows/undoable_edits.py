@@ -64,7 +64,7 @@ def edit_rows(
 
     ``units``: primary keys, or groups of them for an action that makes several rows one (merge: the first stays).
     ``action`` and ``values``: see ``row_changes``. ``reason``: what the rows' histories say,
-    instead of the action's own word. ``along``: what was changed with them (``settling``). Rows that are gone, or of
+    instead of the action's own word. ``along``: related changes that are undone with them. Rows that are gone, or of
     another workspace, are passed over. Steps (``session_and_run_edits``) are queued beyond 50. Raises
     Invalid.
     """
