@@ -3,6 +3,7 @@
     python bench/soak.py turns [COUNT] | kills [ROUNDS] | writers | consolidators
     python bench/soak.py agent [EDITS] | killed-syncs [ROUNDS]        (see bench/soak_sync.py)
     python bench/soak.py rest [APPENDS]                               (see bench/soak_rest.py)
+    python bench/soak.py nanobot PYTHON_WITH_NANOBOT [MINUTES]        (see bench/soak_nanobot.py)
 
 Each test creates its own hub and ends with check_memory. The exit status is 1 if anything is wrong. Set DATABASE_URL
 to use another database than a new SQLite file.
@@ -38,6 +39,7 @@ from django.db import close_old_connections, connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from bench.scripted_model import running_model  # noqa: E402
+from bench.soak_nanobot import nanobot  # noqa: E402
 from bench.soak_rest import rest  # noqa: E402
 from bench.soak_sync import agent, killed_syncs  # noqa: E402
 from knowledge_app.models import MemoryDocument  # noqa: E402
@@ -255,10 +257,11 @@ def main() -> None:
         "agent": agent,
         "killed-syncs": killed_syncs,
         "rest": rest,
+        "nanobot": nanobot,
     }
     defaults = {"turns": [2_000], "kills": [100]}
     call_command("migrate", verbosity=0)
-    faults = soaks[what](*([int(count) for count in counts] or defaults.get(what, [])))
+    faults = soaks[what](*([int(one) if one.isdigit() else one for one in counts] or defaults.get(what, [])))
     free_stuck_runs(timezone.now())
     faults += [str(row) for row in check_memory().broken]
     close_old_connections()
