@@ -10,7 +10,8 @@ import ipaddress
 import socket
 import ssl
 import time
-from collections.abc import Collection, Iterator
+import zlib
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from urllib.parse import urlsplit
 
@@ -21,9 +22,11 @@ from memoryhub.lib.errors import LimitExceeded, Refused
 
 MAX_BODY_BYTES = 5 * 2**20
 CONNECT_SECONDS = 10.0
+DECODED_CHUNK_BYTES = 2**16
 _METADATA = frozenset({"fd00:ec2::254", "100.100.100.200"})  # of clouds that use no link-local address
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _PORTS = {"http": 80, "https": 443}
+_BODY_HEADERS = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it was sent
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -107,7 +110,8 @@ def _ssl_context() -> ssl.SSLContext:
 class CheckedTransport(httpx2.BaseTransport):
     """A transport that connects to checked addresses only and reads responses of up to 5 MB.
 
-    ``deadline_seconds`` covers all requests of the transport together, including retries.
+    It asks for uncompressed responses. If a server compresses nevertheless, the limit counts decoded bytes.
+    ``deadline_seconds`` covers all requests of the transport together, including retries and decoding.
     """
 
     def __init__(self, *, allowed: Collection[str] = (), deadline_seconds: float) -> None:
@@ -133,22 +137,46 @@ class CheckedTransport(httpx2.BaseTransport):
         pinned = httpx2.Request(
             request.method,
             request.url.copy_with(host=address),
-            headers=request.headers,
+            headers={**request.headers, "accept-encoding": "identity"},
             stream=request.stream,
             extensions={**request.extensions, "sni_hostname": host, "timeout": timeout},
         )
         response = self._inner.handle_request(pinned)
         try:
-            body = b"".join(_limited(response.stream, self._deadline))  # type: ignore[arg-type]
+            encoding = response.headers.get("content-encoding", "identity").strip().lower()
+            received = _limited(response.stream, self._deadline)  # type: ignore[arg-type]
+            body = b"".join(_limited(_decoded(received, encoding), self._deadline))
+        except zlib.error as error:
+            raise httpx2.DecodingError(f"the reply can't be decoded: {error}", request=request) from error
         finally:
             response.close()
-        return httpx2.Response(response.status_code, headers=response.headers, content=body, request=request)
+        headers = [pair for pair in response.headers.multi_items() if pair[0].lower() not in _BODY_HEADERS]
+        return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
     def close(self) -> None:
         self._inner.close()
 
 
-def _limited(chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+def _decoded(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    """Yield the decoded body in small chunks, however well it was compressed. Raises zlib.error."""
+    if encoding in ("identity", ""):
+        yield from chunks
+        return
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise zlib.error(f"unsupported encoding {encoding:.40}")
+    decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, by its header
+    for chunk in chunks:
+        data = chunk
+        while data and not decoder.eof:
+            yield decoder.decompress(data, DECODED_CHUNK_BYTES)
+            data = decoder.unconsumed_tail
+    while tail := decoder.decompress(decoder.unconsumed_tail, DECODED_CHUNK_BYTES):
+        yield tail
+    if not decoder.eof:
+        raise zlib.error("the compressed data ends early")
+
+
+def _limited(chunks: Iterable[bytes], deadline: float) -> Iterator[bytes]:
     size = 0
     for chunk in chunks:
         size += len(chunk)
