@@ -24,7 +24,21 @@ MAX_BODY_BYTES = 5 * 2**20
 CONNECT_SECONDS = 10.0
 DECODED_CHUNK_BYTES = 2**16
 _METADATA = frozenset({"fd00:ec2::254", "100.100.100.200"})  # of clouds that use no link-local address
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_IPV6_GLOBAL = ipaddress.ip_network("2000::/3")  # all other IPv6 ranges are special
+_EMBEDDED_IPV4 = [  # IPv6 ranges whose addresses lead to an IPv4 address inside them
+    ipaddress.ip_network(network)
+    for network in (
+        "::/96",
+        "::ffff:0:0/96",
+        "::ffff:0:0:0/96",
+        "64:ff9b::/96",
+        "64:ff9b:1::/48",
+        "2001::/32",
+        "2002::/16",
+    )
+]
+_LOOPBACK = ipaddress.ip_address("::1")
+_NOT_GLOBAL = [ipaddress.ip_network("3fff::/20"), ipaddress.ip_network("192.88.99.0/24")]  # newer than ipaddress
 _PORTS = {"http": 80, "https": 443}
 _BODY_HEADERS = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it was sent
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -80,11 +94,10 @@ def _resolve(host: str, port: int, allowed: Collection[str]) -> str:
 
 
 def _check_address(address: Address, host: str, port: int, allowed: Collection[str]) -> None:
-    address = _unwrapped(address)
-    if address.is_link_local or address.is_multicast or address.is_unspecified or str(address) in _METADATA:
+    if _is_forbidden(address):
         message = gettext("%(host)s resolves to %(address)s, a reserved address that the hub never connects to.")
         raise AddressRefused(message % {"host": host, "address": address})
-    if not address.is_global and f"{host}:{port}" not in allowed:
+    if not _is_global(address) and f"{host}:{port}" not in allowed:
         message = gettext(
             "%(host)s resolves to %(address)s, a private address. "
             "To allow it, add %(host)s to MEMORYHUB_PRIVATE_HOSTS in the hub's environment."
@@ -92,13 +105,21 @@ def _check_address(address: Address, host: str, port: int, allowed: Collection[s
         raise AddressRefused(message % {"host": f"{host}:{port}", "address": address})
 
 
-def _unwrapped(address: Address) -> Address:
-    """Return the IPv4 address embedded in an IPv6 address, if any; otherwise the address itself."""
-    if isinstance(address, ipaddress.IPv6Address):
-        if address in _NAT64:
-            return ipaddress.IPv4Address(address.packed[-4:])
-        return address.ipv4_mapped or address.sixtofour or address
-    return address
+def _is_forbidden(address: Address) -> bool:
+    """Return whether an address is link-local, multicast, unspecified, of a metadata service, or embeds IPv4."""
+    if address.is_link_local or address.is_multicast or address.is_unspecified or str(address) in _METADATA:
+        return True
+    return address.version == 6 and address != _LOOPBACK and _embeds_ipv4(address)
+
+
+def _embeds_ipv4(address: Address) -> bool:
+    is_isatap = address.packed[8:12] in (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")
+    return is_isatap or any(address in network for network in _EMBEDDED_IPV4)
+
+
+def _is_global(address: Address) -> bool:
+    is_in_range = address.version == 4 or address in _IPV6_GLOBAL
+    return is_in_range and address.is_global and not any(address in network for network in _NOT_GLOBAL)
 
 
 @cache

@@ -60,12 +60,45 @@ def test_the_checked_address_is_the_one_connected_to(names, httpserver: HTTPServ
     assert asked == ["hook.example"]
 
 
+@pytest.mark.parametrize("host", ["::", "ff02::1", "fe80::1%1", "fe80::1", "fd00:ec2::254"])
+def test_special_ipv6_addresses_are_refused(host):
+    with pytest.raises(AddressRefused, match="never connects"):
+        check_url(f"http://[{host}]/", {f"{host}:80"})
+
+
+@pytest.mark.parametrize("ipv4", ["7f00:1", "5db8:d70e"], ids=["loopback", "public"])
 @pytest.mark.parametrize(
-    "host", ["2002:7f00:1::", "64:ff9b::7f00:1", "::ffff:10.0.0.1", "::", "ff02::1", "fe80::1%1"]
+    "form",
+    [
+        "::{}",
+        "::ffff:{}",
+        "::ffff:0:{}",
+        "64:ff9b::{}",
+        "64:ff9b:1::{}",
+        "2001:0:1::{}",
+        "2002:{}::",
+        "2606::5efe:{}",
+    ],
+    ids=["compatible", "mapped", "translated", "NAT64", "local NAT64", "Teredo", "6to4", "ISATAP"],
 )
-def test_private_addresses_are_recognised_in_every_notation(host):
-    with pytest.raises(AddressRefused):
+def test_ipv6_addresses_that_embed_ipv4_are_refused(form, ipv4):
+    host = form.format(ipv4)
+
+    with pytest.raises(AddressRefused, match="never connects"):
+        check_url(f"http://[{host}]/", {f"{host}:80"})
+
+
+@pytest.mark.parametrize(
+    "host", ["fc00::1", "fec0::1", "100::1", "4000::1", "5f00::1", "3fff::1", "2001:db8::1", "::1"]
+)
+def test_only_global_ipv6_addresses_are_allowed(host):
+    with pytest.raises(AddressRefused, match="private address"):
         check_url(f"http://[{host}]/")
+    check_url(f"http://[{host}]/", {f"{host}:80"})
+
+
+def test_a_global_ipv6_address_is_allowed():
+    check_url("http://[2606:4700::1111]/")
 
 
 @pytest.mark.parametrize(
