@@ -144,7 +144,7 @@ def import_lock(path: Path, *, timeout: float = 0) -> Iterator[None]:
     """Hold the lock of a folder; wait ``timeout`` seconds for it. Raises ImportRefused."""
     locks = settings.MEMORYHUB_HOME / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(locks / f"import-{path_hash(str(path))[:16]}.lock", timeout=timeout)
+    lock = FileLock(locks / f"import-{path_hash(str(path))[:16]}.lock", timeout=timeout, mode=0o600)
     try:
         with lock:
             yield

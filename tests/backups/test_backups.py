@@ -257,6 +257,19 @@ def test_a_restore_and_a_hub_exclude_each_other(source, elsewhere, settings, mon
 
 
 @pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
+def test_lock_files_are_readable_only_by_their_owner(elsewhere, home):
+    database = Path(elsewhere.settings_dict["NAME"])
+    lock = database.with_name(f"{database.name}.lock")
+    lock.touch()
+    lock.chmod(0o644)
+
+    with using_database(elsewhere), backup_lock():
+        folder.update_state(failure="")
+        locks = [lock, home / "locks" / "backup.lock", folder.backup_folder() / ".state.lock"]
+        assert [file.stat().st_mode & 0o777 for file in locks] == [0o600] * 3
+
+
+@pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
 def test_a_missing_database_is_named(elsewhere, monkeypatch, tmp_path):
     with pytest.raises(BackupFailed, match="Is MEMORYHUB_HOME the hub's folder"):
         create_backup(tmp_path / "out", database=elsewhere, clock=lambda: NOW)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import os
 import signal
 import socket
 import sys
@@ -53,7 +52,6 @@ class Command(BaseCommand):
         parser.add_argument("--open", action="store_true", help="open the hub in a browser")
 
     def handle(self, *, host: str, port: int, no_worker: bool, in_container: bool, **options: Any) -> None:
-        os.umask(0o077)  # only the owner can read what the hub writes
         signal.signal(signal.SIGTERM, _stop)  # uvicorn raises it again after it has stopped
         with _listen(host, port, in_container=in_container) as listener, in_use(connection):
             applied = _migrate()
