@@ -134,6 +134,10 @@ class AsyncMemoryHub:
         """Clear a session by starting its next epoch. Earlier entries are kept."""
         return await self._send(calls.clear(session_id), idempotency_key)
 
+    async def archive_and_clear(self, session_id: int, *, idempotency_key: str = "") -> Run:
+        """Consolidate all entries of a session, then clear it."""
+        return await self._send(calls.archive_and_clear(session_id), idempotency_key)
+
     async def export_session(self, session_id: int, layout: str = "", epoch: int | None = None) -> bytes:
         """Return a session as a file."""
         return await self._send(calls.export_session(session_id, layout, epoch))

@@ -148,6 +148,10 @@ def clear(session_id: int) -> Call[Session]:
     return _change("POST", f"/sessions/{session_id}/clear", {})
 
 
+def archive_and_clear(session_id: int) -> Call[Run]:
+    return _change("POST", f"/sessions/{session_id}/archive-and-clear", {})
+
+
 def export_session(session_id: int, layout: str, epoch: int | None) -> Call[bytes]:
     params = _given(layout=layout, epoch=epoch)
     return Call("GET", f"/sessions/{session_id}/export", lambda response: response.content, params=params)

@@ -138,6 +138,10 @@ class MemoryHub:
         """Clear a session by starting its next epoch. Earlier entries are kept: ``hub.clear(12)``."""
         return self._send(calls.clear(session_id), idempotency_key)
 
+    def archive_and_clear(self, session_id: int, *, idempotency_key: str = "") -> Run:
+        """Consolidate all entries of a session, then clear it: ``hub.archive_and_clear(12)``."""
+        return self._send(calls.archive_and_clear(session_id), idempotency_key)
+
     def export_session(self, session_id: int, layout: str = "", epoch: int | None = None) -> bytes:
         """Return a session as a file: ``Path("main.jsonl").write_bytes(hub.export_session(12))``."""
         return self._send(calls.export_session(session_id, layout, epoch))

@@ -68,6 +68,14 @@ class Remembered(BaseModel):
     offered: list[Offered]
 
 
+class Cleared(BaseModel):
+    """A cleared session; with ``run``, it is cleared when that run is done."""
+
+    session: str
+    epoch: int
+    run: int | None
+
+
 class Note(BaseModel):
     id: int
     position: int

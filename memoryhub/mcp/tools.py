@@ -15,7 +15,7 @@ from knowledge_app.services.documents import editing
 from knowledge_app.services.rows import key_values, observations
 from knowledge_app.services.rows.observations import NewObservation
 from memoryhub.agents.api_tokens import Caller
-from memoryhub.agents.operations import knowledge, memory, queries
+from memoryhub.agents.operations import conversations, knowledge, memory, queries
 from memoryhub.lib.validation import clean_text
 from memoryhub.mcp import results as shapes
 from memoryhub.mcp.calls import HubContext, answer
@@ -237,6 +237,26 @@ async def memory_document_propose(
     return await answer(context, write)
 
 
+async def session_clear(
+    context: HubContext,
+    session: Annotated[str, Field(min_length=1, max_length=KEY_LENGTH, description="The session's key."), STORABLE],
+    *,
+    archive: Annotated[bool, Field(description="Consolidate all entries into memory first.")] = True,
+) -> Annotated[CallToolResult, shapes.Cleared]:
+    """Start a session afresh with an empty context. Earlier entries are kept.
+
+    With archive, a worker first consolidates all entries into MEMORY.md and the history; if that fails or is held for
+    review, the session isn't cleared.
+    """
+
+    def write(caller: Caller, now: datetime) -> ToolAnswer:
+        cleared = shapes.Cleared(**conversations.clear_session_of_key(caller, session, archive=archive, now=now))
+        action = f"Run {cleared.run} will archive and clear" if cleared.run else "Cleared"
+        return f"{action} {cleared.session}.", cleared
+
+    return await answer(context, write)
+
+
 Tool = Callable[..., Any]
 READING: dict[str, Tool] = {
     "Read a value": memory_read,
@@ -251,6 +271,7 @@ WRITING: dict[str, tuple[Tool, bool]] = {  # with True if the tool is idempotent
     "Remember": (memory_remember, False),
     "Append to the history": (history_append, False),
     "Propose a document": (memory_document_propose, True),
+    "Clear a session": (session_clear, True),
 }
 
 

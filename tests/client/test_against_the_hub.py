@@ -126,6 +126,7 @@ def test_sessions_and_runs_over_the_client(call):
     assert "Hello" in exported
     imported = call("import_session", "cli_other.jsonl", exported.replace("cli:main", "cli:other"))
     assert (imported["added"]["entries"], imported["problems"]) == (1, [])
+    assert call("archive_and_clear", session["id"])["kind"] == "consolidation"
     assert call("clear", session["id"])["epoch"] == 1
     assert call("observations") == []
 

@@ -68,6 +68,7 @@ def sent(httpserver):
         ("compress", (12,), {}, "POST /sessions/12/compress", {}),
         ("consolidate", (12,), {}, "POST /sessions/12/consolidate", {}),
         ("clear", (12,), {}, "POST /sessions/12/clear", {}),
+        ("archive_and_clear", (12,), {}, "POST /sessions/12/archive-and-clear", {}),
         ("import_session", ("a.jsonl", "{}"), {}, "POST /sessions/import", {"name": "a.jsonl", "content": "{}"}),
         ("document", ("a b/c.md", 3), {}, "GET /documents/a%20b%2Fc.md?revision=3", None),
         (
