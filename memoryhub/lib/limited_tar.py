@@ -36,7 +36,7 @@ class LimitedTar:
         self._reader.begin_header()
         with _header_errors():
             member = self._archive.next()
-        self._archive.members = []  # don't collect all members in memory
+        self._archive.members = []  # type: ignore[attr-defined]  # don't collect all members in memory
         return member
 
     def open(self, member: tarfile.TarInfo) -> IO[bytes]:
