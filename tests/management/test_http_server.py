@@ -73,7 +73,9 @@ def test_sending_headers_slowly_does_not_extend_the_timeout(address):
 
 def test_the_second_request_of_a_connection_has_a_timeout_too(address):
     with send(address, HEAD + b"\r\n") as connection:
-        assert status(connection) == b"HTTP/1.1 200 OK"
+        reply = b""
+        while not reply.endswith(b"ok"):
+            reply += connection.recv(1000)
         connection.sendall(HEAD)
         assert connection.recv(1000) == b""
 
