@@ -157,6 +157,7 @@ def test_every_table_with_text_is_searched():
         "memoryhub.SetupToken",  # a hash of no text
         "memoryhub.Invitation",  # the hub's own people, as accounts are; no memory
         "memoryhub.SignIn",  # so are their browsers
+        "memoryhub.FailedAttempts",  # hashes
         "memoryhub.Preferences",  # and how they read
         "memoryhub.Process",  # host, process id and times
         "sessions_app.Workspace",  # its name, address and folder are named in the preview; the rest is settings
