@@ -14,7 +14,7 @@ def fold_to_window(session: Session, window: int | None, *, by: By, once: bool =
     ``window`` defaults to the workspace's memory window. ``once``: don't retry (started by a command).
     """
     keep = max(1, session.workspace.memory_window if window is None else window)
-    options: RunOptions = {"keep": keep, "minimum": 1, "once": once}
+    options: RunOptions = {"keep": keep, "minimum": 1, "prune": True, "once": once}
     run, _ = request_run(session, Run.Kind.COMPRESSION, options=dict(options), by=by)
     return run
 

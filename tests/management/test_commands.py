@@ -189,6 +189,16 @@ def test_prune_summarises_down_to_the_window(session, command):
     assert (document["run"]["status"], document["session"]["active_entries"]) == ("done", 8)
 
 
+def test_prune_works_on_a_tiny_session(workspace, command):
+    session = open_at(workspace)
+    talk(session, 3, words=1, tools=0)
+
+    document = command("session", "prune", "atlas", "cli:main", "--window", "2")
+
+    assert (document["run"]["status"], document["session"]["active_entries"]) == ("done", 2)
+    assert (Entry.objects.count(), Summary.objects.get().entry_count) == (6, 4)
+
+
 def test_settings_are_shown_and_changed(workspace, command):
     document = command("workspace", "set", "atlas", "max_entries=40", "auto_compress=off")
     assert document["changed"] == {"max_entries": [100, 40], "auto_compress": [True, False]}

@@ -14,12 +14,14 @@ from knowledge_app.models import HistoryEntry, KeyValue, KnowledgeEntry, MemoryD
 from knowledge_app.services.documents.history import add_note
 from memoryhub.integrity import check_memory
 from memoryhub.lib.layouts.snapshot import LAYOUTS
+from memoryhub.runs.executing import execute
 from memoryhub.sync import exporting as flow
 from memoryhub.sync.export_plan import plan_export
 from memoryhub.sync.exporting import export_workspace, write_archive
 from memoryhub.sync.importing import import_workspace
-from sessions_app.models import AuditRecord, Entry, Session, Workspace
+from sessions_app.models import AuditRecord, Entry, Run, Session, Summary, Workspace
 from sessions_app.services.audit import By
+from sessions_app.services.folding import fold_to_window
 from sessions_app.services.lifecycle import clear_session
 from tests.hub import NOW, PERSON, add, compress, open_at, raises_code, talk, turn
 from tests.shared import FIXTURES, badinput_cases
@@ -129,6 +131,24 @@ def test_moving_to_another_agent_and_back_keeps_the_messages(tmp_path, workspace
     back = take(tmp_path / "back").workspace
     assert said(back) == said(workspace)
     assert Session.objects.get(workspace=back).key == "telegram:1"
+
+
+def test_grip_gets_only_the_messages_that_it_would_have_kept(tmp_path, workspace):
+    consolidated, pruned = open_at(workspace, "cli:a"), open_at(workspace, "cli:b")
+    for session in (consolidated, pruned):
+        talk(session, 10)
+    Session.objects.filter(pk=consolidated.pk).update(last_consolidated=28, summary_text="[Previous] tea")
+    fold_to_window(pruned, 8, by=By(PERSON, NOW))
+    execute(Run.objects.get().pk, now=lambda: NOW)
+    plan = plan_export(workspace, "grip")
+
+    give(workspace, tmp_path / "out", "grip")
+
+    files = [json.loads(path.read_text()) for path in sorted((tmp_path / "out/sessions").iterdir())]
+    assert [len(file["messages"]) for file in files] == [12, 8]
+    assert files[0]["summary"] == "[Previous] tea"
+    assert files[1]["summary"] == Summary.objects.get().content
+    assert (kinds(plan.written)["entries"], kinds(plan.left_out)["folded_entries"]) == (20, 60)
 
 
 def test_the_hubs_own_layout_keeps_epochs_summaries_and_kinds(tmp_path, workspace):
