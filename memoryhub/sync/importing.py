@@ -203,6 +203,7 @@ def workspace_for(path: Path, name: str, found: DetectedLayout, now: datetime, *
         return known
     workspace = Workspace(name=name, path=str(path), created_at=now, updated_at=now, **facts)
     workspace.consolidation_style = "grip" if facts["layout"] == "grip" else "nanobot"
+    workspace.knowledge_in_context = facts["layout"] == "grip"
     workspace.auto_compress = False  # its agent compresses; an operator can turn this on
     for key, value in found.settings.items():
         setattr(workspace, key, value)
