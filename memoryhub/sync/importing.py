@@ -259,7 +259,11 @@ def _import_items(
             )
             tally.include(item_tally)
         elif isinstance(item, DocumentRecord):
-            tally.include(import_document(workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run))
+            modified_at = read.info.modified_at if read.info else None
+            document_tally = import_document(
+                workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run, modified_at=modified_at
+            )
+            tally.include(document_tally)
         elif isinstance(item, HistoryLog):
             tally.include(import_history(workspace=workspace, log=item, path=read.path, now=now, dry_run=dry_run))
         elif isinstance(item, GraphRecord):

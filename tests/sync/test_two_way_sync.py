@@ -148,8 +148,10 @@ def test_after_ten_minutes_the_agent_may_revert_a_correction(atlas, file):
     edit("fact c", "fact c, corrected")
     sync(atlas)
     file.write_text(TEXT)
+    later = timezone.now() + timedelta(minutes=11)
+    os.utime(file, (later.timestamp(), later.timestamp()))
 
-    sync(atlas, now=timezone.now() + timedelta(minutes=11))
+    sync(atlas, now=later)
 
     assert file.read_text() == TEXT
     assert memory().head.content == TEXT
