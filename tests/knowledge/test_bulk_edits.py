@@ -176,7 +176,7 @@ def test_failed_runs_are_retried_and_others_reported(workspace, editor):
 
     html = act(editor, url("edit-runs"), runs, action="retry")
 
-    assert "2 runs queued again. 1 left: only runs that failed" in html
+    assert "2 runs queued again. 1 skipped. Only failed, parked and cancelled runs" in html
     assert [Run.objects.get(pk=run.pk).status for run in runs] == ["queued", "done", "queued"]
     assert "2 runs cancelled." in act(
         editor, url("edit-runs") + "?state=live", all="1", expected="2", action="cancel"
