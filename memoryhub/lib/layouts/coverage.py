@@ -47,7 +47,7 @@ _CONVERTED: dict[str, dict[str, Label]] = {  # always
             "have a key whose file name another has or that is too long; the program lists them, "
             "but can't find them by key"
         ),
-        "history_with_blank_lines": _("contain a blank line, at which nanobot splits entries"),
+        "history_with_blank_lines": _("contain a blank line, at which nanobot splits entries; written as a dot"),
     },
     "nanobot-current": {
         "knowledge": _BULLETS,
