@@ -222,7 +222,8 @@ def _open(
         "note": record.note,
         "extra": record.extra,
         "updated_at": updated_at,
-    } | own
+        **own,
+    }
     if plan.session is None:
         values |= {
             "updated_at": updated_at or now,
