@@ -1,4 +1,5 @@
 import json
+import os
 import shutil
 from datetime import timedelta
 from pathlib import Path
