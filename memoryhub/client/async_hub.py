@@ -230,7 +230,7 @@ class AsyncMemoryHub:
         return await self._send(calls.remember(content, category, source), idempotency_key)
 
     async def recall(self, query: str, limit: int | None = None) -> Recalled:
-        """Return the observations that match a question."""
+        """Return the observations and other memories that match a question."""
         return await self._send(calls.recall(query, limit))
 
     def keys(self, prefix: str = "") -> AsyncIterator[str]:
@@ -257,9 +257,11 @@ class AsyncMemoryHub:
         """Request the extraction of observations from a text."""
         return await self._send(calls.extract(text, source), idempotency_key)
 
-    async def search(self, query: str, *, kinds: Iterable[str] = (), limit: int | None = None) -> Found:
+    async def search(
+        self, query: str, *, kinds: Iterable[str] = (), limit: int | None = None, mode: str = ""
+    ) -> Found:
         """Search the workspace."""
-        return await self._send(calls.search(query, kinds, limit))
+        return await self._send(calls.search(query, kinds, limit, mode))
 
     def runs(self, kind: str = "", status: str = "") -> AsyncIterator[Run]:
         """Iterate over the runs, latest first."""

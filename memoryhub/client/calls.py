@@ -274,8 +274,8 @@ def extract(text: str, source: str) -> Call[Run]:
     return _change("POST", "/extract", {"text": text, **_given(source=source)})
 
 
-def search(query: str, kinds: Iterable[str], limit: int | None) -> Call[Found]:
-    return _get("/search", query=query, kinds=",".join(kinds), limit=limit)
+def search(query: str, kinds: Iterable[str], limit: int | None, mode: str) -> Call[Found]:
+    return _get("/search", query=query, kinds=",".join(kinds), limit=limit, mode=mode)
 
 
 def runs(kind: str, status: str) -> Call[Page[Run]]:

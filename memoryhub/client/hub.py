@@ -248,7 +248,7 @@ class MemoryHub:
         return self._send(calls.remember(content, category, source), idempotency_key)
 
     def recall(self, query: str, limit: int | None = None) -> Recalled:
-        """Return the observations that match a question: ``hub.recall("upload time-outs")["lessons"]``."""
+        """Return observations and other memories for a question: ``hub.recall("upload time-outs")["lessons"]``."""
         return self._send(calls.recall(query, limit))
 
     def keys(self, prefix: str = "") -> Iterator[str]:
@@ -275,9 +275,9 @@ class MemoryHub:
         """Request the extraction of observations from a text: ``hub.extract(report, source="nightly")``."""
         return self._send(calls.extract(text, source), idempotency_key)
 
-    def search(self, query: str, *, kinds: Iterable[str] = (), limit: int | None = None) -> Found:
+    def search(self, query: str, *, kinds: Iterable[str] = (), limit: int | None = None, mode: str = "") -> Found:
         """Search the workspace: ``hub.search('"time out" -draft', kinds=["entry", "memory"])["results"]``."""
-        return self._send(calls.search(query, kinds, limit))
+        return self._send(calls.search(query, kinds, limit, mode))
 
     def runs(self, kind: str = "", status: str = "") -> Iterator[Run]:
         """Iterate over the runs, latest first: ``for run in hub.runs(status="failed"): ...``."""

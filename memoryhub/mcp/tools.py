@@ -95,12 +95,16 @@ async def memory_search(
     ],
     kinds: Annotated[list[str], Field(max_length=20, description=f"Only these kinds: {', '.join(KINDS)}.")] = [],  # noqa: B006
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
+    mode: Annotated[
+        Literal["all", "grid"],
+        Field(description="grid: keys and values that contain the query, as in grid."),
+    ] = "all",
 ) -> Annotated[CallToolResult, shapes.Matches]:
     """Search everything in this memory, best match first: messages, summaries, documents and their facts, history,
     knowledge, observations, keys and values."""
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
-        found = queries.search(caller, query, kinds=kinds, limit=limit, now=now)
+        found = queries.search(caller, query, kinds=kinds, limit=limit, mode=mode, now=now)
         results = [shapes.Match(**one | {"text": one["text"][:MAX_TEXT]}) for one in found["results"]]
         matches = shapes.Matches(query=found["query"], notes=found["notes"], results=results)
         return "\n".join([*matches.notes, *map(_match_line, results)]) or "Nothing found.", matches
@@ -113,7 +117,8 @@ async def memory_recall(
     query: Query,
     limit: Annotated[int, Field(ge=1, le=50, description="Maximum number for each category.")] = 5,
 ) -> Annotated[CallToolResult, shapes.Recalled]:
-    """Recall what was learned about a subject: findings (facts), insights (conclusions) and lessons (advice).
+    """Recall what is known about a subject: findings (facts), insights (conclusions) and lessons (advice), then
+    matching facts, knowledge, values and history entries.
 
     Call it before you start a task.
     """
@@ -121,6 +126,7 @@ async def memory_recall(
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         recalled = shapes.Recalled(**knowledge.recall_for(caller, query, limit=limit, now=now))
         parts = [(title, getattr(recalled, title.lower())) for title in ("Findings", "Insights", "Lessons")]
+        parts += [("Memories", [f"[{one.kind}] {one.text}" for one in recalled.memories])]
         lines = [line for title, contents in parts if contents for line in (f"{title}:", *map(_bullet, contents))]
         return "\n".join(lines) or "Nothing found.", recalled
 

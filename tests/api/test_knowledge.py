@@ -84,7 +84,12 @@ def test_observations_are_remembered_and_recalled(agent):
     assert len(stored.json()["added"]) == 2
     assert offered.json()["added"] == []
     assert len(offered.json()["offered"]) == 1
-    assert recalled == {"findings": [said[0]["content"]], "insights": [], "lessons": [said[1]["content"]]}
+    assert recalled == {
+        "findings": [said[0]["content"]],
+        "insights": [],
+        "lessons": [said[1]["content"]],
+        "memories": [],
+    }
     assert Observation.objects.get(category="finding").access_count == 1
     assert AccessRecord.objects.get(action="observations.recalled").row_count == 2
 
@@ -118,6 +123,7 @@ def test_search_covers_all_kinds(agent):
     agent("POST", "/knowledge", {"content": "The courier prefers tea"})
 
     found = agent("GET", "/search?query=courier").json()
+    assert agent("GET", "/search?query=courier&mode=grid").json()["results"] == []
     unknown = agent("GET", "/search?query=courier&kinds=colour")
 
     assert [(one["kind"], one["text"]) for one in found["results"]] == [("knowledge", "The courier prefers tea")]

@@ -112,6 +112,7 @@ def sent(httpserver):
         ("write", ("a/b", ""), {}, "PUT /value?key=a%2Fb", {"value": ""}),
         ("extract", ("Report.",), {}, "POST /extract", {"text": "Report."}),
         ("search", ("a -b",), {"kinds": ["entry", "memory"]}, "GET /search?query=a+-b&kinds=entry%2Cmemory", None),
+        ("search", ("eu",), {"mode": "grid"}, "GET /search?query=eu&mode=grid", None),
         ("run", (41,), {}, "GET /runs/41", None),
     ],
 )

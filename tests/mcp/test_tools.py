@@ -88,6 +88,7 @@ def test_every_tool_returns_text_and_structured_values(workspace, mode):
         "findings": [],
         "insights": [],
         "lessons": ["Index foreign keys"],
+        "memories": [],
     }
     assert results["memory_list"].structured_content == {"keys": ["theme"], "next_cursor": None}
 

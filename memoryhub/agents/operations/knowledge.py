@@ -103,13 +103,12 @@ def list_observations(
 
 
 def recall_for(caller: Caller, query: str, *, limit: int = 5, now: datetime) -> Document:
-    """Return ``findings``, ``insights`` and ``lessons`` that match, best first, at most ``limit`` of each."""
+    """Return the best ``findings``, ``insights``, ``lessons`` and other ``memories``, at most ``limit`` of each."""
     require(caller, "read")
     found = recall(caller.workspace, query, now=now, limit=limit)
     log_recall(found, now)
-    pks = [one.observation.pk for rows in found.found.values() for one in rows]
-    record_access(caller, "observations.recalled", seen_rows("observations", pks), now)
-    return {"findings": [], "insights": [], "lessons": []} | found.texts
+    record_access(caller, "observations.recalled", found.seen, now)
+    return found.document
 
 
 def list_keys(
