@@ -1,4 +1,3 @@
-import os
 from importlib import import_module
 
 from django.apps import AppConfig
@@ -12,8 +11,7 @@ class MemoryHubConfig(AppConfig):
     verbose_name = "MemoryHub"
 
     def ready(self) -> None:
-        """Register job handlers and system checks, and make new files readable only by their owner."""
-        os.umask(0o077)
+        """Register job handlers and system checks."""
         import_module("memoryhub.job_handlers")
         import_module("memoryhub.system_checks")
 

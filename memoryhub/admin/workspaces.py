@@ -14,7 +14,6 @@ from memoryhub.models import (
     AccessedRow,
     AccessRecord,
     ApiToken,
-    FailedAttempts,
     IdempotentCall,
     Invitation,
     InvitedRole,
@@ -213,11 +212,6 @@ class SignInAdmin(ReadOnlyAdmin):
     list_select_related = ["user"]
     search_fields = ["user__username", "browser", "address"]
     hidden = ("session_key",)
-
-
-@admin.register(FailedAttempts)
-class FailedAttemptsAdmin(ReadOnlyAdmin):
-    list_display = ["id", "count", "expires_at"]
 
 
 @admin.register(Preferences)

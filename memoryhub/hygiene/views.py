@@ -27,10 +27,10 @@ from memoryhub.hygiene.rows import WORDS, Row, rows_at, shown_text
 from memoryhub.hygiene.scanning import live_scan, request_scan
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
 from memoryhub.lib.charts import growth
+from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_int
-from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.permissions import EDITOR, OPERATOR, by_person, get_workspace, has_role
 from sessions_app.models import Run, Workspace
 

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from detect_secrets.plugins.artifactory import ArtifactoryDetector
 from detect_secrets.plugins.aws import AWSKeyDetector
@@ -39,13 +39,21 @@ from detect_secrets.plugins.twilio import TwilioKeyDetector
 from phonenumbers import Leniency, PhoneNumberMatcher
 from stdnum import iban, luhn
 
+from memoryhub.lib.content_check.check import check_text
 from memoryhub.lib.secrets import find_secrets, names_secret
-from memoryhub.lib.text.change_guard import INVISIBLE, is_instruction
 
 SECRET, PERSONAL, ORDER = "secret", "personal", "order"
 MASK = "•••"
 SHAPE = "text with the shape of a key"
 NAMED = "a secret by its name"
+INSTRUCTION_LIKE = "text that looks like an instruction to a model"
+_WHAT = {
+    "invisible": "invisible characters",
+    "comment": "text in a comment that isn't displayed",
+    "html": "text with HTML",
+    "image": "text with an image",
+    "link": "text with a link to another site",
+}
 
 
 @dataclass(frozen=True)
@@ -142,11 +150,6 @@ _CARD = re.compile(
     r"(?<![\w.,+-])(?:(?:4\d{3}|5[1-5]\d{2}|2[2-7]\d{2}|6(?:011|2\d{2}|5\d{2})|35\d{2})([ -]?)\d{4}\1\d{4}\1\d{4}"
     r"|3[47]\d{2}([ -]?)\d{6}\2\d{5}|3(?:0[0-5]|[68]\d)\d([ -]?)\d{6}\3\d{4})(?![\w-]|[.,]\d)"
 )
-_LEGITIMATE_INVISIBLE = re.compile(  # joiners that scripts and emoji need, and soft hyphens
-    "(?<=[\u0600-\u06ff\u0900-\u0dff])[\u200c\u200d](?=[\u0600-\u06ff\u0900-\u0dff])"
-    "|(?<=[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])\u200d(?=[\u2600-\u27bf\U0001f000-\U0001faff])"
-    "|(?<=[^\\W\\d_])\u00ad(?=[^\\W\\d_])"
-)
 
 
 def scan_text(text: str) -> list[Match]:
@@ -168,17 +171,18 @@ def scan_value(name: str, value: str) -> list[Match]:
 
 
 def scan_instructions(text: str) -> list[Match]:
-    """Return the lines that look like instructions to a model, and the first invisible character."""
-    matches = []
-    start = 0
-    for line in text.split("\n"):
-        if is_instruction(line):
-            matches.append(Match(ORDER, "text that reads like an order to a model", start, start + len(line)))
-        start += len(line) + 1
-    hidden = INVISIBLE.search(text)
-    if hidden and (hidden := INVISIBLE.search(_LEGITIMATE_INVISIBLE.sub(" ", text))):
-        matches.append(Match(ORDER, "invisible characters", hidden.start(), hidden.end()))
-    return matches
+    """Return the lines that the content check flags."""
+    lines = text.split("\n")
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    return [
+        Match(
+            ORDER,
+            _WHAT.get(finding.code, INSTRUCTION_LIKE),
+            starts[finding.line - 1],
+            starts[finding.line - 1] + len(lines[finding.line - 1]),
+        )
+        for finding in check_text(text)
+    ]
 
 
 def summarise_matches(matches: Iterable[Match]) -> str:

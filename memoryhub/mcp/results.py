@@ -42,19 +42,12 @@ class Matches(BaseModel):
     results: list[Match]
 
 
-class RecalledMemory(BaseModel):
-    kind: str
-    id: int
-    text: str
-
-
 class Recalled(BaseModel):
-    """Contents by category, best match first, as grid's own tool returns them, and other memory with its kind."""
+    """Contents by category, best match first, as grid's own tool returns them."""
 
     findings: list[str]
     insights: list[str]
     lessons: list[str]
-    memories: list[RecalledMemory]
 
 
 class Added(BaseModel):
@@ -73,14 +66,6 @@ class Offered(BaseModel):
 class Remembered(BaseModel):
     added: list[Added]
     offered: list[Offered]
-
-
-class Cleared(BaseModel):
-    """A cleared session; with ``run``, it is cleared when that run is done."""
-
-    session: str
-    epoch: int
-    run: int | None
 
 
 class Note(BaseModel):

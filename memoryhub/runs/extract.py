@@ -16,8 +16,8 @@ from knowledge_app.services.prompts import EXTRACT_REQUEST, EXTRACT_RULES
 from knowledge_app.services.rows.observations import MAX_CHARS, NewObservation, store
 from memoryhub.find_by_name import session_of
 from memoryhub.lib import db_retry
+from memoryhub.lib.content_check.check import check_text
 from memoryhub.lib.llm import ModelRefused, ModelSettings, ask
-from memoryhub.lib.text.change_guard import INVISIBLE, is_instruction
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
@@ -137,7 +137,7 @@ def messages_for(output: Output) -> tuple[list[dict[str, str]], str]:
 @db_retry.retried
 @transaction.atomic
 def _commit(run: Run, found: list[NewObservation], now: datetime) -> None:
-    safe = [one for one in found if len(one.content) <= MAX_CHARS and _is_safe(one.content)]
+    safe = [one for one in found if len(one.content) <= MAX_CHARS and not check_text(one.content)]
     stored = store(run.workspace, safe, by=By(Actor("run", f"run {run.pk}"), now), run=run)
     proposal: dict[str, Any] = {
         "added": [row.pk for row in stored.added],
@@ -145,10 +145,6 @@ def _commit(run: Run, found: list[NewObservation], now: datetime) -> None:
         "left_out": len(found) - len(safe),
     }
     _finish(run, now, proposal)
-
-
-def _is_safe(text: str) -> bool:
-    return not is_instruction(text) and not INVISIBLE.search(text)
 
 
 @transaction.atomic

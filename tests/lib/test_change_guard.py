@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memoryhub.lib.text.change_guard import additions_only, compare_facts, is_instruction, review_reasons
+from memoryhub.lib.content_check.check import check_text
+from memoryhub.lib.text.change_guard import additions_only, compare_facts, review_reasons
 from memoryhub.lib.text.facts import fact_lines
 
 WORDS = "one two three four five six seven eight nine ten eleven twelve"
@@ -101,8 +102,8 @@ def test_a_text_may_halve_or_triple_and_a_small_one_may_grow_by_any_factor(old, 
     ],
 )
 def test_instructions_are_recognised(line):
-    assert is_instruction(line)
-    assert review_reasons(BASE, document(*FACTS, line)) == ["1 new line looks like an instruction to a model"]
+    assert check_text(line)
+    assert review_reasons(BASE, document(*FACTS, line)) == [f"1 new line {check_text(line)[0].message}"]
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_instructions_are_recognised(line):
     ["The team ignores the CI on Fridays", "You must wear a badge in Porto", "Ines never deletes the old labels"],
 )
 def test_facts_are_not_instructions(line):
-    assert not is_instruction(line)
+    assert not check_text(line)
 
 
 def test_invisible_text_needs_review():

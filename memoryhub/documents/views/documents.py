@@ -11,9 +11,9 @@ from django.utils.safestring import SafeString
 from django.utils.text import slugify
 
 from knowledge_app.models import Fact, HeldChange, MemoryDocument, MemoryRevision
+from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
-from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import FactLine, Section, fact_lines, split_sections
 from memoryhub.lib.text.markdown import MAX_RENDERED_CHARS, render_markdown

@@ -21,10 +21,10 @@ from knowledge_app.services.documents.editing import (
 )
 from knowledge_app.services.documents.origins import line_origins
 from memoryhub.documents.forms import EditForm, FactForm
+from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int, parse_ints
-from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.lib.text.diff import diff_lines
 from memoryhub.lib.text.facts import split_sections
 from memoryhub.lib.text.markdown import render_markdown

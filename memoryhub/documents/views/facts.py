@@ -18,11 +18,11 @@ from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.documents.views.editing import find_document
 from memoryhub.edit_responses import EXPORT, REVIEW, VERIFY, answer_edit, export_chosen, list_address
 from memoryhub.lib.bulk_selection import Action, action_value, selected_keys
+from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.date_ranges import parse_day
 from memoryhub.lib.errors import Invalid, MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_ints
-from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.permissions import by_person, has_role, log_page_access
 from sessions_app.models import Membership, Run
 from sessions_app.services.access_log import seen_rows

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from memoryhub.lib.content_check.check import check_text, flagged_lines
 from memoryhub.lib.text.diff import line_changes
 from memoryhub.lib.text.facts import FactLine, fact_lines, match_facts, normal_form
 
@@ -19,18 +20,6 @@ LOSS_LIMIT = 0.10  # share of facts removed or rewritten, in one change or since
 MIN_SHARE = 0.5  # share of the characters that must remain
 MAX_GROWTH = 3.0  # growth factor in characters
 FREE_GROWTH_CHARS = 2_000  # up to this size, a document may grow by any factor
-INVISIBLE = re.compile(  # zero width, fillers, bidi controls, tags, variation selectors from 17
-    "[\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
-_INSTRUCTION = re.compile(
-    r"\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|earlier|above|all|any|your|these|other)\b.{0,40}"
-    r"\b(instruction|rule|prompt|message|fact|memor|guideline|limit)"
-    r"|\bsystem prompt\b|\byou (must|shall|are now|have to) (now |always |never )?"
-    r"(obey|act|pretend|reveal|delete|remove|send|output|reply|respond|ignore)|<\s*/?\s*(system|assistant|tool|instructions?)\s*>|\[/?(INST|SYSTEM)\]"
-    r"|\b(delete|remove|drop|erase|overwrite)\b.{0,30}\b(all|every|other|existing|the)\b.{0,20}\b(fact|memor|line|entr)"
-    r"|\bwhen (consolidating|summari[sz]ing|updating (the )?memory)\b",
-    re.IGNORECASE,
-)
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _NEGATION = re.compile(
     r"\b(not|no|never|none|neither|nor|without|cannot|can't|won't|don't|doesn't|isn't|aren't|wasn't|nicht|kein\w*|nie"
@@ -123,66 +112,45 @@ def _meaning_reasons(change: FactChanges) -> list[str]:
 
 
 def _safety_reasons(before: str, after: str) -> list[str]:
-    new = [line for line in after.split("\n") if line not in set(before.split("\n"))]
-    instructions = sum(is_instruction(line) for line in new)
-    hidden = sum(bool(INVISIBLE.search(line)) for line in new)
-    reasons = []
-    if instructions:
-        reasons.append(
-            "1 new line looks like an instruction to a model"
-            if instructions == 1
-            else f"{instructions} new lines look like instructions to a model"
-        )
-    if hidden:
-        reasons.append(
-            "1 new line contains invisible characters"
-            if hidden == 1
-            else f"{hidden} new lines contain invisible characters"
-        )
-    return reasons
+    old, new = set(before.split("\n")), after.split("\n")
+    counts = Counter(finding.message for finding in check_text(after) if new[finding.line - 1] not in old)
+    return [
+        f"1 new line {text}" if count == 1 else f"{count} new lines: each {text}" for text, count in counts.items()
+    ]
 
 
-def is_instruction(line: str) -> bool:
-    """Return whether a line looks like an instruction to a model instead of a fact."""
-    return bool(_INSTRUCTION.search(line))
-
-
-def additions_only(before: str, after: str) -> str:
+def additions_only(before: str, after: str, *, held: Collection[int] = ()) -> str:
     """Return the old text with only the new facts of a change, under their new headings.
 
-    New lines that look like instructions or contain invisible characters are left out.
+    New lines that the content check flags are left out, as are those with a number in ``held``.
     """
     lines, new_lines = before.split("\n"), after.split("\n")
-    added = {line.line - 1 for line in compare_facts(before, after).added if _is_safe(new_lines[line.line - 1])}
+    flagged = flagged_lines(after) | set(held)
+    added = {line.line - 1 for line in compare_facts(before, after).added if line.line not in flagged}
+    headings = {number for number in range(len(new_lines)) if number + 1 not in flagged}
     result: list[str] = []
     for tag, start, end, j, j_end in line_changes(lines, new_lines):
         result += lines[start:end]
         if tag in ("insert", "replace"):
-            result += _with_headings(new_lines, range(j, j_end), added)
+            result += _with_headings(new_lines, range(j, j_end), added, headings)
     if lines[-1] == "" and result[-1] != "":  # keep the final line break
         result.append("")
     return "\n".join(result)
 
 
-def _with_headings(lines: list[str], indexes: range, added: set[int]) -> list[str]:
-    """Return the added lines in a range, each with the heading and blank lines directly before it."""
+def _with_headings(lines: list[str], indexes: range, added: set[int], headings: set[int]) -> list[str]:
+    """Return the added lines in a range, each with the heading and blank lines directly before it.
+
+    ``headings``: the indexes of lines that may be used as headings.
+    """
     kept: list[str] = []
     pending: list[str] = []
     for index in indexes:
         if index in added:
             kept += [*pending, lines[index]]
             pending = []
-        elif lines[index].lstrip().startswith("#"):
+        elif lines[index].lstrip().startswith("#") and index in headings:
             pending = [*([""] if pending[:1] == [""] else []), lines[index]]
         elif not lines[index].strip():
             pending.append("")
     return kept
-
-
-def _is_safe(line: str) -> bool:
-    return not is_instruction(line) and not INVISIBLE.search(line)
-
-
-def show_invisible(text: str) -> str:
-    """Return text with invisible and bidi control characters replaced by their code point: ⟦U+200B⟧."""
-    return INVISIBLE.sub(lambda match: f"⟦U+{ord(match.group()):04X}⟧", text)

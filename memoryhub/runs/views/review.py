@@ -10,10 +10,10 @@ from django.views.decorators.http import require_POST
 
 from knowledge_app.models import HeldChange
 from knowledge_app.services.documents.held_changes import hunks_of
+from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.errors import MemoryHubError
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import keyset_page, parse_ints
-from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.permissions import EDITOR, by_person, get_workspace, has_role, log_page_access
 from memoryhub.runs.review import approve, reject
 from memoryhub.runs.views.review_bulk import ACTIONS, pending_changes

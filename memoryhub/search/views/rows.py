@@ -13,10 +13,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.lib.content_check.reach import show_invisible
 from memoryhub.lib.pagination import encode_cursor
 from memoryhub.lib.search.hits import WeightedTerm
 from memoryhub.lib.search.passages import Passage, highlight, passage
-from memoryhub.lib.text.change_guard import show_invisible
 from memoryhub.search.grip import GripHit
 from memoryhub.search.kinds import KINDS, Kind
 from memoryhub.search.listing import Listed

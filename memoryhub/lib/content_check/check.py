@@ -1,0 +1,104 @@
+"""Check a whole text, line by line and across line breaks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from memoryhub.lib.content_check.reach import reach_of
+from memoryhub.lib.content_check.shape import EXPLANATIONS, shape_of
+
+MAX_LINE_CHARS = 4_000  # a longer line is checked in overlapping pieces
+OVERLAP_CHARS = 200
+MAX_JOINED_LINES = 4
+_STARTS_ITEM = re.compile(r"\s*(?:[-*+•]\s|[>|#]|\d{1,3}[.)]\s|```|~~~|\[\d{4}-\d\d-\d\d)")
+_UNFINISHED = re.compile(
+    r"(?:[,:;|\\(\[{<&=+/-]|\.\.\.|…|\b(?:the|an?|to|of|and|or|all|any|every|each|with|from|in|on|at|by|for|your|you|must"
+    r"|should|always|never|please|run|send|ignore|execute|del?|la|el|los|las|les|le|des|der|die|das|und|et|y|e"
+    r"|il|o|os"
+    r"|as|и|в|на|все|den|dem|alle|toutes?|todas?|todos?|tutte|tutti|previous|prior))\s*$",
+    re.IGNORECASE,
+)
+_STARTS_SENTENCE = re.compile(r"[A-ZÀ-ÞА-Я][^\WA-Z\d_]")
+_FINISHED = re.compile(r"[.!?。！？।؟][\"')\]*_`]*\s*$")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Why a line of a text shouldn't be stored without review. ``line`` counts from 1."""
+
+    code: str
+    line: int
+    message: str
+
+
+def check_text(text: str) -> list[Finding]:
+    """Return the findings of a text in the order of its lines, at most one per line; an empty list for a plain text.
+
+    Lines are checked alone, and joined with their neighbours where a sentence goes on, so that a line break doesn't
+    hide an instruction.
+    """
+    lines = text.split("\n")
+    found = {number: finding for number, line in enumerate(lines, 1) if (finding := _check_line(line, number))}
+    for numbers, joined in _joined(lines):
+        known = [number for number in numbers if number in found]
+        goes_on = not known or (len(known) < len(numbers) and _is_wrapped(lines, numbers))
+        if goes_on and (code := shape_of(joined)):
+            for number in numbers:
+                found.setdefault(number, Finding(code, number, EXPLANATIONS[code]))
+    return [found[number] for number in sorted(found)]
+
+
+def flagged_lines(text: str) -> set[int]:
+    """Return the numbers of the lines that have findings."""
+    return {finding.line for finding in check_text(text)}
+
+
+def _check_line(line: str, number: int) -> Finding | None:
+    if not line.strip():
+        return None
+    if reach := reach_of(line):
+        return Finding(reach[0], number, reach[1])
+    step = MAX_LINE_CHARS - OVERLAP_CHARS
+    for start in range(0, len(line), step):
+        if code := shape_of(line[start : start + MAX_LINE_CHARS]):
+            return Finding(code, number, EXPLANATIONS[code])
+    return None
+
+
+def _joined(lines: list[str]) -> Iterator[tuple[list[int], str]]:
+    """Yield the numbers and the text of neighbouring lines that may be one sentence."""
+    kept = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    for index in range(len(kept) - 1):
+        numbers, text = [kept[index][0]], kept[index][1]
+        for number, line in kept[index + 1 : index + MAX_JOINED_LINES]:
+            if not _goes_on(text, line):
+                break
+            text = f"{text.rstrip()} {_bare(line)}"
+            numbers = [*numbers, number]
+            if len(text) <= MAX_LINE_CHARS:
+                yield numbers, text
+
+
+def _goes_on(text: str, line: str) -> bool:
+    """Return whether a line may continue the sentence at the end of a text."""
+    if _UNFINISHED.search(text):
+        return True
+    if _STARTS_ITEM.match(line) or _FINISHED.search(text):
+        return False
+    return line[0].isspace() or not _STARTS_SENTENCE.match(line)
+
+
+def _is_wrapped(lines: list[str], numbers: list[int]) -> bool:
+    """Return whether each line but the first is indented, or follows a line that can't be the end of a sentence."""
+    return all(
+        (lines[number - 1][0].isspace() and not _STARTS_ITEM.match(lines[number - 1]))
+        or _UNFINISHED.search(lines[before - 1])
+        for before, number in pairwise(numbers)
+    )
+
+
+def _bare(line: str) -> str:
+    return re.sub(r"^[\s>]*(?:[-*+•|]\s|\d{1,3}[.)]|#{1,6})?\s*", "", line)

@@ -1,0 +1,159 @@
+"""Normalise text, so that disguised words compare equal to plain ones."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import codecs
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+from urllib.parse import unquote
+
+INVISIBLE = re.compile(  # zero width, fillers, bidi controls, tags, variation selectors from 17
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0"
+    "\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+LEGITIMATE_INVISIBLE = re.compile(  # joiners that scripts and emoji need, and soft hyphens
+    "(?<=[\u0600-\u06ff\u0900-\u0dff])[\u200c\u200d](?=[\u0600-\u06ff\u0900-\u0dff])"
+    "|(?<=[\u2600-\u27bf\ufe0f\U0001f000-\U0001faff])\u200d(?=[\u2600-\u27bf\U0001f000-\U0001faff])"
+    "|(?<=[^\\W\\d_])\u00ad(?=[^\\W\\d_])|^\ufeff"
+)
+MARKS = re.compile("[\u0300-\u036f\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+# Letters that look like Latin ones (Unicode's confusables, the ones in use), after folding case and marks.
+_LOOKALIKES = str.maketrans(
+    "авекмнорстухіјѕһԁԛԝѵғӏαβγεηικνορτυχωϲϳɑɡıɩʟɴʀɪɢʜᴀʙᴄᴅᴇᴊᴋᴍᴏᴘꜱᴛᴜᴠᴡᴢʏ",
+    "abekmhopctyxijshdqwvfiabyenikvoptuxwcjagiilnrighabcdejkmopstuvwzy",
+)
+_LEET = str.maketrans("013457@$!|", "oieastasil")
+_SQUARED = str.maketrans(
+    {chr(start + i): chr(97 + i) for start in (0x1F130, 0x1F150, 0x1F170, 0x1F1E6) for i in range(26)}
+)
+_FOREIGN_LETTER = re.compile("[\u0250-\u02af\u0370-\u052f\u1d00-\u1d7f\ua720-\ua7ff\u0131]")
+_LATIN_LETTER = re.compile("[a-z]")
+_WORD = re.compile(r"\w+")
+_LEET_WORD = re.compile(r"(?<![\w@$!|./:`=-])(?=[\w@$!|]*[a-z])(?=[\w@$!|]*[013457@$!|])[\w@$!|]{3,}")
+_SPACED = re.compile(r"(?<!\w)\w(?:([ .\-_*·|/~])\w(?!\w)){3,}")
+_GREEK_OR_CYRILLIC = re.compile("[\u0370-\u052f]")
+_STYLED = re.compile("[\U0001d400-\U0001d7ff\u24b6-\u24e9\U0001f130-\U0001f189]")
+_ENTITY = re.compile(r"&#x?[0-9a-fA-F]{2,6};")
+_PARTLY_BOLD = re.compile(r"(?<!\w)(?:[*_]{1,3}\w+[*_]{1,3}\w|\w+[*_]{2,3}\w+[*_]{2,3})")
+_FULL_WIDTH = re.compile("[\uff21-\uff3a\uff41-\uff5a]{2,}")
+_SINGLE_LETTERS = re.compile(r"(?<!\w)[^\W\d_](?:([ .\-_*·|/~]{1,3})[^\W\d_](?!\w)){7,}")
+_LEET_INSIDE = re.compile(
+    r"(?<![\w/:.@-])(?:[a-zA-Z]+[0134579]+[a-zA-Z]+|[0134579]+[a-zA-Z]{2,}[0134579]*)[a-zA-Z0-9]*(?![\w/:.@-])"
+)
+_ENCODED = re.compile(r"(?<![\w+/=-])(?:[A-Za-z0-9+/_-]{4}){5,}[A-Za-z0-9+/_-]{0,3}={0,2}(?![\w+/=])")
+_HEX = re.compile(r"(?<!\w)(?:0x)?(?:[0-9a-fA-F]{2}[ :]?){12,}(?!\w)|(?:\\x[0-9a-fA-F]{2}){8,}")
+_PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2}|[\w+.-]){12,}")
+_EMPHASIS = re.compile(r"(?<=\w)[*_~]{1,3}(?=\w)|[*_~]{2,3}")
+_MAX_DECODED = 4_000
+
+
+def fold(text: str) -> str:
+    """Return text for matching: NFKC, lower case, without invisible characters, accents and Arabic points."""
+    if text.isascii():
+        return text.lower()
+    visible = INVISIBLE.sub("", text.translate(_SQUARED))
+    decomposed = unicodedata.normalize("NFKD", visible).lower()
+    return unicodedata.normalize("NFC", MARKS.sub("", decomposed))
+
+
+def variants(text: str) -> Iterator[str]:
+    """Yield the folded text, then the readings of it in which a disguise is undone."""
+    if "&" in text:
+        text = html.unescape(text)
+    folded = fold(text)
+    yield folded
+    plain = _EMPHASIS.sub("", folded)
+    if plain != folded:
+        yield plain
+    if _FOREIGN_LETTER.search(plain):
+        latin = _latinised(plain)
+        if latin != plain:
+            yield latin
+        plain = latin
+    leet = _LEET_WORD.sub(lambda match: match.group().translate(_LEET), plain)
+    if leet != plain:
+        yield leet
+    if _SPACED.search(plain):
+        yield _joined_letters(plain)
+
+
+def _latinised(text: str) -> str:
+    """Replace the look-alikes in words that mix scripts, or that consist of nothing but look-alikes."""
+
+    def latin(match: re.Match[str]) -> str:
+        word = match.group()
+        replaced = word.translate(_LOOKALIKES)
+        is_plain = not _FOREIGN_LETTER.search(replaced)
+        return replaced if is_plain or _LATIN_LETTER.search(word) else word
+
+    return _WORD.sub(latin, text)
+
+
+def is_disguised(text: str) -> bool:
+    """Return whether several words are written with letters of other alphabets or styles, digits, or one by one.
+
+    One such word can be a name or a typing error; ordinary text doesn't have several.
+    """
+    if len(_STYLED.findall(text)) >= 6 or len(_ENTITY.findall(text)) >= 4 or len(_PARTLY_BOLD.findall(text)) >= 3:
+        return True
+    if len(_FULL_WIDTH.findall(text)) >= 4 or len(_SINGLE_LETTERS.findall(text)) >= 1:
+        return True
+    mixed = [
+        word
+        for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower())
+        if _GREEK_OR_CYRILLIC.search(word) and _LATIN_LETTER.search(word)
+    ]
+    return len(mixed) >= 2 or len(_LEET_INSIDE.findall(text)) >= 4
+
+
+def _joined_letters(text: str) -> str:
+    """Join the letters of text written with a separator after each one; a double separator ends a word."""
+    words = re.split(r"[ .\-_*·|/~]{2,}", text)
+    return " ".join(re.sub(r"(?<![^\W_]{2})[ .\-_*·|/~](?=[^\s](?![^\W_]))", "", word) for word in words)
+
+
+def decoded_texts(text: str) -> Iterator[str]:
+    """Yield the readable texts that are hidden in base64, hexadecimal or percent-encoding."""
+    for match in _ENCODED.finditer(text):
+        yield from _readable(_unbase64(match.group()))
+    for match in _HEX.finditer(text):
+        digits = re.sub(r"0x|\\x|[ :]", "", match.group())
+        yield from _readable(bytes.fromhex(digits[: len(digits) // 2 * 2]))
+    for match in _PERCENT.finditer(text) if text.count("%") > 2 else ():
+        yield from _readable(unquote(match.group(), errors="replace").encode())
+
+
+def _unbase64(text: str) -> bytes:
+    try:
+        padded = text.rstrip("=").translate(str.maketrans("-_", "+/"))
+        return base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _readable(raw: bytes) -> Iterator[str]:
+    """Yield bytes as text if they are UTF-8 words: letters and spaces, no control characters."""
+    try:
+        text = raw[:_MAX_DECODED].decode()
+    except UnicodeDecodeError:
+        return
+    words = len(re.findall(r"[^\W\d_]{2,}", text))
+    if text.isprintable() and ((words >= 3 and " " in text) or (words and not text.isascii() and len(text) >= 6)):
+        yield text
+
+
+def scrambled(text: str) -> Iterator[str]:
+    """Yield a folded text read backwards, and with its letters rotated by 13, if it then has a telling word."""
+    if _REVERSED.search(text):
+        yield text[::-1]
+    if _ROTATED.search(text):
+        yield codecs.encode(text, "rot13")
+
+
+_TELLING = "ignore|instruct|prompt|password|disregard|execute|system|previous|forget|override|secret"
+_REVERSED = re.compile("|".join(word[::-1] for word in _TELLING.split("|")))
+_ROTATED = re.compile(codecs.encode(_TELLING, "rot13"))
