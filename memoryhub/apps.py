@@ -1,3 +1,4 @@
+import os
 from importlib import import_module
 
 from django.apps import AppConfig
@@ -11,7 +12,8 @@ class MemoryHubConfig(AppConfig):
     verbose_name = "MemoryHub"
 
     def ready(self) -> None:
-        """Register job handlers and system checks."""
+        """Register job handlers and system checks, and make new files readable only by their owner."""
+        os.umask(0o077)
         import_module("memoryhub.job_handlers")
         import_module("memoryhub.system_checks")
 

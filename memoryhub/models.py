@@ -76,6 +76,20 @@ class SignIn(models.Model):
         return f"sign-in {self.pk}"
 
 
+class FailedAttempts(models.Model):
+    """The number of recent failed attempts to sign in. ``key``: the SHA-256 of an address, a name or a browser."""
+
+    key = models.CharField(max_length=64, unique=True)
+    count = models.PositiveIntegerField(default=0)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name_plural = "failed attempts"
+
+    def __str__(self) -> str:
+        return f"{self.count} failed attempts"
+
+
 class Preferences(models.Model):
     """Display preferences of a user. Empty values follow the browser."""
 

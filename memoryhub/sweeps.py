@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 
 from knowledge_app.services.rows.scratchpads import UPKEEP, end_run, idle_scratchpads
+from memoryhub.accounts.attempt_limits import delete_expired_attempts
 from memoryhub.accounts.sign_ins import delete_ended
 from memoryhub.agents.api_tokens import delete_old_calls
 from memoryhub.graph import embedding_run
@@ -43,6 +44,7 @@ def prune(now: datetime) -> None:
     forget_old_accesses(now)
     delete_old_calls(now)
     delete_ended(now)
+    delete_expired_attempts(now)
     forget_old_processes()
 
 

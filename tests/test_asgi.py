@@ -96,3 +96,9 @@ def test_a_request_without_a_body_is_passed_on_unchanged(asked):
     send([], [part(b"", is_last=True)])
 
     assert asked == [({}, b"")]
+
+
+def test_new_files_are_readable_only_by_their_owner(tmp_path):
+    (tmp_path / "new").touch()
+
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o600

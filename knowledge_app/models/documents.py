@@ -15,7 +15,7 @@ from sessions_app.models import AuditRecord, Entry, Run, Workspace
 class MemoryDocument(models.Model):
     """MEMORY.md, SOUL.md or USER.md. ``head``: its current text. ``synced_revision``: last seen in the agent's file.
 
-    ``written_over``: the file's text before the hub last wrote to it, at ``written_at``. An agent may still write a
+    ``written_over``: the file's text before the hub wrote to it, last at ``written_at``. An agent may still write a
     text based on it.
     """
 

@@ -9,12 +9,13 @@ from typing import Any
 from django import forms
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm, SetPasswordMixin, UserCreationForm
 from django.contrib.auth.models import User
+from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.accounts.attempt_limits import MAX_PER_ACCOUNT, count_attempt, uncount_attempt
 from memoryhub.accounts.invitations import MAX_NAME
 from memoryhub.accounts.people import RoleChange
-from memoryhub.accounts.sign_ins import count_attempt, is_rate_limited, uncount_attempt
 from memoryhub.lib.form_fields import StoredSelect
 from sessions_app.models import Membership, Workspace
 
@@ -179,10 +180,9 @@ class OwnPasswordForm(NewPasswordMixin, PasswordChangeForm):
     """A new password. Guessing the present one is rate-limited like signing in."""
 
     def clean_old_password(self) -> str:
-        attempt_keys = [f"password {self.user.username}"]
-        if is_rate_limited(attempt_keys):
+        limits = {f"password {self.user.username}": MAX_PER_ACCOUNT}
+        if not count_attempt(limits, timezone.now()):
             raise forms.ValidationError(_("Too many failed attempts. Try again in a minute."), code="slowed")
-        count_attempt(attempt_keys)
         password: str = super().clean_old_password()
-        uncount_attempt(attempt_keys)
+        uncount_attempt(limits)
         return password

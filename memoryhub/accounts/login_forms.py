@@ -5,23 +5,22 @@ from typing import Any
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, BaseUserCreationForm
 from django.contrib.auth.models import User
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from memoryhub.accounts.attempt_limits import count_attempt, sign_in_limits, uncount_attempt
 from memoryhub.accounts.forms import NewPasswordMixin
-from memoryhub.accounts.sign_ins import count_attempt, is_rate_limited, uncount_attempt
 
 
 class LoginForm(AuthenticationForm):
-    """Rate-limits failed sign-ins by name and by address."""
+    """Limits failed attempts to sign in."""
 
     def clean(self) -> dict[str, Any]:
-        address = self.request.META.get("REMOTE_ADDR", "") if self.request else ""
-        attempt_keys = [f"name {self.cleaned_data.get('username', '')}", f"address {address}"]
-        if is_rate_limited(attempt_keys):
+        limits = sign_in_limits(self.request, self.cleaned_data.get("username", ""))
+        if not count_attempt(limits, timezone.now()):
             raise forms.ValidationError(_("Too many failed attempts. Try again in a minute."), code="slowed")
-        count_attempt(attempt_keys)
         values = super().clean()
-        uncount_attempt(attempt_keys)
+        uncount_attempt(limits)
         return values
 
 

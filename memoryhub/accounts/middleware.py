@@ -6,11 +6,13 @@ from collections.abc import Callable
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import resolve_url
 from django.utils import timezone
 from django_htmx.http import HttpResponseClientRedirect
 
+from memoryhub.accounts.attempt_limits import remember_browser
 from memoryhub.accounts.sign_ins import follow_key, record_visit
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
@@ -18,7 +20,7 @@ ENDED = "&ended=1"  # tells the login page that the session has ended
 
 
 def follow_sign_ins(get_response: GetResponse) -> GetResponse:
-    """Record visits, changed and ended sessions, and redirect open pages of ended sessions to the login page."""
+    """Record visits, changed and ended sessions, mark known browsers, and redirect open pages to the login page."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         old_key = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
@@ -30,6 +32,8 @@ def follow_sign_ins(get_response: GetResponse) -> GetResponse:
         if request.user.pk is not None and key:
             browser, address = request.META.get("HTTP_USER_AGENT", ""), request.META.get("REMOTE_ADDR", "")
             record_visit(request.user.pk, key, browser=browser, address=address, now=timezone.now())
+        if isinstance(request.user, User):
+            remember_browser(request, response, request.user)
         return response if is_signed_in else _to_login(request, response, had_session=bool(old_key))
 
     return middleware

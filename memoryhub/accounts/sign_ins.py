@@ -1,4 +1,4 @@
-"""Sign-ins, passwords, and the rate limit of sign-ins.
+"""Sign-ins and passwords.
 
 A sign-in describes a login session for the list of sign-ins. Signing out deletes both.
 """
@@ -6,7 +6,6 @@ A sign-in describes a login session for the list of sign-ins. Signing out delete
 from __future__ import annotations
 
 from collections.abc import Collection
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -23,7 +22,6 @@ from memoryhub.models import Invitation, SignIn
 from sessions_app.services.audit import By, record
 
 VISIT_INTERVAL = timedelta(minutes=5)  # between updates of ``seen_at``
-MAX_ATTEMPTS, ATTEMPT_SECONDS = 10, 60
 MAX_SIGN_INS = 100
 
 
@@ -136,30 +134,3 @@ def delete_ended(now: datetime) -> None:
     LoginSession.objects.filter(expire_date__lt=now).delete()
     live = LoginSession.objects.filter(session_key=OuterRef("session_key"))
     SignIn.objects.filter(~Exists(live)).delete()
-
-
-def is_rate_limited(keys: Collection[str]) -> bool:
-    """Return whether any of the keys had ten failed attempts within a minute."""
-    return any(cache.get(_counter(key), 0) >= MAX_ATTEMPTS for key in keys)
-
-
-def count_attempt(keys: Collection[str]) -> None:
-    """Count an attempt as failed before the password is checked, so that concurrent attempts are limited, too.
-
-    Counts expire a minute after the first attempt.
-    """
-    for key in keys:
-        cache.add(_counter(key), 0, ATTEMPT_SECONDS)
-        with suppress(ValueError):  # the counter has just expired
-            cache.incr(_counter(key))
-
-
-def uncount_attempt(keys: Collection[str]) -> None:
-    """Uncount an attempt whose password was correct."""
-    for key in keys:
-        with suppress(ValueError):
-            cache.decr(_counter(key))
-
-
-def _counter(key: str) -> str:
-    return f"login-{sha256(key.encode()).hexdigest()}"

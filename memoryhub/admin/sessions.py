@@ -108,10 +108,10 @@ class SessionAdmin(TableAdmin):
             _("New entries become facts in MEMORY.md and a history entry. Each run can be undone."),
         ),
         _run_action(
-            "archive", _("Summarise everything and restart"), _archive,
+            "archive", _("Consolidate everything and clear"), _archive,
             _(
-                "Each session is summarised whole, then starts a new epoch. "
-                "Its entries stay readable in the earlier one."
+                "All entries of each session become facts and a history entry. Then the session is cleared. "
+                "Its entries stay readable in the earlier epoch."
             ),
         ),
         export_as_zip,

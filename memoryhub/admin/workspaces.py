@@ -14,6 +14,7 @@ from memoryhub.models import (
     AccessedRow,
     AccessRecord,
     ApiToken,
+    FailedAttempts,
     IdempotentCall,
     Invitation,
     InvitedRole,
@@ -212,6 +213,11 @@ class SignInAdmin(ReadOnlyAdmin):
     list_select_related = ["user"]
     search_fields = ["user__username", "browser", "address"]
     hidden = ("session_key",)
+
+
+@admin.register(FailedAttempts)
+class FailedAttemptsAdmin(ReadOnlyAdmin):
+    list_display = ["id", "count", "expires_at"]
 
 
 @admin.register(Preferences)

@@ -128,6 +128,17 @@ def clear_session(request: HttpRequest, pk: RowId) -> Any:
     return operations.clear(caller_of(request), pk, now=timezone.now())
 
 
+@router.post("/sessions/{pk}/archive-and-clear", response={202: responses.RunAnswer}, auth=EDIT)
+def archive_and_clear_session(request: HttpRequest, pk: RowId) -> Any:
+    """Request a consolidation of all entries, after which the session is cleared.
+
+    If the consolidation fails or is held, the session isn't cleared.
+    """
+    caller = caller_of(request)
+    session = operations.get_session(caller, pk)
+    return Status(202, run_answer(operations.archive_and_clear(caller, session, now=timezone.now())))
+
+
 @router.get("/sessions/{pk}/export", auth=READ, openapi_extra={"x-answer": "file"})
 def export_session(request: HttpRequest, pk: RowId, layout: Layout = "", epoch: Epoch = None) -> HttpResponse:
     """Export a session as a file of nanobot, Grip or AgTerm. Default: the workspace's program."""

@@ -92,7 +92,7 @@ def recall(
     query: Annotated[str, Query(min_length=1, max_length=512)],
     limit: Annotated[int, Query(ge=1, le=100)] = 5,
 ) -> Any:
-    """Return the observations that best match a query, up to limit for each category."""
+    """Return the observations of each category, and the other memories, that best match a query, up to limit each."""
     return operations.recall_for(caller_of(request), query, limit=limit, now=timezone.now())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
 from django.utils import timezone
@@ -36,10 +36,11 @@ def search(
     query: Annotated[str, Query(max_length=512)],
     kinds: Kinds = "",
     limit: Limit = 20,
+    mode: Annotated[Literal["all", "grid"], Query(description="grid: keys and values that contain it.")] = "all",
 ) -> Any:
     """Search the workspace, best match first. Words, "phrases", -exclusions and field:value filters."""
     names = kinds.split(",") if kinds else []
-    return operations.search(caller_of(request), query, kinds=names, limit=limit, now=timezone.now())
+    return operations.search(caller_of(request), query, kinds=names, limit=limit, mode=mode, now=timezone.now())
 
 
 @router.post("/extract", response={202: responses.RunAnswer}, auth=CONSOLIDATE)

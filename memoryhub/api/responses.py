@@ -206,10 +206,17 @@ class RememberedAnswer(Schema):
     offered: list[OfferedAnswer]
 
 
+class RecalledMemory(Schema):
+    kind: str
+    id: int
+    text: str
+
+
 class RecallAnswer(Schema):
     findings: list[str]
     insights: list[str]
     lessons: list[str]
+    memories: list[RecalledMemory]
 
 
 class ValueAnswer(Schema):

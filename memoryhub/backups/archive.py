@@ -15,18 +15,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from django.utils.translation import gettext
 
 from memoryhub.backups.encryption import MAGIC, CannotDecrypt, DecryptingReader, EncryptingWriter, read_header
 from memoryhub.lib.errors import Invalid
+from memoryhub.lib.limited_tar import LimitedTar
 
 FORMAT = 1
 MANIFEST = "manifest.json"
 SECRET_KEY = "secret_key"  # noqa: S105  the member's name
 DATABASES = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
 MAX_MANIFEST = 4 * 2**20
+MAX_HEADERS = 2**16  # of the few members
+MAX_PADDING = 2**20  # after the last member
+MAX_BYTES = 2**50  # members may have any size that the manifest lists
 PIECE = 2**20
 SUMMARY = ("hub", "vendor", "taken_at", "rows")  # readable in encrypted backups, too
 COMPRESSION = 1  # four times as fast as the default, and a tenth larger
@@ -113,7 +117,8 @@ def summary_of(file: Path) -> dict[str, Any]:
         if _is_encrypted(source):
             header, _ = read_header(source)
             return {name: header.get(name) for name in SUMMARY} | {"is_encrypted": True}
-        with gzip.GzipFile(fileobj=source, mode="rb") as packed, tarfile.open(fileobj=packed, mode="r|") as archive:
+        with gzip.GzipFile(fileobj=source, mode="rb") as packed:
+            archive = LimitedTar(cast("IO[bytes]", packed), max_bytes=MAX_BYTES, max_header_bytes=MAX_HEADERS)
             manifest = _read_manifest(archive, archive.next())
     return {name: getattr(manifest, name) for name in SUMMARY} | {"is_encrypted": False}
 
@@ -144,13 +149,15 @@ def unpack_backup(file: Path, passphrase: str, folder: Path) -> Manifest:
 
 
 @contextmanager
-def _archive(source: IO[bytes]) -> Iterator[tarfile.TarFile]:
+def _archive(source: IO[bytes]) -> Iterator[LimitedTar]:
     """Open a tar.gz as a stream; on success, read it to its end, so that gzip compares its checksum."""
     with gzip.GzipFile(fileobj=source, mode="rb") as packed:
-        with tarfile.open(fileobj=packed, mode="r|") as archive:
-            yield archive
-        while packed.read(PIECE):
-            pass
+        yield LimitedTar(cast("IO[bytes]", packed), max_bytes=MAX_BYTES, max_header_bytes=MAX_HEADERS)
+        padding = 0
+        while piece := packed.read(PIECE):
+            padding += len(piece)
+            if padding > MAX_PADDING:
+                raise BadBackup(gettext("The backup contains more than its manifest lists."))
 
 
 @contextmanager
@@ -163,12 +170,12 @@ def _translated_errors() -> Iterator[None]:
         raise BadBackup(gettext("This is not a MemoryHub backup, or it is damaged or truncated.")) from error
 
 
-def _read_manifest(archive: tarfile.TarFile, member: tarfile.TarInfo | None) -> Manifest:
+def _read_manifest(archive: LimitedTar, member: tarfile.TarInfo | None) -> Manifest:
     if member is None or member.name != MANIFEST or not member.isreg() or member.size > MAX_MANIFEST:
         raise BadBackup(gettext("This is not a MemoryHub backup: it doesn't start with a manifest."))
-    source = archive.extractfile(member)
+    source = archive.open(member)
     try:
-        values = json.loads(source.read() if source else b"")
+        values = json.loads(source.read())
         if values["format"] != FORMAT:
             message = gettext("The backup has format %(format)s, which needs a newer MemoryHub.")
             raise BadBackup(message % {"format": values["format"]})
@@ -188,14 +195,14 @@ def _read_manifest(archive: tarfile.TarFile, member: tarfile.TarInfo | None) -> 
     return manifest
 
 
-def _extract(archive: tarfile.TarFile, name: str, content: Content, target: Path) -> None:
+def _extract(archive: LimitedTar, name: str, content: Content, target: Path) -> None:
     member = archive.next()
     if member is None or member.name != name or not member.isreg() or member.size != content.size:
         raise BadBackup(f"The backup is damaged: {name} doesn't match the manifest.")
-    source = archive.extractfile(member)
+    source = archive.open(member)
     digest = hashlib.sha256()
     with target.open("xb") as out:
-        while source and (piece := source.read(PIECE)):
+        while piece := source.read(PIECE):
             digest.update(piece)
             out.write(piece)
     if digest.hexdigest() != content.sha256:

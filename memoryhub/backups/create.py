@@ -59,7 +59,7 @@ def backup_lock() -> Iterator[None]:
     locks: Path = settings.MEMORYHUB_HOME / "locks"
     locks.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        with FileLock(locks / "backup.lock", timeout=LOCK_SECONDS):
+        with FileLock(locks / "backup.lock", timeout=LOCK_SECONDS, mode=0o600):
             yield
     except Timeout:
         raise BackupUnderWay("Another backup is running. Try again when it has finished.") from None

@@ -279,7 +279,7 @@ def read_state() -> State:
 def update_state(**changes: Any) -> None:
     """Change fields of the recorded state atomically."""
     folder = backup_folder()
-    with FileLock(folder / ".state.lock"):
+    with FileLock(folder / ".state.lock", mode=0o600):
         state = replace(read_state(), **changes)
         draft = folder / ".state.json.part"
         draft.touch(mode=0o600)

@@ -8,8 +8,9 @@ advisory lock on its own connection, which works across machines. Both are relea
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -55,6 +56,8 @@ def _file_lock(database: BaseDatabaseWrapper, *, alone: bool) -> Iterator[bool]:
     file = path.with_name(f"{path.name}.lock")
     try:
         lock = file.open("a")
+        with suppress(PermissionError):  # another user's file
+            os.fchmod(lock.fileno(), 0o600)
     except OSError as error:
         raise NoLock(f"The lock file {file} can't be created: {error.strerror}.") from error
     with lock:

@@ -134,6 +134,10 @@ class AsyncMemoryHub:
         """Clear a session by starting its next epoch. Earlier entries are kept."""
         return await self._send(calls.clear(session_id), idempotency_key)
 
+    async def archive_and_clear(self, session_id: int, *, idempotency_key: str = "") -> Run:
+        """Consolidate all entries of a session, then clear it."""
+        return await self._send(calls.archive_and_clear(session_id), idempotency_key)
+
     async def export_session(self, session_id: int, layout: str = "", epoch: int | None = None) -> bytes:
         """Return a session as a file."""
         return await self._send(calls.export_session(session_id, layout, epoch))
@@ -226,7 +230,7 @@ class AsyncMemoryHub:
         return await self._send(calls.remember(content, category, source), idempotency_key)
 
     async def recall(self, query: str, limit: int | None = None) -> Recalled:
-        """Return the observations that match a question."""
+        """Return the observations and other memories that match a question."""
         return await self._send(calls.recall(query, limit))
 
     def keys(self, prefix: str = "") -> AsyncIterator[str]:
@@ -253,9 +257,11 @@ class AsyncMemoryHub:
         """Request the extraction of observations from a text."""
         return await self._send(calls.extract(text, source), idempotency_key)
 
-    async def search(self, query: str, *, kinds: Iterable[str] = (), limit: int | None = None) -> Found:
+    async def search(
+        self, query: str, *, kinds: Iterable[str] = (), limit: int | None = None, mode: str = ""
+    ) -> Found:
         """Search the workspace."""
-        return await self._send(calls.search(query, kinds, limit))
+        return await self._send(calls.search(query, kinds, limit, mode))
 
     def runs(self, kind: str = "", status: str = "") -> AsyncIterator[Run]:
         """Iterate over the runs, latest first."""

@@ -148,6 +148,10 @@ def clear(session_id: int) -> Call[Session]:
     return _change("POST", f"/sessions/{session_id}/clear", {})
 
 
+def archive_and_clear(session_id: int) -> Call[Run]:
+    return _change("POST", f"/sessions/{session_id}/archive-and-clear", {})
+
+
 def export_session(session_id: int, layout: str, epoch: int | None) -> Call[bytes]:
     params = _given(layout=layout, epoch=epoch)
     return Call("GET", f"/sessions/{session_id}/export", lambda response: response.content, params=params)
@@ -270,8 +274,8 @@ def extract(text: str, source: str) -> Call[Run]:
     return _change("POST", "/extract", {"text": text, **_given(source=source)})
 
 
-def search(query: str, kinds: Iterable[str], limit: int | None) -> Call[Found]:
-    return _get("/search", query=query, kinds=",".join(kinds), limit=limit)
+def search(query: str, kinds: Iterable[str], limit: int | None, mode: str) -> Call[Found]:
+    return _get("/search", query=query, kinds=",".join(kinds), limit=limit, mode=mode)
 
 
 def runs(kind: str, status: str) -> Call[Page[Run]]:

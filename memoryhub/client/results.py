@@ -226,10 +226,19 @@ class Remembered(TypedDict):
     offered: list[Offered]
 
 
+class RecalledMemory(TypedDict):
+    kind: str
+    id: int
+    text: str
+
+
 class Recalled(TypedDict):
+    """Observations by category, and ``memories``: matching facts, knowledge, values and history entries."""
+
     findings: list[str]
     insights: list[str]
     lessons: list[str]
+    memories: list[RecalledMemory]
 
 
 class Value(TypedDict):

@@ -1,19 +1,20 @@
 """Build the context of a session: the messages to send to a model, with token counts and what was left out.
 
-The context is prefix-stable, so that the provider's prompt cache works: documents, then summaries, then entries in
-order. A new entry changes nothing before it. Entries over the budget are dropped in steps of a quarter of it, not one
-by one.
+The context is prefix-stable, so that the provider's prompt cache works: documents, knowledge, summaries, then entries
+in order. A new entry changes nothing before it. Entries over the budget are dropped in steps of a quarter of it, not
+one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, ngettext
 
 from knowledge_app.models import MemoryDocument, MemoryRevision
+from knowledge_app.services.rows.knowledge import context_lines
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Session, Summary
 from sessions_app.services.access_log import Seen, seen_entries, seen_revision, seen_rows
@@ -22,13 +23,14 @@ from sessions_app.services.context_window import DEFAULT_MAX_MESSAGES, Dropped, 
 DOCUMENT_ORDER = ("SOUL.md", "USER.md", "MEMORY.md")
 ENTRY_LIMIT = 5_000  # entries read at most
 STEPS = 4  # entries are dropped by 1 / STEPS of the budget at once
-SUMMARY, SUMMARY_TEXT = gettext_noop("summary"), gettext_noop("summary text")  # values of ContextPart.source
+# Values of ContextPart.source.
+SUMMARY, SUMMARY_TEXT, KNOWLEDGE = gettext_noop("summary"), gettext_noop("summary text"), gettext_noop("knowledge")
 SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System", "tool": "Tool"}
 
 
 @dataclass(frozen=True)
 class ContextPart:
-    """One message of the context. ``source``: "entry", a document's name, SUMMARY or SUMMARY_TEXT."""
+    """One message of the context. ``source``: "entry", a document's name, KNOWLEDGE, SUMMARY or SUMMARY_TEXT."""
 
     message: dict[str, Any]
     tokens: int
@@ -36,6 +38,7 @@ class ContextPart:
     entry: Entry | None = None
     summary: Summary | None = None
     revision: MemoryRevision | None = None
+    knowledge: Sequence[int] = ()  # keys of the entries
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class Context:
 def build_context(
     session: Session, *, max_messages: int = DEFAULT_MAX_MESSAGES, max_tokens: int | None = None
 ) -> Context:
-    """Return memory documents and summaries as system messages, then the safe window of active entries.
+    """Return memory documents, knowledge and summaries as system messages, then the safe window of active entries.
 
     ``max_messages`` counts entries; 0 or below leaves only the hub's limit of 5,000. ``max_tokens`` is the budget for
     everything, by default the workspace's token limit, 0 for none. Over budget, entries are dropped first, then the
@@ -66,7 +69,7 @@ def build_context(
     """
     session.refresh_from_db()
     budget = session.workspace.max_tokens if max_tokens is None else max(0, max_tokens)
-    fixed, dropped = _within_budget(_documents(session), _summaries(session), budget)
+    fixed, dropped = _within_budget(_documents(session) + _knowledge(session), _summaries(session), budget)
     remaining = budget - sum(part.tokens for part in fixed) if budget else 0
     limit = max_messages if 0 < max_messages < ENTRY_LIMIT else ENTRY_LIMIT
     entries, cut = _latest(session, limit, remaining, is_bounded=bool(budget))
@@ -104,7 +107,7 @@ def _over_budget(part: ContextPart) -> str:
         "%(source)s: doesn't fit into the budget (%(count)s tokens)",
         part.tokens,
     )
-    source = gettext(part.source) if part.source in (SUMMARY, SUMMARY_TEXT) else part.source
+    source = gettext(part.source) if part.source in (SUMMARY, SUMMARY_TEXT, KNOWLEDGE) else part.source
     return text % {"source": source, "count": f"{part.tokens:,}"}
 
 
@@ -171,11 +174,8 @@ def provider_message(entry: Entry) -> dict[str, Any]:
 
 def context_text(context: Context) -> str:
     """Return the context as one text, in the format of AgTerm's getContextForLLM."""
-    sections = [
-        f"=== {part.source} ===\n{part.message['content'].partition(chr(10))[2].strip()}"
-        for part in context.parts
-        if part.source in DOCUMENT_ORDER
-    ]
+    parts = [part for part in context.parts if part.source in (*DOCUMENT_ORDER, KNOWLEDGE)]
+    sections = [_section(part.source.replace(KNOWLEDGE, "Knowledge"), part.message["content"]) for part in parts]
     summaries = [_summary_text(part) for part in context.parts if part.source in (SUMMARY, SUMMARY_TEXT)]
     if summaries:
         sections.append("=== Previous Conversation Summaries ===\n" + "\n\n".join(summaries))
@@ -183,6 +183,10 @@ def context_text(context: Context) -> str:
     if lines:
         sections.append("=== Recent Conversation ===\n" + "\n".join(lines))
     return "\n\n".join(sections)
+
+
+def _section(title: str, content: str) -> str:
+    return f"=== {title} ===\n{content.partition(chr(10))[2].strip()}"
 
 
 def _summary_text(part: ContextPart) -> str:
@@ -215,6 +219,15 @@ def _documents(session: Session) -> list[ContextPart]:
     return parts
 
 
+def _knowledge(session: Session) -> list[ContextPart]:
+    """Return the knowledge that Grip would send, if the workspace includes it."""
+    lines = context_lines(session.workspace) if session.workspace.knowledge_in_context else []
+    if not lines:
+        return []
+    text = "## Knowledge\n\n" + "\n".join(line for _, line in lines)
+    return [replace(_system(session, text, KNOWLEDGE), knowledge=[pk for pk, _ in lines])]
+
+
 def _summaries(session: Session) -> list[ContextPart]:
     parts = [_system(session, session.summary_text, SUMMARY_TEXT)] if session.summary_text else []
     summaries = Summary.objects.filter(session=session, epoch=session.epoch, parent=None)
@@ -240,5 +253,6 @@ def seen_in(context: Context) -> list[Seen]:
     """Return the rows that a context contains, for the access log."""
     seen = seen_entries(part.entry for part in context.parts if part.entry)
     seen += seen_rows("summaries", [part.summary.pk for part in context.parts if part.summary])
+    seen += seen_rows("knowledge", [pk for part in context.parts for pk in part.knowledge])
     revisions = [part.revision for part in context.parts if part.revision]
     return seen + [seen_revision(revision.document_id, revision.number) for revision in revisions]

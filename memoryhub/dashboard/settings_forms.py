@@ -22,7 +22,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
     """A workspace's settings, validated together. Help texts state meaning, unit and default."""
 
     SECTIONS = [
-        (_("Workspace"), ["name", "persist_memory"]),
+        (_("Workspace"), ["name", "persist_memory", "knowledge_in_context"]),
         (
             _("Compression"),
             [
@@ -44,8 +44,8 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
     class Meta:
         model = Workspace
         fields = [
-            "name", "persist_memory", "auto_compress", "max_tokens", "max_entries", "recent_window",
-            "min_entries_to_compress", "compression_ratio", "auto_consolidate", "memory_window",
+            "name", "persist_memory", "knowledge_in_context", "auto_compress", "max_tokens", "max_entries",
+            "recent_window", "min_entries_to_compress", "compression_ratio", "auto_consolidate", "memory_window",
             "consolidation_style", "model", "consolidation_model", "model_base_url", "daily_token_budget",
             "auto_extract", "extraction_model", "stale_days",
             "embedding_provider", "embedding_model", "embedding_base_url", "dense_search",
@@ -54,6 +54,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         labels = {
             "name": _("Name"),
             "persist_memory": _("Keep memory"),
+            "knowledge_in_context": _("Knowledge in contexts"),
             "auto_compress": _("Compress automatically"),
             "max_tokens": _("Token limit"),
             "max_entries": _("Entry limit"),
@@ -83,6 +84,9 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "persist_memory": _(
                 "Off: a scratchpad. Exact values, observations, knowledge, terms and cached responses "
                 "live for one run and leave nothing behind; nothing is consolidated. Default on."
+            ),
+            "knowledge_in_context": _(
+                "Send knowledge entries with each context, up to 2,000 characters. Default off; on for Grip."
             ),
             "auto_extract": _(
                 "Find findings, insights and lessons in what the agent says, with a model. Default off."

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -54,6 +55,10 @@ class FileInfo:
     mtime_ns: int
     sha256: str
     stamp: str = ""
+
+    @property
+    def modified_at(self) -> datetime:
+        return datetime.fromtimestamp(self.mtime_ns / 1e9, UTC)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import ipaddress
 import socket
 import ssl
 import time
-from collections.abc import Collection, Iterator
+import zlib
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from urllib.parse import urlsplit
 
@@ -21,9 +22,25 @@ from memoryhub.lib.errors import LimitExceeded, Refused
 
 MAX_BODY_BYTES = 5 * 2**20
 CONNECT_SECONDS = 10.0
+DECODED_CHUNK_BYTES = 2**16
 _METADATA = frozenset({"fd00:ec2::254", "100.100.100.200"})  # of clouds that use no link-local address
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_IPV6_GLOBAL = ipaddress.ip_network("2000::/3")  # all other IPv6 ranges are special
+_EMBEDDED_IPV4 = [  # IPv6 ranges whose addresses lead to an IPv4 address inside them
+    ipaddress.ip_network(network)
+    for network in (
+        "::/96",
+        "::ffff:0:0/96",
+        "::ffff:0:0:0/96",
+        "64:ff9b::/96",
+        "64:ff9b:1::/48",
+        "2001::/32",
+        "2002::/16",
+    )
+]
+_LOOPBACK = ipaddress.ip_address("::1")
+_NOT_GLOBAL = [ipaddress.ip_network("3fff::/20"), ipaddress.ip_network("192.88.99.0/24")]  # newer than ipaddress
 _PORTS = {"http": 80, "https": 443}
+_BODY_HEADERS = ("content-encoding", "content-length", "transfer-encoding")  # of the body as it was sent
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -77,11 +94,10 @@ def _resolve(host: str, port: int, allowed: Collection[str]) -> str:
 
 
 def _check_address(address: Address, host: str, port: int, allowed: Collection[str]) -> None:
-    address = _unwrapped(address)
-    if address.is_link_local or address.is_multicast or address.is_unspecified or str(address) in _METADATA:
+    if _is_forbidden(address):
         message = gettext("%(host)s resolves to %(address)s, a reserved address that the hub never connects to.")
         raise AddressRefused(message % {"host": host, "address": address})
-    if not address.is_global and f"{host}:{port}" not in allowed:
+    if not _is_global(address) and f"{host}:{port}" not in allowed:
         message = gettext(
             "%(host)s resolves to %(address)s, a private address. "
             "To allow it, add %(host)s to MEMORYHUB_PRIVATE_HOSTS in the hub's environment."
@@ -89,13 +105,21 @@ def _check_address(address: Address, host: str, port: int, allowed: Collection[s
         raise AddressRefused(message % {"host": f"{host}:{port}", "address": address})
 
 
-def _unwrapped(address: Address) -> Address:
-    """Return the IPv4 address embedded in an IPv6 address, if any; otherwise the address itself."""
-    if isinstance(address, ipaddress.IPv6Address):
-        if address in _NAT64:
-            return ipaddress.IPv4Address(address.packed[-4:])
-        return address.ipv4_mapped or address.sixtofour or address
-    return address
+def _is_forbidden(address: Address) -> bool:
+    """Return whether an address is link-local, multicast, unspecified, of a metadata service, or embeds IPv4."""
+    if address.is_link_local or address.is_multicast or address.is_unspecified or str(address) in _METADATA:
+        return True
+    return address.version == 6 and address != _LOOPBACK and _embeds_ipv4(address)
+
+
+def _embeds_ipv4(address: Address) -> bool:
+    is_isatap = address.packed[8:12] in (b"\x00\x00\x5e\xfe", b"\x02\x00\x5e\xfe")
+    return is_isatap or any(address in network for network in _EMBEDDED_IPV4)
+
+
+def _is_global(address: Address) -> bool:
+    is_in_range = address.version == 4 or address in _IPV6_GLOBAL
+    return is_in_range and address.is_global and not any(address in network for network in _NOT_GLOBAL)
 
 
 @cache
@@ -107,7 +131,8 @@ def _ssl_context() -> ssl.SSLContext:
 class CheckedTransport(httpx2.BaseTransport):
     """A transport that connects to checked addresses only and reads responses of up to 5 MB.
 
-    ``deadline_seconds`` covers all requests of the transport together, including retries.
+    It asks for uncompressed responses. If a server compresses nevertheless, the limit counts decoded bytes.
+    ``deadline_seconds`` covers all requests of the transport together, including retries and decoding.
     """
 
     def __init__(self, *, allowed: Collection[str] = (), deadline_seconds: float) -> None:
@@ -133,22 +158,46 @@ class CheckedTransport(httpx2.BaseTransport):
         pinned = httpx2.Request(
             request.method,
             request.url.copy_with(host=address),
-            headers=request.headers,
+            headers={**request.headers, "accept-encoding": "identity"},
             stream=request.stream,
             extensions={**request.extensions, "sni_hostname": host, "timeout": timeout},
         )
         response = self._inner.handle_request(pinned)
         try:
-            body = b"".join(_limited(response.stream, self._deadline))  # type: ignore[arg-type]
+            encoding = response.headers.get("content-encoding", "identity").strip().lower()
+            received = _limited(response.stream, self._deadline)  # type: ignore[arg-type]
+            body = b"".join(_limited(_decoded(received, encoding), self._deadline))
+        except zlib.error as error:
+            raise httpx2.DecodingError(f"the reply can't be decoded: {error}", request=request) from error
         finally:
             response.close()
-        return httpx2.Response(response.status_code, headers=response.headers, content=body, request=request)
+        headers = [pair for pair in response.headers.multi_items() if pair[0].lower() not in _BODY_HEADERS]
+        return httpx2.Response(response.status_code, headers=headers, content=body, request=request)
 
     def close(self) -> None:
         self._inner.close()
 
 
-def _limited(chunks: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+def _decoded(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    """Yield the decoded body in small chunks, however well it was compressed. Raises zlib.error."""
+    if encoding in ("identity", ""):
+        yield from chunks
+        return
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        raise zlib.error(f"unsupported encoding {encoding:.40}")
+    decoder = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, by its header
+    for chunk in chunks:
+        data = chunk
+        while data and not decoder.eof:
+            yield decoder.decompress(data, DECODED_CHUNK_BYTES)
+            data = decoder.unconsumed_tail
+    while tail := decoder.decompress(decoder.unconsumed_tail, DECODED_CHUNK_BYTES):
+        yield tail
+    if not decoder.eof:
+        raise zlib.error("the compressed data ends early")
+
+
+def _limited(chunks: Iterable[bytes], deadline: float) -> Iterator[bytes]:
     size = 0
     for chunk in chunks:
         size += len(chunk)

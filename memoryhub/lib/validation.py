@@ -82,12 +82,13 @@ def decode_json(text: str) -> Decoded:
     """Parse JSON and make every value storable on both databases.
 
     NaN, Infinity and integers of more than 18 digits become text; NUL and lone surrogates become escapes; of a
-    repeated key, the last value is kept. Raises BadJSON, also for more than 64 levels of nesting.
+    repeated key, the last value is kept; a byte-order mark is dropped. Raises BadJSON, also for more than 64 levels
+    of nesting.
     """
     hooks = _ParserHooks()
     try:
         value = json.loads(
-            text,
+            text.removeprefix("\ufeff"),
             parse_int=hooks.whole,
             parse_float=hooks.fraction,
             parse_constant=hooks.constant,

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand, CommandParser
 
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.management.database_ready import run_on_ready_database
 from memoryhub.management.progress_bar import clear
 
 STOPPED = 130  # exit status after Ctrl-C
@@ -47,8 +48,8 @@ class JsonCommand(BaseCommand):
     """A command whose ``run`` returns a JSON document, which ``show`` prints as text.
 
     A MemoryHubError is printed as ``{"error": {"code", "message", …}}``, or as a sentence on standard error; the exit
-    status is 1. ``run`` may set ``exit_status``. After Ctrl-C, ``stopped`` is printed on standard error, and the exit
-    status is 130.
+    status is 1. On a new database, the tables are created first. ``run`` may set ``exit_status``. After Ctrl-C,
+    ``stopped`` is printed on standard error, and the exit status is 130.
     """
 
     requires_system_checks: list[str] = []
@@ -66,7 +67,7 @@ class JsonCommand(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         result = None
         try:
-            result = self.run(**options)
+            result = run_on_ready_database(lambda: self.run(**options))
         except MemoryHubError as error:
             self._fail(error, as_json=options["json"])
         except KeyboardInterrupt:

@@ -42,12 +42,19 @@ class Matches(BaseModel):
     results: list[Match]
 
 
+class RecalledMemory(BaseModel):
+    kind: str
+    id: int
+    text: str
+
+
 class Recalled(BaseModel):
-    """Contents by category, best match first, as grid's own tool returns them."""
+    """Contents by category, best match first, as grid's own tool returns them, and other memory with its kind."""
 
     findings: list[str]
     insights: list[str]
     lessons: list[str]
+    memories: list[RecalledMemory]
 
 
 class Added(BaseModel):
@@ -66,6 +73,14 @@ class Offered(BaseModel):
 class Remembered(BaseModel):
     added: list[Added]
     offered: list[Offered]
+
+
+class Cleared(BaseModel):
+    """A cleared session; with ``run``, it is cleared when that run is done."""
+
+    session: str
+    epoch: int
+    run: int | None
 
 
 class Note(BaseModel):

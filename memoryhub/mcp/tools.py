@@ -15,7 +15,7 @@ from knowledge_app.services.documents import editing
 from knowledge_app.services.rows import key_values, observations
 from knowledge_app.services.rows.observations import NewObservation
 from memoryhub.agents.api_tokens import Caller
-from memoryhub.agents.operations import knowledge, memory, queries
+from memoryhub.agents.operations import conversations, knowledge, memory, queries
 from memoryhub.lib.validation import clean_text
 from memoryhub.mcp import results as shapes
 from memoryhub.mcp.calls import HubContext, answer
@@ -95,12 +95,16 @@ async def memory_search(
     ],
     kinds: Annotated[list[str], Field(max_length=20, description=f"Only these kinds: {', '.join(KINDS)}.")] = [],  # noqa: B006
     limit: Annotated[int, Field(ge=1, le=100)] = 20,
+    mode: Annotated[
+        Literal["all", "grid"],
+        Field(description="grid: keys and values that contain the query, as in grid."),
+    ] = "all",
 ) -> Annotated[CallToolResult, shapes.Matches]:
     """Search everything in this memory, best match first: messages, summaries, documents and their facts, history,
     knowledge, observations, keys and values."""
 
     def read(caller: Caller, now: datetime) -> ToolAnswer:
-        found = queries.search(caller, query, kinds=kinds, limit=limit, now=now)
+        found = queries.search(caller, query, kinds=kinds, limit=limit, mode=mode, now=now)
         results = [shapes.Match(**one | {"text": one["text"][:MAX_TEXT]}) for one in found["results"]]
         matches = shapes.Matches(query=found["query"], notes=found["notes"], results=results)
         return "\n".join([*matches.notes, *map(_match_line, results)]) or "Nothing found.", matches
@@ -113,7 +117,8 @@ async def memory_recall(
     query: Query,
     limit: Annotated[int, Field(ge=1, le=50, description="Maximum number for each category.")] = 5,
 ) -> Annotated[CallToolResult, shapes.Recalled]:
-    """Recall what was learned about a subject: findings (facts), insights (conclusions) and lessons (advice).
+    """Recall what is known about a subject: findings (facts), insights (conclusions) and lessons (advice), then
+    matching facts, knowledge, values and history entries.
 
     Call it before you start a task.
     """
@@ -121,6 +126,7 @@ async def memory_recall(
     def read(caller: Caller, now: datetime) -> ToolAnswer:
         recalled = shapes.Recalled(**knowledge.recall_for(caller, query, limit=limit, now=now))
         parts = [(title, getattr(recalled, title.lower())) for title in ("Findings", "Insights", "Lessons")]
+        parts += [("Memories", [f"[{one.kind}] {one.text}" for one in recalled.memories])]
         lines = [line for title, contents in parts if contents for line in (f"{title}:", *map(_bullet, contents))]
         return "\n".join(lines) or "Nothing found.", recalled
 
@@ -237,6 +243,26 @@ async def memory_document_propose(
     return await answer(context, write)
 
 
+async def session_clear(
+    context: HubContext,
+    session: Annotated[str, Field(min_length=1, max_length=KEY_LENGTH, description="The session's key."), STORABLE],
+    *,
+    archive: Annotated[bool, Field(description="Consolidate all entries into memory first.")] = True,
+) -> Annotated[CallToolResult, shapes.Cleared]:
+    """Start a session afresh with an empty context. Earlier entries are kept.
+
+    With archive, a worker first consolidates all entries into MEMORY.md and the history; if that fails or is held for
+    review, the session isn't cleared.
+    """
+
+    def write(caller: Caller, now: datetime) -> ToolAnswer:
+        cleared = shapes.Cleared(**conversations.clear_session_of_key(caller, session, archive=archive, now=now))
+        action = f"Run {cleared.run} will archive and clear" if cleared.run else "Cleared"
+        return f"{action} {cleared.session}.", cleared
+
+    return await answer(context, write)
+
+
 Tool = Callable[..., Any]
 READING: dict[str, Tool] = {
     "Read a value": memory_read,
@@ -251,6 +277,7 @@ WRITING: dict[str, tuple[Tool, bool]] = {  # with True if the tool is idempotent
     "Remember": (memory_remember, False),
     "Append to the history": (history_append, False),
     "Propose a document": (memory_document_propose, True),
+    "Clear a session": (session_clear, True),
 }
 
 

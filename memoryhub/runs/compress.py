@@ -59,7 +59,10 @@ class Draft:
 def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     """Compress the session of a claimed run. Raises MemoryHubError and changes nothing if it can't."""
     session = session_of(run)
-    plan = plan_compression(session, keep=run.options.get("keep"), minimum=run.options.get("minimum"))
+    options = run.options
+    plan = plan_compression(
+        session, keep=options.get("keep"), minimum=options.get("minimum"), prune=bool(options.get("prune"))
+    )
     if plan.reason:
         _nothing_due(run, plan, now())
         return
@@ -168,9 +171,10 @@ def draft(session: Session, *, method: str = "auto", keep: int | None = None, mi
 
 
 def _check_saving(run: Run, plan: Plan, text: str) -> None:
-    """Raise Invalid if a summary is no shorter than what it replaces, unless the session is cleared as well."""
+    """Raise Invalid if a summary is no shorter than what it replaces, unless the session is pruned or cleared."""
     tokens = counter_for(plan.session.workspace.model).count(text)
-    if tokens >= plan.original_tokens and not run.options.get("clear_after"):
+    is_forced = run.options.get("prune") or run.options.get("clear_after")
+    if tokens >= plan.original_tokens and not is_forced:
         raise Invalid(
             f"The summary has {tokens:,} tokens, the entries that it replaces {plan.original_tokens:,}.",
             code="saves_nothing",

@@ -27,6 +27,8 @@ from memoryhub.lib.text.facts import fact_lines, normal_form
 from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import Entry, Run, Session, Workspace
 from sessions_app.services.audit import Actor, By
+from sessions_app.services.entries import lock_session
+from sessions_app.services.lifecycle import restart_session
 from sessions_app.services.model_choice import model_for
 from sessions_app.services.runs import (
     RunNotFitting,
@@ -54,7 +56,8 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     if plan.reason:
         _nothing_due(run, plan, now())
         return
-    if run.options.get("method") == "heuristic":
+    is_raw = bool(run.options.get("clear_after")) and model_for(session.workspace) is None
+    if is_raw or run.options.get("method") == "heuristic":
         apply_proposal(run, plan, archived(plan, run.options.get("note", "")), now=now())
         return
     model = chosen_model(session.workspace)
@@ -85,7 +88,10 @@ def archived(plan: Plan, note: str) -> Proposal:
 
 def _nothing_due(run: Run, plan: Plan, now: datetime) -> None:
     with transaction.atomic():
+        session = lock_session(plan.session.pk)
         finish_run(run, status=Run.Status.DONE, now=now, proposal={"nothing_due": plan.reason})
+        if run.options.get("clear_after") and session.epoch == plan.session.epoch:
+            restart_session(session, by=By(Actor("run", f"run {run.pk}"), now))
 
 
 def chosen_model(workspace: Workspace) -> ModelSettings:

@@ -121,7 +121,7 @@ def _read_log(workspace: Workspace, *, is_archived: bool) -> Iterator[_Logged]:
     """Yield the entries of the log in order; if ``is_archived``, only the last archived one."""
     rows = HistoryEntry.objects.filter(workspace=workspace, is_archived=is_archived)
     names = ("pk", "position", "content", "occurred_at", "occurred_at_text", "session__key", "source", "withdrawn_at")
-    ordered = rows.order_by("-position")[:1] if is_archived else rows.order_by("position")
+    ordered = rows.in_order().reverse()[:1] if is_archived else rows.in_order()
     for pk, position, content, occurred_at, written, key, source, withdrawn_at in ordered.values_list(*names):
         text = history_text(content, occurred_at=occurred_at, written=written)
         yield _Logged(text, pk, position, occurred_at, key, source, withdrawn_at is not None)

@@ -1,22 +1,27 @@
-"""Recall: the observations that best match a question, by category (grid's memory_recall)."""
+"""Recall: what best matches a question: observations by category (grid's memory_recall), and other memory."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Model
 from django.db.models.functions import Least
 
-from knowledge_app.models import Observation
+from knowledge_app.models import KnowledgeEntry, Observation
 from knowledge_app.services.rows.row_changes import MAX_COUNT
 from memoryhub.lib import db_retry
 from memoryhub.lib.search.query import Filter, parse
 from memoryhub.search import Scope, find
+from memoryhub.search.results import text_of
+from memoryhub.search.shown_rows import seen_results
 from sessions_app.models import Workspace
+from sessions_app.services.access_log import Seen, seen_rows
 
 LIMIT = 5  # of each kind, grid's default
 MOST = 100
+MEMORY_KINDS = ("memory", "knowledge", "key_value", "history")
 
 
 @dataclass(frozen=True)
@@ -28,15 +33,29 @@ class Recalled:
 
 
 @dataclass(frozen=True)
+class RecalledMemory:
+    """A fact, knowledge entry, key-value or history entry. ``text``: as in search results, secrets masked."""
+
+    kind: str
+    row: Model
+
+    @property
+    def text(self) -> str:
+        return text_of(self.kind, self.row)
+
+
+@dataclass(frozen=True)
 class Recall:
     """Observations by category, best first; the query's words; and the words that the semantic graph added.
 
-    ``added``: for each query word, its graph neighbours with weights from 0 to 1.
+    ``memories``: matches of the other kinds, best first. ``added``: for each query word, its graph neighbours among
+    observations with weights from 0 to 1.
     """
 
     found: dict[str, list[Recalled]]
     words: list[str] = field(default_factory=list)
     added: dict[str, list[tuple[str, float]]] = field(default_factory=dict)
+    memories: list[RecalledMemory] = field(default_factory=list)
 
     @property
     def pairs(self) -> list[tuple[str, list[tuple[str, float]]]]:
@@ -48,9 +67,23 @@ class Recall:
         """Return grid's response: texts under findings, insights and lessons."""
         return {f"{kind}s": [one.observation.content for one in rows] for kind, rows in self.found.items()}
 
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return grid's response with the other matches and their kinds as ``memories``."""
+        memories = [{"kind": one.kind, "id": one.row.pk, "text": one.text} for one in self.memories]
+        return {"findings": [], "insights": [], "lessons": []} | self.texts | {"memories": memories}
+
+    @property
+    def seen(self) -> list[Seen]:
+        """Return the rows for the access log."""
+        pks = [one.observation.pk for rows in self.found.values() for one in rows]
+        return seen_rows("observations", pks) + seen_results(self.document["memories"])
+
 
 def recall(workspace: Workspace, query: str, *, now: datetime, limit: int = LIMIT) -> Recall:
-    """Return the best matching observations, at most ``limit`` of each category. Reads only, calls no model.
+    """Return the best matches: ``limit`` observations of each category and ``limit`` other memories.
+
+    Reads only, calls no model.
 
     An empty query has no matches.
     """
@@ -65,11 +98,16 @@ def recall(workspace: Workspace, query: str, *, now: datetime, limit: int = LIMI
             Recalled(hit.row, round(hit.score, 4)) for hit in found.hits if isinstance(hit.row, Observation)
         ]
         recalled.added.update(found.added)
+    others = find(Scope((workspace.pk,)), asked, now=now, kinds=MEMORY_KINDS, limit=limit)
+    recalled.memories.extend(RecalledMemory(hit.kind, hit.row) for hit in others.hits)
     return recalled
 
 
 def log_recall(recalled: Recall, now: datetime) -> None:
-    """Count an agent's read of observations; a read doesn't confirm them."""
+    """Count an agent's read of observations and knowledge; a read doesn't confirm them."""
     pks = [one.observation.pk for rows in recalled.found.values() for one in rows]
     values = {"access_count": Least(F("access_count") + 1, MAX_COUNT), "accessed_at": now}
+    entries = [one.row.pk for one in recalled.memories if one.kind == "knowledge"]
+    if entries:
+        db_retry.try_write(lambda: KnowledgeEntry.objects.filter(pk__in=entries).update(**values), "a recall")
     db_retry.try_write(lambda: Observation.objects.filter(pk__in=pks).update(**values), "a recall")

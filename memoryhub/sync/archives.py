@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import tarfile
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
 from memoryhub.lib.errors import Invalid
+from memoryhub.lib.limited_tar import LimitedTar
 
 MAX_ENTRIES = 20_000
 MAX_ENTRY_BYTES = 64 * 2**20
@@ -19,6 +23,10 @@ MAX_TOTAL_BYTES = 100 * 2**20
 MAX_RATIO = 200
 RATIO_FROM_BYTES = 2**20
 CHUNK_BYTES = 2**16
+MAX_HEADER_BYTES = MAX_ENTRIES * 3 * 2**9  # of a .tar.gz: an entry has up to three blocks, unless its name is long
+
+
+Opener = Callable[[], IO[bytes]]
 
 
 class BadArchive(Invalid):
@@ -45,12 +53,9 @@ def extract_archive(source: Path, dest: Path) -> None:
     size. Raises BadArchive, after removing ``dest``.
     """
     try:
-        with _opened(source) as archive:
-            members = list(_members(archive))
-            _check_directory(members)
-            dest.mkdir(parents=True)
-            _extract(archive, members, dest)
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+        extract = _extract_zip if source.name.lower().endswith(".zip") else _extract_tar
+        extract(source, dest)
+    except _ARCHIVE_ERRORS as error:
         shutil.rmtree(dest, ignore_errors=True)
         raise BadArchive(f"{source.name} can't be extracted: {error}") from error
     except BadArchive:
@@ -58,29 +63,52 @@ def extract_archive(source: Path, dest: Path) -> None:
         raise
 
 
+_ARCHIVE_ERRORS = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError
+)  # fmt: skip
+
+
+def _extract_zip(source: Path, dest: Path) -> None:
+    with zipfile.ZipFile(source) as archive:
+        members = [_zip_member(info) for info in archive.infolist()]
+        _check_directory(members)
+        _extract(((member, partial(archive.open, member.name)) for member in members), dest)
+
+
+def _zip_member(info: zipfile.ZipInfo) -> Member:
+    mode = info.external_attr >> 16
+    special = mode and (mode & 0o170000) not in (0, 0o100000, 0o040000)
+    kind = "other" if special else "folder" if info.is_dir() else "file"
+    return Member(info.filename, info.file_size, info.compress_size, kind)
+
+
+def _extract_tar(source: Path, dest: Path) -> None:
+    with _open_tar(source) as archive:
+        _check_directory([member for member, _ in _tar_members(archive)])
+    with _open_tar(source) as archive:  # a tar has no directory, so it is read twice
+        _extract(_tar_members(archive), dest)
+
+
 @contextmanager
-def _opened(source: Path) -> Iterator[zipfile.ZipFile | tarfile.TarFile]:
-    if source.name.lower().endswith(".zip"):
-        with zipfile.ZipFile(source) as packed:
-            yield packed
-    else:
-        with tarfile.open(source, "r:gz") as unpacked:
-            yield unpacked
+def _open_tar(source: Path) -> Iterator[LimitedTar]:
+    with gzip.open(source) as unpacked:
+        yield LimitedTar(
+            cast("IO[bytes]", unpacked),
+            max_bytes=MAX_TOTAL_BYTES + MAX_HEADER_BYTES,
+            max_header_bytes=MAX_HEADER_BYTES,
+        )
 
 
-def _members(archive: zipfile.ZipFile | tarfile.TarFile) -> Iterator[Member]:
-    if isinstance(archive, zipfile.ZipFile):
-        for info in archive.infolist():
-            mode = info.external_attr >> 16
-            special = mode and (mode & 0o170000) not in (0, 0o100000, 0o040000)
-            kind = "other" if special else "folder" if info.is_dir() else "file"
-            yield Member(info.filename, info.file_size, info.compress_size, kind)
-        return
-    for count, item in enumerate(archive):
-        if count > MAX_ENTRIES:
+def _tar_members(archive: LimitedTar) -> Iterator[tuple[Member, Opener]]:
+    """Yield the members, up to the first one over a limit."""
+    total = count = 0
+    while total <= MAX_TOTAL_BYTES and count <= MAX_ENTRIES and (info := archive.next()):
+        kind = "file" if info.isreg() else "folder" if info.isdir() else "other"
+        member = Member(info.name, info.size, 0, kind)
+        yield member, partial(archive.open, info)
+        total, count = total + info.size, count + 1
+        if _size_fault(member):
             return
-        kind = "file" if item.isreg() else "folder" if item.isdir() else "other"
-        yield Member(item.name, item.size, 0, kind)
 
 
 def _check_directory(members: list[Member]) -> None:
@@ -113,15 +141,16 @@ def _size_fault(member: Member) -> str:
     return ""
 
 
-def _extract(archive: zipfile.ZipFile | tarfile.TarFile, members: list[Member], dest: Path) -> None:
+def _extract(members: Iterable[tuple[Member, Opener]], dest: Path) -> None:
+    dest.mkdir(parents=True)
     total = 0
-    for member in members:
+    for member, open_member in members:
         target = dest / member.name
         if member.kind == "folder":
             target.mkdir(parents=True, exist_ok=True)
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _stream(archive, member) as packed, target.open("xb") as out:
+        with open_member() as packed, target.open("xb") as out:
             written = 0
             while chunk := packed.read(CHUNK_BYTES):
                 written += len(chunk)
@@ -131,12 +160,3 @@ def _extract(archive: zipfile.ZipFile | tarfile.TarFile, members: list[Member], 
                         f"The archive is refused: {member.name[:200]!r} is larger than its directory says."
                     )
                 out.write(chunk)
-
-
-def _stream(archive: zipfile.ZipFile | tarfile.TarFile, member: Member) -> IO[bytes]:
-    if isinstance(archive, zipfile.ZipFile):
-        return archive.open(member.name)
-    stream = archive.extractfile(member.name)
-    if stream is None:
-        raise BadArchive(f"The archive is refused: {member.name[:200]!r} is not a file.")
-    return stream

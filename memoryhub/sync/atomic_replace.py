@@ -26,6 +26,7 @@ from memoryhub.lib.safe_folder import MAX_WHOLE_FILE_BYTES, FileInfo, Folder, Un
 
 NEW, OLD = "new", "old"  # a text to be written, with nothing of the agent's; the file that it replaced
 EXCHANGE, NO_REPLACE = 2, 1  # flags of renameat2, see its manual page
+SPECIAL_BITS = stat.S_ISUID | stat.S_ISGID | stat.S_ISVTX
 UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM)
 
 
@@ -52,8 +53,9 @@ class _Changed(Exception):
 def replace_file(folder: Folder, path: str, content: bytes, *, expected: str | None) -> Replaced:
     """Replace the file at a path below a folder if its bytes have the ``expected`` SHA-256.
 
-    ``expected`` None: the file doesn't exist yet, but its folder does. The mode is kept, and the owner if permitted.
-    The replaced file stays next to it until ``import_quiet_copies``.
+    ``expected`` None: the file doesn't exist yet, but its folder does. The mode is kept without executable bits,
+    and the owner if permitted. Files with special bits are refused. The replaced file stays next to it until
+    ``import_quiet_copies``.
     """
     parent, _, name = path.rpartition("/")
     try:
@@ -155,7 +157,7 @@ def _create(directory: int, name: str, content: bytes) -> FileInfo:
 
 def _swap(directory: int, name: str, content: bytes, expected: str) -> FileInfo:
     current = _check_expected(directory, name, expected)
-    temporary = _write(directory, name, content, mode=stat.S_IMODE(current.st_mode), like=current)
+    temporary = _write(directory, name, content, mode=stat.S_IMODE(current.st_mode) & 0o666, like=current)
     try:
         _check_expected(directory, name, expected)  # writing takes time
         temporary = _swap_in(directory, name, temporary)
@@ -201,6 +203,9 @@ def _check_expected(directory: int, name: str, expected: str) -> os.stat_result:
         seen = os.fstat(handle)
         if not stat.S_ISREG(seen.st_mode):
             raise _Refused("is not a file; only files are written")
+        if seen.st_mode & SPECIAL_BITS:
+            mode = f"{stat.S_IMODE(seen.st_mode):04o}"
+            raise _Refused(f"has mode {mode}; remove its setuid, setgid and sticky bits")
         if seen.st_size > MAX_WHOLE_FILE_BYTES or _sha256(_read_all(handle)) != expected:
             raise _Changed
     finally:

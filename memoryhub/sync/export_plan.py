@@ -76,6 +76,9 @@ def _entries(workspace: Workspace) -> dict[str, int]:
     return {
         "entries": count,
         "earlier_entries": entries.count() - count,
+        "folded_entries": current.filter(
+            Q(position__lt=F("session__last_consolidated")) | Q(summary__isnull=False)
+        ).count(),
         "tool_calls": calls,
         "tool_results": current.filter(is_result).count(),
         "message_times": current.exclude(occurred_at=None).count(),

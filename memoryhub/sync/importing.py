@@ -144,7 +144,7 @@ def import_lock(path: Path, *, timeout: float = 0) -> Iterator[None]:
     """Hold the lock of a folder; wait ``timeout`` seconds for it. Raises ImportRefused."""
     locks = settings.MEMORYHUB_HOME / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(locks / f"import-{path_hash(str(path))[:16]}.lock", timeout=timeout)
+    lock = FileLock(locks / f"import-{path_hash(str(path))[:16]}.lock", timeout=timeout, mode=0o600)
     try:
         with lock:
             yield
@@ -203,6 +203,7 @@ def workspace_for(path: Path, name: str, found: DetectedLayout, now: datetime, *
         return known
     workspace = Workspace(name=name, path=str(path), created_at=now, updated_at=now, **facts)
     workspace.consolidation_style = "grip" if facts["layout"] == "grip" else "nanobot"
+    workspace.knowledge_in_context = facts["layout"] == "grip"
     workspace.auto_compress = False  # its agent compresses; an operator can turn this on
     for key, value in found.settings.items():
         setattr(workspace, key, value)
@@ -258,7 +259,11 @@ def _import_items(
             )
             tally.include(item_tally)
         elif isinstance(item, DocumentRecord):
-            tally.include(import_document(workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run))
+            modified_at = read.info.modified_at if read.info else None
+            document_tally = import_document(
+                workspace=workspace, record=item, path=read.path, now=now, dry_run=dry_run, modified_at=modified_at
+            )
+            tally.include(document_tally)
         elif isinstance(item, HistoryLog):
             tally.include(import_history(workspace=workspace, log=item, path=read.path, now=now, dry_run=dry_run))
         elif isinstance(item, GraphRecord):

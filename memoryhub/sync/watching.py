@@ -137,7 +137,8 @@ def _lock(workspace: Workspace) -> FileLock | None:
     """Acquire the lock for watching a folder; None if another process holds it."""
     locks = settings.MEMORYHUB_HOME / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(locks / f"follow-{path_hash(workspace.path)[:16]}.lock", timeout=0, thread_local=False)
+    file = locks / f"follow-{path_hash(workspace.path)[:16]}.lock"
+    lock = FileLock(file, timeout=0, mode=0o600, thread_local=False)
     try:
         lock.acquire()
     except Timeout:

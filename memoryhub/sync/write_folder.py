@@ -18,7 +18,7 @@ from memoryhub.lib.layouts.file_names import distinct_name, session_names
 from memoryhub.lib.layouts.nanobot import CHECKPOINT
 from memoryhub.lib.layouts.records import DocumentRecord, KnowledgeRecord, ObservationRecord, SessionRecord
 from memoryhub.lib.layouts.snapshot import Snapshot, program_of
-from memoryhub.lib.layouts.write import write_session
+from memoryhub.lib.layouts.write import grip_entries, write_session
 from memoryhub.lib.layouts.write_rows import cache_json, key_values_json, knowledge_json, observations_json
 from memoryhub.sync.write_history import grip_log, nanobot_journal, nanobot_log
 
@@ -95,6 +95,7 @@ def _nanobot_current(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutF
 def _grip(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutFile]:
     names = session_names(snapshot.keys, "grip")
     for session in snapshot.sessions:
+        written["summaries"] += len(session.summaries)
         yield _session(session, f"sessions/{names[session.key]}.json", "grip", snapshot, written)
     yield from _documents(snapshot, "", written, with_knowledge=False)
     logs: defaultdict[str, list[str]] = defaultdict(list)
@@ -159,7 +160,7 @@ def _hub(snapshot: Snapshot, written: Counter[str]) -> Iterator[OutFile]:
 
 def _session(session: SessionRecord, path: str, layout: str, snapshot: Snapshot, written: Counter[str]) -> OutFile:
     written["sessions"] += 1
-    written["entries"] += len(session.entries)
+    written["entries"] += len(grip_entries(session) if layout == "grip" else session.entries)
     is_native = snapshot.program == program_of(layout)
     return OutFile(path, [write_session(session, layout, zone=snapshot.zone, is_native=is_native)])
 

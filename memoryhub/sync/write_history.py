@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, tzinfo
 
 from memoryhub.lib.layouts.documents import one_entry
+from memoryhub.lib.layouts.grip import escape_times
 from memoryhub.lib.layouts.records import HistoryRecord
 
 _NANOBOT_PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?\]")
@@ -22,7 +23,7 @@ def nanobot_log(entries: Iterable[HistoryRecord], zone: tzinfo) -> Iterator[str]
         prefix = entry.occurred_at_text
         if not _NANOBOT_PREFIX.fullmatch(prefix):
             prefix = f"[{_minute(entry.occurred_at, zone)}]" if entry.occurred_at else prefix
-        yield one_entry(f"{prefix} {entry.content}".strip(" ").rstrip()) + "\n\n"
+        yield one_entry(prefix, entry.content) + "\n\n"
 
 
 def nanobot_journal(entries: Iterable[HistoryRecord], zone: tzinfo, last: list[int]) -> Iterator[str]:
@@ -58,7 +59,7 @@ def grip_log(entries: Iterable[HistoryRecord], fallback: datetime) -> Iterator[t
         before = prefix
         name = entry.file.rpartition("/")[2]
         is_archive = entry.is_archived and _ARCHIVE.fullmatch(name)
-        yield name if is_archive else "HISTORY.md", f"{prefix} {entry.content}\n"
+        yield name if is_archive else "HISTORY.md", f"{prefix} {escape_times(entry.content)}\n"
 
 
 def _minute(moment: datetime, zone: tzinfo) -> str:

@@ -64,6 +64,7 @@ class Workspace(models.Model):
     recency_decay = models.FloatField(default=0.0, help_text="Per hour; Grip's own rate is 0.001.")
     daily_token_budget = models.PositiveIntegerField(null=True, blank=True)
     persist_memory = models.BooleanField(default=True)
+    knowledge_in_context = models.BooleanField(default=False)
     cache_enabled = models.BooleanField(default=True)
     cache_ttl_seconds = models.PositiveIntegerField(default=3600)
     cache_max_entries = models.PositiveIntegerField(default=500)

@@ -19,7 +19,7 @@ from memoryhub.lib.errors import Conflict
 from memoryhub.lib.tokens import counter_for
 from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.services.audit import Actor, By, record
-from sessions_app.services.context_window import fold_end
+from sessions_app.services.context_window import fold_end, last_safe_cut
 from sessions_app.services.entries import lock_session
 from sessions_app.services.runs import RunNotFitting, finish_run
 from sessions_app.services.totals import recount_session
@@ -34,13 +34,15 @@ class RunOptions(TypedDict, total=False):
     """Options of a compression.
 
     ``method``: auto, llm or heuristic. ``keep``: entries to keep at the end. ``minimum``: fewest entries to
-    summarise. ``hold``: review the summary first. ``clear_after``: restart the session afterwards. ``once``: don't
-    retry (started by a command). ``part_tokens``: most tokens to quote in one request.
+    summarise. ``prune``: shorten to a window, however long the summary. ``hold``: review the summary first.
+    ``clear_after``: restart the session afterwards. ``once``: don't retry (started by a command). ``part_tokens``:
+    most tokens to quote in one request.
     """
 
     method: str
     keep: int
     minimum: int
+    prune: bool
     hold: bool
     clear_after: bool
     once: bool
@@ -86,20 +88,23 @@ def is_due(session: Session) -> bool:
     return in_context > workspace.max_tokens or session.active_entry_count > workspace.max_entries
 
 
-def plan_compression(session: Session, *, keep: int | None = None, minimum: int | None = None) -> Plan:
+def plan_compression(
+    session: Session, *, keep: int | None = None, minimum: int | None = None, prune: bool = False
+) -> Plan:
     """Decide what to summarise. Reads only; ``keep`` and ``minimum`` default to the workspace's settings (10 and 5).
 
     Selects entries older than the recent window, in whole tool groups. If summaries have accumulated (more than 8, or
-    over a quarter of the token limit), merges those instead, except the latest if possible.
+    over a quarter of the token limit), merges those instead, except the latest if possible. ``prune``: select exactly
+    the entries before the last ``keep``, as Grip's prune_to_window does, and never summaries.
     """
     workspace = session.workspace
     is_archive = keep == 0
-    if not is_archive and (accumulated := _accumulated_summaries(session)):
+    if not (is_archive or prune) and (accumulated := _accumulated_summaries(session)):
         return _planned(Plan(session, summaries=accumulated))
     keep = workspace.recent_window if keep is None else keep
     minimum = workspace.min_entries_to_compress if minimum is None else minimum
     active = list(_active(session).order_by("position")[: MAX_ENTRIES + keep])
-    end = fold_end(active, keep=keep)
+    end = last_safe_cut(active, max(0, len(active) - keep)) if prune else fold_end(active, keep=keep)
     if end < max(1, minimum):
         return Plan(session, kept=len(active), reason=_too_few(end, len(active), keep, max(1, minimum)))
     return _planned(Plan(session, entries=active[:end], kept=len(active) - end))

@@ -1,4 +1,4 @@
-"""Session folding: compress a session to a window, or entirely before restarting it."""
+"""Request runs that shorten a session: compress it to a window, or consolidate all of it and clear it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ def fold_to_window(session: Session, window: int | None, *, by: By, once: bool =
     ``window`` defaults to the workspace's memory window. ``once``: don't retry (started by a command).
     """
     keep = max(1, session.workspace.memory_window if window is None else window)
-    options: RunOptions = {"keep": keep, "minimum": 1, "once": once}
+    options: RunOptions = {"keep": keep, "minimum": 1, "prune": True, "once": once}
     run, _ = request_run(session, Run.Kind.COMPRESSION, options=dict(options), by=by)
     return run
 
 
 def archive_and_clear(session: Session, *, by: By, once: bool = False) -> Run:
-    """Request a compression of everything, followed by a restart of the session, in one transaction.
+    """Request a consolidation of all entries, after which the session is cleared (nanobot's ``/new``).
 
-    Waits for a running run. If the compression fails, the session stays as it is.
+    Both happen in one transaction. If the consolidation fails or is held, the session stays as it is.
     """
-    options: RunOptions = {"keep": 0, "minimum": 1, "clear_after": True, "once": once}
-    run, _ = request_run(session, Run.Kind.COMPRESSION, options=dict(options), by=by)
+    options = {"archive_all": True, "clear_after": True, "once": once}
+    run, _ = request_run(session, Run.Kind.CONSOLIDATION, options=options, by=by)
     return run

@@ -18,6 +18,7 @@ from memoryhub.lib.tokens import count_tokens
 from sessions_app.models import DeletedSession, Entry, Run, Session, SourceFile, Summary, Workspace
 from sessions_app.models.conversations import KEY_LENGTH
 from sessions_app.services.entries import BATCH_ROWS, hashes_in_order, lock_session, write_entries
+from sessions_app.services.file_values import merged_values, remember_values
 from sessions_app.services.lifecycle import forgotten_key
 from sessions_app.services.sources import find_source
 from sessions_app.services.totals import recount_session
@@ -60,11 +61,14 @@ def import_conversation(
         source = find_source(workspace, path)
         plan = plan_session(workspace, record, source, lock=True)
         tally = _tally(plan, record, path)
-        session = apply_session(workspace, record, plan, tally, now)
+        values = _values(record, plan, source, tally, path)
+        session = apply_session(workspace, record, plan, tally, now, values)
         recount_needed = tally.added["entries"] or tally.added["summaries"] or tally.updated["sessions"]
         if recount_needed or plan.session is None:
             recount_session(session)
         source = source or SourceFile(workspace=workspace, path=path)
+        if plan.is_current:
+            remember_values(source, record)
         source.session, source.epoch = session, plan.epoch
     return tally, source
 
@@ -160,11 +164,29 @@ def _entries(session: Session | None) -> str:
     return f"{session.entry_count} entries" if session else "entries"
 
 
+def _values(
+    record: SessionRecord, plan: SessionPlan, source: SourceFile | None, tally: ImportCounts, path: str
+) -> dict[str, str]:
+    """Return the values in which the file doesn't simply win."""
+    if plan.session is None or not plan.is_current:
+        return {}
+    values, problems = merged_values(plan.session, record, source, path)
+    if plan.opens_epoch:
+        return {"title": values["title"]}
+    tally.problems += problems
+    return values
+
+
 def apply_session(
-    workspace: Workspace, record: SessionRecord, plan: SessionPlan, tally: ImportCounts, now: datetime
+    workspace: Workspace,
+    record: SessionRecord,
+    plan: SessionPlan,
+    tally: ImportCounts,
+    now: datetime,
+    values: Mapping[str, str],
 ) -> Session:
     """Apply a plan, inside a transaction. Raises IntegrityError if another import was faster."""
-    session, is_changed = _open(workspace, record, plan, now)
+    session, is_changed = _open(workspace, record, plan, now, values)
     summaries = _take_summaries(session, record, plan.epoch, tally, now)
     written = write_entries(
         session,
@@ -187,7 +209,9 @@ def apply_session(
     return session
 
 
-def _open(workspace: Workspace, record: SessionRecord, plan: SessionPlan, now: datetime) -> tuple[Session, bool]:
+def _open(
+    workspace: Workspace, record: SessionRecord, plan: SessionPlan, now: datetime, own: Mapping[str, str]
+) -> tuple[Session, bool]:
     """Create the session or update its fields; return whether they changed."""
     times = [entry.occurred_at for entry in record.entries if entry.occurred_at]
     updated_at = record.updated_at or max(times, default=None)
@@ -198,6 +222,7 @@ def _open(workspace: Workspace, record: SessionRecord, plan: SessionPlan, now: d
         "note": record.note,
         "extra": record.extra,
         "updated_at": updated_at,
+        **own,
     }
     if plan.session is None:
         values |= {

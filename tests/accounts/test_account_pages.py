@@ -16,9 +16,15 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memoryhub.accounts import middleware
+from memoryhub.accounts.attempt_limits import (
+    MAX_PER_NAME,
+    count_attempt,
+    delete_expired_attempts,
+    is_known_browser,
+)
 from memoryhub.accounts.sign_ins import delete_ended, record_visit
 from memoryhub.accounts.user_agents import browser_label
-from memoryhub.models import Invitation, SignIn
+from memoryhub.models import FailedAttempts, Invitation, SignIn
 from sessions_app.models import AuditRecord
 from tests.accounts.test_people_pages import PASSWORD
 
@@ -227,6 +233,83 @@ def test_failed_attempts_are_limited_by_address(vera, client):
 
     assert "Too many failed attempts" in here.content.decode()
     assert elsewhere.status_code == 302
+
+
+WRONG = {"username": "vera", "password": "guess"}
+RIGHT = {"username": "vera", "password": PASSWORD}
+
+
+def test_failed_attempts_do_not_lock_a_person_out(vera, client):
+    for _ in range(11):
+        client.post("/login/", WRONG, REMOTE_ADDR="203.0.113.5")
+
+    assert client.post("/login/", RIGHT, REMOTE_ADDR="203.0.113.5").status_code == 200
+    assert client.post("/login/", RIGHT, REMOTE_ADDR="192.0.2.9").status_code == 302
+
+
+def test_a_known_browser_is_let_through(vera, client):
+    known = browser()
+    known.post("/logout/")
+    for _ in range(11):
+        client.post("/login/", WRONG)
+
+    assert client.post("/login/", RIGHT).status_code == 200
+    assert known.post("/login/", RIGHT).status_code == 302
+
+
+def test_a_known_browser_has_a_limit_of_its_own(vera):
+    known = browser()
+    known.post("/logout/")
+
+    for _ in range(10):
+        known.post("/login/", WRONG)
+
+    assert "Too many failed attempts" in known.post("/login/", RIGHT).content.decode()
+
+
+@pytest.mark.parametrize("cookie", ["", "forged", "forged.", f"forged.{'0' * 64}"])
+def test_a_forged_cookie_marks_no_known_browser(cookie, vera, client):
+    client.cookies["browser"] = cookie
+    for _ in range(10):
+        client.post("/login/", WRONG)
+
+    assert client.post("/login/", RIGHT).status_code == 200
+
+
+def test_a_cookie_of_another_user_or_password_marks_no_known_browser(vera):
+    cookie = browser().cookies["browser"].value
+    assert is_known_browser(vera, cookie)
+
+    vera.set_password(NEW)
+    assert not is_known_browser(vera, cookie)
+    assert not is_known_browser(User.objects.create_user("edda"), cookie)
+
+
+def test_attempts_are_limited_by_name_from_many_addresses(vera, client):
+    for number in range(MAX_PER_NAME):
+        assert count_attempt({f"address {number}": 10, "name vera": MAX_PER_NAME}, timezone.now())
+
+    assert client.post("/login/", RIGHT).status_code == 200
+
+
+def test_addresses_of_an_ipv6_network_are_counted_together(vera, client):
+    for number in range(10):
+        client.post("/login/", WRONG, REMOTE_ADDR=f"2001:db8::{number:x}")
+
+    assert client.post("/login/", RIGHT, REMOTE_ADDR="2001:db8::ffff").status_code == 200
+    assert client.post("/login/", RIGHT, REMOTE_ADDR="2001:db8:0:1::1").status_code == 302
+
+
+def test_all_processes_count_together_and_counts_expire(vera, client):
+    for _ in range(10):
+        client.post("/login/", WRONG)
+    cache.clear()  # as in another process
+
+    assert client.post("/login/", RIGHT).status_code == 200
+    with time_machine.travel(timezone.now() + timedelta(seconds=61)):
+        assert client.post("/login/", RIGHT).status_code == 302
+        delete_expired_attempts(timezone.now() + timedelta(seconds=61))
+    assert not FailedAttempts.objects.exists()
 
 
 def test_concurrent_attempts_are_counted_before_checking(vera, monkeypatch):

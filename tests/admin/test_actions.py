@@ -261,7 +261,7 @@ def test_only_hub_operators_may_act(viewer, workspace, model):
     [
         ("compress", "compression", {}),
         ("consolidate", "consolidation", {}),
-        ("archive", "compression", {"keep": 0, "minimum": 1, "clear_after": True, "once": False}),
+        ("archive", "consolidation", {"archive_all": True, "clear_after": True, "once": False}),
     ],
 )
 def test_sessions_get_a_run_each(admin_client, workspace, action, kind, options):

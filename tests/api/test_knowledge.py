@@ -1,6 +1,7 @@
 import pytest
 
 from knowledge_app.models import CachedResponse, KnowledgeEntry, Observation
+from knowledge_app.services.rows.knowledge import search_knowledge
 from memoryhub.models import AccessRecord
 from sessions_app.models import Workspace
 
@@ -19,6 +20,27 @@ def test_knowledge_is_added_once_edited_and_formatted_for_a_prompt(agent):
     assert (changed.json()["content"], changed.json()["tags"]) == ("Prefers green tea", ["drinks"])
     assert agent("GET", "/knowledge?text=green").json()["items"][0]["id"] == pk
     assert agent("GET", "/knowledge/prompt").json()["text"] == "[user_preference] Prefers green tea"
+
+
+def test_reading_an_entry_counts_as_an_access(agent):
+    pk = agent("POST", "/knowledge", {"content": "Prefers tea"}).json()["id"]
+
+    counts = [agent("GET", f"/knowledge/{pk}").json()["access_count"] for _ in range(2)]
+
+    entry = KnowledgeEntry.objects.get()
+    assert (counts, entry.access_count) == ([1, 2], 2)
+    assert entry.accessed_at > entry.created_at
+
+
+def test_any_word_of_a_query_finds_an_entry(agent, workspace):
+    agent("POST", "/knowledge", {"content": "alpha release", "tags": ["gamma"]})
+
+    found = [
+        len(agent("GET", f"/knowledge?text={words}").json()["items"]) for words in ("alpha beta", "x Gamma", "x y")
+    ]
+
+    assert found == [1, 1, 0]
+    assert len(search_knowledge(workspace, "alpha beta")) == 1
 
 
 def test_an_edit_that_duplicates_another_entry_is_refused(agent):
@@ -62,7 +84,12 @@ def test_observations_are_remembered_and_recalled(agent):
     assert len(stored.json()["added"]) == 2
     assert offered.json()["added"] == []
     assert len(offered.json()["offered"]) == 1
-    assert recalled == {"findings": [said[0]["content"]], "insights": [], "lessons": [said[1]["content"]]}
+    assert recalled == {
+        "findings": [said[0]["content"]],
+        "insights": [],
+        "lessons": [said[1]["content"]],
+        "memories": [],
+    }
     assert Observation.objects.get(category="finding").access_count == 1
     assert AccessRecord.objects.get(action="observations.recalled").row_count == 2
 
@@ -96,6 +123,7 @@ def test_search_covers_all_kinds(agent):
     agent("POST", "/knowledge", {"content": "The courier prefers tea"})
 
     found = agent("GET", "/search?query=courier").json()
+    assert agent("GET", "/search?query=courier&mode=grid").json()["results"] == []
     unknown = agent("GET", "/search?query=courier&kinds=colour")
 
     assert [(one["kind"], one["text"]) for one in found["results"]] == [("knowledge", "The courier prefers tea")]

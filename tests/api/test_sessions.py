@@ -74,6 +74,16 @@ def test_stats_compression_clearing_and_runs(agent):
     assert (cleared["epoch"], cleared["entries"]) == (1, 12)
 
 
+def test_archiving_returns_a_run(agent):
+    agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO]})
+    pk = Session.objects.get().pk
+
+    run = agent("POST", f"/sessions/{pk}/archive-and-clear")
+
+    assert (run.status_code, run.json()["kind"]) == (202, Run.Kind.CONSOLIDATION)
+    assert Run.objects.get().options["clear_after"] is True
+
+
 def test_an_exported_session_can_be_imported_in_another_workspace(agent):
     agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO, {**HELLO, "role": "assistant"}]})
     file = agent("GET", f"/sessions/{Session.objects.get().pk}/export?layout=nanobot")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 import tarfile
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -187,3 +189,29 @@ def test_other_files_are_refused(raw, tmp_path):
         summary_of(file)
     with pytest.raises(BadBackup):
         unpack(file, KEY, tmp_path)
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_extended_headers_are_limited(kind, tmp_path):
+    info = tarfile.TarInfo("header")
+    info.type, info.size = kind, 64 * 2**20
+    with gzip.open(tmp_path / "backup", "wb") as out:
+        out.write(info.tobuf(tarfile.GNU_FORMAT) + bytes(info.size))
+
+    tracemalloc.start()
+    for read in (summary_of, lambda file: unpack(file, "", tmp_path)):
+        with pytest.raises(BadBackup):
+            read(tmp_path / "backup")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 16 * 2**20
+
+
+def test_data_after_the_last_member_is_refused(tmp_path, manifest, database):
+    file = write(tmp_path, manifest, database)
+    with file.open("ab") as out:
+        out.write(gzip.compress(bytes(8 * 2**20)))
+
+    with pytest.raises(BadBackup):
+        unpack(file, "", tmp_path)

@@ -1,104 +1,35 @@
-"""Creating, verifying, scheduling and restoring backups."""
+"""Creating, verifying and scheduling backups."""
 
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import sys
-import threading
-from contextlib import closing, nullcontext
-from dataclasses import replace
+from contextlib import nullcontext
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-from django.conf import settings as hub
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db import connection
-from django.test import override_settings
 
-from memoryhub.backups import create, encryption, folder, postgres, sqlite
-from memoryhub.backups import restore as restoring
-from memoryhub.backups.archive import BadBackup, content_of, unpack_backup, write_backup_file
-from memoryhub.backups.create import backup_lock, create_backup
+from memoryhub.backups import create, folder, postgres
+from memoryhub.backups.archive import write_backup_file
+from memoryhub.backups.create import backup_lock
 from memoryhub.backups.errors import BackupFailed, BackupUnderWay
-from memoryhub.backups.in_use_lock import exclusive_database, using_database
-from memoryhub.backups.restore import Restored, is_used, restore_backup
-from memoryhub.conversations.appending import record_entries
+from memoryhub.backups.restore import Restored
 from memoryhub.integrity import Broken, CheckResult
 from memoryhub.jobs.queue import do_next_job
-from memoryhub.lib.errors import MemoryHubError
 from sessions_app.models import AuditRecord
 from sessions_app.services.audit import By
-from sessions_app.services.parsing import read_batch
-from tests.hub import AGENT, NOW, PERSON, raises_code
+from tests.backups.databases import ON_POSTGRES, back_up
+from tests.hub import NOW, PERSON
 
-ON_POSTGRES = bool(hub.DATABASES["default"]["ENGINE"].endswith("postgresql"))
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.skipif(
         ON_POSTGRES and not shutil.which("pg_dump"), reason="PostgreSQL's client programs are missing"
     ),
+    pytest.mark.usefixtures("home"),
 ]
-KEY = "a calm sea at dawn"
-
-
-@pytest.fixture(autouse=True)
-def home(settings, tmp_path, monkeypatch):
-    """Return a hub's home with a secret key. Makes key derivation fast."""
-    monkeypatch.setitem(encryption.SCRYPT, "n", 16)
-    settings.MEMORYHUB_HOME = home = tmp_path / "home"
-    settings.MEMORYHUB_BACKUP_DIR = home / "backups"
-    home.mkdir()
-    (home / "secret_key").write_text(hub.SECRET_KEY)
-    return home
-
-
-@pytest.fixture(scope="module")
-def source(django_db_setup, django_db_blocker, tmp_path_factory):
-    """Return an encrypted backup of a migrated, empty database."""
-    home = tmp_path_factory.mktemp("first-hub")
-    (home / "secret_key").write_text(hub.SECRET_KEY)
-    with (
-        django_db_blocker.unblock(),
-        override_settings(MEMORYHUB_HOME=home, MEMORYHUB_BACKUP_KEY=KEY),
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        patch.setitem(encryption.SCRYPT, "n", 16)
-        made = create_backup(home, database=connection, clock=lambda: NOW)
-        connection.close()
-    return made
-
-
-@pytest.fixture
-def elsewhere(tmp_path, django_db_blocker):
-    """Return a connection to another, empty database of the same kind."""
-    other = connection.copy()
-    if not ON_POSTGRES:
-        other.settings_dict["NAME"] = str(tmp_path / "elsewhere.sqlite3")
-        yield other
-        other.close()
-        return
-    other.settings_dict["NAME"] = name = f"{connection.settings_dict['NAME']}_elsewhere"
-    with connection._nodb_cursor() as cursor:
-        cursor.execute(f'DROP DATABASE IF EXISTS "{name}"')
-        cursor.execute(f'CREATE DATABASE "{name}"')
-    yield other
-    other.close()
-    with connection._nodb_cursor() as cursor:
-        cursor.execute(f'DROP DATABASE "{name}"')
-
-
-def restore(made, elsewhere, *, replace=False):
-    return restore_backup(made.file, database=elsewhere, replace=replace, now=NOW)
-
-
-def contents(database):
-    return postgres.contents(database) if ON_POSTGRES else sqlite.contents(Path(database.settings_dict["NAME"]))
-
-
-def back_up(place, now=NOW):
-    return create_backup(place, database=connection, clock=lambda: now)
 
 
 def test_a_backup_has_a_manifest_and_leaves_no_other_files(home, tmp_path):
@@ -118,299 +49,6 @@ def test_a_second_backup_in_the_same_second_gets_another_name(tmp_path, monkeypa
     (tmp_path / "memoryhub-20260401T120000Z.tar.gz").touch()
 
     assert create._new_path(tmp_path, NOW, is_encrypted=False).name == "memoryhub-20260401T120000Z-2.tar.gz"
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_backup_under_load_is_a_snapshot_and_restores_the_same_rows(workspace, elsewhere, tmp_path):
-    written, stopping = [], threading.Event()
-
-    def write():
-        while not stopping.is_set():
-            rows = read_batch([{"role": "user", "content": f"entry {len(written)} " + "words " * 20}] * 5, now=NOW)
-            record_entries(workspace, "cli:busy", rows, by=By(AGENT, NOW))
-            written.append(len(rows))
-        connection.close()
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    while len(written) < 3:
-        stopping.wait(0.01)
-    before = sum(written)
-    made = back_up(tmp_path)
-    going_on = len(written)
-    while len(written) < going_on + 2:
-        stopping.wait(0.01)
-    stopping.set()
-    writer.join()
-
-    restored = restore(made, elsewhere)
-
-    entries = made.manifest.tables["sessions_app_entry"].size
-    assert before <= entries <= sum(written)
-    assert entries % 5 == 0  # no partial batches
-    with elsewhere.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM sessions_app_auditrecord WHERE action = 'entry.added'")
-        assert cursor.fetchone()[0] == entries // 5  # nor transactions
-    assert contents(elsewhere) == made.manifest.tables
-    assert restored.pending == []
-    assert restored.aside == ""
-
-
-def test_a_database_in_use_is_refused_or_moved_aside(source, elsewhere, settings):
-    settings.MEMORYHUB_BACKUP_KEY = KEY
-    restore(source, elsewhere)
-    with elsewhere.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO auth_user (username, password, is_superuser, is_staff, is_active, first_name, last_name, "
-            "email, date_joined) VALUES ('olga', '', false, false, true, '', '', '', '2026-04-01')"
-        )
-    assert is_used(elsewhere)
-
-    with raises_code("restore_refused", match="contains data"):
-        restore(source, elsewhere)
-    with elsewhere.cursor() as cursor:
-        cursor.execute("SELECT username FROM auth_user")
-        assert cursor.fetchall() == [("olga",)]
-    elsewhere.close()
-    restored = restore(source, elsewhere, replace=True)
-
-    assert contents(elsewhere) == source.manifest.tables
-    assert "before" in restored.aside
-    if ON_POSTGRES:
-        with elsewhere.cursor() as cursor:
-            cursor.execute(f"SELECT username FROM {restored.aside}.auth_user")
-            assert cursor.fetchall() == [("olga",)]
-    else:
-        with closing(sqlite3.connect(restored.aside)) as aside:
-            assert aside.execute("SELECT username FROM auth_user").fetchall() == [("olga",)]
-
-
-def one_table(elsewhere):
-    """Create a table in the other database, and return its contents."""
-    with elsewhere.cursor() as cursor:
-        cursor.execute("CREATE TABLE shopping (id integer PRIMARY KEY, what text)")
-        cursor.execute("INSERT INTO shopping VALUES (1, 'tea')")
-    elsewhere.close()
-    return contents(elsewhere)
-
-
-def fail_restore(monkeypatch):
-    """Let the next restore fail after replacing the database."""
-    put, run = sqlite.replace_database, postgres._run
-
-    def replace_and_damage(new, file, aside):
-        had_database = put(new, file, aside)
-        with closing(sqlite3.connect(file)) as database:
-            database.execute("DELETE FROM django_migrations")
-            database.commit()
-        return had_database
-
-    def refuse(database, command):
-        if "--single-transaction" in command:
-            raise BackupFailed("pg_restore failed: out of memory")
-        return run(database, command)
-
-    monkeypatch.setattr(sqlite, "replace_database", replace_and_damage)
-    monkeypatch.setattr(postgres, "_run", refuse)
-
-
-@pytest.mark.parametrize("had_database", [True, False])
-def test_a_failed_restore_puts_the_previous_database_back(had_database, source, elsewhere, settings, monkeypatch):
-    settings.MEMORYHUB_BACKUP_KEY = KEY
-    before = one_table(elsewhere) if had_database else {}
-    fail_restore(monkeypatch)
-
-    with raises_code("restore_refused", match=r"previous database was put back|out of memory"):
-        restore(source, elsewhere)
-
-    if had_database:
-        assert contents(elsewhere) == before
-    elif ON_POSTGRES:
-        assert not postgres.has_tables(elsewhere)
-    else:
-        assert not Path(elsewhere.settings_dict["NAME"]).exists()
-
-
-def test_a_database_with_other_connections_is_not_replaced(source, elsewhere, settings):
-    settings.MEMORYHUB_BACKUP_KEY = KEY
-    before = one_table(elsewhere)
-    used = elsewhere.copy()
-    with used.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM shopping")
-
-    with raises_code("hub_runs"):
-        restore(source, elsewhere, replace=True)
-    used.close()
-
-    assert contents(elsewhere) == before
-
-
-def test_a_restore_and_a_hub_exclude_each_other(source, elsewhere, settings, monkeypatch):
-    settings.MEMORYHUB_BACKUP_KEY = KEY
-
-    with using_database(elsewhere), using_database(elsewhere), raises_code("hub_runs", match="Stop it"):
-        restore(source, elsewhere)
-
-    monkeypatch.setattr("memoryhub.management.commands.worker.connection", elsewhere)
-    with exclusive_database(elsewhere), pytest.raises(CommandError, match="being restored"):
-        call_command("worker")
-
-
-@pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
-def test_a_missing_database_is_named(elsewhere, monkeypatch, tmp_path):
-    with pytest.raises(BackupFailed, match="Is MEMORYHUB_HOME the hub's folder"):
-        create_backup(tmp_path / "out", database=elsewhere, clock=lambda: NOW)
-
-    elsewhere.settings_dict["NAME"] = str(tmp_path / "nowhere" / "hub.sqlite3")
-    monkeypatch.setattr("memoryhub.management.commands.worker.connection", elsewhere)
-    with pytest.raises(CommandError, match=r"lock file .* can't be created"):
-        call_command("worker")
-
-
-def test_the_write_ahead_log_of_a_crash_is_moved_aside(tmp_path):
-    if ON_POSTGRES:
-        pytest.skip("a file of SQLite")
-    file, new, aside = tmp_path / "hub.sqlite3", tmp_path / "new.sqlite3", tmp_path / "aside"
-    for path, text in ((file, "old"), (new, "new"), (Path(f"{file}-wal"), "log")):
-        path.write_text(text)
-
-    assert sqlite.replace_database(new, file, aside)
-
-    assert (file.read_text(), aside.read_text(), Path(f"{aside}-wal").read_text()) == ("new", "old", "log")
-    assert not Path(f"{file}-wal").exists()
-
-
-@pytest.mark.skipif(ON_POSTGRES, reason="a file of SQLite")
-def test_a_damaged_database_is_moved_aside(source, elsewhere, settings):
-    settings.MEMORYHUB_BACKUP_KEY = KEY
-    Path(elsewhere.settings_dict["NAME"]).write_text("no database at all, and more than a few bytes of it" * 20)
-
-    with raises_code("restore_refused", match="contains data"):
-        restore(source, elsewhere)
-    restored = restore(source, elsewhere, replace=True)
-
-    assert Path(restored.aside).read_text().startswith("no database")
-    assert contents(elsewhere) == source.manifest.tables
-
-
-def test_damaged_pages_and_missing_references_are_found(tmp_path):
-    file = tmp_path / "copy.sqlite3"
-    with closing(sqlite3.connect(file)) as copy:
-        copy.executescript(
-            "CREATE TABLE a (id INTEGER PRIMARY KEY); CREATE TABLE b (a_id REFERENCES a (id), t TEXT);"
-        )
-        copy.execute("INSERT INTO b VALUES (7, 'tea')")
-        copy.commit()
-    with pytest.raises(BadBackup, match="references a missing row"):
-        sqlite.check_copy(file)
-
-    raw = bytearray(file.read_bytes())
-    raw[-4096:-4000] = b"\xff" * 96
-    file.write_bytes(raw)
-    with pytest.raises(BadBackup, match="damaged"):
-        sqlite.check_copy(file)
-
-
-def changed(source, tmp_path, change):
-    """Return the backup with a changed manifest."""
-    work = tmp_path / "work"
-    work.mkdir()
-    manifest = replace(unpack_backup(source.file, KEY, work), **change)
-    file = tmp_path / "changed.sealed"
-    with file.open("wb") as out:
-        write_backup_file(out, manifest, {name: work / name for name in manifest.members}, KEY)
-    return replace(source, file=file)
-
-
-def test_a_backup_of_a_newer_hub_is_refused(source, elsewhere, settings, tmp_path):
-    settings.MEMORYHUB_BACKUP_KEY = KEY
-    migrations = [*source.manifest.migrations, "memoryhub.9999_later"]
-
-    with raises_code("restore_refused", match=r"newer MemoryHub .* Upgrade"):
-        restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere)
-    assert not is_used(elsewhere)
-
-
-@pytest.fixture
-def no_replacing(monkeypatch):
-    """Skip replacing the database, which is slow."""
-    for name in ("_replace_file", "_replace_schema"):
-        monkeypatch.setattr(restoring, name, lambda *_args: "")
-
-
-def test_restoring_an_older_backup_reports_pending_migrations(source, no_replacing, elsewhere, settings, tmp_path):
-    settings.MEMORYHUB_BACKUP_KEY = KEY
-    lacking = "sessions.0001_initial"
-    migrations = [one for one in source.manifest.migrations if one != lacking]
-
-    assert restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere).pending == [lacking]
-
-
-def test_a_backup_from_before_827a92b_is_refused(source, elsewhere, settings, tmp_path):
-    settings.MEMORYHUB_BACKUP_KEY = KEY
-    migrations = [one for one in source.manifest.migrations if one != "sessions_app.0011_sessions_in_use"]
-
-    with raises_code("restore_refused", match=r"from before commit 827a92b.*create a new backup"):
-        restore(changed(source, tmp_path, {"migrations": migrations}), elsewhere)
-    assert not is_used(elsewhere)
-
-
-def test_a_backup_of_the_other_kind_of_database_is_refused(source, elsewhere, settings, tmp_path):
-    settings.MEMORYHUB_BACKUP_KEY = KEY
-    vendor, name = ("sqlite", "database.sqlite3") if ON_POSTGRES else ("postgresql", "database.pgdump")
-    other = tmp_path / "out"
-    other.mkdir()
-    manifest = unpack_backup(source.file, KEY, other)
-    (other / name).write_bytes(b"of another kind")
-    manifest = replace(manifest, vendor=vendor, members={name: content_of(other / name)})
-    with (tmp_path / "other.sealed").open("wb") as out:
-        write_backup_file(out, manifest, {name: other / name}, KEY)
-
-    with raises_code("restore_refused", match="export each workspace"):
-        restore(replace(source, file=tmp_path / "other.sealed"), elsewhere)
-
-
-@pytest.mark.parametrize("key", ["a stormy sea at dusk", ""])
-def test_an_encrypted_backup_needs_its_key(key, source, elsewhere, settings):
-    settings.MEMORYHUB_BACKUP_KEY = key
-
-    with pytest.raises(MemoryHubError, match=r"MEMORYHUB_BACKUP_KEY"):
-        restore(source, elsewhere)
-    assert not is_used(elsewhere)
-
-
-def test_rows_that_do_not_match_the_manifest_are_refused(source, elsewhere, settings, tmp_path):
-    settings.MEMORYHUB_BACKUP_KEY = KEY
-    tables = source.manifest.tables | {"auth_user": replace(source.manifest.tables["auth_user"], size=7)}
-    wrong = changed(source, tmp_path, {"tables": tables, "digest": create.digest_of(tables)})
-
-    with pytest.raises(MemoryHubError, match=r"rows|manifest") as caught:
-        restore(wrong, elsewhere)
-    assert caught.value.code in ("bad_backup", "restore_refused")
-    assert not is_used(elsewhere)
-    if ON_POSTGRES:
-        assert not postgres.has_tables(elsewhere)
-
-
-def test_only_encrypted_backups_contain_the_secret_key(source, no_replacing, elsewhere, settings, home, tmp_path):
-    assert back_up(tmp_path / "out").manifest.secret_key == "left out"
-    assert source.manifest.secret_key == "inside"
-    settings.MEMORYHUB_BACKUP_KEY = KEY
-    settings.SECRET_KEY = "that of a new hub"
-    (home / "secret_key").write_text("that of a new hub")
-
-    restored = restore(source, elsewhere)
-
-    assert restored.secret_key == "restored"
-    assert (home / "secret_key").read_text() == (source.file.parent / "secret_key").read_text()
-    assert (home / "secret_key").stat().st_mode & 0o777 == 0o600
-    assert (home / "secret_key.before-restore-20260401T120000Z").read_text() == "that of a new hub"
-
-
-def test_a_key_from_the_environment_is_kept(source, no_replacing, elsewhere, settings):
-    settings.MEMORYHUB_BACKUP_KEY, settings.SECRET_KEY = KEY, "from the environment"
-
-    assert restore(source, elsewhere).secret_key == "another"
 
 
 def test_a_failed_backup_leaves_no_file_and_is_recorded(settings, home):

@@ -110,7 +110,9 @@ def test_documents_history_and_knowledge_over_the_client(call):
 
     entry = call("learn", "Tests run twice.", tags=["ci"])
     changed = call("change_knowledge", entry["id"], category="project_decision")
-    assert call("knowledge", category="project_decision") == [changed] == [call("knowledge_entry", entry["id"])]
+    assert call("knowledge", category="project_decision") == [changed]
+    read = call("knowledge_entry", entry["id"])
+    assert read == changed | {"access_count": 1, "accessed_at": read["accessed_at"]}
     assert "Tests run twice." in call("knowledge_prompt")
 
 
@@ -126,6 +128,7 @@ def test_sessions_and_runs_over_the_client(call):
     assert "Hello" in exported
     imported = call("import_session", "cli_other.jsonl", exported.replace("cli:main", "cli:other"))
     assert (imported["added"]["entries"], imported["problems"]) == (1, [])
+    assert call("archive_and_clear", session["id"])["kind"] == "consolidation"
     assert call("clear", session["id"])["epoch"] == 1
     assert call("observations") == []
 

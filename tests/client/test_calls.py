@@ -68,6 +68,7 @@ def sent(httpserver):
         ("compress", (12,), {}, "POST /sessions/12/compress", {}),
         ("consolidate", (12,), {}, "POST /sessions/12/consolidate", {}),
         ("clear", (12,), {}, "POST /sessions/12/clear", {}),
+        ("archive_and_clear", (12,), {}, "POST /sessions/12/archive-and-clear", {}),
         ("import_session", ("a.jsonl", "{}"), {}, "POST /sessions/import", {"name": "a.jsonl", "content": "{}"}),
         ("document", ("a b/c.md", 3), {}, "GET /documents/a%20b%2Fc.md?revision=3", None),
         (
@@ -111,6 +112,7 @@ def sent(httpserver):
         ("write", ("a/b", ""), {}, "PUT /value?key=a%2Fb", {"value": ""}),
         ("extract", ("Report.",), {}, "POST /extract", {"text": "Report."}),
         ("search", ("a -b",), {"kinds": ["entry", "memory"]}, "GET /search?query=a+-b&kinds=entry%2Cmemory", None),
+        ("search", ("eu",), {"mode": "grid"}, "GET /search?query=eu&mode=grid", None),
         ("run", (41,), {}, "GET /runs/41", None),
     ],
 )

@@ -3,10 +3,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from knowledge_app.services.documents.outside_edits import import_document
-from memoryhub.conversations.context import build_context, context_text
+from knowledge_app.services.rows.knowledge import add_knowledge
+from memoryhub.conversations.context import build_context, context_text, seen_in
 from memoryhub.lib.layouts.records import DocumentRecord
 from sessions_app.models import Session, Workspace
-from tests.hub import NOW, add, compress, open_at, talk, turn
+from sessions_app.services.audit import By
+from tests.hub import NOW, PERSON, add, compress, open_at, talk, turn
 
 pytestmark = pytest.mark.django_db
 
@@ -135,6 +137,27 @@ def test_text_has_the_format_of_agterm(workspace):
 
 def test_empty_session_has_an_empty_context(workspace):
     assert build_context(open_at(workspace)).messages == []
+
+
+def test_knowledge_is_in_the_context_if_enabled(workspace):
+    session = open_at(workspace)
+    add_knowledge(workspace, "Use tabs.", category="user_preference", by=By(PERSON, NOW))
+    add_knowledge(workspace, "Pool limit 60.", category="project_decision", by=By(PERSON, NOW))
+    remember(workspace, "- likes tea\n")
+    add(session, [{"role": "user", "content": "hello"}])
+    assert "knowledge" not in [part.source for part in build_context(session).parts]
+
+    Workspace.objects.update(knowledge_in_context=True)
+    built = build_context(session)
+
+    assert [part.source for part in built.parts] == ["MEMORY.md", "knowledge", "entry"]
+    lines = "[user_preference] Use tabs.\n[project_decision] Pool limit 60."
+    assert lines in built.messages[1]["content"]
+    assert f"=== Knowledge ===\n{lines}" in context_text(built)
+    assert [seen.table for seen in seen_in(built)] == ["entries", "knowledge", "knowledge", "documents"]
+    tight = build_context(session, max_tokens=20)
+    assert "knowledge" in [drop.why.partition(":")[0] for drop in tight.dropped]
+    assert tight.tokens <= 20
 
 
 def test_numeric_tool_call_ids_keep_the_pair(workspace):

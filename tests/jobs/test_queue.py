@@ -12,7 +12,6 @@ from datetime import timedelta
 from zipfile import ZipFile
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -20,38 +19,18 @@ from django.utils import timezone
 from memoryhub.jobs import progress
 from memoryhub.jobs.downloads import discard_downloads, find_file, remove_old_downloads
 from memoryhub.jobs.kinds import KINDS
-from memoryhub.jobs.labels import work_row
 from memoryhub.jobs.listing import job_item, live_count
 from memoryhub.jobs.queue import cancel_job, do_next_job, execute_job, request_job, resume_jobs
 from memoryhub.lib.search.index_maintenance import index_problems
 from memoryhub.lib.search.operations import indexes
 from memoryhub.models import Job, Process
 from memoryhub.processes import _started_at, registered, this_home, this_process
-from memoryhub.sync.import_requests import cancel_import, request_import, run_import
-from sessions_app.models import AuditRecord, ImportReport, Run, Session, SourceFile, Summary, Workspace
+from sessions_app.models import AuditRecord, Run, Session, Summary, Workspace
 from sessions_app.services.audit import By
-from tests.hub import PERSON, open_at, raises_code, talk
+from tests.hub import PERSON, raises_code
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("home")]
 ELSEWHERE = "another-host:4711:0"  # a process of another machine
-
-
-@pytest.fixture(autouse=True)
-def home(settings, tmp_path, monkeypatch):
-    settings.MEMORYHUB_HOME = tmp_path
-    monkeypatch.setattr(progress, "STEP_SECONDS", 0.0)  # save every step
-    return tmp_path
-
-
-@pytest.fixture
-def due(workspace) -> Workspace:
-    """Return a workspace with two sessions over their limits."""
-    Workspace.objects.update(max_entries=10)
-    workspace.refresh_from_db()
-    for key in ("cli:one", "cli:two"):
-        talk(open_at(workspace, key), 6)
-    connection.check_constraints()  # PostgreSQL can't alter tables with pending trigger events
-    return workspace
 
 
 def ask(kind: str, workspace: Workspace | None = None, **options) -> Job:
@@ -284,96 +263,6 @@ def test_an_unexpected_error_fails_the_job_but_not_the_worker(workspace, monkeyp
     assert "ZeroDivisionError" in done(ask("rebuild")).error
 
 
-@pytest.fixture
-def agent(tmp_path):
-    folder = tmp_path / "agents" / "agent"
-    (folder / "sessions").mkdir(parents=True)
-    for number in range(4):
-        lines = f'{{"_type": "metadata", "key": "cli:{number}"}}\n{{"role": "user", "content": "hello {number}"}}\n'
-        (folder / "sessions" / f"cli_{number}.jsonl").write_text(lines)
-    return folder
-
-
-def test_a_finished_import_counts_the_files_that_it_read(agent):
-    (agent / "memory").mkdir()
-    for number in range(3):
-        (agent / "memory" / f"picture{number}.png").write_bytes(b"no memory")
-    report = ImportReport.objects.create(path=str(agent))
-
-    run_import(report, by=By(PERSON, timezone.now()))
-
-    report.refresh_from_db()
-    assert (report.files_done, report.file_count) == (4, 4)
-    row = work_row(job_item(report.job, timezone.now()), may_decide=True)
-    assert row.result.startswith("4 files read · ")
-
-
-def test_a_cancelled_import_keeps_read_files_and_the_next_reads_the_rest(agent, monkeypatch, django_user_model):
-    user = django_user_model.objects.create_user("olga")
-    first = ImportReport.objects.create(path=str(agent), requested_by=user)
-    run_import(first, by=By(PERSON, timezone.now()))
-    (agent / "sessions" / "cli_0.jsonl").write_text('{"role": "user", "content": "anew"}\n')
-    second = request_import(path=str(agent), user=user)
-
-    cancelled_at(monkeypatch, second.job, step=1)
-
-    second.refresh_from_db()
-    assert second.status == "cancelled"
-    assert second.error == "Cancelled after 1 of 4 files. Everything read so far is kept. Import again to continue."
-    assert not SourceFile.objects.filter(status="missing").exists()
-
-
-def test_a_queued_import_is_cancelled_at_once(agent, django_user_model):
-    report = request_import(path=str(agent), user=django_user_model.objects.create_user("olga"))
-
-    cancel_import(report, by=By(PERSON, timezone.now()))
-
-    assert not do_next_job(clock=timezone.now)
-    report.refresh_from_db()
-    assert (report.status, Session.objects.count()) == ("cancelled", 0)
-    assert AuditRecord.objects.get(action="import.cancelled").object_id == str(report.pk)
-
-
-def test_a_folder_is_imported_by_one_job_at_a_time(agent, django_user_model):
-    user = django_user_model.objects.create_user("olga")
-
-    assert request_import(path=str(agent), user=user) == request_import(path=str(agent), user=user)
-    assert ImportReport.objects.count() == 1
-
-
-def test_a_killed_import_is_resumed_once_and_then_fails(agent, home, django_user_model):
-    report = request_import(path=str(agent), user=django_user_model.objects.create_user("olga"))
-    killed(report.job)
-
-    assert resume_jobs(timezone.now()) == [report.job]
-    assert do_next_job(clock=timezone.now)
-    report.refresh_from_db()
-    assert (report.status, report.error_code, Session.objects.count()) == ("done", "", 4)
-
-    killed(report.job)
-    resume_jobs(timezone.now())
-
-    report.refresh_from_db()
-    assert (report.status, report.error_code) == ("failed", "interrupted")
-    assert "Import again to continue" in report.error
-
-
-def test_ctrl_c_cancels_an_import_and_an_export(agent, due, home, monkeypatch, capsys):
-    def interrupt(*_args):
-        raise KeyboardInterrupt
-
-    place = home.parent / f"{home.name}-out"
-    for command in (["import_workspace", str(agent)], ["export_workspace", "atlas", str(place)], ["rebuild_search"]):
-        monkeypatch.setattr(f"memoryhub.management.commands.{command[0]}.progress_bar", lambda _unit: interrupt)
-        with pytest.raises(SystemExit) as ended:
-            call_command(*command)
-        assert ended.value.code == 130
-
-    assert capsys.readouterr().err.count("Stopped") == 3
-    assert ImportReport.objects.get().status == "cancelled"
-    assert not place.exists()
-
-
 def test_time_left_is_estimated_from_finished_steps(workspace):
     now = timezone.now()
     job = ask("export", workspace)
@@ -396,18 +285,6 @@ def test_a_queued_job_without_a_worker_is_stranded(workspace, home):
         assert Process.objects.get().home == this_home()
         assert not job_item(job, later).is_stranded
     assert not Process.objects.exists()
-
-
-def test_the_current_file_is_shown(workspace, agent, monkeypatch):
-    report = ImportReport.objects.create(path=str(agent))
-    stages, write = [], progress.Progress._write
-    monkeypatch.setattr(
-        progress.Progress, "_write", lambda self, values: stages.append(values) or write(self, values)
-    )
-
-    run_import(report, by=By(PERSON, timezone.now()))
-
-    assert stages[0] == {"steps_done": 1, "steps_total": 4, "stage": "sessions/cli_0.jsonl"}
 
 
 def test_live_count_runs_one_query(workspace, django_assert_num_queries):

@@ -1,7 +1,6 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client
@@ -9,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils.html import escape
 
-from knowledge_app.models import HeldChange, KeyValue, MemoryDocument, Term
+from knowledge_app.models import KeyValue, Term
 from knowledge_app.services.documents.history import import_history
 from knowledge_app.services.documents.outside_edits import import_document
 from knowledge_app.services.rows.importing import (
@@ -301,102 +300,3 @@ def test_a_term_shows_how_near_its_neighbours_are(workspace, viewer_client):
 
     assert "0.80" in text(viewer_client, "term", workspace.slug, Term.objects.get(text="fast").pk)
     assert "Also named" in text(viewer_client, "term", workspace.slug, Term.objects.get(text="quick").pk)
-
-
-FACTS = "# Team\n" + "\n".join(f"- fact {i} of the team" for i in range(20))
-
-
-def hold(workspace) -> HeldChange:
-    for content in (FACTS, "\n".join(FACTS.split("\n")[:11])):
-        import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
-    return HeldChange.objects.get()
-
-
-def test_a_foreign_held_change_is_not_found(workspace, viewer, viewer_client):
-    other = type(workspace).objects.create(slug="other", name="Other")
-    change = hold(other)
-    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
-
-    assert viewer_client.get(reverse("held-change", args=[workspace.slug, change.pk])).status_code == 404
-    for name in ("approve-held-change", "reject-held-change"):
-        for slug in (workspace.slug, other.slug):
-            assert viewer_client.post(reverse(name, args=[slug, change.pk])).status_code == 404
-    assert HeldChange.objects.get().status == HeldChange.Status.PENDING
-
-
-def test_a_held_change_is_shown_as_a_diff_and_decided_by_editors_only(workspace, viewer, viewer_client):
-    change = hold(workspace)
-    approve = reverse("approve-held-change", args=[workspace.slug, change.pk])
-
-    assert "<del>- fact 15 of the team</del>" in text(viewer_client, "held-change", workspace.slug, change.pk)
-    assert "held for review" in text(viewer_client, "documents:documents", workspace.slug)
-    assert viewer_client.post(approve).status_code == 404
-    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
-    assert viewer_client.get(approve).status_code == 405
-    assert viewer_client.post(approve).status_code == 302
-    assert "fact 15" not in MemoryDocument.objects.get().head.content
-    assert "decided already" in viewer_client.post(approve, follow=True).content.decode()
-
-
-def test_rejecting_keeps_the_text(workspace, viewer, viewer_client):
-    change = hold(workspace)
-    reject = reverse("reject-held-change", args=[workspace.slug, change.pk])
-
-    assert viewer_client.post(reject).status_code == 404
-    Membership.objects.filter(user=viewer).update(role=Membership.Role.EDITOR)
-    assert viewer_client.post(reject).status_code == 302
-
-    assert MemoryDocument.objects.get().head.content == FACTS
-    assert HeldChange.objects.get().decided_by == User.objects.get(username="vera")
-
-
-def test_a_document_shows_sections_revisions_and_what_is_gone(workspace, viewer_client):
-    for content in (FACTS, FACTS.replace("- fact 7 of the team\n", "")):
-        import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
-    pk = MemoryDocument.objects.get().pk
-
-    html = text(viewer_client, "documents:document", workspace.slug, pk)
-    earlier = text(viewer_client, "documents:document", workspace.slug, pk, revision=1)
-    difference = text(viewer_client, "documents:document", workspace.slug, pk, revision=2, diff=1)
-
-    assert "Removed facts" in html
-    assert "An earlier revision" in earlier
-    assert "<del>- fact 7 of the team</del>" in difference
-    assert (
-        viewer_client.get(reverse("documents:document", args=[workspace.slug, pk]), {"revision": "9"}).status_code
-        == 404
-    )
-
-
-@pytest.mark.parametrize("mark", [chr(code) for code in (0x200B, 0x202E, 0x061C, 0x2066, 0xE0041, 0xE0100)])
-def test_invisible_characters_are_shown(mark, workspace, viewer_client):
-    """In the text, in what a revision changed, and in facts that are gone."""
-    for content in (f"- a{mark}b\n- c", "- other words altogether\n- c", f"- c\n- a{mark}b"):
-        import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
-    pk = MemoryDocument.objects.get().pk
-
-    latest = text(viewer_client, "documents:document", workspace.slug, pk)
-    changed = text(viewer_client, "documents:document", workspace.slug, pk, revision="2", diff="1")
-
-    for html in (latest, changed):
-        assert f"⟦U+{ord(mark):04X}⟧" in html
-        assert mark not in html
-
-
-def test_a_section_names_the_categories_of_its_facts(workspace, viewer_client):
-    content = "# Team\n- [user_preference] short answers"
-    import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
-
-    html = text(viewer_client, "documents:document", workspace.slug, MemoryDocument.objects.get().pk)
-
-    assert '<span class="badge">User preference</span>' in html
-
-
-def test_a_large_document_is_plain_text(workspace, viewer_client):
-    content = "# Team\n" + "- **bold** words\n" * 20_000
-    import_document(workspace=workspace, record=DocumentRecord("MEMORY.md", content), **FILE)
-
-    html = text(viewer_client, "documents:document", workspace.slug, MemoryDocument.objects.get().pk)
-
-    assert "memory-section" not in html
-    assert "- **bold** words" in html

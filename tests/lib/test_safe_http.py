@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import gzip
 import socket
+import time
+import tracemalloc
+import zlib
 from collections.abc import Callable
 
 import httpx2
@@ -8,7 +12,7 @@ import pytest
 from pytest_httpserver import HTTPServer
 
 from memoryhub.lib import safe_http
-from memoryhub.lib.safe_http import AddressRefused, BodyTooLarge, check_url, open_client
+from memoryhub.lib.safe_http import AddressRefused, BodyTooLarge, DeadlinePassed, check_url, open_client
 
 PUBLIC = "93.184.215.14"
 
@@ -56,12 +60,45 @@ def test_the_checked_address_is_the_one_connected_to(names, httpserver: HTTPServ
     assert asked == ["hook.example"]
 
 
+@pytest.mark.parametrize("host", ["::", "ff02::1", "fe80::1%1", "fe80::1", "fd00:ec2::254"])
+def test_special_ipv6_addresses_are_refused(host):
+    with pytest.raises(AddressRefused, match="never connects"):
+        check_url(f"http://[{host}]/", {f"{host}:80"})
+
+
+@pytest.mark.parametrize("ipv4", ["7f00:1", "5db8:d70e"], ids=["loopback", "public"])
 @pytest.mark.parametrize(
-    "host", ["2002:7f00:1::", "64:ff9b::7f00:1", "::ffff:10.0.0.1", "::", "ff02::1", "fe80::1%1"]
+    "form",
+    [
+        "::{}",
+        "::ffff:{}",
+        "::ffff:0:{}",
+        "64:ff9b::{}",
+        "64:ff9b:1::{}",
+        "2001:0:1::{}",
+        "2002:{}::",
+        "2606::5efe:{}",
+    ],
+    ids=["compatible", "mapped", "translated", "NAT64", "local NAT64", "Teredo", "6to4", "ISATAP"],
 )
-def test_private_addresses_are_recognised_in_every_notation(host):
-    with pytest.raises(AddressRefused):
+def test_ipv6_addresses_that_embed_ipv4_are_refused(form, ipv4):
+    host = form.format(ipv4)
+
+    with pytest.raises(AddressRefused, match="never connects"):
+        check_url(f"http://[{host}]/", {f"{host}:80"})
+
+
+@pytest.mark.parametrize(
+    "host", ["fc00::1", "fec0::1", "100::1", "4000::1", "5f00::1", "3fff::1", "2001:db8::1", "::1"]
+)
+def test_only_global_ipv6_addresses_are_allowed(host):
+    with pytest.raises(AddressRefused, match="private address"):
         check_url(f"http://[{host}]/")
+    check_url(f"http://[{host}]/", {f"{host}:80"})
+
+
+def test_a_global_ipv6_address_is_allowed():
+    check_url("http://[2606:4700::1111]/")
 
 
 @pytest.mark.parametrize(
@@ -101,3 +138,62 @@ def test_no_request_is_sent_after_the_deadline(httpserver):
         ask(httpserver, deadline_seconds=0)
 
     assert httpserver.log == []
+
+
+def respond_compressed(httpserver: HTTPServer, body: bytes, encoding: str = "gzip") -> None:
+    httpserver.expect_oneshot_request("/").respond_with_data(body, headers={"Content-Encoding": encoding})
+
+
+def test_an_uncompressed_reply_is_requested(httpserver):
+    httpserver.expect_request("/", headers={"Accept-Encoding": "identity"}).respond_with_data("here")
+
+    assert ask(httpserver).text == "here"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"), [("gzip", gzip.compress(b"x" * 100_000)), ("deflate", zlib.compress(b"x" * 100_000))]
+)
+def test_a_compressed_reply_is_decoded(encoding, body, httpserver):
+    respond_compressed(httpserver, body, encoding)
+
+    reply = ask(httpserver)
+
+    assert reply.content == b"x" * 100_000
+    assert "content-encoding" not in reply.headers
+
+
+def test_decoded_bytes_count_towards_the_limit(httpserver):
+    respond_compressed(httpserver, gzip.compress(bytes(100 * 2**20)))
+
+    tracemalloc.start()
+    with pytest.raises(BodyTooLarge):
+        ask(httpserver)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 4 * safe_http.MAX_BODY_BYTES
+
+
+def test_the_deadline_applies_to_decoding(httpserver, monkeypatch):
+    respond_compressed(httpserver, gzip.compress(bytes(4 * 2**20)))
+    decoded = safe_http._decoded
+
+    def slowly(chunks, encoding):
+        for chunk in decoded(chunks, encoding):
+            time.sleep(0.02)
+            yield chunk
+
+    monkeypatch.setattr(safe_http, "_decoded", slowly)
+
+    with pytest.raises(DeadlinePassed):
+        ask(httpserver, deadline_seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"), [("gzip", gzip.compress(b"x" * 1000)[:-9]), ("gzip", b"hello"), ("br", b"hello")]
+)
+def test_a_reply_that_cannot_be_decoded_is_an_error(encoding, body, httpserver):
+    respond_compressed(httpserver, body, encoding)
+
+    with pytest.raises(httpx2.DecodingError):
+        ask(httpserver)

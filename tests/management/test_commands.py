@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from sessions_app.models import DeletedSession, Entry, Session, Summary, Workspace
+from knowledge_app.models import HistoryEntry
+from sessions_app.models import DeletedSession, Entry, Run, Session, Summary, Workspace
 from tests.hub import open_at, talk
 
 pytestmark = pytest.mark.django_db
@@ -152,11 +153,14 @@ def test_the_session_command_covers_the_life_of_a_session(workspace, command, tm
     assert not DeletedSession.objects.exists()
 
 
-def test_clear_with_archive_summarises_first(session, command):
+def test_clear_with_archive_consolidates_first(session, command):
     document = command("session", "clear", "atlas", "cli:main", "--archive")
 
+    run = Run.objects.get()
+    assert (run.kind, run.status, run.to_position) == ("consolidation", "done", 40)
     assert document["session"]["epoch"] == 1
-    assert Summary.objects.get().entry_count == 40
+    assert "[RAW] 40 messages of cli:main" in HistoryEntry.objects.get().content
+    assert not Summary.objects.exists()
 
 
 def test_clear_changes_nothing_if_archiving_fails(session, command, settings):
@@ -169,20 +173,30 @@ def test_clear_changes_nothing_if_archiving_fails(session, command, settings):
     assert (session.epoch, session.active_entry_count) == (0, 40)
 
 
-def test_a_short_session_is_archived_even_if_its_summary_is_longer(workspace, command):
+def test_clear_with_archive_consolidates_a_short_session(workspace, command):
     session = open_at(workspace)
     talk(session, 1, words=1, tools=0)
 
     command("session", "clear", "atlas", "cli:main", "--archive")
 
     session.refresh_from_db()
-    assert (session.epoch, Summary.objects.get().entry_count) == (1, 2)
+    assert (session.epoch, Run.objects.get().to_position) == (1, 2)
 
 
 def test_prune_summarises_down_to_the_window(session, command):
     document = command("session", "prune", "atlas", "cli:main", "--window", "8")
 
     assert (document["run"]["status"], document["session"]["active_entries"]) == ("done", 8)
+
+
+def test_prune_works_on_a_tiny_session(workspace, command):
+    session = open_at(workspace)
+    talk(session, 3, words=1, tools=0)
+
+    document = command("session", "prune", "atlas", "cli:main", "--window", "2")
+
+    assert (document["run"]["status"], document["session"]["active_entries"]) == ("done", 2)
+    assert (Entry.objects.count(), Summary.objects.get().entry_count) == (6, 4)
 
 
 def test_settings_are_shown_and_changed(workspace, command):

@@ -29,6 +29,7 @@ WRITES = {
     "memory_remember": {"category": "lesson", "content": "Index foreign keys"},
     "history_append": {"content": "Looked at the label service"},
     "memory_document_propose": {"name": "MEMORY.md", "content": "# Facts\n"},
+    "session_clear": {"session": "cli:main"},
 }
 READS = {
     "memory_read": {"key": "theme"},
@@ -52,6 +53,7 @@ TOLD = {
     "memory_remember": "Remembered.",
     "history_append": "Added at position 0.",
     "memory_document_propose": "Proposal 1 for MEMORY.md is waiting for review.",
+    "session_clear": "Run 1 will archive and clear cli:main.",
     "memory_read": "dark",
     "memory_list": "theme",
     "memory_search": "- [history, 2026-04-01] Looked at the label service",
@@ -69,6 +71,7 @@ def with_document(workspace, name="SOUL.md", text="Calm and brief.\n"):
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_every_tool_returns_text_and_structured_values(workspace, mode):
     with_document(workspace)
+    open_at(workspace)
 
     async def call_all(client):
         listed = {tool.name for tool in (await client.list_tools()).tools}
@@ -79,12 +82,13 @@ def test_every_tool_returns_text_and_structured_values(workspace, mode):
     today = timezone.now().date().isoformat()
     told = {name: result.content[0].text.replace(today, "2026-04-01") for name, result in results.items()}
     assert listed == set(TOLD)
-    assert {name: re.sub(r"Proposal \d+", "Proposal 1", text) for name, text in told.items()} == TOLD
+    assert {name: re.sub(r"(Proposal|Run) \d+", r"\1 1", text) for name, text in told.items()} == TOLD
     assert {name for name, result in results.items() if result.is_error} == set()
     assert results["memory_recall"].structured_content == {
         "findings": [],
         "insights": [],
         "lessons": ["Index foreign keys"],
+        "memories": [],
     }
     assert results["memory_list"].structured_content == {"keys": ["theme"], "next_cursor": None}
 
@@ -113,6 +117,18 @@ def test_a_read_token_cannot_use_writing_tools(workspace):
     assert "lacks the scope edit" in results["memory_write"].content[0].text
     for model in (KeyValue, Observation, HistoryEntry, HeldChange):
         assert not model.objects.exists()
+
+
+@shared
+def test_session_is_cleared_at_once_without_archive(workspace):
+    add(open_at(workspace), turn(1))
+
+    async def clear(client):
+        return await client.call_tool("session_clear", {"session": "cli:main", "archive": False})
+
+    result = with_client(token_for(workspace, "edit"), clear)
+
+    assert result.structured_content == {"session": "cli:main", "epoch": 1, "run": None}
 
 
 @shared

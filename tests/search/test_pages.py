@@ -1,8 +1,6 @@
-from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -26,7 +24,6 @@ from tests.searches import know, log, observe, say
 
 pytestmark = pytest.mark.django_db
 FILE = {"path": "file", "now": NOW, "dry_run": False}
-PAGES = ["search", "search-count", "search-facets", "complete-search", "saved-searches"]
 
 
 def fill(workspace: Workspace, text: str = "heron", count: int = 1) -> None:
@@ -53,12 +50,6 @@ def page(client: Client, workspace: Workspace | None, name: str = "search", *, h
     response = client.get(url, query, headers={"HX-Request": "true"} if htmx else {})
     assert response.status_code == 200
     return response.content.decode()
-
-
-@pytest.fixture
-def other(db) -> Workspace:
-    """A workspace that the viewer can't see."""
-    return Workspace.objects.create(slug="other", name="Secret project")
 
 
 def test_results_of_every_kind_link_to_their_rows(workspace, viewer_client):
@@ -247,40 +238,6 @@ def test_expansions_are_shown_and_can_be_turned_off(workspace, viewer_client):
     assert "Nothing was found" in page(viewer_client, workspace, q="heron", graph="0")
 
 
-def test_the_count_is_exact_and_offers_select_all(workspace, viewer_client, monkeypatch):
-    fill(workspace, count=3)
-
-    html = page(viewer_client, workspace, "search-count", q="heron", kind="knowledge")
-    monkeypatch.setattr("memoryhub.search.listing.WINDOW", 2)
-    cut = page(viewer_client, workspace, "search-count", q="heron", kind="knowledge")
-
-    assert "<strong>3</strong> matches" in html
-    assert 'name="expected" value="3"' in html
-    assert "More than 2" in cut
-    assert 'name="all"' not in cut
-
-
-def test_facets_narrow_and_widen(workspace, viewer_client):
-    fill(workspace)
-
-    html = page(viewer_client, workspace, "search-facets", q="heron")
-    narrowed = page(viewer_client, workspace, "search-facets", q="category:finding heron")
-
-    assert 'href="/w/atlas/search/?q=category%3Afinding+heron"' in html
-    assert 'href="/w/atlas/search/?q=on%3A2026-04+heron"' in html
-    assert "April 2026" in html
-    assert 'href="/w/atlas/search/?q=heron" aria-current="true"' in narrowed
-
-
-def test_without_scripts_count_and_facets_come_with_the_page(workspace, viewer_client):
-    fill(workspace)
-
-    assert 'href="/w/atlas/search/?q=heron&amp;facets=1"' in page(viewer_client, workspace, q="heron")
-    html = page(viewer_client, workspace, q="heron", facets="1")
-    assert "</strong> matches" in html
-    assert "April 2026" in html
-
-
 def test_the_context_of_a_result_can_be_expanded(workspace, viewer_client):
     entries = say(workspace, *(f"word {number}" for number in range(20)), key="cli:one")
     url = reverse("search-around", args=[workspace.slug, entries[10].pk])
@@ -307,41 +264,6 @@ def test_a_masked_value_is_neither_found_nor_shown(workspace, viewer_client):
 
 
 @pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
-        ("categ", "category:"),
-        ("kind:know", "knowledge"),
-        ("session:cli:he", "cli:heron"),
-        ("channel:c", "cli"),
-        ("role:us", "user"),
-        ("tag:he", "heron"),
-        ("source:from", "from heron"),
-        ("category:fin", "finding"),
-        ("after:tod", "today"),
-    ],
-)
-def test_typed_text_is_completed(typed, offered, workspace, viewer_client):
-    fill(workspace)
-
-    html = page(viewer_client, workspace, "complete-search", q=typed, cursor=len(typed))
-
-    assert f'<span class="mono" dir="auto">{offered}</span>' in html
-
-
-def test_a_chosen_completion_replaces_the_typed_text(workspace, viewer_client):
-    fill(workspace)
-
-    html = page(viewer_client, workspace, "complete-search", q="a source:from b", cursor=13)
-
-    assert 'data-text="a source:&quot;from heron&quot; b"' in html
-    assert 'data-cursor="21"' in html
-
-
-def test_nothing_is_offered_inside_a_phrase(workspace, viewer_client):
-    assert page(viewer_client, workspace, "complete-search", q='"session', cursor="nonsense").strip() == ""
-
-
-@pytest.mark.parametrize(
     ("mode", "shown"),
     [("grip-memory", "MEMORY.md, line 3"), ("grip-history", "HISTORY.md #"), ("grip-knowledge", "Knowledge")],
 )
@@ -355,83 +277,6 @@ def test_grip_modes_show_what_grip_would_return(mode, shown, workspace, viewer_c
     assert f'href="/w/atlas/search/?q=heron&amp;kind={mode.removeprefix("grip-")}"' in html
     links = {part.split('"')[0] for part in html.split('class="search-title" href="')[1:]}
     assert {viewer_client.get(link).status_code for link in links} == {200}
-
-
-def test_all_visible_workspaces_are_searched_at_once(workspace, viewer, viewer_client, other):
-    second = Workspace.objects.create(slug="borea", name="Borea")
-    Membership.objects.create(workspace=second, user=viewer, role=Membership.Role.VIEWER)
-    for each in (workspace, second, other):
-        know(each, f"heron of {each.slug}")
-
-    html = page(viewer_client, None, q="heron")
-
-    assert "of atlas" in html
-    assert "of borea" in html
-    assert "of other" not in html
-    assert 'href="/w/borea/"' in html
-    assert "/search/export/" in html
-    assert 'value="pin"' not in html
-    assert 'value="withdraw"' not in html
-
-
-def test_someone_without_a_workspace_finds_nothing(workspace, stranger_client):
-    fill(workspace)
-
-    assert "Nothing was found" in page(stranger_client, None, q="heron")
-    assert "No row matches" in page(stranger_client, None, "search-count", q="heron")
-    assert page(stranger_client, None, "search-facets", q="heron").strip() == ""
-
-
-def test_hub_operators_search_all_workspaces(workspace, other, admin_client):
-    know(workspace, "heron of atlas")
-    know(other, "heron of other")
-
-    html = page(admin_client, None, q="heron")
-
-    assert "of atlas" in html
-    assert "of other" in html
-
-
-def test_pages_reveal_nothing_about_other_workspaces(workspace, viewer_client, other, monkeypatch):
-    """Both contain the same words, so only counts, frequencies and ids could differ."""
-    for name in ("ranking", "listing"):  # a busy machine may exceed the time limit, which the page reports
-        monkeypatch.setattr(f"memoryhub.search.{name}.time_limit", lambda *_: nullcontext())
-    fill(workspace, "heron")
-    pages = {
-        name: [page(viewer_client, place, name, q="heron", cursor="5", facets="1") for place in (workspace, None)]
-        for name in PAGES
-    }
-    for number in range(5):
-        fill(other, f"heron {number}")
-
-    for name, before in pages.items():
-        after = [page(viewer_client, place, name, q="heron", cursor="5", facets="1") for place in (workspace, None)]
-        assert list(map(plain, after)) == list(map(plain, before)), name
-
-
-def plain(html: str) -> str:
-    """Return a page without its CSRF token and relative times."""
-    return "\n".join(line for line in html.split("\n") if "csrf" not in line.lower() and "ago" not in line)
-
-
-def test_completions_do_not_include_other_workspaces(workspace, viewer_client, other):
-    fill(other, "egret")
-
-    for field in ("session:cli", "channel:c", "tag:eg", "source:eg", "author:", "tool:", "role:u", "category:"):
-        for place in (workspace, None):
-            assert page(viewer_client, place, "complete-search", q=field, cursor=len(field)).strip() == "", field
-
-
-def test_the_context_of_another_workspace_s_entry_is_not_found(workspace, viewer_client, other):
-    foreign = say(other, "heron")[0]
-
-    for slug in (workspace.slug, other.slug):
-        assert viewer_client.get(reverse("search-around", args=[slug, foreign.pk])).status_code == 404
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_another_persons_workspace_is_not_found(name, workspace, stranger_client):
-    assert stranger_client.get(reverse(name, args=[workspace.slug])).status_code == 404
 
 
 @pytest.mark.parametrize("name", ["search", "search-facets", "search-count"])
@@ -482,8 +327,3 @@ def test_dates_use_the_displayed_time_zone(workspace, viewer_client, settings):
 
     assert "late" in page(viewer_client, workspace, q="heron on:2026-04-02")
     assert "Nothing was found" in page(viewer_client, workspace, q="heron on:2026-04-01")
-
-
-def test_search_requires_a_login(workspace):
-    assert Client().get(reverse("search", args=[workspace.slug])).status_code == 302
-    assert User.objects.count() == 0

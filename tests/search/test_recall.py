@@ -2,6 +2,11 @@ import pytest
 from django.urls import reverse
 
 from knowledge_app.models import Observation, Term, TermRelation
+from knowledge_app.services.documents.editing import start_document
+from knowledge_app.services.documents.history import add_note
+from knowledge_app.services.documents.proposals import write_text
+from knowledge_app.services.rows.key_values import write_value
+from knowledge_app.services.rows.knowledge import add_knowledge
 from knowledge_app.services.rows.observations import NewObservation, store
 from knowledge_app.services.rows.undoable_edits import edit_rows
 from memoryhub.search.recall import log_recall, recall
@@ -93,10 +98,60 @@ def test_the_command_returns_grids_format(workspace, said, command):
         "findings": ["Database uses PostgreSQL"],
         "insights": ["Chose PostgreSQL for its JSON support"],
         "lessons": [],
+        "memories": [],
     }
     explained = command("recall", "atlas", "the postgresql", "--explain")
     assert explained["words"] == ["postgresql"]
     assert explained["scores"]["findings"][0]["score"] > 0
+
+
+def test_recall_finds_facts_knowledge_values_and_history(workspace, viewer_client, command):
+    write_text(
+        start_document(workspace, "MEMORY.md"),
+        "- The label service has 4 replicas\n",
+        base_number=0,
+        by=By(PERSON, NOW),
+        reason="",
+    )
+    entry = add_knowledge(workspace, "Label prices are in cents", category="learned_fact", by=By(PERSON, NOW)).entry
+    write_value(workspace, "label.host", "labels.example.org", by=By(PERSON, NOW))
+    write_value(workspace, "label_password", "hunter2", by=By(PERSON, NOW))
+    add_note(workspace, "Restarted the label service", by=By(PERSON, NOW))
+
+    recalled = recall(workspace, "label", now=NOW)
+    log_recall(recalled, NOW)
+
+    texts = {one["text"]: one["kind"] for one in recalled.document["memories"]}
+    assert texts == {
+        "The label service has 4 replicas": "memory",
+        "Label prices are in cents": "knowledge",
+        "label.host = labels.example.org": "key_value",
+        "label_password = ••••": "key_value",
+        "Restarted the label service": "history",
+    }
+    entry.refresh_from_db()
+    assert entry.access_count == 1
+    html = viewer_client.get(reverse("recall", args=["atlas"]) + "?q=label").content.decode()
+    assert "The label service has 4 replicas" in html
+    assert "history entry" in html
+    assert command("recall", "atlas", "label")["memories"] == recalled.document["memories"]
+    assert len(recall(workspace, "label", now=NOW, limit=2).memories) == 2
+
+
+def test_grid_mode_searches_keys_and_values_by_substring(workspace, command):
+    write_value(workspace, "label.host", "labels.example.org", by=By(PERSON, NOW))
+    write_value(workspace, "region", "near Babel", by=By(PERSON, NOW))
+    write_value(workspace, "label_password", "abel-secret", by=By(PERSON, NOW))
+    add_note(workspace, "abel", by=By(PERSON, NOW))
+
+    found = command("search", "abel", "--workspace", "atlas", "--mode", "grid")["results"]
+
+    assert [(one["kind"], one["text"]) for one in found] == [
+        ("key_value", "label.host = labels.example.org"),
+        ("key_value", "label_password = ••••"),
+        ("key_value", "region = near Babel"),
+    ]
+    assert command("search", "abel-secret", "--workspace", "atlas", "--mode", "grid")["results"] == []
 
 
 def relate(workspace, one, other, cosine):

@@ -4,10 +4,12 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from memoryhub.lib.layouts.records import SessionRecord, SummaryRecord
-from sessions_app.models import DailyTotal, Entry, Run, Session, Summary, Workspace
-from sessions_app.services.audit import open_guard
+from sessions_app.models import DailyTotal, Entry, Run, Session, SourceFile, Summary, Workspace
+from sessions_app.services.audit import By, open_guard
 from sessions_app.services.importing import import_conversation
+from sessions_app.services.lifecycle import rename_session
 from sessions_app.services.sources import path_hash
+from tests.hub import PERSON
 from tests.records import entry_record, session_record
 
 pytestmark = pytest.mark.django_db
@@ -210,3 +212,46 @@ def test_an_open_guard_lets_an_operator_delete(workspace):
         Entry.objects.all().delete()
 
     assert contents() == []
+
+
+def test_a_title_set_in_the_hub_stays_until_the_file_s_title_changes(workspace):
+    take(workspace, session_record("a", title="First"))
+    rename_session(Session.objects.get(), "Mine", by=By(PERSON, NOW))
+
+    kept = take(workspace, session_record("a", "b", title="First"))
+    assert (Session.objects.get().title, kept.problems) == ("Mine", [])
+
+    changed = take(workspace, session_record("a", "b", title="Second"))
+    assert Session.objects.get().title == "Second"
+    assert [problem.what for problem in changed.problems] == ["its title changed, and in the hub too: 'Mine'"]
+
+    assert not take(workspace, session_record("a", "b", title="Second")).problems
+
+
+def test_a_summary_of_the_hub_is_not_wiped_by_the_file(workspace):
+    take(workspace, session_record("a", summary_text="Old."))
+    Session.objects.update(summary_text="The hub's.")
+
+    for text in ("Old.", ""):
+        assert not take(workspace, session_record("a", "b", summary_text=text)).problems
+        assert Session.objects.get().summary_text == "The hub's."
+
+
+def test_a_summary_that_the_hub_did_not_change_follows_the_file(workspace):
+    take(workspace, session_record("a", summary_text="Old."))
+
+    take(workspace, session_record("a", summary_text="New."))
+    assert Session.objects.get().summary_text == "New."
+
+    take(workspace, session_record("a", summary_text=""))
+    assert Session.objects.get().summary_text == ""
+
+
+def test_a_title_set_in_the_hub_stays_when_the_session_s_file_is_uploaded(workspace):
+    take(workspace, session_record("a", title="First"))
+    SourceFile.objects.all().delete()
+    rename_session(Session.objects.get(), "Mine", by=By(PERSON, NOW))
+
+    take(workspace, session_record("a", "b", title="First"), path="")
+
+    assert Session.objects.get().title == "Mine"

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import gzip
 import io
 import stat
 import tarfile
+import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -120,3 +123,60 @@ def test_invalid_and_truncated_archives_leave_nothing(tmp_path, name):
     whole = pack(tmp_path / name, ("a", bytes(range(256)) * 40)).read_bytes()
     (tmp_path / name).write_bytes(whole[: len(whole) // 2])
     assert is_refused(tmp_path / name)
+
+
+def headers(*parts: tuple[bytes, bytes]) -> bytes:
+    """Return a tar with extended headers: the type and content of each, then an empty file."""
+    raw = b""
+    for kind, content in parts:
+        info = tarfile.TarInfo("header")
+        info.type, info.size = kind, len(content)
+        raw += info.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % 512)
+    return raw + tarfile.TarInfo("file").tobuf() + bytes(1024)
+
+
+def pax(keyword: str, value: str) -> bytes:
+    size = len(keyword) + len(value) + 3
+    return f"{size + len(str(size + len(str(size))))} {keyword}={value}\n".encode()
+
+
+BOMB = "x" * (64 * 2**20)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [(tarfile.XHDTYPE, pax("comment", BOMB))],
+        [(tarfile.XGLTYPE, pax("comment", BOMB))],
+        [(tarfile.GNUTYPE_LONGNAME, BOMB.encode())],
+        [(tarfile.GNUTYPE_LONGLINK, BOMB.encode())],
+        [(tarfile.XHDTYPE, pax("comment", "x" * 60_000))] * 100,
+        [(tarfile.XHDTYPE, pax("path", "a"))] * 5_000,
+        [(tarfile.XHDTYPE, pax("size", "-1024"))],
+    ],
+    ids=["PAX", "global PAX", "long name", "long link", "many PAX", "chained", "negative size"],
+)
+def test_extended_headers_are_limited(parts, tmp_path):
+    (tmp_path / "files.tar.gz").write_bytes(gzip.compress(headers(*parts)))
+
+    tracemalloc.start()
+    started_at = time.monotonic()
+    assert is_refused(tmp_path / "files.tar.gz")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 32 * 2**20
+    assert time.monotonic() - started_at < 20
+
+
+def test_a_huge_member_is_refused_without_decompressing_it(tmp_path):
+    info = tarfile.TarInfo("huge")
+    info.size = 2 * 2**30
+    with gzip.open(tmp_path / "files.tar.gz", "wb", compresslevel=1) as out:
+        out.write(info.tobuf())
+        for _ in range(200):
+            out.write(bytes(2**20))
+
+    started_at = time.process_time()
+    assert is_refused(tmp_path / "files.tar.gz")
+    assert time.process_time() - started_at < 0.5

@@ -37,7 +37,7 @@ def without_exchange(monkeypatch) -> None:
     monkeypatch.setattr(atomic_replace, "_renamed", lambda *_: False)
 
 
-def mask_links(monkeypatch) -> None:
+def without_links(monkeypatch) -> None:
     def refuse(*_args, **_options) -> None:
         raise OSError(errno.EPERM, "Operation not permitted")
 
@@ -45,7 +45,7 @@ def mask_links(monkeypatch) -> None:
     monkeypatch.setattr(os, "link", refuse)
 
 
-WAYS = pytest.mark.parametrize("way", [lambda _: None, without_exchange, mask_links], ids=["swap", "link", "copy"])
+WAYS = pytest.mark.parametrize("way", [lambda _: None, without_exchange, without_links], ids=["swap", "link", "copy"])
 
 
 @WAYS
@@ -60,6 +60,25 @@ def test_a_replaced_file_keeps_its_mode_and_its_old_bytes_are_imported(file, mon
     assert os.listdir(file.parent) == ["MEMORY.md"]
     with Folder(file.parent.parent) as folder:
         assert result.info == folder.read_bytes("memory/MEMORY.md")[1]
+
+
+@pytest.mark.parametrize("mode", [0o4644, 0o2664, 0o1644, 0o6755])
+def test_a_file_with_special_bits_is_refused(file, mode):
+    file.chmod(mode)
+
+    result = replace(file, b"after", b"before")
+
+    assert result.verdict == "refused"
+    assert f"{mode:04o}" in result.why
+    assert (file.read_bytes(), file.stat().st_mode & 0o7777) == (b"before", mode)
+
+
+def test_a_replaced_file_loses_its_executable_bits(file):
+    file.chmod(0o755)
+
+    assert replace(file, b"after", b"before").verdict == "written"
+
+    assert file.stat().st_mode & 0o7777 == 0o644
 
 
 def test_an_unexpected_text_is_not_replaced(file):

@@ -1,5 +1,6 @@
 import json
 import os
+import shutil
 import tarfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -238,3 +239,27 @@ def test_unusual_file_names_do_not_stop_an_import(name, tmp_path):
 
     assert Session.objects.count() == 1
     assert SourceFile.objects.get().path.startswith("sessions/")
+
+
+def test_a_byte_order_mark_costs_no_record(tmp_path):
+    plain, marked = tmp_path / "plain", tmp_path / "marked"
+    for folder, mark in ((plain, b""), (marked, b"\xef\xbb\xbf")):
+        shutil.copytree(SAMPLE, folder)
+        memory = next(folder.rglob("HISTORY.md")).parent
+        rows = [
+            {"cursor": number, "timestamp": "2026-04-01 10:00", "content": f"entry {number}"} for number in (1, 2)
+        ]
+        (memory / "history.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        for path in (path for path in folder.rglob("*") if path.is_file()):
+            path.write_bytes(mark + path.read_bytes())
+
+    first, second = take(plain), take(marked)
+
+    assert second.tally.added == first.tally.added
+    assert second.workspace.memory_window == first.workspace.memory_window == 20
+    names = ("key", "title", "last_consolidated", "created_at", "updated_at")
+    sessions = [
+        list(Session.objects.filter(workspace=one.workspace).order_by("key").values(*names))
+        for one in (first, second)
+    ]
+    assert sessions[0] == sessions[1]

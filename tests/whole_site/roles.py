@@ -245,6 +245,7 @@ CALLS: dict[str, str] = {
     "POST /sessions/{pk}/compress": "consolidate",
     "POST /sessions/{pk}/consolidate": "consolidate",
     "POST /sessions/{pk}/clear": "edit",
+    "POST /sessions/{pk}/archive-and-clear": "edit",
     "GET /sessions/{pk}/export": "read",
     "GET /documents": "read",
     "GET /documents/{name}": "read",
@@ -280,4 +281,5 @@ TOOLS: dict[str, str] = {
     "history_append": "append",
     "memory_document_propose": "append",
     "memory_write": "edit",
+    "session_clear": "edit",
 }

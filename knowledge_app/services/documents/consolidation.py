@@ -29,7 +29,8 @@ from sessions_app.models import Entry, Run, Session
 from sessions_app.services.audit import Actor, By, record
 from sessions_app.services.context_window import last_safe_cut
 from sessions_app.services.entries import lock_session
-from sessions_app.services.runs import RunNotFitting, finish_run
+from sessions_app.services.lifecycle import restart_session
+from sessions_app.services.runs import RunNotFitting, finish_run, request_run
 from sessions_app.services.totals import recount_session
 
 MEMORY = "MEMORY.md"
@@ -113,6 +114,9 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     session = lock_session(plan.session.pk)
     if (session.epoch, session.last_consolidated) != (plan.session.epoch, plan.session.last_consolidated):
         raise Conflict(gettext("The session was cleared or consolidated in the meantime."), code="plan_stale")
+    if run.options.get("clear_after") and not approved and session.next_position != plan.session.next_position:
+        words = gettext("Entries were added while the session was being archived. Nothing was cleared.")
+        raise Conflict(words, code="plan_stale")
     run.epoch, run.from_position, run.to_position = session.epoch, session.last_consolidated, plan.end
     run.base_revision_number = plan.base.number if plan.base else None
     document = MemoryDocument.objects.select_for_update(of=("self",)).get(pk=_document(plan).pk)
@@ -138,6 +142,8 @@ def apply_proposal(run: Run, plan: Plan, proposal: Proposal, *, now: datetime, a
     change = _hold(run, document, wanted, flags, now) if flags else None
     _move_pointer(session, plan, proposal)
     _close(run, plan, proposal, now, revision=revision, history=history, change=change, flags=flags)
+    if run.options.get("clear_after"):
+        _clear_or_continue(session, run, plan, By(Actor("run", f"run {run.pk}"), now), approved=approved)
     return run
 
 
@@ -221,6 +227,17 @@ def _move_pointer(session: Session, plan: Plan, proposal: Proposal) -> None:
         names.append("summary_text")
     session.save(update_fields=names)
     recount_session(session)
+
+
+def _clear_or_continue(session: Session, run: Run, plan: Plan, by: By, *, approved: bool) -> None:
+    """Clear a session whose entries are all consolidated; otherwise request a run for the rest.
+
+    A session that continued while its run waited for approval is left as it is.
+    """
+    if plan.end == session.next_position:
+        restart_session(session, by=by)
+    elif not approved:
+        request_run(session, Run.Kind.CONSOLIDATION, options=dict(run.options), by=by)
 
 
 def _hold(run: Run, document: MemoryDocument, wanted: str, flags: Sequence[str], now: datetime) -> HeldChange:

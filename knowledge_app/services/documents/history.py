@@ -3,67 +3,95 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
 
 from knowledge_app.models import HistoryEntry
+from knowledge_app.services.documents.history_matching import HistoryMatch, LogEntry, match_history
 from memoryhub.lib import db_retry
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import HistoryLog, HistoryRecord, Problem
-from memoryhub.lib.text.list_alignment import align
 from memoryhub.lib.validation import clean_text
 from sessions_app.models import Run, Session, Workspace
 from sessions_app.services.audit import By, record
 
 
 def import_history(*, workspace: Workspace, log: HistoryLog, path: str, now: datetime, dry_run: bool) -> ImportCounts:
-    """Append the entries of a log that aren't stored yet. Importing a log twice adds nothing.
+    """Store the entries of a log that aren't stored yet. Importing a log twice adds and changes nothing.
 
-    The log is aligned with the stored entries by position and text, so that a rotation, a trimmed journal or the
-    upgrade from HISTORY.md to a journal neither loses nor duplicates entries.
+    Entries are matched by ``match_history``, so that a rotation, a trimmed journal, an edit in the middle or the
+    upgrade from HISTORY.md to a journal neither loses nor duplicates entries. An edited entry becomes a new version.
     """
-    kept = _kept(workspace)
-    hashes = [text_hash(entry.content) for entry in log.entries]
-    alignment = align([source_hash for _, source_hash, _ in kept], hashes, unique_hashes=False)
-    new = log.entries[alignment.append_from :]
-    tally = ImportCounts()
-    tally.added["history"] += len(new)
-    tally.unchanged["history"] += len(log.entries) - len(new)
-    if alignment.verdict in ("restarted", "rewritten", "shorter"):
-        what = {
-            "restarted": f"none of its {len(log.entries)} entries continue the {len(kept)} kept before",
-            "rewritten": f"differs from what was kept after entry {alignment.append_from}",
-            "shorter": f"holds {len(log.entries)} of the {len(kept)} entries that the hub keeps",
-        }[alignment.verdict]
-        action = f"{len(new)} entries appended; nothing is removed from the hub"
-        tally.problems.append(Problem(path, None, what, action, "held" if not new else "noted"))
+    stored = _stored(workspace)
+    match = match_history(
+        [entry.identity for entry in stored],
+        [LogEntry(text_hash(entry.content), entry.occurred_at) for entry in log.entries],
+        stored_texts=lambda indexes: _texts(stored, indexes),
+        file_text=lambda place: log.entries[place].content,
+    )
+    counts = ImportCounts()
+    counts.added["history"] += len(match.new)
+    counts.updated["history"] += len(match.edited)
+    counts.unchanged["history"] += len(match.same)
+    if problem := _problem(path, log, stored, match):
+        counts.problems.append(problem)
     if not dry_run:
         with transaction.atomic():
-            _mark_archived(kept, log.entries, alignment.offset)
-            append_history(workspace, new, now=now)
-    return tally
+            moved = [
+                stored[i].pk for p, i in match.same.items() if log.entries[p].is_archived > stored[i].is_archived
+            ]
+            _update_in_batches(workspace, moved, is_archived=True)
+            versions = {place: stored[index] for place, index in match.edited.items()}
+            _append_versions(workspace, log.entries, versions, now)
+            append_history(workspace, [log.entries[place] for place in match.new], now=now)
+    return counts
+
+
+def _problem(path: str, log: HistoryLog, stored: Sequence[_Stored], match: HistoryMatch) -> Problem | None:
+    found = {*match.same.values(), *match.edited.values()}
+    from_files = [index for index, entry in enumerate(stored) if entry.identity.is_from_file]
+    missing = [index for index in from_files if index not in found and index > min(found, default=-1)]
+    if match.edited:
+        what = f"{len(match.edited)} of its entries were edited"
+        return Problem(path, None, what, "stored as new versions; the earlier ones are withdrawn", "noted")
+    if not missing:
+        return None
+    if match.new:
+        what = f"it doesn't continue the {len(from_files)} entries that the hub keeps"
+        action = f"{len(match.new)} entries appended; nothing is removed from the hub"
+        return Problem(path, None, what, action, "noted")
+    what = f"it has {len(log.entries)} of the {len(from_files)} entries that the hub keeps"
+    return Problem(path, None, what, "nothing is removed from the hub", "held")
 
 
 def append_history(
-    workspace: Workspace, records: Sequence[HistoryRecord], *, now: datetime, run: Run | None = None
-) -> None:
-    """Append records to the log. Raises IntegrityError if another writer appended first."""
+    workspace: Workspace,
+    records: Sequence[HistoryRecord],
+    *,
+    now: datetime,
+    run: Run | None = None,
+    version_of: int | None = None,
+) -> list[HistoryEntry]:
+    """Append records to the log and return their rows. Raises IntegrityError if another writer appended first."""
     if not records:
-        return
+        return []
     last = HistoryEntry.objects.filter(workspace=workspace).aggregate(last=Max("position"))["last"]
     first = 0 if last is None else last + 1
     keys = {entry.session_key for entry in records if entry.session_key}
     sessions = dict(Session.objects.filter(workspace=workspace, key__in=keys).values_list("key", "pk"))
-    HistoryEntry.objects.bulk_create(
-        (
+    return HistoryEntry.objects.bulk_create(
+        [
             HistoryEntry(
                 workspace=workspace,
                 session_id=sessions.get(entry.session_key),
                 run=run,
                 position=position,
+                version_of=version_of,
                 content=entry.content,
                 occurred_at=entry.occurred_at,
                 occurred_at_text=entry.occurred_at_text,
@@ -74,7 +102,7 @@ def append_history(
                 recorded_at=now,
             )
             for position, entry in enumerate(records, first)
-        ),
+        ],
         batch_size=500,
     )
 
@@ -91,22 +119,53 @@ def add_note(workspace: Workspace, text: str, *, by: By, session_key: str = "") 
     return HistoryEntry.objects.select_related("session").filter(workspace=workspace).latest("position")
 
 
-def _kept(workspace: Workspace) -> list[tuple[int, str, bool]]:
+@dataclass(frozen=True)
+class _Stored:
+    """The latest version of a stored entry. ``place``: position of its first version."""
+
+    pk: int
+    place: int
+    is_archived: bool
+    identity: LogEntry
+
+
+def _stored(workspace: Workspace) -> list[_Stored]:
+    """Return the latest version of each entry, in order."""
     if workspace.pk is None:
         return []
-    rows = HistoryEntry.objects.filter(workspace=workspace).exclude(source="").order_by("position")
-    return list(rows.values_list("pk", "source_hash", "is_archived"))
+    names = ("pk", "position", "version_of", "is_archived", "source_hash", "occurred_at", "source")
+    latest = {}
+    for pk, position, first, is_archived, text, occurred_at, source in (
+        HistoryEntry.objects.filter(workspace=workspace).order_by("position").values_list(*names)
+    ):
+        place = position if first is None else first
+        latest[place] = _Stored(pk, place, is_archived, LogEntry(text, occurred_at, bool(source)))
+    return list(latest.values())
 
 
-def _mark_archived(kept: list[tuple[int, str, bool]], entries: Sequence[HistoryRecord], offset: int) -> None:
-    """Mark entries that a rotation moved into an archive file."""
-    moved = [
-        pk
-        for (pk, _, was_archived), entry in zip(kept[offset:], entries, strict=False)
-        if entry.is_archived and not was_archived
-    ]
-    for start in range(0, len(moved), 500):
-        HistoryEntry.objects.filter(pk__in=moved[start : start + 500]).update(is_archived=True)
+def _texts(stored: Sequence[_Stored], indexes: Collection[int]) -> dict[int, str]:
+    by_pk = {stored[index].pk: index for index in indexes}
+    return {by_pk[pk]: text for pk, text in HistoryEntry.objects.filter(pk__in=by_pk).values_list("pk", "content")}
+
+
+def _append_versions(
+    workspace: Workspace, entries: Sequence[HistoryRecord], versions: Mapping[int, _Stored], now: datetime
+) -> None:
+    """Append new versions of entries. They keep the run and session, and stay withdrawn if the earlier one was."""
+    earlier = HistoryEntry.objects.in_bulk([entry.pk for entry in versions.values()])
+    for place, entry in versions.items():
+        old = earlier[entry.pk]
+        (new,) = append_history(workspace, [entries[place]], now=now, run=old.run, version_of=entry.place)
+        HistoryEntry.objects.filter(pk=new.pk).update(
+            session=new.session_id or old.session_id, withdrawn_at=old.withdrawn_at and now
+        )
+    current = [old.pk for old in earlier.values() if old.withdrawn_at is None]
+    _update_in_batches(workspace, current, withdrawn_at=now)
+
+
+def _update_in_batches(workspace: Workspace, pks: Sequence[int], **values: Any) -> None:
+    for start in range(0, len(pks), 500):
+        HistoryEntry.objects.filter(workspace=workspace, pk__in=pks[start : start + 500]).update(**values)
 
 
 def text_hash(content: str) -> str:

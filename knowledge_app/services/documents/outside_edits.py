@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from knowledge_app.models import HeldChange, MemoryDocument, MemoryRevision
+from knowledge_app.services.documents.outside_edit_plan import HubEdits, OutsideEdit, hub_edits, plan_outside_edit
 from knowledge_app.services.documents.revisions import content_hash, open_document, revise_document
 from memoryhub.lib.import_counts import ImportCounts
 from memoryhub.lib.layouts.records import DocumentRecord, Problem
-from memoryhub.lib.text.change_guard import LOSS_LIMIT, compare_facts
-from memoryhub.lib.text.merge import merge_texts
 from sessions_app.models import Workspace
 from sessions_app.services.audit import Actor, By, record
 
@@ -25,81 +22,24 @@ LATE_AFTER_WRITE = timedelta(
 )  # for which an agent may still write a text based on the one the hub replaced
 
 
-@dataclass(frozen=True)
-class OutsideEdit:
-    """What to do about a file's text. ``text``: the new head for take and merge. ``flags``: why it is held.
-
-    ``note``: a clause to add to the message. ``revision``: the earlier revision that the file contains.
-    """
-
-    verdict: Literal["unchanged", "agreed", "behind", "take", "merge", "hold", "empty"]
-    text: str = ""
-    flags: tuple[str, ...] = ()
-    note: str = ""
-    revision: MemoryRevision | None = None
-
-
-def plan_outside_edit(base: str | None, head: str | None, disk: str, *, before: str | None = None) -> OutsideEdit:
-    """Compare three texts: ``base`` was last seen in the file, ``head`` is the hub's, ``disk`` is now in the file.
-
-    If one side changed, take it; if both, merge by line, or hold on a conflict. A text that drops more than a tenth
-    of the fact lines is held, an empty one ignored (reliability 5.2, 5.3). ``before``: the file's text until the hub
-    wrote ``base`` a short while ago. An agent may have based its text on that, so the hub's changes are merged in
-    again unless they conflict.
-    """
-    if head is None:
-        return OutsideEdit("take", disk)
-    if disk == base:
-        return OutsideEdit("unchanged")
-    if disk == head:
-        return OutsideEdit("agreed")
-    if not disk.strip():
-        return OutsideEdit("empty")
-    theirs = disk
-    if before is not None and base is not None:
-        theirs = merge_texts(before, base, disk).text or disk
-    note = "was made of the text from before the hub's last change" if theirs != disk else ""
-    return (
-        _plan_change(head, disk, theirs, note) if head == base else _plan_both(base or "", head, disk, theirs, note)
-    )
-
-
-def _plan_change(head: str, disk: str, theirs: str, note: str) -> OutsideEdit:
-    """Plan for a change of the file alone."""
-    flags = removal_flags(head, theirs)
-    if flags:
-        return OutsideEdit("hold", disk, flags)
-    return OutsideEdit("merge", theirs, note=note) if note else OutsideEdit("take", disk)
-
-
-def _plan_both(base: str, head: str, disk: str, theirs: str, note: str) -> OutsideEdit:
-    """Plan for changes on both sides."""
-    merged = merge_texts(base, head, theirs)
-    if merged.text is None:
-        return OutsideEdit("hold", disk, (f"both sides changed the same lines in {_places(merged.conflict_count)}",))
-    flags = removal_flags(head, merged.text)
-    if flags:
-        return OutsideEdit("hold", disk, flags)
-    return OutsideEdit("merge", merged.text, note=note or "changed in the hub and in the file, in different lines")
-
-
-def removal_flags(before: str, after: str) -> tuple[str, ...]:
-    """Return a message if a change removes more fact lines than the limit. Reworded lines don't count."""
-    change = compare_facts(before, after)
-    removed = len(change.removed)
-    is_too_much = removed and removed / change.old_count > LOSS_LIMIT
-    return (f"removes {removed} of {change.old_count} facts",) if is_too_much else ()
-
-
 def import_document(
-    *, workspace: Workspace, record: DocumentRecord, path: str, now: datetime, dry_run: bool
+    *,
+    workspace: Workspace,
+    record: DocumentRecord,
+    path: str,
+    now: datetime,
+    dry_run: bool,
+    modified_at: datetime | None = None,
 ) -> ImportCounts:
-    """Update a document from its file as ``plan_outside_edit`` decides. Idempotent."""
+    """Update a document from its file as ``plan_outside_edit`` decides. Idempotent.
+
+    ``modified_at``: when the file was last modified, if known.
+    """
     tally = ImportCounts()
     document = None
     if workspace.pk:
         document = _documents().filter(workspace=workspace, name=record.name).first()
-    edit = _plan(document, record, now)
+    edit = _plan(document, record, _written_at(document, modified_at, now))
     _count(tally, edit, path, is_new=document is None or document.head is None)
     if dry_run or edit.verdict == "unchanged":
         return tally
@@ -121,11 +61,12 @@ def import_late_text(document: MemoryDocument, item: DocumentRecord, now: dateti
     base, head = locked.written_over or locked.synced_revision, locked.head
     if head is None or _revision_of(locked, item.content, after=0) is not None:
         return OutsideEdit("unchanged")
-    edit = plan_outside_edit(base.content if base else None, head.content, item.content)
+    read, unseen = _read_by_agent(locked, head, now)
+    text = base.content if base else None
+    edit = plan_outside_edit(text, head.content, item.content, read=read, unseen=unseen)
     if edit.verdict in ("take", "merge"):
         _store_intermediate(locked, item, "written while the hub replaced the file", now)
-        text = edit.text if edit.verdict == "merge" else item.content
-        _revise(locked, text, None, "merged with what was written meanwhile", now)
+        _revise(locked, edit.text, None, "merged with a change made at the same time", now)
     elif edit.verdict == "hold":
         _hold(locked, edit, item, now, base=base, author=LATE)
     return edit
@@ -160,18 +101,47 @@ def _documents() -> QuerySet[MemoryDocument]:
     return MemoryDocument.objects.select_related("head", "synced_revision", "written_over")
 
 
-def _plan(document: MemoryDocument | None, item: DocumentRecord, now: datetime) -> OutsideEdit:
+def _written_at(document: MemoryDocument | None, modified_at: datetime | None, now: datetime) -> datetime:
+    """Return when the agent wrote a file: at its modification time, unless the hub wrote it later."""
+    if modified_at is None or document is None or (document.written_at and modified_at < document.written_at):
+        return now
+    return min(modified_at, now)
+
+
+def _plan(document: MemoryDocument | None, item: DocumentRecord, written_at: datetime) -> OutsideEdit:
     if document is None or document.head is None:
         return plan_outside_edit(None, None, item.content)
-    base = document.synced_revision
-    written = document.written_at is not None and now - document.written_at <= LATE_AFTER_WRITE
-    before = document.written_over.content if written and document.written_over else None
-    edit = plan_outside_edit(base.content if base else None, document.head.content, item.content, before=before)
-    if edit.verdict in ("take", "merge", "hold") and document.head != base:
+    base, head = document.synced_revision, document.head
+    if base is not None and base.content == item.content:
+        return OutsideEdit("unchanged")
+    read, unseen = _read_by_agent(document, head, written_at)
+    text = base.content if base else None
+    edit = plan_outside_edit(text, head.content, item.content, read=read, unseen=unseen)
+    if edit.verdict in ("take", "merge", "hold") and head != base:
         earlier = _revision_of(document, item.content, after=base.number if base else 0)
         if earlier is not None:  # the hub wrote it, but stopped before it recorded that
             return OutsideEdit("behind", revision=earlier)
     return edit
+
+
+def _read_by_agent(document: MemoryDocument, head: MemoryRevision, at: datetime) -> tuple[list[str], HubEdits]:
+    """Return the texts that an agent which wrote ``at`` a time may have read before, and the hub's edits since.
+
+    These are the texts since the one that the hub replaced within the last ten minutes. The hub may have written even
+    the latest ones, and stopped before it recorded that.
+    """
+    since = at - LATE_AFTER_WRITE
+    base, over = document.synced_revision, document.written_over
+    is_recent = document.written_at is not None and document.written_at >= since
+    first = over if over is not None and is_recent else base
+    number = first.number if first else 0
+    rows = MemoryRevision.objects.filter(Q(number__gte=number) | Q(created_at__gte=since), document=document)
+    revisions = list(rows.select_related("base").order_by("number"))
+    read = [] if first else [""]
+    read += [revision.content for revision in revisions if revision.number >= number]
+    hubs = [row for row in revisions if row.author_kind != SYNC.kind]
+    recent = [row for row in hubs if row.number > number or row.created_at >= since]
+    return read, hub_edits(recent, head.content)
 
 
 def _revision_of(document: MemoryDocument, content: str, *, after: int) -> MemoryRevision | None:
@@ -211,8 +181,7 @@ def _apply(document: MemoryDocument, edit: OutsideEdit, item: DocumentRecord, no
         return
     else:
         return
-    document.written_over = None  # from now on the agent knows the text that the hub wrote
-    document.save(update_fields=["synced_revision", "written_over"])
+    document.save(update_fields=["synced_revision"])
 
 
 def _revise(document: MemoryDocument, text: str, raw: bytes | None, reason: str, now: datetime) -> MemoryRevision:
@@ -273,7 +242,3 @@ def _hold(
         workspace=document.workspace,
         after_hash=proposed_hash,
     )
-
-
-def _places(count: int) -> str:
-    return "1 place" if count == 1 else f"{count:,} places"

@@ -119,7 +119,7 @@ def document_records(workspace: Workspace) -> Iterator[DocumentRecord]:
 def history_records(workspace: Workspace) -> Iterator[HistoryRecord]:
     """Yield the history in order, without withdrawn entries."""
     rows = HistoryEntry.objects.filter(workspace=workspace, withdrawn_at=None).select_related("session")
-    for row in rows.order_by("position").iterator(chunk_size=1000):
+    for row in rows.in_order().iterator(chunk_size=1000):
         yield HistoryRecord(
             content=row.content,
             source_hash="",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -210,7 +211,7 @@ def _living(workspace: Workspace) -> QuerySet[KnowledgeEntry]:
 def search_knowledge(
     workspace: Workspace, query: str = "", *, category: str = "", max_results: int = 20
 ) -> list[KnowledgeEntry]:
-    """Return entries whose content, tags or source contain the query, in Grip's order."""
+    """Return entries whose content, tags or source contain a word of the query, in Grip's order."""
     rows = with_text(_living(workspace), query)
     if category:
         rows = rows.filter(category=category)
@@ -218,10 +219,17 @@ def search_knowledge(
 
 
 def with_text(rows: QuerySet[KnowledgeEntry], text: str) -> QuerySet[KnowledgeEntry]:
-    """Return entries whose content, tags or source contain a text, ignoring case."""
-    if not text:
-        return rows
-    return rows.filter(Q(content__icontains=text) | Q(tags__icontains=text) | Q(source__icontains=text))
+    """Return entries whose content, tags or source contain any of the words of a text, ignoring case."""
+    words = Q()
+    for word in set(text.split()):
+        words |= Q(content__icontains=word) | Q(tags__icontains=word) | Q(source__icontains=word)
+    return rows.filter(words)
+
+
+def count_access(entry: KnowledgeEntry, now: datetime) -> None:
+    """Count an agent's read of an entry, as Grip does. Skipped while the database is busy."""
+    values = {"access_count": Least(F("access_count") + 1, MAX_COUNT), "accessed_at": now}
+    db_retry.try_write(lambda: KnowledgeEntry.objects.filter(pk=entry.pk).update(**values), "an access")
 
 
 def context_export(workspace: Workspace, *, max_chars: int = CONTEXT_CHARS, max_tokens: int | None = None) -> str:

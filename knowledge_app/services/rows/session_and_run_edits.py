@@ -39,7 +39,7 @@ def _consolidate(session: Session, _values: Values, by: By) -> Values | None:
 
 
 def _prune(session: Session, values: Values, by: By) -> Values | None:
-    options = {"keep": max(1, values["keep"]), "minimum": 1}
+    options = {"keep": max(1, values["keep"]), "minimum": 1, "prune": True}
     return _request(session, Run.Kind.COMPRESSION, options, by)
 
 

@@ -17,6 +17,7 @@ from memoryhub.find_by_name import find_session
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.pagination import rows_after
 from sessions_app.models import Entry, Run, Session
+from sessions_app.services import folding
 from sessions_app.services.access_log import Seen, seen_entries
 from sessions_app.services.audit import By
 from sessions_app.services.lifecycle import clear_session, open_session
@@ -142,6 +143,23 @@ def clear(caller: Caller, pk: int, *, now: datetime) -> Document:
     """Clear a session by starting a new epoch; people can still read the earlier one. Raises SessionBusy."""
     require(caller, "edit")
     return _session(clear_session(get_session(caller, pk), by=By(caller.actor, now)))
+
+
+def archive_and_clear(caller: Caller, session: Session, *, now: datetime) -> Document:
+    """Request a run that consolidates all entries of a session and then clears it. Returns the run."""
+    require(caller, "edit")
+    run = folding.archive_and_clear(session, by=By(caller.actor, now))
+    return run_document(Run.objects.select_related("workspace", "session").get(pk=run.pk))
+
+
+def clear_session_of_key(caller: Caller, key: str, *, archive: bool, now: datetime) -> Document:
+    """Clear the session with a key, or request a run that archives it first. Returns its key, epoch and run."""
+    require(caller, "edit")
+    session = find_session(caller.workspace, key)
+    if archive:
+        run = archive_and_clear(caller, session, now=now)
+        return {"session": session.key, "epoch": session.epoch, "run": run["id"]}
+    return {"session": session.key, "epoch": clear(caller, session.pk, now=now)["epoch"], "run": None}
 
 
 def export_one(

@@ -9,7 +9,7 @@ from typing import Any
 from knowledge_app.models import CachedResponse, KeyValue, KnowledgeEntry, Observation
 from knowledge_app.services.rows import cached_responses as cache
 from knowledge_app.services.rows.key_values import find_key, living, write_value
-from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, save_entry, with_text
+from knowledge_app.services.rows.knowledge import add_knowledge, context_lines, count_access, save_entry, with_text
 from knowledge_app.services.rows.observations import NewObservation, store
 from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.access_records import record_access
@@ -27,7 +27,7 @@ MAX_OBSERVATIONS = 100  # observations per call
 def list_knowledge(
     caller: Caller, *, text: str = "", category: str = "", cursor: str = "", limit: int = 50, now: datetime
 ) -> tuple[list[Document], str | None]:
-    """Return knowledge entries, latest first; with ``text``, those whose content, tags or source contain it."""
+    """Return knowledge entries, latest first; with ``text``, those that contain any of its words."""
     require(caller, "read")
     rows = with_text(KnowledgeEntry.objects.filter(workspace=caller.workspace, withdrawn_at=None), text)
     rows = rows.filter(category=category) if category else rows
@@ -39,6 +39,8 @@ def list_knowledge(
 def show_knowledge(caller: Caller, pk: int, *, now: datetime) -> Document:
     require(caller, "read")
     entry = _entry(caller, pk)
+    count_access(entry, now)
+    entry.refresh_from_db()
     record_access(caller, "knowledge.read", seen_rows("knowledge", [entry.pk]), now)
     return knowledge_document(entry)
 
@@ -101,13 +103,12 @@ def list_observations(
 
 
 def recall_for(caller: Caller, query: str, *, limit: int = 5, now: datetime) -> Document:
-    """Return ``findings``, ``insights`` and ``lessons`` that match, best first, at most ``limit`` of each."""
+    """Return the best ``findings``, ``insights``, ``lessons`` and other ``memories``, at most ``limit`` of each."""
     require(caller, "read")
     found = recall(caller.workspace, query, now=now, limit=limit)
     log_recall(found, now)
-    pks = [one.observation.pk for rows in found.found.values() for one in rows]
-    record_access(caller, "observations.recalled", seen_rows("observations", pks), now)
-    return {"findings": [], "insights": [], "lessons": []} | found.texts
+    record_access(caller, "observations.recalled", found.seen, now)
+    return found.document
 
 
 def list_keys(

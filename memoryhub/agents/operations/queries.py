@@ -13,7 +13,7 @@ from memoryhub.lib.errors import Invalid, NotFound
 from memoryhub.lib.pagination import rows_after
 from memoryhub.runs.extract import request_extraction
 from memoryhub.search import KINDS, Scope
-from memoryhub.search.results import Question, answer
+from memoryhub.search.results import Question, answer, answer_as_grid
 from memoryhub.search.shown_rows import seen_results
 from sessions_app.models import Run
 from sessions_app.services.audit import By
@@ -21,13 +21,21 @@ from sessions_app.services.audit import By
 Document = dict[str, Any]
 
 
-def search(caller: Caller, text: str, *, kinds: Sequence[str] = (), limit: int = 20, now: datetime) -> Document:
-    """Search the workspace, best match first, as the command ``search`` does. Raises Invalid."""
+def search(
+    caller: Caller, text: str, *, kinds: Sequence[str] = (), limit: int = 20, mode: str = "all", now: datetime
+) -> Document:
+    """Search the workspace, best match first, as the command ``search`` does. Raises Invalid.
+
+    ``mode``: "all", or "grid" for key-values that contain the text.
+    """
     require(caller, "read")
     if unknown := [kind for kind in kinds if kind not in KINDS]:
         raise Invalid(f"Unknown kind {unknown[0]}: use {', '.join(KINDS)}.", code="unknown_kind")
-    question = Question(text, kinds=tuple(kinds), limit=limit)
-    found = answer(Scope((caller.workspace.pk,)), question, now=now)
+    if mode == "grid":
+        found = answer_as_grid(caller.workspace, text, limit=limit)
+    else:
+        question = Question(text, kinds=tuple(kinds), limit=limit)
+        found = answer(Scope((caller.workspace.pk,)), question, now=now)
     record_access(caller, "search.read", seen_results(found["results"]), now)
     return found
 

@@ -103,7 +103,7 @@ def rename(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 def clear(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    """Clear a session, at once or after archiving it."""
+    """Clear a session, at once or after consolidating it."""
     session = get_session(request, slug, pk, role=EDITOR)
     if request.POST.get("archive"):
         run = archive_and_clear(session, by=by_person(request))

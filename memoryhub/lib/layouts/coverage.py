@@ -29,7 +29,7 @@ _NANOBOT = (*_CONVERSATION, "documents", "history", "knowledge", "observations")
 SUPPORTED_KINDS: dict[str, tuple[str, ...]] = {
     "nanobot": _NANOBOT,
     "nanobot-current": _NANOBOT,
-    "grip": (*_NANOBOT, "cached_responses"),
+    "grip": (*_CONVERSATION, "summaries", "documents", "history", "knowledge", "observations", "cached_responses"),
     "grid": ("observations", "key_values", "terms"),
     "agterm": (*_CONVERSATION, "summaries"),
     "hub": KINDS,
@@ -47,7 +47,7 @@ _CONVERTED: dict[str, dict[str, Label]] = {  # always
             "have a key whose file name another has or that is too long; the program lists them, "
             "but can't find them by key"
         ),
-        "history_with_blank_lines": _("contain a blank line, at which nanobot splits entries"),
+        "history_with_blank_lines": _("contain a blank line, at which nanobot splits entries; written as a dot"),
     },
     "nanobot-current": {
         "knowledge": _BULLETS,
@@ -66,6 +66,7 @@ _CONVERTED: dict[str, dict[str, Label]] = {  # always
             "have a key whose file name another has or that is too long; the program doesn't open them"
         ),
         "history_without_time": _("get the previous entry's time, because Grip identifies entries by their time"),
+        "summaries": _("become part of the session's summary"),
     },
     "grid": {
         "observations": _("go to observations-export.json, which MemoryHub reads; only grid writes its own index")
@@ -111,15 +112,14 @@ _UNSUPPORTED_REASONS: dict[str, dict[str, Label]] = {  # instead of the general 
         "key_values": _("nanobot 0.3 has no key-values, and a secret doesn't belong in MEMORY.md"),
     },
     "grip": {
-        "summaries": _("Grip doesn't support them; the summarised entries are written in full"),
-        "pointers": _("Grip has none, so it may consolidate the same entries again"),
+        "folded_entries": _("are consolidated or summarised, so Grip's file doesn't contain them any more"),
         "message_times": _("Grip's messages have no times"),
     },
 }
 _DETAILS: dict[str, tuple[str, ...]] = {  # unsupported details of supported kinds
     "nanobot": ("session_summaries", "checkpoints", "history_sessions"),
     "nanobot-current": (),
-    "grip": ("pointers", "titles", "checkpoints", "history_sessions"),
+    "grip": ("folded_entries", "titles", "checkpoints", "history_sessions"),
     "grid": (),
     "agterm": ("session_summaries", "pointers", "titles", "checkpoints"),
     "hub": (),
@@ -141,6 +141,7 @@ NAMES = (  # of all kinds, as the template filter ``words`` prints them
     gettext_noop("Documents"),
     gettext_noop("Earlier entries"),
     gettext_noop("Entries"),
+    gettext_noop("Folded entries"),
     gettext_noop("Further fields"),
     gettext_noop("Held changes"),
     gettext_noop("Hidden sessions"),
@@ -219,6 +220,8 @@ def plan_layout(counts: Mapping[str, int], layout: str, program: str) -> ExportP
             left_out |= {"message_times": _unsupported_reason(layout, "message_times")}
     left_out |= _NEVER_EXPORTED
     written = dict(counts)
+    if layout == "grip":
+        written["entries"] = counts.get("entries", 0) - counts.get("folded_entries", 0)
     if layout == "hub":
         written["entries"] = counts.get("entries", 0) + counts.get("earlier_entries", 0)
     return ExportPlan(

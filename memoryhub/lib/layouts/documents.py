@@ -13,8 +13,13 @@ from memoryhub.lib.validation import decode_utf8
 _DATED = re.compile(r"\[\d{4}-\d\d-\d\d")
 _RAW = re.compile(r"(?:\[\d{4}-\d\d-\d\d[^\]]*\] )?\[RAW\] (\d{1,6}) messages\b")
 _RAW_MESSAGE = re.compile(r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d\] [A-Z]+(?: \[tools: [^\]]*\])?: ")  # as nanobot writes it
-_INDENTED_DATE = re.compile(r"^ (?= *\[\d{4}-\d\d-\d\d)", re.MULTILINE)
+_INDENTED_DATE = re.compile(r"\n (?= *\[\d{4}-\d\d-\d\d)")
 _CONTINUED_DATE = re.compile(r"\n(?= *\[\d{4}-\d\d-\d\d)")
+_INDENTED = re.compile(r"\n (?= *(?:\[\d{4}-\d\d-\d\d|\[RAW\])| +\.$)", re.MULTILINE)
+_CONTINUED = re.compile(r"\n(?= *(?:\[\d{4}-\d\d-\d\d|\[RAW\])| +\.$)", re.MULTILINE)
+_DOTTED = re.compile(r"\n \.$", re.MULTILINE)
+_INDENTED_START = re.compile(r"\A (?= *\[\d{4}-\d\d-\d\d)")
+_BLANK = re.compile(r"\n[^\S\n]*(?=\n)")
 EXCERPT_BYTES = 2000
 
 
@@ -67,18 +72,34 @@ def split_history(text: str) -> list[str]:
         if is_raw or line.strip():
             chunks[-1].append(line)
     entries = ("\n".join(chunk).rstrip() for chunk in chunks if chunk)
-    return [_INDENTED_DATE.sub("", entry) if _RAW.match(entry) else entry for entry in entries]
+    return [_plain(entry) for entry in entries]
 
 
-def one_entry(text: str) -> str:
-    """Return an entry in a form that ``split_history`` keeps whole: dates at line starts of ``[RAW]`` get a space."""
-    is_split = _RAW.match(text) and split_history(text) != [text]
-    return _CONTINUED_DATE.sub("\n ", text) if is_split else text
+def _plain(entry: str) -> str:
+    if _RAW.match(entry):
+        return _INDENTED_DATE.sub("\n", entry)
+    return _INDENTED.sub("\n", _DOTTED.sub("\n", entry))
+
+
+def one_entry(prefix: str, content: str) -> str:
+    """Return an entry in a form that ``split_history`` and ``history_record`` read back as it is.
+
+    Dates at line starts get a space. Outside ``[RAW]`` entries, a blank line becomes `` .``.
+    """
+    text = f"{prefix} {content}".strip(" ").rstrip()
+    if not prefix and _DATED.match(text.lstrip(" ")):
+        text = f" {text}"
+    if split_history(text) == [text]:
+        return text
+    if _RAW.match(text):
+        return _CONTINUED_DATE.sub("\n ", text)
+    return _BLANK.sub("\n .", _CONTINUED.sub("\n ", text))
 
 
 def history_record(text: str, path: str, zone: tzinfo, *, is_archived: bool = False) -> HistoryRecord:
     """Return a history entry without its time prefix."""
     prefix, occurred_at, content = split_prefix(text, zone)
+    content = content if prefix else _INDENTED_START.sub("", content)
     return HistoryRecord(
         content=content.rstrip(),
         source_hash="",

@@ -29,6 +29,8 @@ from memoryhub.lib.validation import brief, decode_utf8, json_text
 
 CATEGORIES = ("user_preference", "project_decision", "system_behavior", "learned_fact", "error_pattern")
 SESSION_FIELDS = {"key", "messages", "summary", "created_at", "updated_at"}
+_CONTINUED_TIME = re.compile(r"\n(?= *\[\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: UTC)?\])")
+_INDENTED_TIME = re.compile(r"\n (?= *\[\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?(?: UTC)?\])")
 _ENTRY_START = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( UTC)?\]")
 
 
@@ -167,8 +169,16 @@ def _history_log(lines: list[tuple[str, str]], main: str, zone: tzinfo) -> Histo
             entries[-1][0].append(line)
         else:
             preamble.append(line)
-    records = [history_record("\n".join(text), path, zone, is_archived=path != main) for text, path in entries]
+    records = [
+        history_record(_INDENTED_TIME.sub("\n", "\n".join(text)), path, zone, is_archived=path != main)
+        for text, path in entries
+    ]
     return HistoryLog(records, {"preamble": "\n".join(preamble)} if preamble else {})
+
+
+def escape_times(content: str) -> str:
+    """Indent lines of a history entry that would start another one. Reading removes the space."""
+    return _CONTINUED_TIME.sub("\n ", content)
 
 
 def content_id(category: str, content: str) -> str:

@@ -68,9 +68,14 @@ def _further_metadata(
     return values
 
 
+def grip_entries(record: SessionRecord) -> list[EntryRecord]:
+    """Return the entries that Grip's file would still have: neither consolidated nor summarised in the hub."""
+    return [entry for entry in record.entries[record.pointer :] if not entry.summary_source_id]
+
+
 def _grip(record: SessionRecord, *, is_native: bool) -> str:
     messages = []
-    for entry in record.entries:
+    for entry in grip_entries(record):
         message = _message(entry, is_native=is_native)
         if entry.tool_calls and not (is_native and "tool_calls" in entry.extra):
             message["tool_calls"] = [_grip_call(call) for call in entry.tool_calls]
@@ -79,12 +84,17 @@ def _grip(record: SessionRecord, *, is_native: bool) -> str:
     value: dict[str, Any] = {
         "key": record.key,
         "messages": messages,
-        "summary": record.summary_text or None,
+        "summary": "\n\n".join([text for text in (record.summary_text, *_summary_texts(record)) if text]) or None,
         "created_at": record.created_at.timestamp() if record.created_at else None,
         "updated_at": record.updated_at.timestamp() if record.updated_at else None,
     }
     value |= record.extra if is_native else {}
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _summary_texts(record: SessionRecord) -> list[str]:
+    """Return the summaries that stand for entries in the context, without those merged into another."""
+    return [summary.content for summary in record.summaries if "parentId" not in summary.extra]
 
 
 def _grip_call(call: ToolCall) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class Command(JsonCommand):
 
 def _text(file: str | None) -> str:
     try:
-        return Path(file).read_text(encoding="utf-8") if file else sys.stdin.buffer.read().decode()
+        return Path(file).read_text(encoding="utf-8-sig") if file else sys.stdin.buffer.read().decode()
     except UnicodeDecodeError as error:
         raise Invalid("The input is not UTF-8.", code="bad_entry") from error
     except OSError as error:

@@ -29,7 +29,7 @@ class Command(JsonCommand):
 
     def run(self, *, workspace: str, source: str, file: str | None, **_options: Any) -> dict[str, Any]:
         found = find_workspace(workspace)
-        text = Path(file).read_text(encoding="utf-8", errors="replace") if file else sys.stdin.read()
+        text = Path(file).read_text(encoding="utf-8-sig", errors="replace") if file else sys.stdin.read()
         run = complete(
             request_extraction(found, text, source=source, by=By(COMMAND, timezone.now())), now=timezone.now
         )

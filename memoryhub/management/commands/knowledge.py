@@ -31,7 +31,9 @@ class Command(JsonCommand):
         parser.add_argument("action", choices=ACTIONS, help="what to do")
         parser.add_argument("workspace", help="slug or name of the workspace")
         parser.add_argument("ids", nargs="*", type=int, help="ids of entries (see list)")
-        parser.add_argument("--query", default="", help="for list: only entries with this in content, tags or source")
+        parser.add_argument(
+            "--query", default="", help="for list: only entries with one of these words in content, tags or source"
+        )
         parser.add_argument(
             "--category", default="", help="one of the five categories; unknown ones become learned_fact"
         )

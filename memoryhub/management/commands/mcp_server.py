@@ -50,6 +50,6 @@ def _token(file: str | None) -> str:
             raise CommandError("No token: use --token-file FILE, or set MEMORYHUB_TOKEN.")
         return str(settings.MEMORYHUB_TOKEN).strip()
     try:
-        return Path(file).expanduser().read_text(encoding="utf-8").strip()
+        return Path(file).expanduser().read_text(encoding="utf-8-sig").strip()
     except (OSError, UnicodeDecodeError) as problem:
         raise CommandError(f"The token can't be read from {file}: {problem}.") from problem

@@ -11,7 +11,7 @@ from memoryhub.search.recall import LIMIT, log_recall, recall
 
 
 class Command(JsonCommand):
-    help = "Find the observations of a workspace that answer a question."
+    help = "Find the observations and other memory of a workspace that answer a question."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         super().add_arguments(parser)
@@ -26,7 +26,7 @@ class Command(JsonCommand):
         now = timezone.now()
         recalled = recall(find_workspace(workspace), query, now=now, limit=limit)
         log_recall(recalled, now)
-        document: dict[str, Any] = dict(recalled.texts)
+        document: dict[str, Any] = recalled.document
         if explain:
             document["words"] = recalled.words
             document["added"] = {
@@ -44,3 +44,7 @@ class Command(JsonCommand):
             self.line(f"{kind.capitalize()}:")
             for text in result[kind] or ["none"]:
                 self.line(f"  {text}")
+        if result["memories"]:
+            self.line("Memories:")
+        for one in result["memories"]:
+            self.line(f"  [{one['kind']}] {one['text']}")

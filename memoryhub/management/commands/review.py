@@ -45,7 +45,7 @@ class Command(JsonCommand):
         if change is None:
             raise NotFound(f"There is no held change {number}. See `review list`.")
         if action == "approve":
-            text = Path(options["file"]).read_text(encoding="utf-8") if options["file"] else None
+            text = Path(options["file"]).read_text(encoding="utf-8-sig") if options["file"] else None
             approve(
                 change, by=By(COMMAND, timezone.now()), hunks=options["part"], text=text, reason=options["reason"]
             )

@@ -13,9 +13,9 @@ from memoryhub.find_by_name import find_workspace
 from memoryhub.lib.errors import Invalid
 from memoryhub.management.json_command import JsonCommand
 from memoryhub.search import KINDS, Scope
-from memoryhub.search.results import Question, answer, answer_as_grip
+from memoryhub.search.results import Question, answer, answer_as_grid, answer_as_grip
 
-GRIP_MODES = ("grip-memory", "grip-history", "grip-knowledge")
+MODES = ("grid", "grip-memory", "grip-history", "grip-knowledge")
 
 
 class Command(JsonCommand):
@@ -36,7 +36,7 @@ class Command(JsonCommand):
             "--recency", choices=("off", "floored", "grip", "newest"), default="off", help="effect of age"
         )
         parser.add_argument("--no-graph", action="store_true", help="don't add words from the semantic graph")
-        parser.add_argument("--mode", choices=GRIP_MODES, help="search as Grip does")
+        parser.add_argument("--mode", choices=MODES, help="search as Grip does, or keys and values as grid does")
         parser.add_argument("--category", default="", help="with --mode: only this category")
         parser.add_argument("--decay", type=float, help="Grip's decay rate per hour (Grip's default: 0.001)")
         parser.add_argument("--now", default="", help="the time to measure age from, in ISO format (default: now)")
@@ -55,6 +55,8 @@ class Command(JsonCommand):
         if mode:
             if found is None:
                 raise Invalid(f"--mode {mode} needs a workspace: use --workspace.", code="wrong_arguments")
+            if mode == "grid":
+                return answer_as_grid(found, query, limit=options["limit"])
             decay = 0.001 if options["decay"] is None else options["decay"]
             return answer_as_grip(
                 found, query, mode=mode, category=options["category"], decay=decay, now=now, limit=options["limit"]

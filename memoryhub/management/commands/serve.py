@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import os
 import signal
 import socket
 import sys
 import webbrowser
 from argparse import ArgumentParser, ArgumentTypeError
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import uvicorn
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
@@ -27,6 +25,7 @@ from django.utils import timezone
 from memoryhub.accounts.setup import issue_setup_token, operator_exists
 from memoryhub.backups.in_use_lock import database_label
 from memoryhub.lib.migrations import applied_migrations, is_too_old
+from memoryhub.management.http_server import run_server
 from memoryhub.management.restore_guard import in_use
 from memoryhub.management.serve_address import publish_address
 from memoryhub.management.supervisor import keep_running
@@ -35,7 +34,6 @@ from memoryhub.processes import registered
 from memoryhub.system_checks import TOO_OLD, UPGRADE_FIRST
 
 WORKER = [sys.executable, "-m", "django", "worker", "--until-stdin-closes"]
-SHUTDOWN_SECONDS = 5  # for running requests when the hub stops
 
 
 class Command(BaseCommand):
@@ -53,7 +51,6 @@ class Command(BaseCommand):
         parser.add_argument("--open", action="store_true", help="open the hub in a browser")
 
     def handle(self, *, host: str, port: int, no_worker: bool, in_container: bool, **options: Any) -> None:
-        os.umask(0o077)  # only the owner can read what the hub writes
         signal.signal(signal.SIGTERM, _stop)  # uvicorn raises it again after it has stopped
         with _listen(host, port, in_container=in_container) as listener, in_use(connection):
             applied = _migrate()
@@ -66,7 +63,7 @@ class Command(BaseCommand):
                 if options["open"]:
                     webbrowser.open(start_page)
                 with nullcontext() if no_worker else keep_running(WORKER, folder=settings.BASE_DIR):
-                    _serve(listener)
+                    run_server(listener)
         self.stdout.write("MemoryHub has stopped.")
 
     def _announce(self, applied: int, address: str, start_page: str, *, no_worker: bool) -> None:
@@ -187,19 +184,3 @@ def _address(listener: socket.socket) -> str:
         return str(settings.MEMORYHUB_URL)
     host, port = listener.getsockname()[:2]
     return f"{public.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def _serve(listener: socket.socket) -> None:
-    config = uvicorn.Config(
-        "memoryhub.asgi:application",
-        http="h11",
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=settings.MEMORYHUB_URL.startswith("https:"),
-        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-    )
-    with suppress(KeyboardInterrupt):  # raised by Ctrl-C and SIGTERM after the server has stopped
-        uvicorn.Server(config).run(sockets=[listener])

@@ -58,7 +58,7 @@ class Command(JsonCommand):
         parser.add_argument("more", nargs="*", default=[], help="for archive and unarchive: more keys")
         parser.add_argument("--archived", action="store_true", help="for list: archived sessions")
         parser.add_argument("--title", default="", help="for open and rename")
-        parser.add_argument("--archive", action="store_true", help="for clear: summarise everything first")
+        parser.add_argument("--archive", action="store_true", help="for clear: consolidate everything first")
         parser.add_argument("--wait", action="store_true", help="for clear: wait for a running run")
         parser.add_argument(
             "--window", type=int, help="for prune: number of entries to keep (default: the memory window)"
@@ -135,8 +135,12 @@ def _clear(session: Session, *, archive: bool, wait: bool) -> None:
     if archive:
         requested = archive_and_clear(session, by=By(COMMAND, timezone.now()), once=True)
         run = complete(requested, now=timezone.now)
+        queued = Run.objects.filter(session=session, kind=run.kind, status=Run.Status.QUEUED)
+        while run.status == Run.Status.DONE and (rest := queued.first()):  # of more entries than one run takes
+            run = complete(rest, now=timezone.now)
         if run.status != Run.Status.DONE:
-            raise Conflict(f"Nothing was cleared: {run.error}", code="not_archived", run=run.pk)
+            reason = "the change to MEMORY.md is held for review." if run.status == Run.Status.HELD else run.error
+            raise Conflict(f"Nothing was cleared: {reason}", code="not_archived", run=run.pk)
         return
     while True:
         try:

@@ -11,9 +11,11 @@ import time
 from argparse import ArgumentParser
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 
+from memoryhub.lib.errors import MemoryHubError
+from memoryhub.management.database_ready import prepare_database
 from memoryhub.management.restore_guard import in_use
 from memoryhub.models import Process
 from memoryhub.processes import registered
@@ -42,6 +44,10 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: _stop(stopping))
         if until_stdin_closes:
             threading.Thread(target=_end_with_stdin, args=(stopping,), daemon=True).start()
+        try:
+            prepare_database()
+        except MemoryHubError as error:
+            raise CommandError(error.message) from error
         with in_use(connection), registered(Process.Kind.WORKER):
             loops = [
                 threading.Thread(target=loop, args=(stopping,), name=loop.__name__, daemon=True)

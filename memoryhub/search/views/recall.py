@@ -7,8 +7,8 @@ from knowledge_app.models import Observation
 from memoryhub.lib.htmx import render_page
 from memoryhub.lib.pagination import parse_int
 from memoryhub.permissions import get_workspace, log_page_access
+from memoryhub.search import KINDS
 from memoryhub.search import recall as flow
-from sessions_app.services.access_log import seen_rows
 
 
 def recall(request: HttpRequest, slug: str) -> HttpResponse:
@@ -17,15 +17,15 @@ def recall(request: HttpRequest, slug: str) -> HttpResponse:
     query = request.GET.get("q", "")
     limit = parse_int(request.GET.get("limit"), digits=3) or flow.LIMIT
     found = flow.recall(workspace, query, now=timezone.now(), limit=limit)
-    pks = [one.observation.pk for rows in found.found.values() for one in rows]
-    log_page_access(request, workspace, "observations.recalled", seen_rows("observations", pks))
+    log_page_access(request, workspace, "observations.recalled", found.seen)
     context = {
         "workspace": workspace,
         "q": query[:512],
         "limit": limit,
         "found": found,
         "columns": [(category, found.found[category.value]) for category in Observation.Category],
-        "hits": sum(len(rows) for rows in found.found.values()),
+        "memories": [(KINDS[one.kind], one.text) for one in found.memories],
+        "hits": sum(len(rows) for rows in found.found.values()) + len(found.memories),
         "has_any": Observation.objects.filter(workspace=workspace, withdrawn_at=None).exists(),
     }
     return render_page(request, "search/recall.html", context, fragment="recalled")

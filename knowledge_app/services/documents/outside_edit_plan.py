@@ -1,0 +1,127 @@
+"""Decide what to do about a text that an agent wrote to its file: accept, merge, or hold it for review."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from knowledge_app.models import MemoryRevision
+from memoryhub.lib.text.change_guard import LOSS_LIMIT, compare_facts
+from memoryhub.lib.text.merge import merge_texts, overlay_texts
+
+
+@dataclass(frozen=True)
+class OutsideEdit:
+    """What to do about a file's text. ``text``: the new head for take and merge, the proposed text for hold.
+
+    ``flags``: the reasons to hold it. ``note``: a clause to add to the message. ``revision``: the earlier revision
+    that the file contains.
+    """
+
+    verdict: Literal["unchanged", "agreed", "behind", "take", "merge", "hold", "empty"]
+    text: str = ""
+    flags: tuple[str, ...] = ()
+    note: str = ""
+    revision: MemoryRevision | None = None
+
+
+@dataclass(frozen=True)
+class HubEdits:
+    """Lines that were added and removed in the hub, and that the agent may not know about."""
+
+    added: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+
+
+def plan_outside_edit(
+    base: str | None,
+    head: str | None,
+    disk: str,
+    *,
+    read: Sequence[str] = (),
+    unseen: HubEdits = HubEdits(),
+) -> OutsideEdit:
+    """Compare three texts: ``base`` was last seen in the file, ``head`` is the hub's, ``disk`` is now in the file.
+
+    The agent's changes are merged with the hub's; additions of both sides are kept. Changes of the same lines are
+    held, and so are texts that undo ``unseen`` or drop more than a tenth of the facts. An empty text is ignored.
+    ``read``: the texts that the agent may have read before it wrote, oldest first; by default ``base``.
+    """
+    if head is None:
+        return OutsideEdit("take", disk)
+    if disk == base:
+        return OutsideEdit("unchanged")
+    if disk == head:
+        return OutsideEdit("agreed")
+    if not disk.strip():
+        return OutsideEdit("empty")
+    ancestor = _nearest(read or [base or ""], disk)
+    merged = merge_texts(ancestor, head, disk, keep_both=True)
+    if merged.text is None:
+        flag = f"both sides changed the same lines in {_places(merged.conflict_count)}"
+        return OutsideEdit("hold", overlay_texts(ancestor, head, disk), (flag,))
+    flags = _unseen_flags(merged.text, unseen) + removal_flags(head, merged.text)
+    if flags:
+        return OutsideEdit("hold", merged.text, flags)
+    if merged.text == disk:
+        return OutsideEdit("take", disk)
+    is_late = head == base
+    note = "was based on an earlier text" if is_late else "changed in the hub and in the file, in different lines"
+    return OutsideEdit("merge", merged.text, note=note)
+
+
+def removal_flags(before: str, after: str) -> tuple[str, ...]:
+    """Return a message if a change removes more fact lines than the limit. Reworded lines don't count."""
+    change = compare_facts(before, after)
+    removed = len(change.removed)
+    is_too_much = removed and removed / change.old_count > LOSS_LIMIT
+    return (f"removes {removed} of {change.old_count} facts",) if is_too_much else ()
+
+
+def hub_edits(revisions: Iterable[MemoryRevision], head: str) -> HubEdits:
+    """Return the lines that revisions added and ``head`` has, and those that they removed and it lacks."""
+    added: set[str] = set()
+    removed: set[str] = set()
+    for revision in revisions:
+        before, after = _counted(revision.base.content if revision.base else ""), _counted(revision.content)
+        added |= (after - before).keys()
+        removed |= (before - after).keys()
+    current = set(head.split("\n"))
+    return HubEdits(frozenset(_filled(added & current)), frozenset(_filled(removed - current)))
+
+
+def _filled(lines: set[str]) -> Iterable[str]:
+    return (line for line in lines if line.strip())
+
+
+def _counted(text: str) -> Counter[str]:
+    return Counter(text.split("\n"))
+
+
+def _nearest(texts: Sequence[str], text: str) -> str:
+    """Return the text with the fewest different lines; of several, the first."""
+    lines = _counted(text)
+
+    def distance(other: str) -> int:
+        theirs = _counted(other)
+        return (lines - theirs).total() + (theirs - lines).total()
+
+    return min(texts, key=distance)
+
+
+def _unseen_flags(text: str, unseen: HubEdits) -> tuple[str, ...]:
+    lines = set(text.split("\n"))
+    dropped, restored = len(unseen.added - lines), len(unseen.removed & lines)
+    flags = [f"drops {_lines(dropped)} just saved in the hub"] if dropped else []
+    flags += [f"brings back {_lines(restored)} just removed in the hub"] if restored else []
+    return tuple(flags)
+
+
+def _lines(count: int) -> str:
+    return "1 line" if count == 1 else f"{count:,} lines"
+
+
+def _places(count: int) -> str:
+    return "1 place" if count == 1 else f"{count:,} places"

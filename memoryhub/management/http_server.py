@@ -1,0 +1,98 @@
+"""The web server of `manage.py serve`: uvicorn, with limits on incomplete requests and open files."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import h11
+import uvicorn
+from django.conf import settings
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEADER_SECONDS = 10.0  # to receive the headers of a request; memoryhub.asgi limits the time of bodies
+MAX_INCOMPLETE = 256  # requests; the oldest is closed for a newer one
+MAX_CONNECTIONS = 1_000  # more are answered with 503
+OPEN_FILES = 8_192
+SHUTDOWN_SECONDS = 5  # for running requests when the hub stops
+
+
+class LimitedProtocol(H11Protocol):
+    """Closes connections that don't send complete requests in time."""
+
+    incomplete: ClassVar[dict[LimitedProtocol, None]] = {}  # oldest first
+    timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._follow_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._follow_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._complete()
+        super().connection_lost(exc)
+
+    def _follow_request(self) -> None:
+        if self.conn.their_state is h11.IDLE:
+            self.timer = self.timer or self.loop.call_later(HEADER_SECONDS, self._close)
+        elif self.timer:
+            self.timer.cancel()
+            self.timer = None
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._complete()
+            return
+        self.incomplete.setdefault(self)
+        if len(self.incomplete) > MAX_INCOMPLETE:
+            next(iter(self.incomplete))._close()
+
+    def _complete(self) -> None:
+        self.incomplete.pop(self, None)
+        if self.timer:
+            self.timer.cancel()
+            self.timer = None
+
+    def _close(self) -> None:
+        self._complete()
+        self.transport.close()
+
+
+def raise_open_file_limit() -> int:
+    """Raise the soft limit of open files as far as allowed, up to OPEN_FILES; return the limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return OPEN_FILES
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if wanted > soft:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def server_config(app: Any, **options: Any) -> uvicorn.Config:
+    """Return uvicorn's configuration. Half of the allowed open files are left to the database and other files."""
+    return uvicorn.Config(
+        app,
+        http=LimitedProtocol,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=min(MAX_CONNECTIONS, raise_open_file_limit() // 2),
+        timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+        **options,
+    )
+
+
+def run_server(listener: socket.socket) -> None:
+    """Serve the hub until it is stopped."""
+    config = server_config(
+        "memoryhub.asgi:application", lifespan="on", proxy_headers=settings.MEMORYHUB_URL.startswith("https:")
+    )
+    with suppress(KeyboardInterrupt):  # raised by Ctrl-C and SIGTERM after the server has stopped
+        uvicorn.Server(config).run(sockets=[listener])

@@ -1,0 +1,28 @@
+"""Short functions that back up databases, restore them, and read their contents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from django.conf import settings as hub
+from django.db import connection
+
+from memoryhub.backups import postgres, sqlite
+from memoryhub.backups.create import create_backup
+from memoryhub.backups.restore import restore_backup
+from tests.hub import NOW
+
+ON_POSTGRES = bool(hub.DATABASES["default"]["ENGINE"].endswith("postgresql"))
+KEY = "a calm sea at dawn"
+
+
+def restore(made, elsewhere, *, replace=False):
+    return restore_backup(made.file, database=elsewhere, replace=replace, now=NOW)
+
+
+def contents(database):
+    return postgres.contents(database) if ON_POSTGRES else sqlite.contents(Path(database.settings_dict["NAME"]))
+
+
+def back_up(place, now=NOW):
+    return create_backup(place, database=connection, clock=lambda: now)

@@ -1,0 +1,130 @@
+"""Forgotten content isn't imported again, and leaves no byte in the database's file."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.urls import reverse
+
+from knowledge_app.models import Fact, FactSource, MemoryDocument
+from knowledge_app.services.rows.key_values import write_value
+from memoryhub.forgetting.erasure import lift
+from memoryhub.sync.importing import import_workspace
+from sessions_app.models import Entry, Session
+from tests.forgetting.test_forgetting import BY, CANARY, forget, holding
+
+pytestmark = pytest.mark.django_db
+
+
+def agent(folder: Path) -> Path:
+    """An agent's folder that holds the canary in each of its files."""
+    (folder / "memory").mkdir(parents=True)
+    (folder / "sessions").mkdir()
+    head = {
+        "_type": "metadata",
+        "key": "cli:main",
+        "created_at": "2026-03-01T10:00:00",
+        "updated_at": "2026-03-01T10:00:00",
+        "metadata": {},
+        "last_consolidated": 0,
+    }
+    said = {"role": "user", "content": f"I said {CANARY} once", "timestamp": "2026-03-01T10:00:00"}
+    (folder / "sessions" / "cli_main.jsonl").write_text(f"{json.dumps(head)}\n{json.dumps(said)}\n")
+    (folder / "memory" / "MEMORY.md").write_text(f"# Team\n\n- knows {CANARY}\n- tea\n")
+    (folder / "memory" / "HISTORY.md").write_text(f"[2026-03-01 10:00] Told {CANARY}.\n\n")
+    return folder
+
+
+@pytest.mark.parametrize("kind", ["phrase", "person"])
+def test_imports_restore_nothing_until_an_operator_allows_it(tmp_path, settings, kind):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path = agent(tmp_path / "agent")
+    workspace = import_workspace(path, by=BY).workspace
+    receipt = forget(workspace, kind, CANARY)
+
+    again = import_workspace(path, by=BY)
+
+    assert (+again.tally.added, +again.tally.updated) == ({}, {})
+    assert {problem.outcome for problem in again.tally.problems} == {"ignored"}
+    assert holding("quicksilver") == set()
+    lift(receipt, by=BY)
+    import_workspace(path, by=BY)
+    assert "knowledge_app.HistoryEntry.content" in holding("quicksilver")
+
+
+def test_a_forgotten_session_is_not_imported_again(tmp_path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path = agent(tmp_path / "agent")
+    workspace = import_workspace(path, by=BY).workspace
+    forget(workspace, "session", session=Session.objects.get())
+
+    import_workspace(path, by=BY)
+
+    assert not Session.objects.exists()
+
+
+def test_facts_only_from_a_forgotten_session_are_not_imported_again(tmp_path, settings):
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    path = agent(tmp_path / "agent")
+    workspace = import_workspace(path, by=BY).workspace
+    taught = Fact.objects.get(text__contains=CANARY)
+    FactSource.objects.create(fact=taught, entry=Entry.objects.get())
+    forget(workspace, "session", session=Session.objects.get())
+    assert CANARY not in MemoryDocument.objects.get(name="MEMORY.md").head.content
+    (path / "memory" / "MEMORY.md").write_text(f"# Team\n\n- knows {CANARY}\n- tea\n- bread\n")
+
+    import_workspace(path, by=BY)
+
+    content = MemoryDocument.objects.get(name="MEMORY.md").head.content
+    assert "- bread" in content
+    assert CANARY not in content
+
+
+def test_a_database_in_use_is_not_vacuumed(workspace, admin_client, command):
+    write_value(workspace, "k", f"has {CANARY}", by=BY)
+    asked = {"kind": "phrase", "words": CANARY, "expected": 2, "is_sure": "on"}
+
+    page = admin_client.post(reverse("forget", args=["atlas"]), asked, follow=True)
+
+    assert "manage.py vacuum" in page.content.decode()
+    assert command("vacuum", status=1)["error"]["code"] == "database_busy"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_idle_database_is_vacuumed(command):
+    assert command("vacuum") == {"vacuumed": True}
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="looks into SQLite's file")
+def test_no_byte_of_the_database_contains_forgotten_content(tmp_path, new_database):
+    home = tmp_path / "home"
+    home.mkdir()
+    env = os.environ | {"MEMORYHUB_HOME": str(home), "DATABASE_URL": "", "MEMORYHUB_QUIET_SECONDS": "0"}
+    env.pop("DJANGO_SETTINGS_MODULE", None)
+    path = agent(tmp_path / "agent")
+
+    def manage(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments], env=env, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    def bytes_of_database() -> bytes:
+        return b"".join(file.read_bytes() for file in home.glob("memoryhub.sqlite3*"))
+
+    new_database(home / "memoryhub.sqlite3")
+    manage("import_workspace", str(path), "--name", "atlas")
+    manage("key_values", "set", "atlas", "k", f"value {CANARY}")
+    assert b"quicksilver" in bytes_of_database()
+
+    done = json.loads(manage("forget", "phrase", "atlas", CANARY, "--apply", "--json"))
+
+    assert done["vacuumed"] is True
+    assert b"quicksilver" not in bytes_of_database().lower()
+    assert json.loads(manage("check_memory", "--json"))["broken"] == []

@@ -1,0 +1,69 @@
+"""Commands on a new, outdated or unusable database."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.db import DatabaseError, OperationalError, ProgrammingError
+
+from memoryhub.management import database_ready
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def manage(home, *arguments: str) -> subprocess.CompletedProcess[str]:
+    own = {"MEMORYHUB_HOME": str(home), "DATABASE_URL": f"sqlite:///{home}/memoryhub.sqlite3"}
+    environment = {**os.environ, **own, "DJANGO_SETTINGS_MODULE": "memoryhub.settings"}
+    command = [sys.executable, settings.BASE_DIR / "manage.py", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def test_a_command_creates_the_tables_of_a_new_home(tmp_path):
+    done = manage(tmp_path / "home", "people", "list", "--json")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["people"] == []
+
+
+def test_a_file_that_is_no_database_is_reported_in_one_sentence(tmp_path):
+    (tmp_path / "memoryhub.sqlite3").write_text("not a database" * 100)
+
+    as_json, as_text = manage(tmp_path, "stats", "--json"), manage(tmp_path, "stats")
+
+    assert (as_json.returncode, as_text.returncode) == (1, 1)
+    assert json.loads(as_json.stdout)["error"]["code"] == "database_unavailable"
+    assert as_text.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("error", [OperationalError("no such column: x"), ProgrammingError("no such table")])
+def test_an_outdated_database_says_what_to_run(error, command, monkeypatch):
+    def fail(*_args, **_options):
+        raise error
+
+    monkeypatch.setattr("memoryhub.management.commands.people.Command.run", fail)
+    monkeypatch.setattr(database_ready, "applied_migrations", lambda _: {"auth.0001_initial"})
+
+    assert "manage.py migrate" in command("people", "list", status=1)["error"]["message"]
+    with pytest.raises(CommandError, match=r"manage.py migrate"):
+        call_command("worker")
+
+
+def test_other_database_errors(command, monkeypatch):
+    errors = iter([OperationalError("disk I/O error\nmore"), DatabaseError("malformed"), ProgrammingError("a bug")])
+
+    def fail(*_args, **_options):
+        raise next(errors)
+
+    monkeypatch.setattr("memoryhub.management.commands.people.Command.run", fail)
+
+    message = command("people", "list", status=1)["error"]["message"]
+    assert message == "The database can't be used: disk I/O error"
+    assert command("people", "list", status=1)["error"]["code"] == "database_unavailable"
+    with pytest.raises(ProgrammingError):
+        call_command("people", "list")

@@ -1,0 +1,147 @@
+"""Agents that read their memory, think, and write the whole file, while people edit it in the hub."""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from knowledge_app.models import HeldChange, MemoryDocument
+from knowledge_app.services.documents.editing import save_text
+from memoryhub.integrity import check_memory
+from memoryhub.sync.importing import import_workspace
+from memoryhub.sync.syncing import sync_workspace
+from sessions_app.models import Workspace
+from sessions_app.services.audit import Actor, By
+from sessions_app.services.syncing import switch_sync
+from tests.hub import PERSON
+
+pytestmark = pytest.mark.django_db
+TEXT = "# Memory\n\n## Facts\n\n" + "".join(f"- fact {word}\n" for word in "abcdefghijklmnopqrst")
+START = timezone.now()
+
+
+@pytest.fixture
+def file(tmp_path: Path, settings) -> Path:
+    settings.MEMORYHUB_QUIET_SECONDS = 0
+    made = tmp_path / "agent" / "memory" / "MEMORY.md"
+    made.parent.mkdir(parents=True)
+    made.write_text(TEXT)
+    return made
+
+
+@pytest.fixture
+def atlas(file: Path) -> Workspace:
+    workspace = import_workspace(file.parent.parent, by=By(PERSON, START), name="Atlas").workspace
+    switch_sync(workspace, write_back=True, by=By(PERSON, START))
+    return workspace
+
+
+def sync(workspace: Workspace, seconds: float) -> None:
+    sync_workspace(workspace, by=By(Actor("sync", "worker"), START + timedelta(seconds=seconds)))
+
+
+def head() -> str:
+    return MemoryDocument.objects.select_related("head").get().head.content
+
+
+def save(text: str, seconds: float) -> None:
+    document = MemoryDocument.objects.select_related("head").get()
+    by = By(PERSON, START + timedelta(seconds=seconds))
+    save_text(document, text, base_number=document.head.number, by=by, reason="edited")
+
+
+def write(file: Path, text: str, seconds: float) -> None:
+    file.write_text(text)
+    moment = (START + timedelta(seconds=seconds)).timestamp()
+    os.utime(file, (moment, moment))
+
+
+@pytest.mark.parametrize("thinks", [0, 1, 30, 299, 600])
+@pytest.mark.parametrize("is_delivered", [True, False])
+def test_additions_of_both_sides_in_the_same_place_are_kept(atlas, file, thinks, is_delivered):
+    read = file.read_text()
+    save(TEXT + "- added in the hub\n", 0)
+    if is_delivered:
+        sync(atlas, 0)
+
+    write(file, read + "- added by the agent\n", thinks)
+    sync(atlas, thinks + 1)
+
+    assert head() == TEXT + "- added in the hub\n- added by the agent\n"
+    assert file.read_text() == head()
+    assert not HeldChange.objects.exists()
+    assert check_memory().broken == []
+
+
+@pytest.mark.parametrize("thinks", [1, 600])
+@pytest.mark.parametrize("is_delivered", [True, False])
+def test_changes_of_the_same_line_are_held(atlas, file, thinks, is_delivered):
+    read = file.read_text()
+    save(TEXT.replace("fact c", "fact cats"), 0)
+    if is_delivered:
+        sync(atlas, 0)
+
+    write(file, read.replace("fact c", "fact cows"), thinks)
+    sync(atlas, thinks + 1)
+
+    assert "fact cats" in head()
+    assert "fact cows" in HeldChange.objects.get(status="pending").proposed
+
+
+def test_a_second_program_that_writes_first_does_not_end_the_protection(atlas, file):
+    read = file.read_text()
+    save(TEXT + "- added in the hub\n", 0)
+    sync(atlas, 0)
+    write(file, file.read_text() + "- appended by a tool\n", 10)
+    sync(atlas, 11)
+
+    write(file, read + "- added after thinking\n", 60)
+    sync(atlas, 61)
+
+    assert "- added in the hub\n" in head()
+    assert "- added after thinking\n" in head()
+
+
+def test_a_hub_that_was_stopped_goes_by_the_time_of_the_file(atlas, file):
+    read = file.read_text()
+    save(TEXT.replace("fact c", "fact c, corrected"), 0)
+    sync(atlas, 0)
+
+    write(file, read + "- learned meanwhile\n", 60)
+    sync(atlas, 7_200)
+
+    assert "fact c, corrected" in head()
+    assert "learned meanwhile" in head()
+
+
+def test_a_line_removed_in_the_hub_does_not_come_back_unseen(atlas, file):
+    save(TEXT.replace("- fact c\n", ""), 0)
+    sync(atlas, 0)
+
+    write(file, TEXT.replace("- fact c\n", "").replace("- fact t", "- fact c\n- fact t"), 60)
+    sync(atlas, 61)
+
+    assert "- fact c\n" not in head()
+
+
+def test_an_agent_that_has_read_the_correction_may_change_the_next_line(atlas, file):
+    save(TEXT.replace("fact c", "fact cats"), 0)
+    sync(atlas, 0)
+
+    write(file, file.read_text().replace("fact d", "fact dogs"), 60)
+    sync(atlas, 61)
+
+    assert "- fact cats\n- fact dogs\n" in head()
+    assert not HeldChange.objects.exists()
+
+
+def test_a_stale_text_without_changes_is_replaced_by_the_hubs_text(atlas, file):
+    save(TEXT + "- added in the hub\n", 0)
+    sync(atlas, 0)
+
+    write(file, TEXT, 60)
+    sync(atlas, 61)
+
+    assert file.read_text() == TEXT + "- added in the hub\n"
