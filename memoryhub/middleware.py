@@ -1,16 +1,18 @@
-"""Response headers, compression of pages, and error pages."""
+"""Parameters, response headers, compression of pages, and error pages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 from django.shortcuts import render
 from django_htmx.http import reswap, retarget
 
 from memoryhub.lib.errors import MemoryHubError
+from memoryhub.lib.problem_details import MEDIA_TYPE, problem_document
+from memoryhub.lib.validation import clean_text
 
 POLICY = "; ".join(
     [
@@ -27,6 +29,7 @@ POLICY = "; ".join(
     ]
 )
 
+FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 
@@ -40,6 +43,45 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
         return response
 
     return middleware
+
+
+class clean_parameters:  # noqa: N801 (named like a function, as settings list it)
+    """Make every parameter storable: NUL and lone surrogates become visible escapes, as in ``clean_text``."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if not _is_utf8(request):
+            detail = "Send parameters and bodies in UTF-8."
+            return JsonResponse(problem_document(415, "not_utf8", detail), status=415, content_type=MEDIA_TYPE)
+        if cleaned := _cleaned(request.GET):
+            request.GET = cleaned  # type: ignore[assignment]
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, _view: object, _args: Sequence[object], kwargs: dict[str, object]
+    ) -> None:
+        if any(isinstance(value, str) and clean_text(value) != value for value in kwargs.values()):
+            raise Http404
+        if request.content_type in FORM_TYPES and (cleaned := _cleaned(request.POST)):
+            request.POST = cleaned  # type: ignore[assignment]
+
+
+def _is_utf8(request: HttpRequest) -> bool:
+    """Return whether a request is in UTF-8. Other charsets could decode to text that can't be encoded."""
+    return (request.content_params or {}).get("charset", "utf-8").lower() in ("utf-8", "utf8", "us-ascii")
+
+
+def _cleaned(values: QueryDict) -> QueryDict | None:
+    """Return a cleaned copy, or None if it would be the same."""
+    lists = {clean_text(name): [clean_text(value) for value in texts] for name, texts in values.lists()}
+    if lists == dict(values.lists()):
+        return None
+    cleaned = QueryDict(mutable=True)
+    for name, texts in lists.items():
+        cleaned.setlist(name, texts)
+    return cleaned
 
 
 class compress_pages(GZipMiddleware):  # noqa: N801 (named like a function, as settings list it)

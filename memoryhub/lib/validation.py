@@ -122,6 +122,17 @@ def _storable(value: Any, repairs: list[str], depth: int) -> Any:
     return value
 
 
+def parse_stored(text: str, default: Any) -> Any:
+    """Return the value of a stored JSON text; ``default`` if it isn't JSON or can't be written again in UTF-8."""
+    try:
+        value = json.loads(text)
+        repairs: list[str] = []
+        _storable(value, repairs, MAX_DEPTH)
+    except (ValueError, RecursionError, BadJSON):
+        return default
+    return default if repairs else value
+
+
 def canonical_json(value: Any) -> str:
     """Return compact JSON with sorted keys, the same for equal values."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
 
 from django.urls import reverse
 from django.utils import timezone
@@ -16,6 +15,7 @@ from django.utils.translation import gettext
 from memoryhub.lib.layouts.records import ToolCall
 from memoryhub.lib.text.markdown import render_markdown
 from memoryhub.lib.tokens import count_tokens
+from memoryhub.lib.validation import parse_stored
 from sessions_app.models import Entry, Session, Summary
 from sessions_app.services.summary_without_model import looks_like_error
 
@@ -166,15 +166,8 @@ def _call(call: ToolCall, entry: Entry | None, slug: str) -> Call:
     )
 
 
-def _parsed(arguments: str) -> Any:
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return None
-
-
 def _brief(arguments: str) -> str:
-    values = _parsed(arguments)
+    values = parse_stored(arguments, None)
     if isinstance(values, dict) and values:
         arguments = " · ".join(str(value) for value in values.values())
     line = " ".join(arguments.split())
@@ -182,7 +175,7 @@ def _brief(arguments: str) -> str:
 
 
 def _pretty(arguments: str) -> str:
-    values = _parsed(arguments)
+    values = parse_stored(arguments, None)
     return arguments if values is None else json.dumps(values, ensure_ascii=False, indent=2)
 
 

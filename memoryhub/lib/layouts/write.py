@@ -12,6 +12,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from memoryhub.lib.layouts.records import EntryRecord, SessionRecord, SummaryRecord, ToolCall
+from memoryhub.lib.validation import parse_stored
 
 LAYOUTS = {"nanobot": "jsonl", "grip": "json", "agterm": "json"}  # and the ending of a file
 
@@ -99,11 +100,7 @@ def _summary_texts(record: SessionRecord) -> list[str]:
 
 def _grip_call(call: ToolCall) -> dict[str, Any]:
     text = call["function"]["arguments"]
-    try:
-        arguments = json.loads(text)
-    except ValueError:
-        arguments = text
-    return {"id": call["id"], "function_name": call["function"]["name"], "arguments": arguments}
+    return {"id": call["id"], "function_name": call["function"]["name"], "arguments": parse_stored(text, text)}
 
 
 def _message(entry: EntryRecord, *, is_native: bool) -> dict[str, Any]:

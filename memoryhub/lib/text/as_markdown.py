@@ -20,8 +20,10 @@ from markdown_it import MarkdownIt
 
 from memoryhub.lib.errors import LimitExceeded
 from memoryhub.lib.layouts.records import EntryRecord, SessionRecord, ToolCall
+from memoryhub.lib.validation import parse_stored
 
 MAX_ROWS = 10_000
+UNREADABLE = object()
 MAX_CHARS = 20_000_000
 TOO_MANY = {
     "entries": _(
@@ -203,10 +205,8 @@ def _calls(calls: Sequence[ToolCall], result_of: Callable[[int], str] = lambda _
 
 
 def _pretty(arguments: str) -> tuple[str, str]:
-    try:
-        return json.dumps(json.loads(arguments), ensure_ascii=False, indent=2), "json"
-    except ValueError:
-        return arguments, ""
+    value = parse_stored(arguments, UNREADABLE)
+    return (arguments, "") if value is UNREADABLE else (json.dumps(value, ensure_ascii=False, indent=2), "json")
 
 
 def format_time(at: datetime, zone: tzinfo) -> str:
