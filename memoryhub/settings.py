@@ -185,7 +185,7 @@ if _database["ENGINE"].endswith("sqlite3"):  # durable; writers wait for each ot
         "timeout": 20,
         "transaction_mode": "IMMEDIATE",
         "init_command": (
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; "
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON; PRAGMA recursive_triggers=ON; "
             "PRAGMA temp_store=MEMORY; PRAGMA cache_size=-64000; PRAGMA mmap_size=0"
         ),
     }

@@ -20,6 +20,7 @@ from sessions_app.models import Run, Session
 from sessions_app.models.runs import UNSETTLED_STATUSES
 from sessions_app.services.access_log import forget_old_accesses
 from sessions_app.services.audit import By
+from sessions_app.services.audit_chain import seal_records
 
 SWEEP_EVERY = timedelta(seconds=15)
 PRUNE_EVERY = timedelta(minutes=10)
@@ -39,10 +40,11 @@ def request_due(now: datetime) -> None:
 
 
 def prune(now: datetime) -> None:
-    """Delete old jobs, access records, calls, sign-ins and processes."""
+    """Delete old jobs, access records, calls, sign-ins and processes, and seal audit records."""
     forget_old_jobs(now)
     forget_old_accesses(now)
     delete_old_calls(now)
+    seal_records(now)
     delete_ended(now)
     delete_expired_attempts(now)
     forget_old_processes()

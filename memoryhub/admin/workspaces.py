@@ -28,6 +28,7 @@ from memoryhub.models import (
 )
 from sessions_app.models import (
     AuditRecord,
+    AuditSeal,
     ImportProblem,
     ImportReport,
     IndexGuard,
@@ -213,6 +214,11 @@ class SignInAdmin(ReadOnlyAdmin):
     list_select_related = ["user"]
     search_fields = ["user__username", "browser", "address"]
     hidden = ("session_key",)
+
+
+@admin.register(AuditSeal)
+class AuditSealAdmin(ReadOnlyAdmin):
+    list_display = ["id", "record_count", "created_at"]
 
 
 @admin.register(FailedAttempts)

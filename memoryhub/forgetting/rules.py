@@ -48,6 +48,7 @@ from sessions_app.models import (
     Webhook,
     Workspace,
 )
+from sessions_app.services.audit_chain import audit_mac
 from sessions_app.services.lifecycle import forgotten_key
 
 APPS = ("sessions_app", "knowledge_app", "memoryhub")
@@ -69,7 +70,7 @@ role kind tool_call_id source_id source_hash content_hash body_hash before_hash 
 token_method channel lease_owner unique_key home error_code model method provider base_url fingerprint table
 other_table action object_kind object_id layout layout_version wanted_layout author_kind actor_kind history_type
 digests counts added updated unchanged source_fields identity text_hash stamp knowledge_mark prefix token_hash
-request_hash scopes
+request_hash scopes mac key_check
 """
 STRUCTURE = frozenset(_STRUCTURE.split())  # columns that the hub itself writes, without user text
 KEYED = frozenset(
@@ -298,9 +299,16 @@ def _dependent_values(row: Model, values: dict[str, Any], workspace: Workspace) 
         return {"key": f"forgotten:{forgotten_key(workspace, row.key)[:16]}", "channel": "forgotten"}
     if isinstance(row, DeletedSession) and "key" in values:
         return {"key": forgotten_key(workspace, row.key), "is_forgotten": True}
-    if hasattr(row, "identity"):
+    return _derived_values(row, values)
+
+
+def _derived_values(row: Model, values: dict[str, Any]) -> dict[str, Any]:
+    if hasattr(row, "identity") or isinstance(row, AuditRecord):
         for name, value in values.items():
             setattr(row, name, value)
+    if isinstance(row, AuditRecord):
+        return {"mac": audit_mac(row)}
+    if hasattr(row, "identity"):
         return {name: getattr(row, name) for name in derive(row)} or {"identity": ""}
     return {}
 

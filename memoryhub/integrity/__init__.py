@@ -40,6 +40,7 @@ CHECKS: dict[str, Check] = {
     "key_values.secrets": curation.check_secrets,
     "rows.history": curation.check_histories,
     "graph.terms": curation.check_graph,
+    "audit.chain": database.check_audit,
     "audit.revisions": documents.check_audit,
 }
 

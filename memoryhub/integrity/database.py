@@ -14,7 +14,8 @@ from django.db.models import F, ForeignKey, Model
 from memoryhub.lib.append_only import Protect, Protection, installed_triggers, trigger_names
 from memoryhub.lib.search.index_maintenance import index_problems
 from memoryhub.lib.search.operations import indexes
-from sessions_app.models import IndexGuard, MutationGuard, Workspace
+from sessions_app.models import AuditRecord, IndexGuard, MutationGuard, Workspace
+from sessions_app.services.audit_chain import audit_problems
 
 Finding = tuple[str, str]
 FIXED_SQLITE = (3, 51, 3)
@@ -62,7 +63,8 @@ def protections() -> tuple[Protection, ...]:
 def check_triggers() -> tuple[int, Iterable[Finding]]:
     """Every protected table has its triggers."""
     installed = installed_triggers(connection)
-    names = [(name, protection.table) for protection in protections() for name in trigger_names(protection.table)]
+    tables, vendor = [protection.table for protection in protections()], connection.vendor
+    names = [(name, table) for table in tables for name in trigger_names(table, vendor)]
     missing = [("missing trigger: rows could be changed", f"{table} {name}") for name, table in names]
     return len(names), [finding for finding, (name, _) in zip(missing, names, strict=True) if name not in installed]
 
@@ -74,6 +76,11 @@ def check_guard() -> tuple[int, Iterable[Finding]]:
     tables = list(IndexGuard.objects.values_list("indexed_table", flat=True)[:10])
     found += [("new rows are not indexed for search", f"guard of {table}") for table in tables]
     return len(guards) + len(tables), found
+
+
+def check_audit() -> tuple[int, Iterable[Finding]]:
+    """Every audit record was written by this hub, and none was deleted."""
+    return AuditRecord.objects.count(), audit_problems()
 
 
 def check_search() -> tuple[int, Iterable[Finding]]:

@@ -1,7 +1,8 @@
 """Database triggers that make tables append-only on SQLite and PostgreSQL.
 
-Deleting a row or updating a protected column fails unless the guard table contains a row. Code that may remove rows
-inserts one and deletes it in the same transaction, so that other connections never see it.
+Deleting or replacing a row, truncating the table and updating a protected column fail unless the guard table contains
+a row. Code that may remove rows inserts one and deletes it in the same transaction, so that other connections never
+see it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ class Protection:
     guarded: bool = True
 
 
-def trigger_names(table: str) -> tuple[str, str]:
-    return f"{table}_no_update", f"{table}_no_delete"
+def trigger_names(table: str, vendor: str) -> tuple[str, str, str]:
+    """Return the names of the triggers on update, on delete, and on other statements that delete rows."""
+    return f"{table}_no_update", f"{table}_no_delete", f"{table}_no_{'replace' if vendor == 'sqlite' else 'truncate'}"
 
 
 def _columns(connection: BaseDatabaseWrapper, protection: Protection) -> list[str]:
@@ -44,7 +46,7 @@ def _columns(connection: BaseDatabaseWrapper, protection: Protection) -> list[st
 def install_sql(connection: BaseDatabaseWrapper, protection: Protection) -> list[str]:
     """Return the SQL statements that protect a table's current columns."""
     table = protection.table
-    no_update, no_delete = trigger_names(table)
+    no_update, no_delete, no_other = trigger_names(table, connection.vendor)
     open_guard = f"EXISTS (SELECT 1 FROM {GUARD_TABLE})" if protection.guarded else "FALSE"
     columns = _columns(connection, protection)
     if connection.vendor == "sqlite":
@@ -54,6 +56,8 @@ def install_sql(connection: BaseDatabaseWrapper, protection: Protection) -> list
             f"CREATE TRIGGER {no_update} BEFORE UPDATE ON {table} WHEN ({changed}) AND NOT {open_guard} "
             f"BEGIN {refuse}; END",
             f"CREATE TRIGGER {no_delete} BEFORE DELETE ON {table} WHEN NOT {open_guard} BEGIN {refuse}; END",
+            f"CREATE TRIGGER {no_other} BEFORE INSERT ON {table} WHEN ({_conflicts(connection, table)}) "
+            f"AND NOT {open_guard} BEGIN {refuse}; END",
         ]
     changed = " OR ".join(f'NEW."{name}" IS DISTINCT FROM OLD."{name}"' for name in columns)
     return [
@@ -67,16 +71,34 @@ def install_sql(connection: BaseDatabaseWrapper, protection: Protection) -> list
         f"RETURN OLD; END $$",
         f"CREATE TRIGGER {no_update} BEFORE UPDATE ON {table} FOR EACH ROW EXECUTE FUNCTION {no_update}()",
         f"CREATE TRIGGER {no_delete} BEFORE DELETE ON {table} FOR EACH ROW EXECUTE FUNCTION {no_delete}()",
+        f"CREATE TRIGGER {no_other} BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXECUTE FUNCTION {no_delete}()",
     ]
+
+
+def _conflicts(connection: BaseDatabaseWrapper, table: str) -> str:
+    """Return an SQLite condition: a row that NEW would replace exists.
+
+    INSERT OR REPLACE doesn't fire delete triggers unless the connection has set ``recursive_triggers``. Partial
+    unique indexes are left out.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(f'SELECT name FROM pragma_index_list("{table}") WHERE "unique" AND NOT partial')
+        indexes = [name for (name,) in cursor.fetchall()]
+        keys = [["rowid"]]
+        for index in indexes:
+            cursor.execute(f'SELECT name FROM pragma_index_info("{index}")')
+            keys.append([name for (name,) in cursor.fetchall()])
+    same = [" AND ".join(f'"{name}" = NEW."{name}"' for name in key) for key in keys if None not in key]
+    return " OR ".join(f"EXISTS (SELECT 1 FROM {table} WHERE {condition})" for condition in same)
 
 
 def remove_sql(connection: BaseDatabaseWrapper, protection: Protection) -> list[str]:
     """Return the SQL statements that remove a table's protection."""
-    names = trigger_names(protection.table)
+    names = trigger_names(protection.table, connection.vendor)
     if connection.vendor == "sqlite":
         return [f"DROP TRIGGER IF EXISTS {name}" for name in names]
     return [f"DROP TRIGGER IF EXISTS {name} ON {protection.table}" for name in names] + [
-        f"DROP FUNCTION IF EXISTS {name}()" for name in names
+        f"DROP FUNCTION IF EXISTS {name}()" for name in names[:2]
     ]
 
 

@@ -1,6 +1,6 @@
 """Workspaces, sessions, entries, summaries, runs and their sources."""
 
-from sessions_app.models.audit import AuditRecord, IndexGuard, MutationGuard
+from sessions_app.models.audit import AuditRecord, AuditSeal, IndexGuard, MutationGuard
 from sessions_app.models.conversations import AppendReceipt, DailyTotal, DeletedSession, Entry, Session, Summary
 from sessions_app.models.runs import Run
 from sessions_app.models.sources import ImportProblem, ImportReport, SourceFile
@@ -11,6 +11,7 @@ from sessions_app.models.workspaces import Membership, Workspace
 __all__ = [
     "AppendReceipt",
     "AuditRecord",
+    "AuditSeal",
     "DailyTotal",
     "DeletedSession",
     "Entry",

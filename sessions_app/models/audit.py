@@ -11,8 +11,22 @@ from memoryhub.lib.fields import JSONTextField
 from sessions_app.models.workspaces import Workspace
 
 
+class AuditSeal(models.Model):
+    """Covers the ids of older audit records, and the previous seal, so that deleting one is noticed."""
+
+    record_count = models.PositiveIntegerField()
+    mac = models.CharField(max_length=64)
+    key_check = models.CharField(max_length=8)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"seal of {self.record_count} audit records"
+
+
 class AuditRecord(models.Model):
-    """One change, written in its transaction. Never updated or deleted.
+    """One change, written in its transaction. Never updated or deleted, except by forgetting.
+
+    ``mac``: see ``services.audit_chain``.
 
     Records are also the activity feed and the source of webhooks. The links to workspace and session have no database
     constraint, so that records outlive them.
@@ -41,10 +55,15 @@ class AuditRecord(models.Model):
     after_hash = models.CharField(max_length=64, blank=True)
     detail = JSONTextField(default=dict, blank=True)
     at = models.DateTimeField(default=timezone.now)
+    mac = models.CharField(max_length=64, blank=True, unique=True)
+    seal = models.ForeignKey(
+        AuditSeal, null=True, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="records"
+    )
 
     class Meta:
         indexes = [
             models.Index(fields=["workspace", "-id"], name="audit_latest"),
+            models.Index(fields=["seal", "id"], name="audit_of_seal"),
             models.Index(fields=["session", "-id"], condition=Q(session__isnull=False), name="audit_of_session"),
             models.Index(fields=["object_kind", "object_id"], name="audit_of_object"),
         ]

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from memoryhub.models import Job
 from sessions_app.models import AuditRecord, MutationGuard, Session, Webhook, WebhookDelivery, Workspace
+from sessions_app.services.audit_chain import audit_mac
 
 # Events that webhooks can subscribe to. docs/activity.md maps the names that AgTerm and others use.
 EVENTS: dict[str, Promise | str] = {
@@ -59,7 +60,7 @@ def record(
 
     ``action``: ``noun.verb``. ``text``: one sentence without memory content.
     """
-    written = AuditRecord.objects.create(
+    written = AuditRecord(
         workspace=workspace,
         session=session,
         actor_kind=by.actor.kind,
@@ -73,6 +74,8 @@ def record(
         detail=detail or {},
         at=by.at,
     )
+    written.mac = audit_mac(written)
+    written.save(force_insert=True)
     if workspace is not None and action in EVENTS:
         _queue_deliveries(written, workspace)
     return written

@@ -178,8 +178,16 @@ def add_to(model: type, **amounts: int) -> Callable[[], None]:
     return change
 
 
+def forge_audit_record() -> None:
+    columns = [field.column for field in AuditRecord._meta.concrete_fields if not field.primary_key]
+    names = ", ".join(f'"{column}"' for column in columns)
+    values = ", ".join("'forged'" if column == "mac" else f'"{column}"' for column in columns)
+    execute(f"INSERT INTO sessions_app_auditrecord ({names}) SELECT {values} FROM sessions_app_auditrecord LIMIT 1")
+
+
 BREAKING: dict[str, Callable[[], None]] = {
     "append_only.triggers": lambda: unprotect("sessions_app_entry"),
+    "audit.chain": forge_audit_record,
     "append_only.guard": lambda: MutationGuard.objects.create(reason="left open"),
     "search.indexes": lambda: unindex("knowledge_app_fact"),
     "search.vectors": store_short_vector,

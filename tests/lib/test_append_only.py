@@ -40,6 +40,29 @@ def test_protected_columns_and_rows_cannot_change_but_free_columns_can(protect):
     assert not refuses("UPDATE probe SET seen = 1")
 
 
+def test_rows_cannot_be_replaced_or_truncated(protect):
+    run("CREATE TABLE keyed (id integer PRIMARY KEY, key text UNIQUE, content text)")
+    run("INSERT INTO keyed VALUES (1, 'a', 'said')")
+    run(*install_sql(connection, Protection("keyed")))
+    is_sqlite = connection.vendor == "sqlite"
+    replace = "INSERT OR REPLACE INTO keyed" if is_sqlite else "INSERT INTO keyed"
+    suffix = "" if is_sqlite else " ON CONFLICT (id) DO UPDATE SET content = excluded.content"
+
+    assert refuses(f"{replace} VALUES (1, 'b', 'forged'){suffix}")
+    assert not refuses("INSERT INTO keyed VALUES (2, 'c', 'said too')")
+    if is_sqlite:
+        run("PRAGMA recursive_triggers = OFF")
+        assert refuses("REPLACE INTO keyed VALUES (1, 'b', 'forged')")
+        assert refuses("REPLACE INTO keyed VALUES (3, 'a', 'forged')")
+        assert refuses("INSERT OR REPLACE INTO keyed (key, content) VALUES ('a', 'forged')")
+        run("PRAGMA recursive_triggers = ON")
+        assert refuses("UPDATE OR REPLACE keyed SET id = 1 WHERE id = 2")
+    else:
+        assert refuses("TRUNCATE keyed")
+    MutationGuard.objects.create(reason="forget")
+    assert not refuses(f"{replace} VALUES (1, 'b', 'corrected'){suffix}")
+
+
 def test_the_guard_lifts_a_guarded_protection(protect):
     protect(Protection("probe"))
     MutationGuard.objects.create(reason="forget")
