@@ -11,7 +11,7 @@ from ninja import Query, Router, Status
 from memoryhub.agents.operations import conversations as operations
 from memoryhub.api import requests, responses
 from memoryhub.api.auth import APPEND, CONSOLIDATE, EDIT, READ, caller_of
-from memoryhub.api.parameters import Cursor, Epoch, Limit, MaxMessages, MaxTokens, RowId
+from memoryhub.api.parameters import AsText, Cursor, Epoch, Limit, MaxMessages, MaxTokens, RowId
 from memoryhub.lib.downloads import download
 from sessions_app.models import Run
 
@@ -59,11 +59,12 @@ def context_of_key(
     session: Annotated[str, Query(min_length=1, max_length=512)],
     max_messages: MaxMessages = 500,
     max_tokens: MaxTokens = None,
+    *,
+    text: AsText = False,
 ) -> Any:
     """Return the context of a session by key: memory, summaries, then its entries."""
-    return operations.context_of_key(
-        caller_of(request), session, max_messages=max_messages, max_tokens=max_tokens, now=timezone.now()
-    )
+    limits = {"max_messages": max_messages, "max_tokens": max_tokens}
+    return operations.context_of_key(caller_of(request), session, text=text, now=timezone.now(), **limits)
 
 
 @router.get("/sessions/{pk}", response=responses.SessionAnswer, auth=READ)
@@ -72,10 +73,18 @@ def show_session(request: HttpRequest, pk: RowId) -> Any:
 
 
 @router.get("/sessions/{pk}/entries", response=responses.Listed[responses.EntryAnswer], auth=READ)
-def list_entries(request: HttpRequest, pk: RowId, cursor: Cursor = "", limit: Limit = 50, epoch: Epoch = None) -> Any:
+def list_entries(
+    request: HttpRequest,
+    pk: RowId,
+    cursor: Cursor = "",
+    limit: Limit = 50,
+    epoch: Epoch = None,
+    *,
+    active: Annotated[bool, Query(description="Only those in the context, not summarised or consolidated.")] = False,
+) -> Any:
     """List a session's entries in order, from its current epoch or another."""
     items, next_cursor = operations.list_entries(
-        caller_of(request), pk, cursor=cursor, limit=limit, epoch=epoch, now=timezone.now()
+        caller_of(request), pk, cursor=cursor, limit=limit, epoch=epoch, active=active, now=timezone.now()
     )
     return {"items": items, "next": next_cursor}
 
@@ -90,13 +99,18 @@ def append_entries(request: HttpRequest, pk: RowId, body: requests.NewEntries) -
 
 @router.get("/sessions/{pk}/context", response=responses.ContextAnswer, auth=READ)
 def session_context(
-    request: HttpRequest, pk: RowId, max_messages: MaxMessages = 500, max_tokens: MaxTokens = None
+    request: HttpRequest,
+    pk: RowId,
+    max_messages: MaxMessages = 500,
+    max_tokens: MaxTokens = None,
+    *,
+    text: AsText = False,
 ) -> Any:
     """Return a session's context: memory, summaries, then its entries."""
     caller = caller_of(request)
     session = operations.get_session(caller, pk)
     return operations.read_context(
-        caller, session, max_messages=max_messages, max_tokens=max_tokens, now=timezone.now()
+        caller, session, max_messages=max_messages, max_tokens=max_tokens, text=text, now=timezone.now()
     )
 
 
@@ -107,11 +121,11 @@ def session_stats(request: HttpRequest, pk: RowId) -> Any:
 
 
 @router.post("/sessions/{pk}/compress", response={202: responses.RunAnswer}, auth=CONSOLIDATE)
-def compress_session(request: HttpRequest, pk: RowId) -> Any:
+def compress_session(request: HttpRequest, pk: RowId, body: requests.Compression | None = None) -> Any:
     """Request a compression: a worker summarises older entries."""
-    return Status(
-        202, run_answer(operations.ask_for_run(caller_of(request), pk, Run.Kind.COMPRESSION, now=timezone.now()))
-    )
+    options = {"prompt": body.prompt} if body and body.prompt.strip() else {}
+    run = operations.ask_for_run(caller_of(request), pk, Run.Kind.COMPRESSION, options=options, now=timezone.now())
+    return Status(202, run_answer(run))
 
 
 @router.post("/sessions/{pk}/consolidate", response={202: responses.RunAnswer}, auth=CONSOLIDATE)

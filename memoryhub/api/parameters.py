@@ -25,4 +25,5 @@ Kinds = Annotated[
 ]
 Epoch = Annotated[int | None, Query(ge=0, lt=2**31)]
 MaxMessages = Annotated[int, Query(ge=0, le=5_000, description="Maximum number of entries; 0 for all.")]
+AsText = Annotated[bool, Query(description="Return the context as one text, too, in AgTerm's format.")]
 MaxTokens = Annotated[int | None, Query(ge=0, lt=2**31, description="Default: the workspace's limit.")]

@@ -55,6 +55,12 @@ class SessionFile(Body):
     content: Annotated[str, Field(min_length=1, max_length=2_000_000, description="Import larger files on the page.")]
 
 
+class Compression(Body):
+    prompt: Annotated[
+        str, Field(max_length=4_000, description="Instructions for the summary. Default: the workspace's.")
+    ] = ""
+
+
 class DocumentWrite(Body):
     content: DocumentText
     reason: Reason = ""

@@ -49,6 +49,8 @@ class Figures(Schema):
     session: int
     entries: int
     active_entries: int
+    compressed_entries: int
+    summaries: int
     original_tokens: int
     active_tokens: int
     summary_tokens: int
@@ -91,6 +93,7 @@ class ContextAnswer(Schema):
     messages: list[dict[str, Any]]
     tokens: int
     dropped: list[DroppedAnswer]
+    text: str | None
 
 
 class ImportAnswer(Schema):

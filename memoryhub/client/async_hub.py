@@ -102,9 +102,9 @@ class AsyncMemoryHub:
         """Return a session and its counts."""
         return await self._send(calls.session(session_id))
 
-    def entries(self, session_id: int, epoch: int | None = None) -> AsyncIterator[Entry]:
+    def entries(self, session_id: int, epoch: int | None = None, *, active: bool = False) -> AsyncIterator[Entry]:
         """Iterate over the entries of an epoch, by default the current one."""
-        return self._each(calls.entries(session_id, epoch))
+        return self._each(calls.entries(session_id, epoch, active=active))
 
     async def append(
         self, session: str | int, entries: calls.Entries, *, role: str = "user", idempotency_key: str = ""
@@ -113,18 +113,23 @@ class AsyncMemoryHub:
         return await self._send(calls.append(session, entries, role), idempotency_key)
 
     async def context(
-        self, session: str | int, *, max_messages: int | None = None, max_tokens: int | None = None
+        self,
+        session: str | int,
+        *,
+        max_messages: int | None = None,
+        max_tokens: int | None = None,
+        text: bool = False,
     ) -> Context:
         """Return the messages to send to the model."""
-        return await self._send(calls.context(session, max_messages, max_tokens))
+        return await self._send(calls.context(session, max_messages, max_tokens, text=text))
 
     async def stats(self, session_id: int) -> Figures:
         """Return the token counts of a session, and what compression saved."""
         return await self._send(calls.stats(session_id))
 
-    async def compress(self, session_id: int, *, idempotency_key: str = "") -> Run:
+    async def compress(self, session_id: int, *, prompt: str = "", idempotency_key: str = "") -> Run:
         """Request the compression of old entries into a summary."""
-        return await self._send(calls.compress(session_id), idempotency_key)
+        return await self._send(calls.compress(session_id, prompt), idempotency_key)
 
     async def consolidate(self, session_id: int, *, idempotency_key: str = "") -> Run:
         """Request the consolidation of new entries into memory."""

@@ -107,8 +107,8 @@ def session(session_id: int) -> Call[Session]:
     return _get(f"/sessions/{session_id}")
 
 
-def entries(session_id: int, epoch: int | None) -> Call[Page[Entry]]:
-    return _list(f"/sessions/{session_id}/entries", epoch=epoch)
+def entries(session_id: int, epoch: int | None, *, active: bool) -> Call[Page[Entry]]:
+    return _list(f"/sessions/{session_id}/entries", epoch=epoch, active="true" if active else None)
 
 
 def append(session: str | int, entries: Entries, role: str) -> Call[Appended]:
@@ -125,8 +125,8 @@ def _rows(entries: Entries, role: str) -> list[dict[str, Any]]:
     return [dict(entries)] if isinstance(entries, Mapping) else [dict(row) for row in entries]
 
 
-def context(session: str | int, max_messages: int | None, max_tokens: int | None) -> Call[Context]:
-    limits = {"max_messages": max_messages, "max_tokens": max_tokens}
+def context(session: str | int, max_messages: int | None, max_tokens: int | None, *, text: bool) -> Call[Context]:
+    limits = {"max_messages": max_messages, "max_tokens": max_tokens, "text": "true" if text else None}
     if isinstance(session, int):
         return _get(f"/sessions/{session}/context", **limits)
     return _get("/context", session=session, **limits)
@@ -136,8 +136,8 @@ def stats(session_id: int) -> Call[Figures]:
     return _get(f"/sessions/{session_id}/stats")
 
 
-def compress(session_id: int) -> Call[Run]:
-    return _change("POST", f"/sessions/{session_id}/compress", {})
+def compress(session_id: int, prompt: str) -> Call[Run]:
+    return _change("POST", f"/sessions/{session_id}/compress", _given(prompt=prompt))
 
 
 def consolidate(session_id: int) -> Call[Run]:

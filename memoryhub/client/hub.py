@@ -100,9 +100,9 @@ class MemoryHub:
         """Return a session and its counts: ``hub.session(12)["active_tokens"]``."""
         return self._send(calls.session(session_id))
 
-    def entries(self, session_id: int, epoch: int | None = None) -> Iterator[Entry]:
+    def entries(self, session_id: int, epoch: int | None = None, *, active: bool = False) -> Iterator[Entry]:
         """Iterate over the entries of an epoch, by default the current one: ``for entry in hub.entries(12): ...``."""
-        return self._each(calls.entries(session_id, epoch))
+        return self._each(calls.entries(session_id, epoch, active=active))
 
     def append(
         self, session: str | int, entries: calls.Entries, *, role: str = "user", idempotency_key: str = ""
@@ -117,18 +117,23 @@ class MemoryHub:
         return self._send(calls.append(session, entries, role), idempotency_key)
 
     def context(
-        self, session: str | int, *, max_messages: int | None = None, max_tokens: int | None = None
+        self,
+        session: str | int,
+        *,
+        max_messages: int | None = None,
+        max_tokens: int | None = None,
+        text: bool = False,
     ) -> Context:
         """Return the messages to send to the model: ``hub.context("cli:main", max_tokens=8000)["messages"]``."""
-        return self._send(calls.context(session, max_messages, max_tokens))
+        return self._send(calls.context(session, max_messages, max_tokens, text=text))
 
     def stats(self, session_id: int) -> Figures:
         """Return the token counts of a session, and what compression saved: ``hub.stats(12)``."""
         return self._send(calls.stats(session_id))
 
-    def compress(self, session_id: int, *, idempotency_key: str = "") -> Run:
+    def compress(self, session_id: int, *, prompt: str = "", idempotency_key: str = "") -> Run:
         """Request the compression of old entries into a summary: ``hub.run(hub.compress(12)["id"])["status"]``."""
-        return self._send(calls.compress(session_id), idempotency_key)
+        return self._send(calls.compress(session_id, prompt), idempotency_key)
 
     def consolidate(self, session_id: int, *, idempotency_key: str = "") -> Run:
         """Request the consolidation of new entries into memory: ``hub.consolidate(12)``."""

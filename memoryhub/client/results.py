@@ -55,6 +55,8 @@ class Figures(TypedDict):
     session: int
     entries: int
     active_entries: int
+    compressed_entries: int
+    summaries: int
     original_tokens: int
     active_tokens: int
     summary_tokens: int
@@ -103,6 +105,7 @@ class Context(TypedDict):
     messages: list[dict[str, Any]]
     tokens: int
     dropped: list[Dropped]
+    text: str | None
 
 
 class Imported(TypedDict):

@@ -32,6 +32,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
                 "recent_window",
                 "min_entries_to_compress",
                 "compression_ratio",
+                "summary_prompt",
             ],
         ),
         (_("Consolidation"), ["auto_consolidate", "memory_window", "consolidation_style"]),
@@ -45,9 +46,9 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
         model = Workspace
         fields = [
             "name", "persist_memory", "knowledge_in_context", "auto_compress", "max_tokens", "max_entries",
-            "recent_window", "min_entries_to_compress", "compression_ratio", "auto_consolidate", "memory_window",
-            "consolidation_style", "model", "consolidation_model", "model_base_url", "daily_token_budget",
-            "auto_extract", "extraction_model", "stale_days",
+            "recent_window", "min_entries_to_compress", "compression_ratio", "summary_prompt", "auto_consolidate",
+            "memory_window", "consolidation_style", "model", "consolidation_model", "model_base_url",
+            "daily_token_budget", "auto_extract", "extraction_model", "stale_days",
             "embedding_provider", "embedding_model", "embedding_base_url", "dense_search",
             "recency_decay", "cache_enabled", "cache_ttl_seconds", "cache_max_entries",
         ]  # fmt: skip
@@ -61,6 +62,7 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "recent_window": _("Recent window"),
             "min_entries_to_compress": _("Fewest entries to fold"),
             "compression_ratio": _("Target size of a summary"),
+            "summary_prompt": _("Summary prompt"),
             "auto_consolidate": _("Consolidate automatically"),
             "memory_window": _("Memory window"),
             "consolidation_style": _("Consolidation style"),
@@ -104,6 +106,10 @@ class WorkspaceSettingsForm(forms.ModelForm[Workspace]):
             "max_entries": _("Entries of a session in the context, beyond which it is folded. Default 100."),
             "recent_window": _("The latest entries, which are never folded. Default 10."),
             "min_entries_to_compress": _("The least number of older entries that are compressed. Default 5."),
+            "summary_prompt": _(
+                "Instructions for the model that summarises, up to 4,000 characters. The hub adds rules on length "
+                "and quotation. Empty: the hub's own."
+            ),
             "compression_ratio": _("Share of the folded tokens, above 0 and below 1. Default 0.3."),
             "auto_consolidate": _("Move what was said into MEMORY.md and the history on its own. Default on."),
             "memory_window": _("Entries without consolidation, beyond which it is due. nanobot 100, Grip 50."),

@@ -70,7 +70,7 @@ def carry_out(run: Run, *, now: Callable[[], datetime]) -> None:
     if model is None:
         text, method = by_rule(plan), Summary.Method.HEURISTIC
     else:
-        requests = requests_for(plan, run.options.get("part_tokens", PART_TOKENS))
+        requests = requests_for(plan, options.get("part_tokens", PART_TOKENS), prompt=options.get("prompt", ""))
         messages = [message for request in requests for message in request.messages]
         if not within_budget(run, session.workspace, messages, now()):
             return
@@ -149,7 +149,9 @@ def chosen_model(session: Session, method: str) -> ModelSettings | None:
     return model
 
 
-def draft(session: Session, *, method: str = "auto", keep: int | None = None, minimum: int | None = None) -> Draft:
+def draft(
+    session: Session, *, method: str = "auto", keep: int | None = None, minimum: int | None = None, prompt: str = ""
+) -> Draft:
     """Return a compression without applying it. If a model is set, it is asked, which costs tokens."""
     plan = plan_compression(session, keep=keep, minimum=minimum)
     if plan.reason:
@@ -166,7 +168,7 @@ def draft(session: Session, *, method: str = "auto", keep: int | None = None, mi
         spent += reply.prompt_tokens + reply.completion_tokens
         return reply
 
-    text = by_model(plan, requests_for(plan), ask_model, lambda _done: None)
+    text = by_model(plan, requests_for(plan, prompt=prompt), ask_model, lambda _done: None)
     return Draft(plan, text, Summary.Method.LLM, spent)
 
 

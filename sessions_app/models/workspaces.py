@@ -47,6 +47,7 @@ class Workspace(models.Model):
     min_entries_to_compress = models.PositiveIntegerField(default=5)
     compression_ratio = models.FloatField(default=0.3)
     auto_compress = models.BooleanField(default=True)
+    summary_prompt = models.TextField(blank=True, default="", max_length=4_000)
     model = models.CharField(max_length=200, blank=True)
     model_base_url = models.CharField(max_length=500, blank=True)
     consolidation_model = models.CharField(max_length=200, blank=True)

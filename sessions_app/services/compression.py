@@ -46,6 +46,7 @@ class RunOptions(TypedDict, total=False):
     hold: bool
     clear_after: bool
     once: bool
+    prompt: str
     part_tokens: int
 
 

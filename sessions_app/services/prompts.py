@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FOLD_RULES = """\
+FOLD_INSTRUCTIONS = """\
 You write the summary that takes the place of a stretch of a conversation between a user and an AI agent. The agent \
 goes on with only your summary of it, so whatever you leave out is lost to it.
 
@@ -11,8 +11,9 @@ Cover, as far as the conversation holds them:
 2. decisions and agreements, with their reasons;
 3. the tools that were used and what came of them: files, commands, addresses, names, numbers, exactly as they were;
 4. errors and open problems;
-5. whatever is needed to go on: what is under way, what was promised, what the user prefers.
+5. whatever is needed to go on: what is under way, what was promised, what the user prefers."""
 
+FOLD_LIMITS = """\
 Write plain sentences or short bullets in the language of the conversation, in about {target} tokens and never more \
 than {limit}. State only what the conversation says. Begin with the content: no greeting, no heading, no word about \
 the task.

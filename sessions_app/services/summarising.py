@@ -12,7 +12,7 @@ from memoryhub.lib.llm import Reply
 from memoryhub.lib.tokens import count_tokens, counter_for
 from sessions_app.models import Entry, Summary
 from sessions_app.services.compression import Plan
-from sessions_app.services.prompts import FOLD_REQUEST, FOLD_RULES
+from sessions_app.services.prompts import FOLD_INSTRUCTIONS, FOLD_LIMITS, FOLD_REQUEST
 from sessions_app.services.summary_without_model import summarise_entries, summarise_summaries
 
 PART_TOKENS = 12_000  # quoted per request
@@ -51,23 +51,26 @@ def by_rule(plan: Plan) -> str:
     return summarise_entries(plan.entries, target_tokens=plan.target_tokens, counter=counter)
 
 
-def requests_for(plan: Plan, part_tokens: int = PART_TOKENS) -> list[Request]:
+def requests_for(plan: Plan, part_tokens: int = PART_TOKENS, *, prompt: str = "") -> list[Request]:
     """Return the requests whose replies, joined in order, are a plan's summary.
 
     Each quotes up to ``part_tokens`` (estimated) and has its share of the target size. The conversation is enclosed
-    in random delimiters, so that nothing in it can end the quotation.
+    in random delimiters, so that nothing in it can end the quotation. ``prompt`` replaces the instructions, by
+    default those of the workspace or of the hub; the rules on length and quotation stay.
     """
+    instructions = prompt.strip() or plan.session.workspace.summary_prompt.strip() or FOLD_INSTRUCTIONS
     parts = list(_parts([quoted(row) for row in plan.entries or plan.summaries], part_tokens))
     sizes = [count_tokens(part) for part in parts]
     whole = sum(sizes) or 1
     return [
-        _request(part, max(40, plan.target_tokens * size // whole)) for part, size in zip(parts, sizes, strict=True)
+        _request(part, instructions, max(40, plan.target_tokens * size // whole))
+        for part, size in zip(parts, sizes, strict=True)
     ]
 
 
-def _request(text: str, target: int) -> Request:
+def _request(text: str, instructions: str, target: int) -> Request:
     mark = f"=== {secrets.token_hex(8)} ==="
-    rules = FOLD_RULES.format(target=target, limit=target * 2, mark=mark)
+    rules = f"{instructions}\n\n{FOLD_LIMITS.format(target=target, limit=target * 2, mark=mark)}"
     asked = FOLD_REQUEST.format(text=text, mark=mark)
     return Request([{"role": "system", "content": rules}, {"role": "user", "content": asked}], target, mark)
 

@@ -7,6 +7,7 @@ from memoryhub.integrity import check_memory
 from memoryhub.models import AccessedRow, AccessRecord
 from sessions_app.models import AuditRecord, Entry, Run, Session, Workspace
 from tests.api.conftest import caller, token_for
+from tests.hub import compress, open_at, talk
 from tests.shared import BADINPUT, badinput_cases
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +73,38 @@ def test_stats_compression_clearing_and_runs(agent):
     assert run.status_code == 202
     assert found["status"] == Run.Status.QUEUED
     assert (cleared["epoch"], cleared["entries"]) == (1, 12)
+
+
+def test_compressed_entries_and_summaries_are_counted_and_active_entries_listed(agent, workspace):
+    session = open_at(workspace)
+    talk(session, 8)
+    compress(session, keep=4)
+
+    stats = agent("GET", f"/sessions/{session.pk}/stats").json()
+    active = agent("GET", f"/sessions/{session.pk}/entries?active=true").json()["items"]
+    every = agent("GET", f"/sessions/{session.pk}/entries").json()["items"]
+
+    assert (stats["entries"], stats["summaries"]) == (32, 1)
+    assert stats["compressed_entries"] == 32 - stats["active_entries"] == 32 - len(active)
+    assert (len(every), active) == (32, every[-len(active) :])
+
+
+def test_context_is_returned_as_text_on_request(agent):
+    agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO]})
+    pk = Session.objects.get().pk
+
+    for url in (f"/sessions/{pk}/context?", "/context?session=cli:main&"):
+        assert agent("GET", f"{url}text=true").json()["text"].startswith("=== Recent Conversation ===\nUser: ")
+        assert agent("GET", url).json()["text"] is None
+
+
+def test_compression_can_have_its_own_prompt(agent):
+    agent("POST", "/entries", {"session": "cli:main", "entries": [HELLO] * 12})
+    pk = Session.objects.get().pk
+
+    assert agent("POST", f"/sessions/{pk}/compress", {"prompt": "Only the names."}).status_code == 202
+    assert Run.objects.get().options == {"prompt": "Only the names."}
+    assert agent("POST", f"/sessions/{pk}/compress", {"prompt": "x" * 4_001}).status_code == 422
 
 
 def test_archiving_returns_a_run(agent):

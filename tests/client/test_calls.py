@@ -64,6 +64,8 @@ def sent(httpserver):
         ),
         ("context", ("cli:main",), {"max_tokens": 0}, "GET /context?session=cli%3Amain&max_tokens=0", None),
         ("context", (12,), {}, "GET /sessions/12/context", None),
+        ("context", (12,), {"text": True}, "GET /sessions/12/context?text=true", None),
+        ("compress", (12,), {"prompt": "Short."}, "POST /sessions/12/compress", {"prompt": "Short."}),
         ("stats", (12,), {}, "GET /sessions/12/stats", None),
         ("compress", (12,), {}, "POST /sessions/12/compress", {}),
         ("consolidate", (12,), {}, "POST /sessions/12/consolidate", {}),

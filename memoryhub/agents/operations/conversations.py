@@ -12,11 +12,11 @@ from memoryhub.agents.api_tokens import Caller, require
 from memoryhub.agents.operations.access_records import record_access
 from memoryhub.as_json import run_document, session_document
 from memoryhub.conversations.appending import record_entries
-from memoryhub.conversations.context import build_context, seen_in
+from memoryhub.conversations.context import build_context, context_text, seen_in
 from memoryhub.find_by_name import find_session
 from memoryhub.lib.errors import NotFound
 from memoryhub.lib.pagination import rows_after
-from sessions_app.models import Entry, Run, Session
+from sessions_app.models import Entry, Run, Session, Summary
 from sessions_app.services import folding
 from sessions_app.services.access_log import Seen, seen_entries
 from sessions_app.services.audit import By
@@ -81,19 +81,34 @@ def append(caller: Caller, key: str, rows: Sequence[Any], *, now: datetime) -> D
 
 
 def list_entries(
-    caller: Caller, pk: int, *, now: datetime, cursor: str = "", limit: int = 50, epoch: int | None = None
+    caller: Caller,
+    pk: int,
+    *,
+    now: datetime,
+    cursor: str = "",
+    limit: int = 50,
+    epoch: int | None = None,
+    active: bool = False,
 ) -> tuple[list[Document], str | None]:
     """Return a session's entries in order, from its current epoch or another."""
     require(caller, "read")
     session = get_session(caller, pk)
     entries = Entry.objects.filter(session=session, epoch=session.epoch if epoch is None else epoch)
+    if active:
+        entries = entries.filter(epoch=session.epoch, summary=None, position__gte=session.last_consolidated)
     rows, next_cursor = rows_after(entries, order=("position",), cursor=cursor, size=limit)
     record_access(caller, "entries.read", seen_entries(rows), now)
     return [_entry(row) for row in rows], next_cursor
 
 
 def read_context(
-    caller: Caller, session: Session, *, now: datetime, max_messages: int = 500, max_tokens: int | None = None
+    caller: Caller,
+    session: Session,
+    *,
+    now: datetime,
+    max_messages: int = 500,
+    max_tokens: int | None = None,
+    text: bool = False,
 ) -> Document:
     """Return a session's context: ``messages``, their ``tokens``, and the entries ``dropped``, with the reason."""
     require(caller, "read")
@@ -105,6 +120,7 @@ def read_context(
         "messages": context.messages,
         "tokens": context.tokens,
         "dropped": [{"position": one.position, "why": one.why} for one in context.dropped],
+        "text": context_text(context) if text else None,
     }
 
 
@@ -119,10 +135,13 @@ def session_figures(caller: Caller, pk: int) -> Document:
     require(caller, "read")
     session = get_session(caller, pk)
     figures = figures_of(session)
+    current = Entry.objects.filter(session=session, epoch=session.epoch)
     return {
         "session": session.pk,
         "entries": session.entry_count,
         "active_entries": session.active_entry_count,
+        "compressed_entries": current.exclude(summary=None).count(),
+        "summaries": Summary.objects.filter(session=session, epoch=session.epoch, parent=None).count(),
         "original_tokens": figures.original_tokens,
         "active_tokens": session.active_tokens,
         "summary_tokens": session.summary_tokens,
@@ -131,11 +150,13 @@ def session_figures(caller: Caller, pk: int) -> Document:
     }
 
 
-def ask_for_run(caller: Caller, pk: int, kind: str, *, now: datetime) -> Document:
+def ask_for_run(
+    caller: Caller, pk: int, kind: str, *, options: dict[str, Any] | None = None, now: datetime
+) -> Document:
     """Request a compression or consolidation of a session, or return the one that is waiting."""
     require(caller, "consolidate")
     session = get_session(caller, pk)
-    run, _ = request_run(session, kind, options={}, by=By(caller.actor, now))
+    run, _ = request_run(session, kind, options=options or {}, by=By(caller.actor, now))
     return run_document(Run.objects.select_related("workspace", "session").get(pk=run.pk))
 
 

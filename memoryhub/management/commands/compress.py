@@ -38,6 +38,7 @@ class Command(JsonCommand):
         parser.add_argument(
             "--dry-run", action="store_true", help="show the plan and the summary, but change nothing"
         )
+        parser.add_argument("--prompt", default="", help="instructions for the model (default: the workspace's)")
 
     def run(
         self,
@@ -48,6 +49,7 @@ class Command(JsonCommand):
         method: str,
         hold: bool,
         dry_run: bool,
+        prompt: str,
         **_options: Any,
     ) -> dict[str, Any]:
         found = find_workspace(workspace)
@@ -55,9 +57,10 @@ class Command(JsonCommand):
         if keep is not None and keep < 1:
             keep = 1
         if dry_run:
-            return {"dry_run": True, "runs": [_planned(session, keep, method) for session in sessions]}
+            return {"dry_run": True, "runs": [_planned(session, keep, method, prompt) for session in sessions]}
         options: dict[str, Any] = {"method": method, "once": True, "hold": hold}
         options |= {} if keep is None else {"keep": keep}
+        options |= {"prompt": prompt} if prompt else {}
         return {"dry_run": False, "runs": self._compress_all(sessions, options)}
 
     def _compress_all(self, sessions: list[Session], options: dict[str, Any]) -> list[dict[str, Any]]:
@@ -87,8 +90,8 @@ def _due(workspace: Workspace) -> list[Session]:
     return list(due_sessions(workspace).select_related("workspace"))
 
 
-def _planned(session: Session, keep: int | None, method: str) -> dict[str, Any]:
-    shown = draft(session, method=method, keep=keep)
+def _planned(session: Session, keep: int | None, method: str, prompt: str) -> dict[str, Any]:
+    shown = draft(session, method=method, keep=keep, prompt=prompt)
     document: dict[str, Any] = {"id": None, "session": session.key, "error": shown.plan.reason or None, "tokens": 0}
     if shown.plan.reason:
         return document | {"status": "nothing_due", "from": 0, "to": 0}
